@@ -1,0 +1,31 @@
+# What every target of this project has in common.
+
+find_package(Threads REQUIRED)
+
+add_library(mckpt_flags INTERFACE)
+target_compile_options(mckpt_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
+if(MCKPT_WERROR)
+  target_compile_options(mckpt_flags INTERFACE -Werror)
+endif()
+if(MCKPT_SANITIZE)
+  add_compile_options(-fsanitize=${MCKPT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${MCKPT_SANITIZE})
+endif()
+
+# Headers of <source dir>/<folder> become visible as "<folder>/x.h", to those that link to the target and to nobody
+# else: each target has an include root of its own that holds one link.
+function(mckpt_include_root target folder)
+  set(root ${CMAKE_BINARY_DIR}/include/${target})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${folder} SYMBOLIC)
+  target_include_directories(${target} PUBLIC ${root})
+endfunction()
+
+# mckpt_library(mckpt_io io SOURCES a.cc b.cc LINK PRIVATE nlohmann_json::nlohmann_json PUBLIC mckpt_core)
+function(mckpt_library target folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  mckpt_include_root(${target} ${folder})
+  target_link_libraries(${target} PRIVATE mckpt_flags ${ARG_LINK})
+endfunction()

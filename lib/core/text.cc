@@ -1,0 +1,70 @@
+#include "core/text.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace mckpt {
+namespace {
+
+// Whether a terminal shows the character of this well-formed sequence and does nothing else.
+bool printable(std::string_view sequence) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
+  unsigned point = byte(0) & (0x7fu >> sequence.size());
+  for (std::size_t i = 1; i < sequence.size(); i++) point = point << 6 | (byte(i) & 0x3f);
+  bool c1_control = point < 0xa0;
+  bool reorders = (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+                  point == 0x200e || point == 0x200f || point == 0x2028 || point == 0x2029;
+  return !c1_control && !reorders;
+}
+
+}  // namespace
+
+std::size_t utf8_sequence(std::string_view s) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  unsigned char b = byte(0);
+  if (b < 0x80) return 1;
+  std::size_t n = b >= 0xf0 && b <= 0xf4 ? 4 : b >= 0xe0 && b < 0xf0 ? 3 : b >= 0xc2 && b < 0xe0 ? 2 : 0;
+  if (n == 0 || s.size() < n) return 0;
+  for (std::size_t i = 1; i < n; i++)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  bool overlong = (b == 0xe0 && byte(1) < 0xa0) || (b == 0xf0 && byte(1) < 0x90);
+  bool surrogate = b == 0xed && byte(1) > 0x9f;
+  bool beyond = b == 0xf4 && byte(1) > 0x8f;
+  return overlong || surrogate || beyond ? 0 : n;
+}
+
+std::string escaped(std::string_view s, std::size_t max_bytes) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  while (!s.empty()) {
+    if (out.size() >= max_bytes) return out + "...";
+    if (std::size_t n = utf8_sequence(s); n != 0 && printable(s.substr(0, n))) {
+      out += s.substr(0, n);
+      s.remove_prefix(n);
+    } else {
+      unsigned char b = static_cast<unsigned char>(s[0]);
+      out += {'\\', 'x', kHex[b >> 4], kHex[b & 15]};
+      s.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); j++) last[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); i++) {
+    now[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); j++) {
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+}  // namespace mckpt

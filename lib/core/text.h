@@ -1,0 +1,78 @@
+// Text building without <format>, which g++ 12 and clang 14 lack: cat(1, " of ", n), and the escaping that
+// every name from a file passes before a person sees it.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace mckpt {
+
+inline void append_one(std::string& out, std::string_view v) { out += v; }
+template <std::same_as<char> T>
+void append_one(std::string& out, T v) {
+  out += v;
+}
+// Constrained, because an array would rather become a bool than a string_view.
+template <std::same_as<bool> T>
+void append_one(std::string& out, T v) {
+  out += v ? "true" : "false";
+}
+template <typename T>
+requires(std::is_arithmetic_v<T> && !std::same_as<T, bool> &&
+         !std::same_as<T, char>) void append_one(std::string& out, T v) {
+  char buf[32];  // a double in shortest form needs at most 24
+  auto [end, ec] = std::to_chars(buf, buf + sizeof buf, v);
+  out.append(buf, end);
+}
+
+template <typename... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (append_one(out, parts), ...);
+  return out;
+}
+
+// Length of the well-formed UTF-8 sequence at the front of s, or 0. pre: s is not empty.
+std::size_t utf8_sequence(std::string_view s);
+
+// Printable form of untrusted text: control bytes, DEL, C1 controls and malformed UTF-8 become \xNN, and
+// anything beyond max_bytes is cut with "...".
+std::string escaped(std::string_view untrusted, std::size_t max_bytes = 200);
+
+// "a, b, c and 4 more"
+template <typename Range>
+std::string listed(const Range& names, std::size_t most = 5) {
+  std::string out;
+  std::size_t n = 0;
+  for (const auto& name : names) {
+    if (n == most) {
+      out += cat(" and ", static_cast<long long>(std::size(names) - most), " more");
+      break;
+    }
+    if (n++) out += ", ";
+    out += escaped(name);
+  }
+  return out;
+}
+
+// The candidate nearest to `word` by edit distance (adjacent swap counts one), or "" when none is near enough
+// to be what was meant.
+template <typename Range>
+std::string_view nearest(std::string_view word, const Range& candidates);
+int edit_distance(std::string_view a, std::string_view b);
+
+template <typename Range>
+std::string_view nearest(std::string_view word, const Range& candidates) {
+  std::string_view best;
+  int best_distance = static_cast<int>(word.size()) / 3 + 2;
+  for (std::string_view c : candidates) {
+    int d = edit_distance(word, c);
+    if (d < best_distance) best = c, best_distance = d;
+  }
+  return best;
+}
+
+}  // namespace mckpt

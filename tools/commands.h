@@ -1,0 +1,11 @@
+// Every command: one function in one file of the same name.
+#pragma once
+
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+Exit explain_command(CommandLine& line);
+Exit formats_command(CommandLine& line);
+
+}  // namespace mckpt

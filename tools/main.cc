@@ -1,0 +1,139 @@
+// The program: finds the command in one table, runs it, and turns what comes out of it into an exit status.
+// The only place that prints errors.
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "tools/commands.h"
+
+#ifndef MCKPT_VERSION
+#error "the build sets MCKPT_VERSION"
+#endif
+
+namespace mckpt {
+namespace {
+
+struct Command {
+  std::string_view group, name, arguments, summary;
+  Exit (*run)(CommandLine&);
+};
+
+constexpr Command kCommands[] = {
+    {"Help", "explain", "[CODE]", "what an error code means", explain_command},
+    {"Help", "formats", "", "the data types mckpt knows", formats_command},
+};
+
+std::string main_help() {
+  std::string out =
+      "mckpt - convert, inspect and prove LLM checkpoints\n"
+      "\n"
+      "Usage: mckpt [OPTIONS] COMMAND [ARGS]\n";
+  std::string_view group;
+  for (const Command& c : kCommands) {
+    if (c.group != group) out += cat("\n", group = c.group, "\n");
+    std::string left = cat(c.name, c.arguments.empty() ? "" : " ", c.arguments);
+    out += cat("  ", left, std::string(left.size() < 24 ? 24 - left.size() : 1, ' '), c.summary, "\n");
+  }
+  out +=
+      "  help [COMMAND]          this page, or that of one command\n"
+      "\n"
+      "Global\n"
+      "  --json, --jsonl         the answer as JSON: one object, or one a line\n"
+      "  -q, -v                  fewer or more words on stderr\n"
+      "  --progress HOW          auto, bar, plain, json or none\n"
+      "  --color WHEN, --ascii   colour: auto, always or never; draw with ASCII only\n"
+      "  -h, --help, -V, --version\n"
+      "\n"
+      "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or\n"
+      "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted\n";
+  return out;
+}
+
+Exit print(std::string_view text) {
+  Output out(GlobalFlags{});
+  out.write(text);
+  out.flush();
+  return Exit::kOk;
+}
+
+const Command& find_command(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Command& c : kCommands) {
+    if (c.name == name) return c;
+    names.push_back(c.name);
+  }
+  Error e(Code::kUnknownCommand, cat("there is no command '", escaped(name), "'"));
+  if (std::string_view near = nearest(name, names); !near.empty())
+    e.help(cat("did you mean `mckpt ", near, "`?"));
+  throw e.note("mckpt --help lists the commands");
+}
+
+Exit run_command(std::string_view name, std::vector<std::string> args) {
+  const Command& command = find_command(name);
+  CommandLine line(std::string(command.name), std::string(command.summary), std::move(args));
+  return command.run(line);
+}
+
+Exit run(std::vector<std::string> args) {
+  // Global flags may stand before the command; they move behind it, where the command's own parser reads
+  // them.
+  std::size_t at = 0;
+  while (at < args.size() && args[at].starts_with("-")) {
+    if (args[at] == "-h" || args[at] == "--help") return print(main_help());
+    if (args[at] == "-V" || args[at] == "--version") return print(cat("mckpt ", MCKPT_VERSION, "\n"));
+    at += args[at] == "--color" || args[at] == "--progress" ? 2 : 1;
+  }
+  if (at >= args.size()) {
+    if (at == 0) return print(main_help());
+    throw Error(Code::kUsage, "a command is missing").help("mckpt --help");
+  }
+  std::string name = args[at];
+  args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
+  if (name == "help") {
+    if (args.empty()) return print(main_help());
+    return run_command(args[0], {"--help"});
+  }
+  // What stood before the command stays first: a `--` further on must not hide it.
+  return run_command(name, std::move(args));
+}
+
+// Flags that decide how an error is printed, read without a parser because the parser may be what failed.
+GlobalFlags flags_for_errors(const std::vector<std::string>& args) {
+  GlobalFlags flags;
+  for (std::size_t i = 0; i < args.size(); i++) {
+    std::string value = args[i].starts_with("--color=")               ? args[i].substr(8)
+                        : args[i] == "--color" && i + 1 < args.size() ? args[i + 1]
+                                                                      : "";
+    if (value == "always") flags.color = When::kAlways;
+    if (value == "never") flags.color = When::kNever;
+  }
+  return flags;
+}
+
+}  // namespace
+}  // namespace mckpt
+
+int main(int argc, char** argv) {
+  using namespace mckpt;
+  // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
+  // file.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::vector<std::string> args(argv + (argc > 0), argv + argc);
+  GlobalFlags flags = flags_for_errors(args);
+  try {
+    return static_cast<int>(run(args));
+  } catch (const HelpShown&) {
+    return static_cast<int>(Exit::kOk);
+  } catch (const BrokenPipe&) {
+    return static_cast<int>(Exit::kOk);
+  } catch (const Error& e) {
+    print_error(flags, e);
+    return static_cast<int>(code_info(e.code()).exit);
+  } catch (const std::bad_alloc&) {
+    std::fputs("error[MC9902]: out of memory\n", stderr);
+    return static_cast<int>(Exit::kInput);
+  } catch (const std::exception& e) {
+    print_error(flags, Error(Code::kInternal, escaped(e.what())));
+    return static_cast<int>(code_info(Code::kInternal).exit);
+  }
+}

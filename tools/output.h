@@ -1,0 +1,67 @@
+// Where a command's words go: the answer to stdout through Output, everything else to stderr through note()
+// and warn(). Colour and drawing characters are decided here, once.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace mckpt {
+
+enum class When { kAuto, kAlways, kNever };
+enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
+
+// Flags that every command takes.
+struct GlobalFlags {
+  bool json = false;
+  bool jsonl = false;
+  bool quiet = false;
+  bool ascii = false;
+  int verbose = 0;
+  When color = When::kAuto;
+  std::string progress = "auto";
+};
+
+// Thrown when whoever reads stdout has gone; main ends quietly.
+struct BrokenPipe {};
+
+// Buffered stdout. Throws BrokenPipe, or Error(kWriteFailed) when stdout cannot take what is written.
+class Output {
+ public:
+  explicit Output(const GlobalFlags& flags);
+  ~Output() = default;
+
+  void write(std::string_view text);
+  void line(std::string_view text) {
+    write(text);
+    write("\n");
+  }
+  void flush();
+
+  // The text wrapped in colour codes, or as it is where colour is off.
+  std::string styled(Style style, std::string_view text) const;
+  bool json() const { return json_; }
+  bool unicode() const { return unicode_; }  // false: draw with ASCII only
+  int width() const { return width_; }       // columns of the terminal; a large number in a pipe
+
+ private:
+  std::string buffer_;
+  bool color_, unicode_, json_;
+  int width_;
+};
+
+bool stderr_color(const GlobalFlags& flags);
+std::string paint(bool color, Style style, std::string_view text);
+
+// One line on stderr. note() is silent under -q.
+void note(const GlobalFlags& flags, std::string_view text);
+void warn(const GlobalFlags& flags, std::string_view text);
+
+// The error as a person reads it (rustc's shape), on stderr.
+void print_error(const GlobalFlags& flags, const Error& error);
+
+std::string human_bytes(std::int64_t bytes);  // "1.2 GiB"
+std::string with_commas(std::int64_t n);      // "1,235,814,400"
+
+}  // namespace mckpt
