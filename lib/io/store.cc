@@ -1,0 +1,36 @@
+#include "io/store.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "core/names.h"
+
+namespace mckpt {
+
+std::string file_path(const Store& store, i32 file) {
+  const std::string& path = store.files()[static_cast<std::size_t>(file)].path;
+  return path.empty() ? store.root() : cat(store.root(), "/", path);
+}
+
+std::span<const i64> zero_offsets(std::size_t rank) {
+  static constexpr std::array<i64, Shape::kMaxRank> kZeros{};
+  return std::span(kZeros).first(rank);
+}
+
+std::vector<i64> natural_order(const Store& store) {
+  std::vector<i64> order(static_cast<std::size_t>(store.tensor_count()));
+  std::iota(order.begin(), order.end(), 0);
+  auto less = [&](i64 a, i64 b) { return natural_less(store.name(a), store.name(b)); };
+  // Writers that keep the model's own order are common, and a check is cheaper than a sort.
+  if (!std::is_sorted(order.begin(), order.end(), less)) std::stable_sort(order.begin(), order.end(), less);
+  return order;
+}
+
+i64 find_tensor(const Store& store, std::string_view name) {
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (store.name(t) == name) return t;
+  return -1;
+}
+
+}  // namespace mckpt
