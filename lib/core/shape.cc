@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace mckpt {
+namespace {
+
+// A zero anywhere makes it zero, whatever the other sizes: [2^62, 4, 0] has no items, not an overflow.
+i64 product(std::span<const i64> sizes, const char* what) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
+  i64 n = 1;
+  for (i64 size : sizes) n = checked_mul(n, size, what);
+  return n;
+}
+
+}  // namespace
 
 Shape::Shape(std::span<const i64> sizes) {
   if (sizes.size() > kMaxRank)
@@ -14,25 +25,16 @@ Shape::Shape(std::span<const i64> sizes) {
     std::copy(sizes.begin(), sizes.end(), inline_.begin());
   else
     heap_.assign(sizes.begin(), sizes.end());
-  bool empty = false;
-  for (i64 n : sizes) {
+  for (i64 n : sizes)
     if (n < 0)
       throw Error(Code::kBadShape, cat("a dimension of ", dims_to_string(sizes), " is negative"))
           .expected("0 or more")
           .found(n);
-    empty |= n == 0;
-  }
-  // A zero anywhere makes the tensor empty, whatever the other sizes: [2^62, 4, 0] has no items, not an
-  // overflow.
-  items_ = empty ? 0 : 1;
-  if (!empty)
-    for (i64 n : sizes) items_ = checked_mul(items_, n, "the number of items of a shape");
+  items_ = product(sizes, "the number of items of a shape");
 }
 
 i64 Shape::row_items() const {
-  i64 n = 1;
-  for (int d = 1; d < rank_; d++) n = checked_mul(n, (*this)[d], "the number of items of a row");
-  return n;
+  return rank_ == 0 ? 1 : product(dims().subspan(1), "the number of items of a row");
 }
 
 Shape Shape::with_dim(int d, i64 size) const {

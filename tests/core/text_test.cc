@@ -1,0 +1,43 @@
+#include "core/text.h"
+
+#include <gtest/gtest.h>
+
+namespace mckpt {
+namespace {
+
+TEST(Text, CatsNumbersTextAndBooleans) {
+  EXPECT_EQ(cat(1, " of ", 2.5, ' ', true, " ", std::string("x")), "1 of 2.5 true x");
+  char array[] = "array";
+  EXPECT_EQ(cat(array), "array");
+}
+
+TEST(Text, EscapesEverythingThatATerminalWouldObey) {
+  EXPECT_EQ(escaped("weight.0"), "weight.0");
+  EXPECT_EQ(escaped("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(escaped("\xc2\x9b"
+                    "31m"),
+            "\\xc2\\x9b31m");  // C1 control
+  EXPECT_EQ(escaped("\xe2\x80\xae"
+                    "abc"),
+            "\\xe2\\x80\\xaeabc");  // right-to-left override
+  EXPECT_EQ(escaped("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(escaped("aaaaaaaaaa", 4), "aaaa...");
+}
+
+TEST(Text, FindsTheNearestName) {
+  std::vector<std::string> commands = {"inspect", "explain", "export"};
+  EXPECT_EQ(nearest("inspct", commands), "inspect");
+  EXPECT_EQ(nearest("exprot", commands), "export");
+  EXPECT_EQ(nearest("zzzzz", commands), "");
+  EXPECT_EQ(edit_distance("ab", "ba"), 1);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+}
+
+TEST(Text, ListsAFewAndCountsTheRest) {
+  EXPECT_EQ(listed(std::vector<std::string>{"a", "b", "c"}, 2), "a, b and 1 more");
+  EXPECT_EQ(listed(std::vector<std::string>{"a", "b"}, 2), "a, b");
+}
+
+}  // namespace
+}  // namespace mckpt
