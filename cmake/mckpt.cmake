@@ -21,7 +21,7 @@ function(mckpt_include_root target folder)
   target_include_directories(${target} PUBLIC ${root})
 endfunction()
 
-# mckpt_library(mckpt_io io SOURCES a.cc b.cc LINK PRIVATE nlohmann_json::nlohmann_json PUBLIC mckpt_core)
+# mckpt_library(mckpt_io io SOURCES a.cc b.cc LINK PRIVATE ZLIB::ZLIB PUBLIC mckpt_core)
 function(mckpt_library target folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "io/json.h"
+
 namespace mckpt {
 void JsonWriter::separate() {
   if (after_key_) {
@@ -40,24 +42,9 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 }
 
 void JsonWriter::string(std::string_view s) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "\"";
-  while (!s.empty()) {
-    unsigned char b = static_cast<unsigned char>(s[0]);
-    std::size_t n = 1;
-    if (b == '"' || b == '\\') {
-      out += {'\\', s[0]};
-    } else if (b < 0x20 || b == 0x7f) {
-      out += {'\\', 'u', '0', '0', kHex[b >> 4], kHex[b & 15]};
-    } else if ((n = utf8_sequence(s)) != 0) {
-      out += s.substr(0, n);
-    } else {
-      out += "\xef\xbf\xbd";
-      n = 1;
-    }
-    s.remove_prefix(n);
-  }
-  out_.write(out += '"');
+  std::string out;
+  append_json_string(out, s);
+  out_.write(out);
 }
 
 JsonWriter& JsonWriter::value(std::string_view text) {

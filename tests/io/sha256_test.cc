@@ -1,0 +1,53 @@
+#include "io/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace mckpt {
+namespace {
+
+std::string digest(Sha256 sha, std::string_view text, std::size_t piece) {
+  std::span<const u8> bytes(reinterpret_cast<const u8*>(text.data()), text.size());
+  while (!bytes.empty()) {
+    std::size_t n = std::min(piece, bytes.size());
+    sha.update(bytes.first(n));
+    bytes = bytes.subspan(n);
+  }
+  return sha.hex_digest();
+}
+
+struct Vector {
+  std::string text;
+  const char* sha256;
+};
+
+const Vector kVectors[] = {
+    {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+    {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+    {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+     "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrs"
+     "tnopqrstu",
+     "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+    {std::string(1'000'000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+};
+
+TEST(Sha256, AgreesWithThePublishedVectors) {
+  for (const Vector& v : kVectors) {
+    EXPECT_EQ(digest(Sha256(), v.text, v.text.size() + 1), v.sha256);
+    EXPECT_EQ(digest(Sha256::portable(), v.text, v.text.size() + 1), v.sha256);
+  }
+}
+
+TEST(Sha256, DoesNotDependOnThePiecesOrTheCode) {
+  std::string text;
+  for (int i = 0; i < 300; i++) text += static_cast<char>(i * 7);
+  for (std::size_t length = 0; length <= text.size(); length++) {
+    std::string_view part = std::string_view(text).substr(0, length);
+    std::string whole = digest(Sha256(), part, 1000);
+    for (std::size_t piece : {1, 63, 64, 65})
+      EXPECT_EQ(digest(Sha256::portable(), part, piece), whole) << length;
+  }
+}
+
+}  // namespace
+}  // namespace mckpt
