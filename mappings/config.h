@@ -1,0 +1,76 @@
+// ModelConfig: the numbers of a model that rules and tables need, without any parsing (the program reads
+// config.json into one). A size that a family does not have stays 0.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/int.h"
+
+namespace mckpt {
+
+enum class LayerKind : u8 { kAttention, kGdn, kMamba, kMlp, kMoe, kNone };
+
+// One transformer layer: what mixes tokens and what follows it. Hybrid stacks have one of the two, the rest
+// both.
+struct LayerSpec {
+  LayerKind mixer = LayerKind::kAttention;  // attention, gdn, mamba or none
+  LayerKind ffn = LayerKind::kMlp;          // mlp, moe or none
+};
+
+// A tower: the language model, or the vision model in front of it.
+struct TowerConfig {
+  i64 hidden = 0;
+  i64 heads = 0, kv_groups = 0, head_dim = 0;
+  bool output_gate = false;  // queries and gates alternate by head in the Hugging Face q_proj
+  bool qkv_bias = false, proj_bias = false;
+  i64 ffn = 0;  // dense width
+  bool gated_mlp = true;
+  bool swiglu = true;  // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
+  std::vector<LayerSpec> layers;
+};
+
+struct MoeConfig {
+  i64 experts = 0, ffn = 0, shared_ffn = 0, latent = 0;
+  bool expert_bias = false;  // a buffer of the router, always fp32
+  bool shared_gate = false;
+  bool router_bias = false;
+};
+
+struct MlaConfig {
+  i64 q_lora = 0, kv_lora = 0, nope = 0, rope = 0, v_dim = 0;  // q_lora 0: no low-rank queries
+};
+
+struct GdnConfig {
+  i64 key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, conv_kernel = 0;
+  i64 qk() const { return key_heads * key_dim; }
+  i64 v() const { return value_heads * value_dim; }
+};
+
+struct MambaConfig {
+  i64 heads = 0, head_dim = 0, state = 0, groups = 0, conv_kernel = 0;
+  i64 inner() const { return heads * head_dim; }
+  i64 group_state() const { return groups * state; }
+};
+
+struct VisionConfig {
+  i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
+  i64 deepstack = 0;  // number of deepstack mergers
+};
+
+struct ModelConfig {
+  std::string model_type;
+  i64 vocab = 0;
+  bool tied = false;
+  DType dtype = DType::kBF16;
+  TowerConfig text, vision_tower;
+  MoeConfig moe;
+  MlaConfig mla;
+  GdnConfig gdn;
+  MambaConfig mamba;
+  VisionConfig vision;
+  i64 mtp_layers = 0;
+};
+
+}  // namespace mckpt

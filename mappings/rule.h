@@ -1,0 +1,82 @@
+// Rule: the pure function behind every split. It says which items of the Hugging Face tensors one
+// tensor-parallel cell owns, in that cell's local order. Import gathers along its runs, export scatters along
+// them, verify compares along them: there is no second, inverse piece of code.
+//
+// A rule works on whole logical tensors of one model replica. FSDP comes after it and cuts the local order;
+// expert parallelism comes before it and decides which experts a rank asks for.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/item_run.h"
+#include "core/shape.h"
+#include "core/shard_map.h"
+#include "mappings/config.h"
+
+namespace mckpt {
+
+// The shape of a whole (logical) tensor, and of what one tensor-parallel cell holds of it. They are different
+// types so that nothing is multiplied by the parallel size twice; global_shape() is the only way from one to
+// the other.
+struct GlobalShape {
+  Shape shape;
+};
+struct LocalShape {
+  Shape shape;
+};
+
+// Which of how many tensor-parallel cells; for experts, expert-tensor-parallel ones.
+struct Part {
+  i64 index = 0;
+  i64 count = 1;
+};
+
+struct RuleInput {
+  const ModelConfig& model;
+  const TowerConfig& tower;              // of the two in `model`, the one that the parameter belongs to
+  std::span<const GlobalShape> sources;  // the Hugging Face tensors, in the order of the row's roles
+  Part part;
+  i64 expert = 0;        // global number; rules that take one expert out of a fused tensor use it
+  i64 padded_vocab = 0;  // rows of the vocabulary with padding; 0: as many as there are
+};
+
+struct Holding {
+  LocalShape shape;
+  int partition_dim = -1;     // the dimension that is split over the cells; -1: every cell holds all of it
+  std::vector<ItemRun> runs;  // in local order; slot = index of the source, or kPaddingSlot
+  float addend = 0;           // added to every value on the way to Megatron, taken off on the way back
+};
+
+// Throws kBadGrid when a number that must divide does not, kBadShape when a source has not the shape that the
+// config promises; both name the number.
+using RuleFunction = Holding (*)(const RuleInput&);
+
+struct Rule {
+  std::string_view name;  // as `mckpt mappings` and map files write it
+  int sources;            // how many Hugging Face tensors it takes
+  RuleFunction hold;
+  std::string_view summary;
+};
+
+std::span<const Rule> all_rules();
+const Rule& rule_named(std::string_view name);  // throws kUsage with the nearest name
+
+GlobalShape global_shape(const Holding& holding, i64 parts);
+
+// A part of a fused parameter that fsdp_dtensor (and torch_dist) stores under a key of its own: rows of the
+// local tensor.
+struct Piece {
+  std::string_view suffix;  // "_w", ".query"
+  i64 first_row = 0, rows = 0;
+};
+
+// How a parameter is split into keys on disk.
+enum class KeySplit : u8 { kNone, kSwiglu, kGdnInProj, kGdnConv, kMambaInProj, kMambaConv, kMlaDown };
+
+// pre: split is not kNone. Throws kBadGrid when the rows do not divide. `global` is the whole parameter's
+// shape: the halves are those of the parameter, also for optimizer states that are plain local tensors.
+std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part);
+
+}  // namespace mckpt
