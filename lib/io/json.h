@@ -100,7 +100,7 @@ class JsonValue {
   using Data = std::variant<std::nullptr_t, bool, Number, std::string, Array, Object>;
 
   JsonValue() = default;
-  explicit JsonValue(Data data) : data_(std::move(data)) {}
+  explicit JsonValue(Data data);
 
   JsonType type() const { return static_cast<JsonType>(data_.index()); }
   bool is(JsonType t) const { return type() == t; }
@@ -130,6 +130,9 @@ struct JsonMember {
   std::string name;
   JsonValue value;
 };
+
+// Behind JsonMember, which makes the variant complete.
+inline JsonValue::JsonValue(Data data) : data_(std::move(data)) {}
 
 JsonValue parse_json(std::string_view text, int max_depth = JsonReader::kMaxDepth);
 
