@@ -1,0 +1,67 @@
+// The names of a hybrid model's layers in a checkpoint.
+//
+//   pattern [*-]M               item 0 = physical layers 0 and 1, item 1 = physical layer 2
+//   in memory                   decoder.layers.0.layers.1.mlp.linear_fc1.weight   module positions
+//   stored                      decoder.layers.0.mlp.linear_fc1.weight            logical index
+//   stored, brackets removed    decoder.layers.1.mlp.linear_fc1.weight            physical index
+//
+// The members of a group share one index, so two members of one family would own each other's keys.
+#pragma once
+
+#include "core/layer_pattern.h"
+
+namespace mckpt {
+
+// One physical layer of the main part.
+struct LayerPlace {
+  const LayerKindInfo* kind;
+  i64 physical_index;
+  i64 logical_index;
+  i64 segment;
+  i64 position;  // of its item among the items of the segment: its module index where a segment is a stage
+  i64 member;    // in its group; -1 outside one
+
+  i64 layer_number() const { return physical_index + 1; }  // what Megatron calls layer_number
+};
+
+// In physical order.
+std::vector<LayerPlace> layer_places(const LayerPattern& pattern);
+
+std::string local_layer_prefix(const LayerPlace& place);      // "decoder.layers.0.layers.1."
+std::string stored_layer_prefix(i64 logical_index);           // "decoder.layers.0."
+std::string mtp_layer_prefix(i64 depth, i64 layer);           // "mtp.layers.0.mtp_model_layer.layers.1."
+std::string_view final_norm_prefix(bool pattern_has_groups);  // as stored; in memory it is always final_norm
+
+// A group of whose members at least two belong to one family.
+struct GroupHazard {
+  i64 logical_index;
+  i64 first_member, second_member;
+  // true: they own a parameter of the same name and the checkpoint cannot be saved right. false: no name is
+  // known to be owned by both, but a key no longer tells which member it belongs to.
+  bool same_keys;
+};
+std::vector<GroupHazard> group_hazards(const LayerPattern& pattern);
+
+// Renames stored keys between a pattern with groups and the same pattern with its brackets removed. Keys that
+// belong to no decoder layer and not to the final norm, MTP keys among them, stay as they are. A leading
+// "optimizer.state.<name>." is kept.
+class LayerKeyMap {
+ public:
+  explicit LayerKeyMap(const LayerPattern& pattern);
+
+  // Each throws kBadPattern where the pattern has no such layer. to_flat throws it also where the rest of the
+  // key does not single out a member of the group.
+  std::string to_grouped(std::string_view flat_key) const;
+  std::string to_flat(std::string_view grouped_key) const;
+
+ private:
+  std::string renamed(std::string_view key, bool to_flat) const;
+  i64 member_of(i64 item, std::string_view rest, std::string_view key) const;
+
+  bool has_groups_;
+  std::string symbols_;             // by physical index
+  std::vector<i64> item_of_layer_;  // logical index by physical index
+  std::vector<i64> first_of_item_;  // physical index by logical index, and the number of layers at the end
+};
+
+}  // namespace mckpt

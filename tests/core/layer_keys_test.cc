@@ -1,0 +1,179 @@
+#include "core/layer_keys.h"
+
+#include <gtest/gtest.h>
+
+#include "core/layer_segment.h"
+#include "tests/core/layer_dump.h"
+
+namespace mckpt {
+namespace {
+
+Dialect dialect_of(const GoldenJson& model) {
+  return model["dialect"].string() == "flat" ? Dialect::kFlat : Dialect::kGrouped;
+}
+
+// The places of one pipeline rank's layers: without virtual stages, rank and segment are the same.
+std::vector<LayerPlace> places_of_rank(const LayerPattern& pattern, i64 rank) {
+  std::vector<LayerPlace> places = layer_places(pattern);
+  std::erase_if(places, [&](const LayerPlace& p) { return p.segment != rank; });
+  return places;
+}
+
+// Layer numbers nest as the modules do.
+std::vector<i64> flattened(const GoldenJson& numbers) {
+  std::vector<i64> out;
+  for (const GoldenJson& n : numbers.items()) {
+    if (n.kind() == GoldenJson::Kind::kInteger)
+      out.push_back(n.integer());
+    else
+      for (i64 member : n.integers()) out.push_back(member);
+  }
+  return out;
+}
+
+TEST(LayerKeys, AgreeWithTheRecordedModels) {
+  GoldenJson golden = read_golden("hybrid/layer_keys.json");
+  ASSERT_EQ(golden["models"].size(), 10u);
+  for (const GoldenJson& model : golden["models"].items()) {
+    SCOPED_TRACE(cat(model["name"].string(), " rank ", model["rank"].integer()));
+    LayerPattern pattern = parse_pattern(model["pattern"].string(), dialect_of(model));
+    i64 pp_rank = model["pp"].integer() > 1 ? model["rank"].integer() : 0;
+    std::vector<LayerPlace> places = places_of_rank(pattern, pp_rank);
+    std::vector<i64> numbers;
+    std::vector<int> used(places.size());
+    for (const LayerPlace& p : places) numbers.push_back(p.layer_number());
+    EXPECT_EQ(numbers, flattened(model["layer_numbers"]));
+    for (const GoldenJson& pair : model["keys"].items()) {
+      const std::string &local = pair.items().at(0).string(), &key = pair.items().at(1).string();
+      bool found = local.starts_with("decoder.final_norm.") &&
+                   key.starts_with(final_norm_prefix(pattern.has_groups()));
+      for (std::size_t i = 0; i < places.size(); i++) {
+        std::string prefix = local_layer_prefix(places[i]);
+        if (!local.starts_with(prefix)) continue;
+        // A path below a group's member begins with the group's own path: only the member knows the family.
+        std::string stored = stored_layer_prefix(places[i].logical_index);
+        std::string_view rest = std::string_view(local).substr(prefix.size());
+        std::string_view family = family_prefix(places[i].kind->family);
+        found = key.starts_with(stored) &&
+                (rest.starts_with(family) || (rest.starts_with("pre_mlp_layernorm.") && family == "mlp."));
+        used[i]++;
+      }
+      EXPECT_TRUE(found) << local << " -> " << key;
+    }
+    for (int n : used) EXPECT_GT(n, 0);
+  }
+}
+
+TEST(LayerKeys, FollowTheGroup) {
+  LayerPattern pattern = parse_pattern("[*-]M[*E]", Dialect::kGrouped);
+  std::string got;
+  for (const LayerPlace& p : layer_places(pattern))
+    got += cat(p.layer_number(), " ", local_layer_prefix(p), " ", stored_layer_prefix(p.logical_index), "\n");
+  EXPECT_EQ(got,
+            "1 decoder.layers.0.layers.0. decoder.layers.0.\n"
+            "2 decoder.layers.0.layers.1. decoder.layers.0.\n"
+            "3 decoder.layers.1. decoder.layers.1.\n"
+            "4 decoder.layers.2.layers.0. decoder.layers.2.\n"
+            "5 decoder.layers.2.layers.1. decoder.layers.2.\n");
+  EXPECT_EQ(final_norm_prefix(pattern.has_groups()), "decoder.final_layernorm.");
+  EXPECT_EQ(final_norm_prefix(parse_pattern("*-", Dialect::kGrouped).has_groups()), "decoder.final_norm.");
+  EXPECT_EQ(mtp_layer_prefix(0, 1), "mtp.layers.0.mtp_model_layer.layers.1.");
+}
+
+TEST(LayerKeys, NameGroupsWhoseMembersShareKeys) {
+  struct Row {
+    const char* pattern;
+    const char* hazard;  // item: members, and whether the keys are the same
+  };
+  static constexpr Row kRows[] = {
+      {"[MM]", "0: 0 1 same"},
+      {"[**]", "0: 0 1 same"},
+      {"[--]", "0: 0 1 same"},
+      {"[M-M-]", "0: 0 2 same"},
+      {"[GG]", "0: 0 1 same"},
+      {"[D+]", "0: 0 1 same"},
+      {"[*G-E]", "0: 0 1 family"},
+      {"[-E]", "0: 0 1 family"},
+      {"M[M*]-", ""},
+      {"[M*E]", ""},
+      {"[E]", ""},
+      {"MM--", ""},
+      {"[*-][G*G]", "1: 0 2 same"},
+      {"[M*-][*-M]", ""},
+      {"[-*-E]", "0: 0 2 same"},
+  };
+  for (const Row& row : kRows) {
+    std::string got;
+    for (const GroupHazard& h : group_hazards(parse_pattern(row.pattern, Dialect::kGrouped)))
+      got +=
+          cat(h.logical_index, ": ", h.first_member, " ", h.second_member, h.same_keys ? " same" : " family");
+    EXPECT_EQ(got, row.hazard) << row.pattern;
+  }
+}
+
+TEST(LayerKeyMap, MovesKeysToTheGroupAndBack) {
+  LayerKeyMap map(parse_pattern("[*-]M[*E]", Dialect::kGrouped));
+  struct Row {
+    const char *flat, *grouped;
+  };
+  static constexpr Row kRows[] = {
+      {"decoder.layers.0.self_attention.linear_qkv.weight",
+       "decoder.layers.0.self_attention.linear_qkv.weight"},
+      {"decoder.layers.1.mlp.linear_fc1.weight", "decoder.layers.0.mlp.linear_fc1.weight"},
+      {"decoder.layers.2.mixer.conv1d.weight.x", "decoder.layers.1.mixer.conv1d.weight.x"},
+      {"decoder.layers.2.anything", "decoder.layers.1.anything"},
+      {"decoder.layers.3.input_layernorm.weight", "decoder.layers.2.input_layernorm.weight"},
+      {"decoder.layers.4.pre_mlp_layernorm.weight", "decoder.layers.2.pre_mlp_layernorm.weight"},
+      {"decoder.final_norm.weight", "decoder.final_layernorm.weight"},
+      {"optimizer.state.exp_avg.decoder.layers.4.mlp.router.weight",
+       "optimizer.state.exp_avg.decoder.layers.2.mlp.router.weight"},
+      {"mtp.layers.0.mtp_model_layer.layers.1.mixer.D", "mtp.layers.0.mtp_model_layer.layers.1.mixer.D"},
+      {"embedding.word_embeddings.weight", "embedding.word_embeddings.weight"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(map.to_grouped(row.flat), row.grouped);
+    EXPECT_EQ(map.to_flat(row.grouped), row.flat);
+  }
+}
+
+TEST(LayerKeyMap, RefusesKeysThatThePatternDoesNotExplain) {
+  LayerKeyMap map(parse_pattern("[**]M", Dialect::kGrouped));
+  for (const char* key :
+       {"decoder.layers.2.mixer.D", "decoder.layers.x.mixer.D", "decoder.layers.1",
+        "decoder.layers.-1.mixer.D", "decoder.layers.99999999999999999999.mixer.D",
+        "decoder.layers.self_attention.linear_qkv.weight",
+        "decoder.layers.0.self_attention.linear_qkv.weight", "decoder.layers.0.custom.weight"})
+    EXPECT_THROW(map.to_flat(key), Error) << key;
+  EXPECT_THROW(map.to_grouped("decoder.layers.3.mixer.D"), Error);
+  EXPECT_EQ(map.to_grouped("decoder.layers.2.mixer.D"), "decoder.layers.1.mixer.D");
+}
+
+// Every safe group of up to three layers, twice with a lone layer between: what the brackets' removal
+// renames, the way back renames again, and no two keys meet.
+TEST(LayerKeyMap, TheWayBackIsTheInverseForEverySafeGroup) {
+  const std::string kMixers[] = {"", "M"}, kAttentions[] = {"", "*", "G"}, kMlps[] = {"", "-", "E"};
+  for (const std::string& mixer : kMixers)
+    for (const std::string& attention : kAttentions)
+      for (const std::string& mlp : kMlps) {
+        std::string group = mixer + attention + mlp;
+        if (group.empty()) continue;
+        LayerPattern grouped = parse_pattern(cat("[", group, "]M[", group, "]"), Dialect::kGrouped);
+        LayerPattern flat = parse_pattern(physical_symbols(grouped), Dialect::kFlat);
+        EXPECT_TRUE(group_hazards(grouped).empty());
+        LayerKeyMap map(grouped);
+        std::vector<std::string> seen;
+        for (const LayerPlace& p : layer_places(flat)) {
+          std::string tail = cat(family_prefix(p.kind->family), "weight");
+          std::string flat_key = cat(stored_layer_prefix(p.logical_index), tail);
+          std::string grouped_key = map.to_grouped(flat_key);
+          EXPECT_EQ(grouped_key,
+                    cat(stored_layer_prefix(layer_places(grouped)[p.physical_index].logical_index), tail));
+          EXPECT_EQ(map.to_flat(grouped_key), flat_key);
+          EXPECT_EQ(std::find(seen.begin(), seen.end(), grouped_key), seen.end()) << grouped_key;
+          seen.push_back(grouped_key);
+        }
+      }
+}
+
+}  // namespace
+}  // namespace mckpt
