@@ -1,0 +1,133 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace mckpt {
+namespace {
+
+// Linux moves at most 2^31 - 4096 bytes a call.
+constexpr i64 kMostPerCall = i64{1} << 30;
+
+FileStamp stamp_of(const struct stat& st) {
+  return {st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec};
+}
+
+const char* kind_of(const struct stat& st) {
+  if (S_ISDIR(st.st_mode)) return "a folder";
+  if (S_ISFIFO(st.st_mode)) return "a pipe";
+  if (S_ISSOCK(st.st_mode)) return "a socket";
+  return "a device";
+}
+
+}  // namespace
+
+std::string errno_text(int error) {
+  char buffer[256];
+  return ::strerror_r(error, buffer, sizeof buffer);  // the GNU form, which returns the text
+}
+
+void throw_open_failed(const std::string& path, int error) {
+  Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kReadFailed;
+  throw Error(code, cat("cannot open the file: ", errno_text(error))).file(path);
+}
+
+void ByteSource::check_range(i64 offset, i64 bytes) const {
+  if (offset >= 0 && bytes >= 0 && offset <= size_ && bytes <= size_ - offset) return;
+  throw Error(Code::kReadFailed, "a read would pass the end")
+      .offset(offset)
+      .expected(cat("at most ", size_, " bytes"))
+      .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
+}
+
+void ByteSource::read(i64 offset, std::span<u8> to) const {
+  check_range(offset, static_cast<i64>(to.size()));
+  if (!to.empty()) read_inside(offset, to);
+}
+
+std::vector<u8> ByteSource::read(i64 offset, i64 bytes) const {
+  check_range(offset, bytes);
+  std::vector<u8> out(static_cast<std::size_t>(bytes));
+  if (!out.empty()) read_inside(offset, out);
+  return out;
+}
+
+void MemorySource::read_inside(i64 offset, std::span<u8> to) const {
+  std::memcpy(to.data(), bytes_.data() + offset, to.size());
+}
+
+RangeSource::RangeSource(const ByteSource& whole, i64 offset, i64 bytes)
+    : ByteSource(bytes), whole_(whole), offset_(offset) {
+  if (offset < 0 || bytes < 0 || offset > whole.size() || bytes > whole.size() - offset)
+    throw Error(Code::kReadFailed, "a part of a file lies beyond its end")
+        .offset(offset)
+        .expected(cat("at most ", whole.size(), " bytes"))
+        .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
+}
+
+void RangeSource::read_inside(i64 offset, std::span<u8> to) const { whole_.read(offset_ + offset, to); }
+
+InputFile::InputFile(const std::string& path)
+    : InputFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), path) {}
+
+InputFile::InputFile(int fd, std::string path) : ByteSource(0), fd_(fd), path_(std::move(path)) {
+  if (fd_ < 0) throw_open_failed(path_, errno);
+  struct stat st;
+  int error = ::fstat(fd_, &st) == 0 ? 0 : errno;
+  if (error == 0 && S_ISREG(st.st_mode)) {
+    stamp_ = stamp_of(st);
+    size_ = stamp_.bytes;
+    return;
+  }
+  ::close(std::exchange(fd_, -1));
+  if (error != 0) throw_open_failed(path_, error);
+  throw Error(Code::kNotAFile, cat("this is ", kind_of(st), ", not a file")).file(path_);
+}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+InputFile::InputFile(InputFile&& from) noexcept
+    : ByteSource(from), fd_(std::exchange(from.fd_, -1)), path_(std::move(from.path_)), stamp_(from.stamp_) {}
+
+InputFile& InputFile::operator=(InputFile&& from) noexcept {
+  std::swap(size_, from.size_);
+  std::swap(fd_, from.fd_);
+  std::swap(path_, from.path_);
+  std::swap(stamp_, from.stamp_);
+  return *this;
+}
+
+void InputFile::check_unchanged() const {
+  struct stat st;
+  if (::fstat(fd_, &st) == 0 && stamp_of(st) == stamp_) return;
+  throw Error(Code::kReadFailed, "the file was changed while it was read")
+      .file(path_)
+      .help("run again when nothing writes to the checkpoint");
+}
+
+void InputFile::read_inside(i64 offset, std::span<u8> to) const {
+  while (!to.empty()) {
+    std::size_t ask = static_cast<std::size_t>(std::min<i64>(static_cast<i64>(to.size()), kMostPerCall));
+    ssize_t n = ::pread(fd_, to.data(), ask, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      throw Error(Code::kReadFailed, cat("reading failed: ", errno_text(errno))).file(path_).offset(offset);
+    if (n == 0)
+      throw Error(Code::kReadFailed, "the file became shorter while it was read")
+          .file(path_)
+          .offset(offset)
+          .expected(cat(size_, " bytes"))
+          .found(cat(offset, " bytes"));
+    to = to.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,98 @@
+// Bytes at offsets. Parsers take a ByteSource, so that they run on a file, on a range of one (an item of a
+// .distcp file) and on a span of memory (tests, fuzzing) alike. Data are never mapped: a file that shrinks
+// while it is read gives an error, not a signal.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/int.h"
+
+namespace mckpt {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  i64 size() const { return size_; }
+  // Fills `to` with the bytes from `offset` on. Thread-safe. Throws kReadFailed, also when they are not all
+  // there.
+  void read(i64 offset, std::span<u8> to) const;
+  // The same into a buffer of its own, which is not allocated before the size is known to be there.
+  std::vector<u8> read(i64 offset, i64 bytes) const;
+
+ protected:
+  explicit ByteSource(i64 size) : size_(size) {}
+  ByteSource(const ByteSource&) = default;
+  ByteSource& operator=(const ByteSource&) = default;
+
+  i64 size_;
+
+ private:
+  // pre: the range lies inside [0, size()).
+  virtual void read_inside(i64 offset, std::span<u8> to) const = 0;
+  void check_range(i64 offset, i64 bytes) const;
+};
+
+// Does not own the bytes.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::span<const u8> bytes)
+      : ByteSource(static_cast<i64>(bytes.size())), bytes_(bytes) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+  std::span<const u8> bytes_;
+};
+
+// A part of another source, which must outlive it. Throws kReadFailed when the part is not inside.
+class RangeSource final : public ByteSource {
+ public:
+  RangeSource(const ByteSource& whole, i64 offset, i64 bytes);
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+  const ByteSource& whole_;
+  i64 offset_;
+};
+
+// What tells whether a file is still the one that was opened.
+struct FileStamp {
+  u64 device = 0, inode = 0;
+  i64 bytes = 0, modified_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+// An open regular file, read only.
+class InputFile final : public ByteSource {
+ public:
+  // Opens a path that the user gave; links are followed. Throws kNotFound, kNotAFile, kReadFailed.
+  explicit InputFile(const std::string& path);
+  // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
+  InputFile(int fd, std::string path);
+  ~InputFile() override;
+  InputFile(InputFile&& from) noexcept;
+  InputFile& operator=(InputFile&& from) noexcept;
+
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  const FileStamp& stamp() const { return stamp_; }
+  // Throws kReadFailed when the file was changed since it was opened.
+  void check_unchanged() const;
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+
+  int fd_;
+  std::string path_;
+  FileStamp stamp_;
+};
+
+// "No such file or directory (ENOENT)"-like text of an errno.
+std::string errno_text(int error);
+
+// kNotFound for a name that leads nowhere, kReadFailed for the rest, with the path and the system's words.
+[[noreturn]] void throw_open_failed(const std::string& path, int error);
+
+}  // namespace mckpt
