@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,34 +50,46 @@ struct Holding {
   float addend = 0;           // added to every value on the way to Megatron, taken off on the way back
 };
 
-// Throws kBadGrid when a number that must divide does not, kBadShape when a source has not the shape that the
-// config promises; both name the number.
-using RuleFunction = Holding (*)(const RuleInput&);
-
 struct Rule {
-  std::string_view name;  // as `mckpt mappings` and map files write it
-  int sources;            // how many Hugging Face tensors it takes
-  RuleFunction hold;
+  std::string_view name;                    // as `mckpt mappings` and map files write it
+  std::span<const std::string_view> roles;  // of its sources, in the order of a row's names
   std::string_view summary;
+  Holding (*hold)(const RuleInput&);  // called through hold() below
+  // The shapes that the sources have when the whole parameter has this one: what an export writes where
+  // nothing else tells. Throws kBadSplit when no sources make such a parameter.
+  std::vector<GlobalShape> (*source_shapes)(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
 };
 
 std::span<const Rule> all_rules();
 const Rule& rule_named(std::string_view name);  // throws kUsage with the nearest name
 
-GlobalShape global_shape(const Holding& holding, i64 parts);
+// What a cell holds. Throws kSourceShape when a source has not the shape that the config promises, kBadGrid
+// when a number does not divide by the parallel size, kModelNumbers when the numbers of the config contradict
+// each other; all name the number.
+Holding hold(const Rule& rule, const RuleInput& in);
 
-// A part of a fused parameter that fsdp_dtensor (and torch_dist) stores under a key of its own: rows of the
-// local tensor.
-struct Piece {
-  std::string_view suffix;  // "_w", ".query"
-  i64 first_row = 0, rows = 0;
-};
+GlobalShape global_shape(const Holding& holding, i64 parts);
 
 // How a parameter is split into keys on disk.
 enum class KeySplit : u8 { kNone, kSwiglu, kGdnInProj, kGdnConv, kMambaInProj, kMambaConv, kMlaDown };
 
-// pre: split is not kNone. Throws kBadGrid when the rows do not divide. `global` is the whole parameter's
-// shape: the halves are those of the parameter, also for optimizer states that are plain local tensors.
+// A part of a fused parameter that fsdp_dtensor or torch_dist stores under a key of its own: rows of the
+// local tensor. The parts of all cells, one after the other, make a tensor that no parallel size shows in.
+struct Piece {
+  std::string_view name;  // "_w", ".query"; for kMlaDown the module, "linear_q_down_proj"
+  i64 first_row = 0, rows = 0;
+};
+
+// In the order of the local rows, which they tile. pre: split is not kNone. Throws kBadSplit when the
+// parameter is not made of such parts, kBadGrid when a part does not divide. `global` is the whole
+// parameter's shape: the halves are those of the parameter, also for optimizer states that are plain local
+// tensors.
 std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part);
+
+// The items of a piece in the local order; `row_items` of the parameter.
+ItemRange items_of(const Piece& piece, i64 row_items);
+
+// "a.in_proj.weight" and ".query" make "a.in_proj.weight.query"; kMlaDown renames the module instead.
+std::string piece_key(KeySplit split, std::string_view key, const Piece& piece);
 
 }  // namespace mckpt
