@@ -6,6 +6,7 @@
 //   for (const GoldenJson& c : cases.items()) check(c["world"].integer(), c["v1"]["offsets"].integers());
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,7 +35,10 @@ class GoldenJson {
   const GoldenJson* find(std::string_view key) const;  // null where there is no such member
   const GoldenJson& operator[](std::string_view key) const;
   const GoldenJson& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
-  const GoldenJson& operator[](std::size_t index) const { return items().at(index); }
+  template <std::integral Index>
+  const GoldenJson& operator[](Index index) const {
+    return items().at(static_cast<std::size_t>(index));
+  }
 
   std::vector<std::int64_t> integers() const;  // of an array of integers
   std::vector<std::string> strings() const;    // of an array of strings
