@@ -2,6 +2,7 @@
 // config.json into one). A size that a family does not have stays 0.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,16 @@
 
 namespace mckpt {
 
-enum class LayerKind : u8 { kAttention, kGdn, kMamba, kMlp, kMoe, kNone };
+enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
+enum class Ffn : u8 { kNone, kDense, kMoe };
 
-// One transformer layer: what mixes tokens and what follows it. Hybrid stacks have one of the two, the rest
+// One layer: what mixes tokens, and what follows it. Layers of hybrid stacks have one of the two, all others
 // both.
 struct LayerSpec {
-  LayerKind mixer = LayerKind::kAttention;  // attention, gdn, mamba or none
-  LayerKind ffn = LayerKind::kMlp;          // mlp, moe or none
+  Mixer mixer = Mixer::kAttention;
+  Ffn ffn = Ffn::kDense;
+
+  friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 // A tower: the language model, or the vision model in front of it.
@@ -25,7 +29,9 @@ struct TowerConfig {
   i64 heads = 0, kv_groups = 0, head_dim = 0;
   bool output_gate = false;  // queries and gates alternate by head in the Hugging Face q_proj
   bool qkv_bias = false, proj_bias = false;
-  i64 ffn = 0;  // dense width
+  bool qk_norm = false;
+  bool sinks = false;  // one learnable softmax offset a head
+  i64 ffn = 0;         // dense width
   bool gated_mlp = true;
   bool swiglu = true;  // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
   std::vector<LayerSpec> layers;
@@ -59,18 +65,25 @@ struct VisionConfig {
   i64 deepstack = 0;  // number of deepstack mergers
 };
 
+// Multi-token prediction: `depths` blocks behind the decoder, each with the same layers.
+struct MtpConfig {
+  i64 depths = 0;
+  bool stated = true;             // false: the config says nothing about it, so the tensors decide
+  std::vector<LayerSpec> layers;  // of one depth
+};
+
 struct ModelConfig {
   std::string model_type;
   i64 vocab = 0;
   bool tied = false;
-  DType dtype = DType::kBF16;
+  std::optional<DType> dtype;  // of the parameters, where the config says
   TowerConfig text, vision_tower;
   MoeConfig moe;
   MlaConfig mla;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;
-  i64 mtp_layers = 0;
+  MtpConfig mtp;
 };
 
 }  // namespace mckpt
