@@ -1,0 +1,98 @@
+#include "mappings/rules/blocks.h"
+
+namespace mckpt {
+
+i64 positive(i64 n, std::string_view what) {
+  if (n <= 0)
+    throw Error(Code::kModelNumbers, cat("the model's configuration does not give ", what))
+        .expected("a positive number")
+        .found(n);
+  return n;
+}
+
+i64 quotient(i64 a, std::string_view what_a, i64 b, std::string_view what_b) {
+  if (positive(a, what_a) % positive(b, what_b) != 0)
+    throw Error(Code::kModelNumbers, cat(what_a, " does not divide by ", what_b))
+        .expected(cat("a multiple of ", b))
+        .found(a);
+  return a / b;
+}
+
+i64 product(std::initializer_list<i64> factors, const char* what) {
+  i64 n = 1;
+  for (i64 f : factors) n = checked_mul(n, f, what);
+  return n;
+}
+
+void expect_shape(const RuleInput& in, int slot, std::string_view role, const Shape& expected,
+                  std::string_view why) {
+  const Shape& found = in.sources[static_cast<std::size_t>(slot)].shape;
+  if (found == expected) return;
+  throw Error(Code::kSourceShape, cat(role, " has not the shape of ", why))
+      .expected(to_string(expected))
+      .found(to_string(found));
+}
+
+void expect_rank(const RuleInput& in, int slot, std::string_view role, int least, int most) {
+  const Shape& found = in.sources[static_cast<std::size_t>(slot)].shape;
+  if (least <= found.rank() && found.rank() <= most) return;
+  throw Error(Code::kSourceShape, cat(role, " has a wrong number of dimensions"))
+      .expected(least == most ? cat(least) : cat(least, " to ", most))
+      .found(cat(found.rank(), ", ", to_string(found)));
+}
+
+Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns) {
+  bool bias = in.sources[static_cast<std::size_t>(slot)].shape.rank() == 1;
+  return bias ? Shape{rows} : Shape{rows, columns};
+}
+
+void RowRuns::add(i32 slot, i64 first_row, i64 rows) { add(slot, first_row, rows, 0, 1); }
+
+void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
+  ItemRun run{slot, first_row * row_items_, rows * row_items_, {}, {}};
+  if (times > 1) run.inner = {step * row_items_, times};
+  if (run.items() == 0) return;
+  bool plain = times == 1 && !runs_.empty() && runs_.back().slot == slot && runs_.back().inner.count == 1;
+  if (plain && runs_.back().end() == run.begin) {
+    runs_.back().length += run.length;
+  } else {
+    runs_.push_back(run);
+  }
+}
+
+Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what) {
+  RowRuns rows(like.row_items());
+  i64 local_rows = 0;
+  for (const RowBlock& block : blocks) {
+    ItemRange own = own_part(block.rows, part, what);
+    rows.add(block.slot, block.first_row + own.begin, own.items());
+    local_rows += own.items();
+  }
+  return {LocalShape{like.with_dim(0, local_rows)}, 0, rows.take(), 0};
+}
+
+std::vector<GlobalShape> same_shape(const ModelConfig&, const TowerConfig&, const GlobalShape& whole) {
+  return {whole};
+}
+
+std::vector<GlobalShape> split_rows(const GlobalShape& whole, std::initializer_list<i64> rows) {
+  i64 sum = 0;
+  for (i64 n : rows) sum = checked_add(sum, n, "the rows of the sources");
+  if (whole.shape.rank() == 0 || whole.shape[0] != sum)
+    throw Error(Code::kBadSplit, "the rows of the parameter are not those of its sources")
+        .expected(cat(sum, " rows"))
+        .found(to_string(whole.shape));
+  std::vector<GlobalShape> shapes;
+  for (i64 n : rows) shapes.push_back({whole.shape.with_dim(0, n)});
+  return shapes;
+}
+
+i64 half_of_rows(const GlobalShape& whole) {
+  if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0)
+    throw Error(Code::kBadSplit, "a gated parameter has two halves of the same number of rows")
+        .expected("an even first dimension of the whole parameter")
+        .found(to_string(whole.shape));
+  return whole.shape[0] / 2;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,72 @@
+// What the rules are made of: the checks on sources and numbers, and holdings that are boxes of rows.
+//
+// Most fused parameters are blocks of rows of their sources, and every cell owns its part of each block:
+//
+//   blocks   z ~~~~~~~~  x ########  B ....      cell 0 of 2   ~~~~####..
+//   cell     00001111      00001111    0011      cell 1 of 2   ~~~~####..
+#pragma once
+
+#include <initializer_list>
+
+#include "core/placement.h"
+#include "mappings/rule.h"
+
+namespace mckpt {
+
+// Throws kModelNumbers unless n > 0; returns n.
+i64 positive(i64 n, std::string_view what);
+// a / b, which must be whole and positive; throws kModelNumbers that names both.
+i64 quotient(i64 a, std::string_view what_a, i64 b, std::string_view what_b);
+// Throws kSizeOverflow that names `what`.
+i64 product(std::initializer_list<i64> factors, const char* what);
+
+// Throws kSourceShape that names the role, `why` and both shapes.
+void expect_shape(const RuleInput& in, int slot, std::string_view role, const Shape& expected,
+                  std::string_view why);
+// Throws kSourceShape unless the source has so many dimensions.
+void expect_rank(const RuleInput& in, int slot, std::string_view role, int least, int most);
+
+// The shape of a weight with so many rows, or of its bias: whichever the source is. pre: slot exists.
+Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns);
+
+// The cell's part of n; throws kBadGrid that names `what`.
+inline ItemRange own_part(i64 n, Part part, std::string_view what) {
+  return equal_part(n, part.count, part.index, what);
+}
+
+// Runs that are boxes of rows, laid one after the other; what continues its predecessor becomes one run with
+// it.
+class RowRuns {
+ public:
+  explicit RowRuns(i64 row_items) : row_items_(row_items) {}
+
+  void add(i32 slot, i64 first_row, i64 rows);
+  // `times` boxes of so many rows, which begin `step` rows apart.
+  void add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times);
+
+  std::vector<ItemRun> take() { return std::move(runs_); }
+
+ private:
+  i64 row_items_;
+  std::vector<ItemRun> runs_;
+};
+
+struct RowBlock {
+  i32 slot = 0;
+  i64 first_row = 0, rows = 0;
+};
+
+// The cell's part of every block, in the order of the blocks. `like` gives all dimensions but the first.
+// Throws kBadGrid that names `what` when a block does not divide.
+Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what);
+
+// Source shapes of rules with one source that has the shape of the whole parameter.
+std::vector<GlobalShape> same_shape(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
+
+// The whole parameter's shape with other row counts. Throws kBadSplit unless the counts sum up to its own.
+std::vector<GlobalShape> split_rows(const GlobalShape& whole, std::initializer_list<i64> rows);
+
+// Half of the rows of a whole parameter; throws kBadSplit with its shape when there is none.
+i64 half_of_rows(const GlobalShape& whole);
+
+}  // namespace mckpt

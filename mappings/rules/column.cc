@@ -1,0 +1,28 @@
+// Column parallel: dimension 0 in equal parts. Weights, biases, convolutions and vectors with a value per
+// head alike; queries and up projections of MLA are cut so as well, because their rows lie head by head.
+//
+//   cell t holds W[t*n : (t+1)*n, ...], n = rows / cells: one run
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"weight"};
+
+Holding hold_column(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 1, Shape::kMaxRank);
+  const Shape& source = in.sources[0].shape;
+  RowBlock whole{0, 0, source[0]};
+  return hold_blocks({&whole, 1}, source, in.part, "the number of rows of the weight");
+}
+
+constexpr Rule kRules[] = {
+    {"column", kRoles, "dimension 0 in equal parts", hold_column, same_shape},
+};
+
+}  // namespace
+
+std::span<const Rule> column_rules() { return kRules; }
+
+}  // namespace mckpt

@@ -1,0 +1,104 @@
+// The layers of an expert that are not gated, out of a tensor of all experts:
+//
+//   expert_column             [E, I, H]   first layer of an expert without gate: rows in equal parts
+//   expert_row                [E, H, I]   second layer: columns in equal parts
+//   expert_row_transposed     [E, I, H]   second layer, stored turned around
+//   expert_replicate          [E, H]      bias of the second layer: every cell holds all of it
+#include "mappings/rules/expert.h"
+
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+
+ExpertSizes expert_sizes(const RuleInput& in) {
+  const MoeConfig& moe = in.model.moe;
+  ExpertSizes s{positive(moe.experts, "the number of experts"), positive(moe.ffn, "the width of an expert"),
+                moe.latent > 0 ? moe.latent : positive(in.tower.hidden, "the hidden size")};
+  product({s.experts, s.width, 2, s.hidden}, "the items of all experts");
+  if (in.expert < 0 || in.expert >= s.experts)
+    throw Error(Code::kModelNumbers, "there is no such expert")
+        .expected(cat("an expert of [0, ", s.experts, ")"))
+        .found(in.expert);
+  return s;
+}
+
+void expect_form(const RuleInput& in, std::string_view role, const Shape& expected, const Shape& other,
+                 std::string_view other_rule) {
+  const Shape& found = in.sources[0].shape;
+  if (found == expected) return;
+  Error error(Code::kSourceShape,
+              cat(role, " has not the shape of experts, their width and the hidden size"));
+  error.expected(to_string(expected)).found(to_string(found));
+  if (found == other) error.help(cat("the file stores experts the other way round: rule ", other_rule));
+  throw error;
+}
+
+ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns) {
+  return {0, begin, 1, {row_items, rows}, columns};
+}
+
+std::vector<GlobalShape> stacked(const ModelConfig& model, const TowerConfig&, const GlobalShape& whole) {
+  std::vector<i64> dims = {positive(model.moe.experts, "the number of experts")};
+  dims.insert(dims.end(), whole.shape.dims().begin(), whole.shape.dims().end());
+  return {{Shape(dims)}};
+}
+
+std::vector<GlobalShape> stacked_transposed(const ModelConfig& model, const TowerConfig&,
+                                            const GlobalShape& whole) {
+  if (whole.shape.rank() != 2)
+    throw Error(Code::kBadSplit, "an expert that is stored turned around is a matrix")
+        .found(to_string(whole.shape));
+  return {{{positive(model.moe.experts, "the number of experts"), whole.shape[1], whole.shape[0]}}};
+}
+
+namespace {
+
+constexpr std::string_view kUp[] = {"up_proj"};
+constexpr std::string_view kDown[] = {"down_proj"};
+constexpr std::string_view kDownBias[] = {"down_proj_bias"};
+constexpr std::string_view kWidth = "the width of an expert";
+
+Holding hold_column(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  expect_shape(in, 0, kUp[0], {s.experts, s.width, s.hidden}, "experts, their width and the hidden size");
+  RowBlock block{0, in.expert * s.width, s.width};
+  return hold_blocks({&block, 1}, {s.width, s.hidden}, in.part, kWidth);
+}
+
+Holding hold_row(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  expect_form(in, kDown[0], {s.experts, s.hidden, s.width}, {s.experts, s.width, s.hidden},
+              "expert_row_transposed");
+  ItemRange own = own_part(s.width, in.part, kWidth);
+  i64 first = in.expert * s.hidden * s.width + own.begin;
+  ItemRun strip{0, first, own.items(), {s.width, s.hidden}, {}};
+  return {LocalShape{{s.hidden, own.items()}}, 1, {canonical(strip)}, 0};
+}
+
+Holding hold_row_transposed(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  expect_form(in, kDown[0], {s.experts, s.width, s.hidden}, {s.experts, s.hidden, s.width}, "expert_row");
+  ItemRange own = own_part(s.width, in.part, kWidth);
+  i64 first = (in.expert * s.width + own.begin) * s.hidden;
+  ItemRun turned = columns_as_rows(first, own.items(), s.hidden, {1, s.hidden});
+  return {LocalShape{{s.hidden, own.items()}}, 1, {turned}, 0};
+}
+
+Holding hold_replicate(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  expect_shape(in, 0, kDownBias[0], {s.experts, s.hidden}, "experts by the hidden size");
+  return {LocalShape{{s.hidden}}, -1, {{0, in.expert * s.hidden, s.hidden, {}, {}}}, 0};
+}
+
+constexpr Rule kRules[] = {
+    {"expert_column", kUp, "one expert of [E, I, H], rows in equal parts", hold_column, stacked},
+    {"expert_row", kDown, "one expert of [E, H, I], columns in equal parts", hold_row, stacked},
+    {"expert_row_transposed", kDown, "the same of [E, I, H]", hold_row_transposed, stacked_transposed},
+    {"expert_replicate", kDownBias, "one expert of [E, H], on every cell", hold_replicate, stacked},
+};
+
+}  // namespace
+
+std::span<const Rule> expert_rules() { return kRules; }
+
+}  // namespace mckpt

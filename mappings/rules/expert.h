@@ -1,0 +1,30 @@
+// One expert out of a tensor that holds them all. There are several storage forms with a rule each; the row
+// of the model's table chooses, never the shape, which says nothing where sizes are equal.
+#pragma once
+
+#include "mappings/rules/blocks.h"
+
+namespace mckpt {
+
+struct ExpertSizes {
+  i64 experts, width;
+  i64 hidden;  // the latent width where there is one
+};
+
+// Throws kModelNumbers, also when the asked for expert does not exist.
+ExpertSizes expert_sizes(const RuleInput& in);
+
+// Throws kSourceShape; where the shape is that of the other storage form, the help says so.
+void expect_form(const RuleInput& in, std::string_view role, const Shape& expected, const Shape& other,
+                 std::string_view other_rule);
+
+// The columns of a matrix as rows: `columns.count` of them, `columns.stride` apart, the first at item
+// `begin`.
+ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns);
+
+// The fused tensor of a rule whose parameter is one expert: `experts` in front, and the two dimensions of the
+// parameter turned around or not.
+std::vector<GlobalShape> stacked(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
+std::vector<GlobalShape> stacked_transposed(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
+
+}  // namespace mckpt

@@ -1,0 +1,21 @@
+// Every rule family, one file each; rule.cc puts them in one table. A new family is a file and a line here
+// and there.
+#pragma once
+
+#include "mappings/rule.h"
+
+namespace mckpt {
+
+std::span<const Rule> column_rules();
+std::span<const Rule> row_rules();
+std::span<const Rule> replicate_rules();
+std::span<const Rule> vocab_rules();
+std::span<const Rule> qkv_rules();
+std::span<const Rule> mla_rules();
+std::span<const Rule> gated_mlp_rules();
+std::span<const Rule> gated_expert_rules();
+std::span<const Rule> expert_rules();
+std::span<const Rule> gdn_rules();
+std::span<const Rule> mamba_rules();
+
+}  // namespace mckpt

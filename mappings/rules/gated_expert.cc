@@ -1,0 +1,89 @@
+// The first layer of one gated expert, out of a tensor with gate and up of all experts. The parameter is the
+// same in every form, [2n, hidden] with the cell's part of gate above its part of up:
+//
+//   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
+//   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up
+//   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
+//   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
+//   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
+#include "mappings/rules/expert.h"
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"gate_up_proj"};
+constexpr std::string_view kBiasRoles[] = {"gate_up_proj_bias"};
+constexpr std::string_view kWidth = "the width of an expert";
+
+Holding hold_rows(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  Shape slice = {2 * s.width, s.hidden};
+  expect_form(in, kRoles[0], {s.experts, slice[0], slice[1]}, {s.experts, slice[1], slice[0]},
+              "gated_expert_transposed");
+  i64 first = in.expert * slice[0];
+  RowBlock blocks[] = {{0, first, s.width}, {0, first + s.width, s.width}};
+  return hold_blocks(blocks, slice, in.part, kWidth);
+}
+
+// Gate begins at column 0 and up at column `up`; the next unit is `step` columns further.
+Holding hold_columns(const RuleInput& in, i64 up, i64 step) {
+  ExpertSizes s = expert_sizes(in);
+  i64 columns = 2 * s.width;
+  expect_form(in, kRoles[0], {s.experts, s.hidden, columns}, {s.experts, columns, s.hidden},
+              step == 1 ? "gated_expert" : "gated_expert_interleaved_rows");
+  ItemRange own = own_part(s.width, in.part, kWidth);
+  i64 first = in.expert * s.hidden * columns + own.begin * step;
+  Loop units = {step, own.items()};
+  return {LocalShape{{2 * own.items(), s.hidden}},
+          0,
+          {columns_as_rows(first, s.hidden, columns, units),
+           columns_as_rows(first + up, s.hidden, columns, units)},
+          0};
+}
+
+Holding hold_transposed(const RuleInput& in) { return hold_columns(in, in.model.moe.ffn, 1); }
+
+Holding hold_interleaved(const RuleInput& in) { return hold_columns(in, 1, 2); }
+
+Holding hold_alternating(const RuleInput& in, const ExpertSizes& s, const Shape& slice) {
+  ItemRange own = own_part(s.width, in.part, kWidth);
+  i64 first = in.expert * slice[0] + 2 * own.begin;
+  RowRuns rows(slice.row_items());
+  rows.add(0, first, 1, 2, own.items());
+  rows.add(0, first + 1, 1, 2, own.items());
+  return {LocalShape{slice.with_dim(0, 2 * own.items())}, 0, rows.take(), 0};
+}
+
+Holding hold_interleaved_rows(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  Shape slice = {2 * s.width, s.hidden};
+  expect_form(in, kRoles[0], {s.experts, slice[0], slice[1]}, {s.experts, slice[1], slice[0]},
+              "gated_expert_interleaved");
+  return hold_alternating(in, s, slice);
+}
+
+Holding hold_interleaved_bias(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  expect_shape(in, 0, kBiasRoles[0], {s.experts, 2 * s.width}, "experts by twice their width");
+  return hold_alternating(in, s, {2 * s.width});
+}
+
+constexpr Rule kRules[] = {
+    {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows,
+     stacked},
+    {"gated_expert_transposed", kRoles, "the same of [E, H, 2I]", hold_transposed, stacked_transposed},
+    {"gated_expert_interleaved", kRoles,
+     "the same of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
+     stacked_transposed},
+    {"gated_expert_interleaved_rows", kRoles,
+     "the same of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows, stacked},
+    {"gated_expert_interleaved_bias", kBiasRoles, "the same of [E, 2I], the bias of the interleaved forms",
+     hold_interleaved_bias, stacked},
+};
+
+}  // namespace
+
+std::span<const Rule> gated_expert_rules() { return kRules; }
+
+}  // namespace mckpt

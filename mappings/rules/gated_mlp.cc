@@ -1,0 +1,35 @@
+// Gated MLP: the first layer of gate and up. Every cell holds its part of gate above its part of up, so the
+// cells one after the other are not [gate; up]: another parallel size is not another cut of the same rows.
+//
+//   cell 0    gate rows [0, n)      up rows [0, n)
+//   cell 1    gate rows [n, 2n)     up rows [n, 2n)
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"gate_proj", "up_proj"};
+
+Holding hold_gated(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 1, 2);
+  const Shape& gate = in.sources[0].shape;
+  expect_shape(in, 1, kRoles[1], gate, "gate_proj");
+  RowBlock blocks[] = {{0, 0, gate[0]}, {1, 0, gate[0]}};
+  return hold_blocks(blocks, gate, in.part, "the width of the MLP");
+}
+
+std::vector<GlobalShape> gated_sources(const ModelConfig&, const TowerConfig&, const GlobalShape& whole) {
+  i64 half = half_of_rows(whole);
+  return split_rows(whole, {half, half});
+}
+
+constexpr Rule kRules[] = {
+    {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated, gated_sources},
+};
+
+}  // namespace
+
+std::span<const Rule> gated_mlp_rules() { return kRules; }
+
+}  // namespace mckpt

@@ -1,0 +1,107 @@
+// Gated delta net. Megatron's in_proj is, on every cell, six blocks: q, k, v, z, b (beta), a (alpha) of the
+// cell's key heads and value heads. Hugging Face has them flat in four tensors (Qwen3.5), or grouped by key
+// head in two (Qwen3-Next), where the value heads of a key head are neighbours:
+//
+//   flat      in_proj_qkv    q q q q k k k k v v v v v v v v      in_proj_z, in_proj_b, in_proj_a   by head
+//   grouped   in_proj_qkvz   q k v v z z | q k v v z z | ...      in_proj_ba   b b a a | b b a a | ...
+//
+// The convolution runs over q, k, v and is flat in both.
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+#include "mappings/rules/sections.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kFlatRoles[] = {"in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"};
+constexpr std::string_view kGroupedRoles[] = {"in_proj_qkvz", "in_proj_ba"};
+constexpr std::string_view kConvRoles[] = {"conv1d"};
+
+void check_cells(const GdnConfig& gdn, Part part) {
+  own_part(gdn.key_heads, part, "the number of linear-attention key heads");
+  own_part(gdn.value_heads, part, "the number of linear-attention value heads");
+}
+
+struct Sizes {
+  i64 qk, v, heads;  // rows of q (and of k), of v (and of z), of b (and of a)
+};
+
+Sizes sizes_of(const ModelConfig& model) {
+  std::vector<Section> s = sections_of(KeySplit::kGdnInProj, model);
+  rows_of(s);  // no sum of these rows overflows
+  return {s[0].rows, s[2].rows, s[4].rows};
+}
+
+Holding hold_flat(const RuleInput& in) {
+  Sizes s = sizes_of(in.model);
+  check_cells(in.model.gdn, in.part);
+  i64 hidden = positive(in.tower.hidden, "the hidden size");
+  expect_shape(in, 0, kFlatRoles[0], {2 * s.qk + s.v, hidden}, "2 * key heads * size + value heads * size");
+  expect_shape(in, 1, kFlatRoles[1], {s.v, hidden}, "value heads * size");
+  for (int slot : {2, 3}) expect_shape(in, slot, kFlatRoles[slot], {s.heads, hidden}, "value heads");
+  RowBlock blocks[] = {{0, 0, s.qk}, {0, s.qk, s.qk}, {0, 2 * s.qk, s.v},
+                       {1, 0, s.v},  {2, 0, s.heads}, {3, 0, s.heads}};
+  return hold_blocks(blocks, in.sources[0].shape, in.part, "a section of in_proj");
+}
+
+Holding hold_grouped(const RuleInput& in) {
+  Sizes s = sizes_of(in.model);
+  const GdnConfig& gdn = in.model.gdn;
+  check_cells(gdn, in.part);
+  i64 hidden = positive(in.tower.hidden, "the hidden size");
+  expect_shape(in, 0, kGroupedRoles[0], {2 * s.qk + 2 * s.v, hidden},
+               "2 * key heads * size + 2 * value heads * size");
+  expect_shape(in, 1, kGroupedRoles[1], {2 * s.heads, hidden}, "2 * value heads");
+  ItemRange own = own_part(gdn.key_heads, in.part, "the number of linear-attention key heads");
+  i64 dk = gdn.key_dim, v = s.v / gdn.key_heads, heads = s.heads / gdn.key_heads;  // of one key head
+  i64 qkvz = 2 * dk + 2 * v, ba = 2 * heads;
+  RowRuns rows(hidden);
+  auto add = [&](i32 slot, i64 first, i64 n, i64 step) {
+    rows.add(slot, own.begin * step + first, n, step, own.items());
+  };
+  add(0, 0, dk, qkvz);
+  add(0, dk, dk, qkvz);
+  add(0, 2 * dk, v, qkvz);
+  add(0, 2 * dk + v, v, qkvz);
+  add(1, 0, heads, ba);
+  add(1, heads, heads, ba);
+  return {LocalShape{{own.items() * (qkvz + ba), hidden}}, 0, rows.take(), 0};
+}
+
+Holding hold_conv(const RuleInput& in) {
+  Sizes s = sizes_of(in.model);
+  check_cells(in.model.gdn, in.part);
+  Shape expected =
+      in.sources[0].shape.rank() == 1
+          ? Shape{2 * s.qk + s.v}
+          : Shape{2 * s.qk + s.v, 1, positive(in.model.gdn.conv_kernel, "the convolution's width")};
+  expect_shape(in, 0, kConvRoles[0], expected, "2 * key heads * size + value heads * size");
+  RowBlock blocks[] = {{0, 0, s.qk}, {0, s.qk, s.qk}, {0, 2 * s.qk, s.v}};
+  return hold_blocks(blocks, expected, in.part, "a section of the convolution");
+}
+
+std::vector<GlobalShape> flat_sources(const ModelConfig& model, const TowerConfig&,
+                                      const GlobalShape& whole) {
+  Sizes s = sizes_of(model);
+  return split_rows(whole, {2 * s.qk + s.v, s.v, s.heads, s.heads});
+}
+
+std::vector<GlobalShape> grouped_sources(const ModelConfig& model, const TowerConfig&,
+                                         const GlobalShape& whole) {
+  Sizes s = sizes_of(model);
+  return split_rows(whole, {2 * s.qk + 2 * s.v, 2 * s.heads});
+}
+
+constexpr Rule kRules[] = {
+    {"gdn_in_proj", kFlatRoles, "q, k, v, z, b, a of each cell's heads, from flat tensors", hold_flat,
+     flat_sources},
+    {"gdn_in_proj_grouped", kGroupedRoles, "the same from tensors that are grouped by key head", hold_grouped,
+     grouped_sources},
+    {"gdn_conv", kConvRoles, "the channels of q, k, v of each cell's heads", hold_conv, same_shape},
+};
+
+}  // namespace
+
+std::span<const Rule> gdn_rules() { return kRules; }
+
+}  // namespace mckpt

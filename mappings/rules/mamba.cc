@@ -1,0 +1,53 @@
+// Mamba-2: in_proj is z, x, B, C, dt and the convolution x, B, C, in both formats; every cell holds its part
+// of each. There are no cells without a group: the parallel size divides the number of groups.
+//
+//   in_proj   [z: inner][x: inner][B: groups * state][C: groups * state][dt: heads]
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+#include "mappings/rules/sections.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kInProjRoles[] = {"in_proj"};
+constexpr std::string_view kConvRoles[] = {"conv1d"};
+
+Holding hold_sections(const RuleInput& in, std::span<const Section> sections, const Shape& shape) {
+  own_part(in.model.mamba.heads, in.part, "the number of Mamba heads");
+  own_part(in.model.mamba.groups, in.part, "the number of Mamba groups");
+  std::vector<RowBlock> blocks;
+  i64 row = 0;
+  for (const Section& section : sections) {
+    blocks.push_back({0, row, section.rows});
+    row += section.rows;
+  }
+  return hold_blocks(blocks, shape, in.part, "a section of the parameter");
+}
+
+Holding hold_in_proj(const RuleInput& in) {
+  std::vector<Section> sections = sections_of(KeySplit::kMambaInProj, in.model);
+  Shape expected = {rows_of(sections), positive(in.tower.hidden, "the hidden size")};
+  expect_shape(in, 0, kInProjRoles[0], expected, "2 * heads * head size + 2 * groups * state + heads");
+  return hold_sections(in, sections, expected);
+}
+
+Holding hold_conv(const RuleInput& in) {
+  std::vector<Section> sections = sections_of(KeySplit::kMambaConv, in.model);
+  i64 channels = rows_of(sections);
+  Shape expected = in.sources[0].shape.rank() == 1
+                       ? Shape{channels}
+                       : Shape{channels, 1, positive(in.model.mamba.conv_kernel, "the convolution's width")};
+  expect_shape(in, 0, kConvRoles[0], expected, "heads * head size + 2 * groups * state");
+  return hold_sections(in, sections, expected);
+}
+
+constexpr Rule kRules[] = {
+    {"mamba_in_proj", kInProjRoles, "each cell's part of z, x, B, C, dt", hold_in_proj, same_shape},
+    {"mamba_conv", kConvRoles, "each cell's part of x, B, C; weight and bias", hold_conv, same_shape},
+};
+
+}  // namespace
+
+std::span<const Rule> mamba_rules() { return kRules; }
+
+}  // namespace mckpt

@@ -1,0 +1,45 @@
+// Multi-head latent attention. The up projections, linear_q_proj and linear_proj are plain column and row
+// parameters, the down projections are replicated. Where the two down projections are one parameter, it is
+// the rows of one below those of the other, on every cell.
+//
+//   linear_qkv_down_proj   [q_lora rows of q_a_proj][kv_lora + rope rows of kv_a_proj_with_mqa]
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+#include "mappings/rules/sections.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"q_a_proj", "kv_a_proj_with_mqa"};
+
+Holding hold_down(const RuleInput& in) {
+  i64 hidden = positive(in.tower.hidden, "the hidden size");
+  std::vector<Section> sections = sections_of(KeySplit::kMlaDown, in.model);
+  std::vector<RowBlock> blocks;
+  for (int slot = 0; slot < 2; slot++) {
+    i64 rows = sections[static_cast<std::size_t>(slot)].rows;
+    expect_shape(in, slot, kRoles[slot], {rows, hidden},
+                 slot == 0 ? "the query rank" : "the key-value rank and the rotary part");
+    blocks.push_back({slot, 0, rows});
+  }
+  Holding holding = hold_blocks(blocks, in.sources[0].shape, {0, 1}, "");
+  holding.partition_dim = -1;
+  return holding;
+}
+
+std::vector<GlobalShape> down_sources(const ModelConfig& model, const TowerConfig&,
+                                      const GlobalShape& whole) {
+  std::vector<Section> sections = sections_of(KeySplit::kMlaDown, model);
+  return split_rows(whole, {sections[0].rows, sections[1].rows});
+}
+
+constexpr Rule kRules[] = {
+    {"mla_down", kRoles, "both down projections of MLA, one below the other, on every cell", hold_down,
+     down_sources},
+};
+
+}  // namespace
+
+std::span<const Rule> mla_rules() { return kRules; }
+
+}  // namespace mckpt

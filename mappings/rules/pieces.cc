@@ -1,0 +1,48 @@
+// Key splits: the rows of a fused parameter that checkpoints store under keys of their own.
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/sections.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kMlaModule = "linear_qkv_down_proj";
+
+std::vector<Section> sections_of(KeySplit split, const ModelConfig& model, const GlobalShape& global) {
+  if (split == KeySplit::kSwiglu) {
+    i64 half = half_of_rows(global);
+    return {{"_w", half}, {"_v", half}};
+  }
+  std::vector<Section> sections = sections_of(split, model);
+  i64 rows = rows_of(sections);
+  if (global.shape.rank() > 0 && global.shape[0] == rows) return sections;
+  Error error(Code::kBadSplit, "the rows of a fused parameter are not the sum of its parts");
+  for (const Section& s : sections) error.note(cat(s.name, ": ", s.rows, " rows"));
+  throw error.expected(cat(rows, " rows")).found(to_string(global.shape));
+}
+
+}  // namespace
+
+std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part) {
+  std::vector<Piece> pieces;
+  i64 row = 0;
+  for (const Section& section : sections_of(split, model, global)) {
+    ItemRange own = own_part(
+        section.rows, part, cat("part ", section.name, " of a parameter of shape ", to_string(global.shape)));
+    pieces.push_back({section.name, row, own.items()});
+    row += own.items();
+  }
+  return pieces;
+}
+
+ItemRange items_of(const Piece& piece, i64 row_items) {
+  return {piece.first_row * row_items, (piece.first_row + piece.rows) * row_items};
+}
+
+std::string piece_key(KeySplit split, std::string_view key, const Piece& piece) {
+  if (split != KeySplit::kMlaDown) return cat(key, piece.name);
+  std::size_t at = key.rfind(kMlaModule);
+  if (at == key.npos) throw Error(Code::kBadSplit, cat("the key has no module ", kMlaModule)).tensor(key);
+  return cat(key.substr(0, at), piece.name, key.substr(at + kMlaModule.size()));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,112 @@
+// Queries, keys and values in one parameter, key-value group by group:
+//
+//   plain     q q q q k v | q q q q k v | ...          4 query heads a group
+//   gated     q q q q g g g g k v | ...                output gate: Hugging Face has q g q g ... by head
+//
+// Every letter is one head of `dim` rows. The rows of all groups are then cut into equal parts, also with
+// fewer groups than cells: a cut may fall inside a group and even inside a head, and nothing is held twice.
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"q_proj", "k_proj", "v_proj"};
+constexpr std::string_view kJoinedRoles[] = {"qkv"};
+
+struct Heads {
+  i64 groups, per_group, dim;
+  i64 twins;             // 2 with an output gate: a gate beside every query head
+  i64 q_rows, kv_rows;   // of all heads
+  i64 group_rows, rows;  // of one group, of all
+};
+
+Heads heads_of(const TowerConfig& tower) {
+  Heads h{};
+  h.groups = tower.kv_groups;
+  h.per_group =
+      quotient(tower.heads, "the number of query heads", h.groups, "the number of key-value groups");
+  h.dim = positive(tower.head_dim, "the size of a head");
+  h.twins = tower.output_gate ? 2 : 1;
+  h.q_rows = product({tower.heads, h.dim, h.twins}, "the rows of the queries");
+  h.kv_rows = product({h.groups, h.dim}, "the rows of the keys");
+  h.rows = checked_add(h.q_rows, product({2, h.kv_rows}, "the rows of keys and values"), "the rows of qkv");
+  h.group_rows = h.rows / h.groups;
+  return h;
+}
+
+void check_cells(const TowerConfig& tower, Part part) {
+  own_part(tower.heads, part, "the number of query heads");
+  if (tower.kv_groups % part.count == 0 || part.count % tower.kv_groups == 0) return;
+  throw Error(Code::kBadGrid,
+              "of the number of key-value groups and the parallel size, neither divides the other")
+      .expected(cat("a multiple or a divisor of ", part.count))
+      .found(tower.kv_groups);
+}
+
+struct Origin {
+  i32 slot = 0;
+  i64 row = 0;  // where the first head lies
+};
+
+void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& rows) {
+  i64 first = q.row + g * h.per_group * h.dim * h.twins;
+  if (h.twins == 1) {
+    rows.add(q.slot, first, h.per_group * h.dim);
+  } else {
+    rows.add(q.slot, first, h.dim, 2 * h.dim, h.per_group);
+    rows.add(q.slot, first + h.dim, h.dim, 2 * h.dim, h.per_group);
+  }
+  rows.add(k.slot, k.row + g * h.dim, h.dim);
+  rows.add(v.slot, v.row + g * h.dim, h.dim);
+}
+
+Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Origin v) {
+  check_cells(in.tower, in.part);
+  const Shape& like = in.sources[0].shape;
+  ItemRange own = own_part(h.rows, in.part, "the number of rows of queries, keys and values");
+  i64 first_group = own.begin / h.group_rows, skipped = first_group * h.group_rows;
+  RowRuns rows(like.row_items());
+  for (i64 g = first_group; g * h.group_rows < own.end; g++) add_group(h, g, q, k, v, rows);
+  ItemRange items = {(own.begin - skipped) * like.row_items(), (own.end - skipped) * like.row_items()};
+  return {LocalShape{like.with_dim(0, own.items())}, 0, cut(rows.take(), items), 0};
+}
+
+Holding hold_qkv(const RuleInput& in) {
+  Heads h = heads_of(in.tower);
+  i64 hidden = positive(in.tower.hidden, "the hidden size");
+  for (int slot = 0; slot < 3; slot++) {
+    expect_rank(in, slot, kRoles[slot], 1, 2);
+    Shape expected = weight_or_bias(in, 0, slot == 0 ? h.q_rows : h.kv_rows, hidden);
+    expect_shape(in, slot, kRoles[slot], expected,
+                 slot > 0      ? "key-value groups * head size"
+                 : h.twins > 1 ? "query heads * head size * 2 (an output gate for each)"
+                               : "query heads * head size");
+  }
+  return hold_heads(in, h, {0, 0}, {1, 0}, {2, 0});
+}
+
+Holding hold_joined(const RuleInput& in) {
+  Heads h = heads_of(in.tower);
+  expect_rank(in, 0, kJoinedRoles[0], 1, 2);
+  i64 hidden = positive(in.tower.hidden, "the hidden size");
+  expect_shape(in, 0, kJoinedRoles[0], weight_or_bias(in, 0, h.rows, hidden), "all queries, keys and values");
+  return hold_heads(in, h, {0, 0}, {0, h.q_rows}, {0, h.q_rows + h.kv_rows});
+}
+
+std::vector<GlobalShape> qkv_sources(const ModelConfig&, const TowerConfig& tower, const GlobalShape& whole) {
+  Heads h = heads_of(tower);
+  return split_rows(whole, {h.q_rows, h.kv_rows, h.kv_rows});
+}
+
+constexpr Rule kRules[] = {
+    {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv, qkv_sources},
+    {"qkv_joined", kJoinedRoles, "the same from one tensor with all queries, all keys, all values",
+     hold_joined, same_shape},
+};
+
+}  // namespace
+
+std::span<const Rule> qkv_rules() { return kRules; }
+
+}  // namespace mckpt

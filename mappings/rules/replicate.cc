@@ -1,0 +1,34 @@
+// Replicated: every cell holds all of it.
+//
+// The output norm of gated delta nets is the one tensor whose values differ: Megatron runs the whole model
+// with norms that are stored less one, Hugging Face stores all of them so but this one.
+#include "mappings/rules/blocks.h"
+#include "mappings/rules/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kRoles[] = {"weight"};
+
+Holding hold_all(const RuleInput& in) {
+  const Shape& source = in.sources[0].shape;
+  return {LocalShape{source}, -1, {{0, 0, source.items(), {}, {}}}, 0};
+}
+
+Holding hold_less_one(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 1, 1);
+  Holding holding = hold_all(in);
+  holding.addend = -1;
+  return holding;
+}
+
+constexpr Rule kRules[] = {
+    {"replicate", kRoles, "every cell holds all of it", hold_all, same_shape},
+    {"zero_centered_norm", kRoles, "every cell holds all of it, less one", hold_less_one, same_shape},
+};
+
+}  // namespace
+
+std::span<const Rule> replicate_rules() { return kRules; }
+
+}  // namespace mckpt

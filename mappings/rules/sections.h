@@ -1,0 +1,19 @@
+// The sections of parameters that fuse several tensors, in Megatron's order, with the names under which
+// checkpoints store them. Rules and key splits both read them here.
+#pragma once
+
+#include "mappings/rule.h"
+
+namespace mckpt {
+
+struct Section {
+  std::string_view name;
+  i64 rows = 0;  // over all cells
+};
+
+// pre: not kNone and not kSwiglu, whose halves depend on the parameter. Throws kModelNumbers.
+std::vector<Section> sections_of(KeySplit split, const ModelConfig& model);
+
+i64 rows_of(std::span<const Section> sections);
+
+}  // namespace mckpt
