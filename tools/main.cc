@@ -19,6 +19,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
 };
