@@ -19,7 +19,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
+    {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
 };

@@ -88,6 +88,8 @@ void warn(const GlobalFlags& flags, std::string_view text) {
   to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", text, "\n"));
 }
 
+void complain(std::string_view text) { to_stderr(cat(text, "\n")); }
+
 void print_error(const GlobalFlags& flags, const Error& e) {
   bool color = stderr_color(flags);
   std::string out =

@@ -58,6 +58,9 @@ std::string paint(bool color, Style style, std::string_view text);
 void note(const GlobalFlags& flags, std::string_view text);
 void warn(const GlobalFlags& flags, std::string_view text);
 
+// One line on stderr, whatever the flags.
+void complain(std::string_view text);
+
 // The error as a person reads it (rustc's shape), on stderr.
 void print_error(const GlobalFlags& flags, const Error& error);
 

@@ -35,6 +35,11 @@ class Error : public std::exception {
   Error& found(const T& v) {
     return set(found_, cat(v));
   }
+  // Puts words before the message: "shape: " and the like, from the layer that knows what was being read.
+  Error& prefix(std::string_view v) {
+    message_.insert(0, v);
+    return *this;
+  }
   Error& note(std::string v) {
     notes_.push_back(std::move(v));
     return *this;

@@ -8,9 +8,29 @@
 
 namespace mckpt {
 
+Finding to_finding(const Error& e) {
+  std::string message = e.message();
+  if (!e.expected().empty()) message += cat(": expected ", e.expected());
+  if (!e.found().empty()) message += cat(e.expected().empty() ? ": found " : ", found ", e.found());
+  for (const std::string& note : e.notes()) message += cat("; ", note);
+  return {.code = e.code(),
+          .tensor = e.tensor(),
+          .file = e.file(),
+          .message = message,
+          .help = e.help(),
+          .offset = e.offset()};
+}
+
 std::string file_path(const Store& store, i32 file) {
   const std::string& path = store.files()[static_cast<std::size_t>(file)].path;
   return path.empty() ? store.root() : cat(store.root(), "/", path);
+}
+
+std::string_view file_label(const Store& store, i32 file) {
+  std::string_view path = store.files()[static_cast<std::size_t>(file)].path;
+  if (!path.empty()) return path;
+  path = store.root();
+  return path.substr(path.rfind('/') + 1);
 }
 
 std::span<const i64> zero_offsets(std::size_t rank) {

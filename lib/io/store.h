@@ -34,10 +34,10 @@ struct Chunk {
 // Where the items of a chunk lie, once its own header (if any) is read.
 struct ChunkData {
   i32 file = -1;
-  i64 offset = 0;            // of the chunk's first item
-  DType dtype = DType::kU8;  // as stored: equal to the tensor's, or resolve() throws
-  std::vector<i64> strides;  // in items, one a dimension; empty: row-major
-  bool big_endian = false;   // the bytes of each element are to be swapped
+  i64 offset = 0;              // of the chunk's first item
+  DType dtype = DType::kU8;    // as stored: equal to the tensor's, or resolve() throws
+  std::vector<i64> strides{};  // in items, one a dimension; empty: row-major
+  bool big_endian = false;     // the bytes of each element are to be swapped
 };
 
 // Something that is not a tensor: the args, an iteration number, a scheduler's field, a random state.
@@ -57,12 +57,15 @@ struct StoreFile {
 // What is wrong or odd, found while looking. Openers collect what leaves the rest readable, and throw what
 // does not.
 struct Finding {
-  Code code;
-  std::string tensor, file, message, help;
+  Code code = Code::kInternal;
+  std::string tensor{}, file{}, message{}, help{};
   i64 offset = -1;
   i32 rank = -1;
   bool warning = false;  // true: odd, but nothing is lost
 };
+
+// The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
+Finding to_finding(const Error& error);
 
 // A stretch of a file for which the format keeps a CRC-32 (zip's polynomial).
 struct Checksum {
@@ -70,8 +73,8 @@ struct Checksum {
   i64 offset = 0;
   i64 bytes = 0;
   u32 crc32 = 0;
-  std::string name;  // of the record
-  i64 tensor = -1;   // that the record belongs to, where it is known
+  std::string name{};  // of the record
+  i64 tensor = -1;     // that the record belongs to, where it is known
 };
 
 class PickleValue;  // io/pickle.h
@@ -89,6 +92,9 @@ class Store {
   const std::vector<Finding>& findings() const { return findings_; }
   // Facts worth a line in `inspect`: "iteration" -> "10", "generator" -> "pt".
   const std::vector<std::pair<std::string, std::string>>& facts() const { return facts_; }
+  void add_fact(std::string name, std::string value) {
+    facts_.emplace_back(std::move(name), std::move(value));
+  }
 
   // Tensors in the order of the file; names and dimensions live as long as the store.
   virtual i64 tensor_count() const = 0;
@@ -118,6 +124,9 @@ class Store {
 
 // The path of a file of the store, as messages show it: root, or root/path.
 std::string file_path(const Store& store, i32 file);
+
+// What a column has room for: the path inside the root, or the root's own last part.
+std::string_view file_label(const Store& store, i32 file);
 
 // Zeros for the offsets of a chunk that is a whole tensor. pre: rank <= Shape::kMaxRank.
 std::span<const i64> zero_offsets(std::size_t rank);

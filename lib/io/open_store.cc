@@ -1,0 +1,183 @@
+// Finds out what lies at a path and opens it. What it is not is said as plainly as what it is: an empty file,
+// an HTML page and a folder of the wrong kind are named.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/names.h"
+#include "io/folder.h"
+#include "io/sniff.h"
+#include "io/store.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
+constexpr const char* kExpectedFile = "safetensors, or a .pt file of torch.save";
+constexpr const char* kExpectedFolder =
+    "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw Error(Code::kNotFound, "there is no such file or folder").file(path);
+    throw_open_failed(path, errno);
+  }
+  return S_ISDIR(st.st_mode);
+}
+
+std::string parent_folder(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool has_torch_suffix(std::string_view path) {
+  for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
+    if (path.ends_with(suffix)) return true;
+  return false;
+}
+
+std::unique_ptr<Store> open_file(const std::string& path) {
+  // Files that only make sense with their folder stand for it.
+  std::string_view name = last_part(path);
+  if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
+    return open_store(parent_folder(path));
+  FileKind kind = sniff(InputFile(path));
+  switch (kind) {
+    case FileKind::kSafetensors:
+      return open_safetensors_file(path);
+    case FileKind::kZip:
+    case FileKind::kLegacyTorch:
+    case FileKind::kPickle:
+    case FileKind::kTar:
+      return open_torch_file(path);
+    case FileKind::kHdf5:
+      throw Error(Code::kModuleMissing, "this is an HDF5 file; reading it needs the HDF5 module").file(path);
+    case FileKind::kUnknown:
+      if (name.ends_with(".safetensors")) return open_safetensors_file(path);
+      if (has_torch_suffix(name)) return open_torch_file(path);
+      throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
+          .file(path)
+          .expected(kExpectedFile);
+    default:
+      throw Error(Code::kUnknownFormat, cat("this is no checkpoint: the file is ", sniffed_name(kind)))
+          .file(path)
+          .expected(kExpectedFile);
+  }
+}
+
+// What lies in a folder, as far as the choice of a reader goes.
+struct Contents {
+  bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
+  std::vector<std::string> iterations, torch_files, names;
+};
+
+Contents look(const Folder& folder) {
+  Contents c;
+  for (const FolderEntry& e : folder.entries()) {
+    std::string_view name = e.name;
+    c.names.push_back(e.name);
+    c.dcp |= !e.folder && name == ".metadata";
+    c.safetensors |=
+        !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+    c.tracker |= !e.folder && name == kTracker;
+    c.ranks |= e.folder && name.starts_with("mp_rank_");
+    c.snapshots |= e.folder && name == "snapshots";
+    if (e.folder && (name.starts_with("iter_") || name == "release")) c.iterations.push_back(e.name);
+    if (!e.folder && has_torch_suffix(name)) c.torch_files.push_back(e.name);
+  }
+  return c;
+}
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  return std::string(text);
+}
+
+// The iteration folder that the tracker file names.
+std::string tracked_iteration(const Folder& folder) {
+  InputFile file = folder.open_file(kTracker);
+  std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+  std::string text = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (text == "release") return text;
+  bool digits =
+      !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits)
+    throw Error(Code::kUnknownFormat, "the tracker file does not name an iteration")
+        .file(cat(folder.path(), "/", kTracker))
+        .expected("a number, or the word release")
+        .found(text.empty() ? "nothing" : cat("'", escaped(text), "'"));
+  return cat("iter_", std::string(text.size() < 7 ? 7 - text.size() : 0, '0'), text);
+}
+
+std::unique_ptr<Store> open_iteration(const std::string& root, const std::string& name,
+                                      std::string_view chosen_by) {
+  std::unique_ptr<Store> store = open_store(cat(root, "/", name));
+  store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
+  return store;
+}
+
+std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& contents) {
+  std::string name = tracked_iteration(folder);
+  if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
+    throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which is not there (missing)"))
+        .file(cat(folder.path(), "/", kTracker))
+        .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
+        .help(contents.iterations.empty()
+                  ? std::string()
+                  : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
+  return open_iteration(folder.path(), name, kTracker);
+}
+
+// A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
+std::unique_ptr<Store> open_snapshot(const Folder& folder) {
+  std::vector<FolderEntry> snapshots = folder.entries("snapshots");
+  std::string name = snapshots.size() == 1 ? snapshots[0].name : "";
+  if (folder.has_file("refs/main")) {
+    InputFile file = folder.open_file("refs/main");
+    std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+    name = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  bool known =
+      std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
+  if (!known)
+    throw Error(Code::kUnknownFormat, "the model's cache folder has no snapshot that refs/main names")
+        .file(folder.path())
+        .help("name a folder below snapshots/");
+  return open_iteration(folder.path(), cat("snapshots/", name), "refs/main");
+}
+
+std::unique_ptr<Store> open_folder(const std::string& path) {
+  Folder folder(path);
+  Contents contents = look(folder);
+  if (contents.dcp) return open_dcp(folder.path());
+  if (contents.safetensors) return open_safetensors_folder(folder.path());
+  if (contents.tracker) return open_tracked(folder, contents);
+  if (contents.ranks) return open_megatron_run(folder.path());
+  if (contents.snapshots) return open_snapshot(folder);
+  if (contents.iterations.size() == 1)
+    return open_iteration(folder.path(), contents.iterations[0], "the only one");
+  if (contents.torch_files.size() == 1)
+    return open_torch_file(cat(folder.path(), "/", contents.torch_files[0]));
+  Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
+  e.file(folder.path())
+      .expected(kExpectedFolder)
+      .found(contents.names.empty() ? "an empty folder" : listed(contents.names));
+  if (!contents.iterations.empty())
+    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
+               contents.iterations.back()));
+  throw e;
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open_store(const std::string& path) {
+  return is_folder(path) ? open_folder(path) : open_file(path);
+}
+
+}  // namespace mckpt

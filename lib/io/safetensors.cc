@@ -1,0 +1,102 @@
+#include "io/safetensors.h"
+
+#include "io/sniff.h"
+
+namespace mckpt {
+
+SafetensorsStore::SafetensorsStore(std::string root, std::string format) {
+  root_ = std::move(root);
+  format_ = std::move(format);
+}
+
+i32 SafetensorsStore::add_file(std::string path, i64 bytes, SafetensorsTable table) {
+  for (Finding f : table.findings()) {
+    f.file = path.empty() ? root_ : path;
+    findings_.push_back(std::move(f));
+  }
+  files_.push_back({std::move(path), bytes});
+  tables_.push_back(std::move(table));
+  return static_cast<i32>(files_.size() - 1);
+}
+
+void SafetensorsStore::add_lost_file(std::string path, i64 bytes) {
+  files_.push_back({std::move(path), bytes});
+  tables_.emplace_back();
+}
+
+void SafetensorsStore::add_tensor(i32 file, i64 row) {
+  std::span<const i64> dims = table(file).dims(row);
+  tensors_.push_back({static_cast<u32>(rows_.size()), dims});
+  rows_.push_back({file, -1, row, zero_offsets(dims.size())});
+}
+
+void SafetensorsStore::add_sharded(std::span<const Piece> pieces, std::vector<i64> dims) {
+  tensors_.push_back({static_cast<u32>(rows_.size()), numbers_.emplace_back(std::move(dims))});
+  for (const Piece& p : pieces) rows_.push_back({p.file, p.rank, p.row, numbers_.emplace_back(p.offsets)});
+}
+
+const SafetensorsStore::Row& SafetensorsStore::row_at(i64 tensor, i64 index) const {
+  return rows_[tensors_[static_cast<std::size_t>(tensor)].first + static_cast<std::size_t>(index)];
+}
+
+std::string_view SafetensorsStore::name(i64 tensor) const {
+  const Row& r = first_row(tensor);
+  return table(r.file).name(r.row);
+}
+
+DType SafetensorsStore::dtype(i64 tensor) const {
+  const Row& r = first_row(tensor);
+  return table(r.file).dtype(r.row);
+}
+
+std::span<const i64> SafetensorsStore::dims(i64 tensor) const {
+  return tensors_[static_cast<std::size_t>(tensor)].dims;
+}
+
+i64 SafetensorsStore::chunk_count(i64 tensor) const {
+  std::size_t t = static_cast<std::size_t>(tensor);
+  std::size_t end = t + 1 < tensors_.size() ? tensors_[t + 1].first : rows_.size();
+  return static_cast<i64>(end - tensors_[t].first);
+}
+
+Chunk SafetensorsStore::chunk(i64 tensor, i64 index) const {
+  const Row& r = row_at(tensor, index);
+  const SafetensorsTable& t = table(r.file);
+  return {.offsets = r.offsets,
+          .sizes = t.dims(r.row),
+          .file = r.file,
+          .rank = r.rank,
+          .record_offset = t.offset(r.row),
+          .record_bytes = t.bytes(r.row)};
+}
+
+ChunkData SafetensorsStore::resolve(i64 tensor, i64 index) const {
+  const Row& r = row_at(tensor, index);
+  const SafetensorsTable& t = table(r.file);
+  return {.file = r.file, .offset = t.offset(r.row), .dtype = t.dtype(r.row)};
+}
+
+SafetensorsTable read_safetensors_table(const ByteSource& file) {
+  try {
+    return SafetensorsTable(file);
+  } catch (Error& e) {
+    if (e.code() != Code::kBadHeader && e.code() != Code::kBadJson && e.code() != Code::kCutShort) throw;
+    if (std::string_view kind = sniffed_name(sniff(file)); !kind.empty())
+      e.note(cat("the file seems to be ", kind));
+    throw;
+  }
+}
+
+std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
+  return with_file(path, [&]() -> std::unique_ptr<Store> {
+    InputFile file(path);
+    auto store = std::make_unique<SafetensorsStore>(path, "safetensors");
+    i32 index = store->add_file("", file.size(), read_safetensors_table(file));
+    const SafetensorsTable& table = store->table(index);
+    for (i64 row = 0; row < table.size(); row++) store->add_tensor(index, row);
+    for (const auto& [key, value] : table.metadata()) store->add_fact(key, value);
+    return store;
+  });
+}
+
+}  // namespace mckpt

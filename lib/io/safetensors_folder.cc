@@ -1,0 +1,317 @@
+// A folder of safetensors files as one Store: with an index, a single file, a set without its index, or the
+// shards that torch DCP's Hugging Face writer leaves. What one file lacks does not hide the others: it
+// becomes a finding.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "io/folder.h"
+#include "io/safetensors.h"
+#include "io/safetensors_index.h"
+#include "io/safetensors_shards.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
+
+std::string read_text(const Folder& folder, const std::string& name) {
+  InputFile file = folder.open_file(name);
+  if (file.size() > kMaxJsonBytes)
+    throw Error(Code::kBadJson, "the JSON file is too large")
+        .expected(cat("at most ", kMaxJsonBytes, " bytes"))
+        .found(cat(file.size(), " bytes"));
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+class FolderOpener {
+ public:
+  explicit FolderOpener(const std::string& path)
+      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, "safetensors folder")) {
+    for (const FolderEntry& e : folder_.entries()) {
+      if (e.folder) continue;
+      if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);
+      if (e.name.ends_with(kIndexSuffix)) indexes_.push_back(e.name);
+    }
+  }
+
+  std::unique_ptr<Store> open() {
+    add_config_facts();
+    if (!indexes_.empty()) {
+      open_indexed(chosen_index());
+    } else if (weights_.empty()) {
+      throw Error(Code::kUnknownFormat, "no safetensors file is in the folder");
+    } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
+      open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
+    } else {
+      open_set();
+    }
+    if (!store_->files().empty()) add_metadata_facts(store_->table(0));
+    return std::move(store_);
+  }
+
+ private:
+  bool has_weights(std::string_view name) const {
+    return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
+  }
+
+  std::string chosen_index() const {
+    const std::string usual = cat("model", kIndexSuffix);
+    if (indexes_.size() == 1) return indexes_[0];
+    if (std::find(indexes_.begin(), indexes_.end(), usual) != indexes_.end()) return usual;
+    throw Error(Code::kBadIndex, "the folder has several indexes, and none is the usual one")
+        .expected(usual)
+        .found(listed(indexes_))
+        .help("put the set that you mean into a folder of its own");
+  }
+
+  // The file, or nothing when it could not be read: then a finding says why.
+  std::optional<i32> load(const std::string& name) {
+    i64 bytes = -1;
+    try {
+      InputFile file = folder_.open_file(name);
+      bytes = file.size();
+      return store_->add_file(name, bytes, read_safetensors_table(file));
+    } catch (Error& e) {
+      Finding finding = to_finding(e.code() == Code::kNotFound ? missing_shard(name) : e);
+      finding.file = name;
+      store_->add_finding(std::move(finding));
+      store_->add_lost_file(name, bytes);
+      return std::nullopt;
+    }
+  }
+
+  Error missing_shard(const std::string& name) const {
+    return Error(Code::kShardMissing,
+                 cat("the shard ", escaped(name), " is missing (not found in the folder)"))
+        .help("fetch or copy the file again");
+  }
+
+  void open_indexed(const std::string& index_name);
+  void add_listed(const SafetensorsIndex& index);
+  void add_strays(const SafetensorsIndex& index);
+  void check_total_size(const SafetensorsIndex& index, const std::string& index_name);
+  void open_single(const std::string& name);
+  void open_set();
+  void add_all_once();
+  void check_counts();
+  void add_unused(const std::vector<std::string>& used);
+  void add_config_facts();
+  void add_metadata_facts(const SafetensorsTable& table);
+  void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
+
+  Folder folder_;
+  std::unique_ptr<SafetensorsStore> store_;
+  std::vector<std::string> weights_, indexes_;
+
+  // A tensor that lies in a file which the index does not name for it.
+  struct Stray {
+    i32 file;
+    i64 row;
+  };
+  std::vector<Stray> strays_;
+  std::vector<bool> found_;  // one an entry of the weight map
+};
+
+void FolderOpener::open_indexed(const std::string& index_name) {
+  SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
+                                     [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
+  store_->add_fact("index", index_name);
+  for (const std::string& name : index.files) load(name);
+  add_listed(index);
+  add_strays(index);
+  for (Finding& f : index.findings) {
+    f.file = index_name;
+    store_->add_finding(std::move(f));
+  }
+  check_total_size(index, index_name);
+  add_unused(index.files);
+}
+
+// Tensors that lie where the index says; the others are noted as strays.
+void FolderOpener::add_listed(const SafetensorsIndex& index) {
+  std::unordered_map<std::string_view, std::size_t> entries;
+  entries.reserve(index.weight_map.size());
+  for (std::size_t i = 0; i < index.weight_map.size(); i++) entries.emplace(index.weight_map[i].tensor, i);
+  found_.assign(index.weight_map.size(), false);
+  for (i32 f = 0; f < static_cast<i32>(index.files.size()); f++) {
+    const SafetensorsTable& table = store_->table(f);
+    for (i64 row = 0; row < table.size(); row++) {
+      auto entry = entries.find(table.name(row));
+      if (entry == entries.end() || static_cast<i32>(index.weight_map[entry->second].file) != f) {
+        strays_.push_back({f, row});
+      } else {
+        found_[entry->second] = true;
+        store_->add_tensor(f, row);
+      }
+    }
+  }
+}
+
+void FolderOpener::add_strays(const SafetensorsIndex& index) {
+  std::unordered_map<std::string_view, i32> stray_files;  // where the first of each name lies
+  for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
+  std::unordered_map<std::string_view, i32> homes;  // of the tensors that have one
+  for (std::size_t i = 0; i < found_.size(); i++) {
+    const SafetensorsIndex::Entry& e = index.weight_map[i];
+    i32 file = static_cast<i32>(e.file);
+    if (found_[i]) {
+      if (stray_files.contains(e.tensor)) homes.emplace(e.tensor, file);
+    } else if (store_->files()[e.file].bytes >= 0 && store_->table(file).size() > 0) {
+      auto stray = stray_files.find(e.tensor);
+      mismatch(e.tensor, file,
+               cat("the tensor is not in the shard that the index names",
+                   stray == stray_files.end()
+                       ? ""
+                       : cat("; it is in ", escaped(index.files[static_cast<std::size_t>(stray->second)]))));
+    }
+  }
+  for (const Stray& s : strays_) {
+    std::string_view name = store_->table(s.file).name(s.row);
+    auto [home, added] = homes.emplace(name, s.file);
+    if (!added) {
+      mismatch(name, s.file,
+               cat("the tensor is in two shards (duplicate): also in ",
+                   escaped(index.files[static_cast<std::size_t>(home->second)])));
+      continue;
+    }
+    mismatch(name, s.file, "the index does not name this file for the tensor (not listed)", true);
+    store_->add_tensor(s.file, s.row);
+  }
+}
+
+void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
+  store_->add_finding({.code = Code::kIndexMismatch,
+                       .tensor = std::string(tensor),
+                       .file = store_->files()[static_cast<std::size_t>(file)].path,
+                       .message = std::move(message),
+                       .warning = warning});
+}
+
+void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::string& index_name) {
+  if (!index.total_size) return;
+  i64 total = 0;
+  for (std::size_t f = 0; f < index.files.size(); f++) {
+    const SafetensorsTable& table = store_->table(static_cast<i32>(f));
+    if (table.size() == 0) return;  // a lost file: there is no sum to compare with
+    for (i64 row = 0; row < table.size(); row++) total += table.bytes(row);
+  }
+  if (total == *index.total_size) return;
+  store_->add_finding(
+      {.code = Code::kBadTotalSize,
+       .file = index_name,
+       .message = cat("metadata.total_size is ", *index.total_size, ", the shards hold ", total, " bytes"),
+       .warning = true});
+}
+
+void FolderOpener::open_single(const std::string& name) {
+  i32 file = with_file(cat(folder_.path(), "/", name), [&] {
+    InputFile input = folder_.open_file(name);
+    return store_->add_file(name, input.size(), read_safetensors_table(input));
+  });
+  const SafetensorsTable& table = store_->table(file);
+  if (has_sharding_info(table)) {
+    add_dcp_shards(*store_);
+  } else {
+    for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
+  }
+  add_unused({name});
+}
+
+void FolderOpener::open_set() {
+  bool sharded = false;
+  for (const std::string& name : weights_)
+    if (std::optional<i32> file = load(name)) sharded |= has_sharding_info(store_->table(*file));
+  check_counts();
+  if (sharded) {
+    add_dcp_shards(*store_);
+  } else {
+    store_->add_finding({.code = Code::kBadIndex,
+                         .message = "several safetensors files and no index: all of them are read as one set",
+                         .warning = true});
+    add_all_once();
+  }
+}
+
+void FolderOpener::add_all_once() {
+  std::unordered_map<std::string_view, i32> homes;
+  for (i32 f = 0; f < static_cast<i32>(store_->files().size()); f++) {
+    for (i64 row = 0; row < store_->table(f).size(); row++) {
+      std::string_view name = store_->table(f).name(row);
+      auto [home, added] = homes.emplace(name, f);
+      if (added) {
+        store_->add_tensor(f, row);
+      } else {
+        mismatch(name, f,
+                 cat("the tensor is in two files (duplicate): also in ",
+                     escaped(store_->files()[static_cast<std::size_t>(home->second)].path)));
+      }
+    }
+  }
+}
+
+// Names such as x-00002-of-00003.safetensors say how many files there should be.
+void FolderOpener::check_counts() {
+  for (const std::string& name : weights_) {
+    std::string_view stem = std::string_view(name).substr(0, name.size() - kSuffix.size());
+    std::size_t of = stem.rfind("-of-");
+    if (of == std::string_view::npos || of < 6 || stem.size() - of - 4 != 5) continue;
+    if (stem.substr(of - 5, 5) != "00001") continue;  // one look at each set
+    i64 count = 0;
+    for (char c : stem.substr(of + 4)) count = c >= '0' && c <= '9' ? count * 10 + (c - '0') : -100000;
+    for (i64 i = 2; i <= count; i++) {
+      std::string digits = cat(100000 + i).substr(1);
+      std::string sibling = cat(stem.substr(0, of - 5), digits, stem.substr(of), kSuffix);
+      if (has_weights(sibling)) continue;
+      Finding finding = to_finding(missing_shard(sibling));
+      finding.file = sibling;
+      store_->add_finding(std::move(finding));
+    }
+  }
+}
+
+void FolderOpener::add_unused(const std::vector<std::string>& used) {
+  for (const std::string& name : weights_) {
+    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    store_->add_finding(
+        {.code = Code::kUnusedFile,
+         .file = name,
+         .message = cat("the file ", escaped(name), " is not referenced: it is not read (unused)"),
+         .warning = true});
+  }
+}
+
+// The model's family, where a config says it. Those who need the config read it with all its checks.
+void FolderOpener::add_config_facts() {
+  if (!folder_.has_file("config.json")) return;
+  try {
+    JsonValue config = parse_json(read_text(folder_, "config.json"));
+    const JsonValue* names = config.find("architectures");
+    const JsonValue* type = config.find("model_type");
+    if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())
+      store_->add_fact("architecture", names->array("architectures")[0].string("architectures"));
+    if (type) store_->add_fact("model_type", type->string("model_type"));
+  } catch (const Error& e) {
+    Finding finding = to_finding(e);
+    finding.file = "config.json";
+    finding.warning = true;
+    store_->add_finding(std::move(finding));
+  }
+}
+
+void FolderOpener::add_metadata_facts(const SafetensorsTable& table) {
+  for (const auto& [key, value] : table.metadata())
+    if (key != kShardingInfoKey) store_->add_fact(key, value);
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open_safetensors_folder(const std::string& path) {
+  return with_file(path, [&] { return FolderOpener(path).open(); });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,23 @@
+// Which tensors a command is about: all, or those that a glob or a regular expression chooses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/store.h"
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+struct TensorChoice {
+  std::string pattern;  // "" chooses all
+  bool regex = false;
+
+  // Declares GLOB and --regex.
+  void declare(CommandLine& line);
+  // The chosen tensors in natural order. Throws kUsage for a bad expression, and kNoSuchTensor with the
+  // nearest name when a pattern chooses nothing.
+  std::vector<i64> choose(const Store& store) const;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,18 @@
+// What a reader found odd or wrong, told on stderr by commands whose answer is something else.
+#pragma once
+
+#include "io/store.h"
+#include "tools/output.h"
+
+namespace mckpt {
+
+// Whether nothing is wrong; oddities do not count.
+bool is_sound(const Store& store);
+
+// "problem[MC1107]: file: tensor 'x': message"
+std::string finding_line(bool color, const Finding& finding);
+
+// Tells the first findings on stderr and counts the rest. kNo when anything is wrong, kOk otherwise.
+Exit report_findings(const GlobalFlags& flags, const Store& store);
+
+}  // namespace mckpt

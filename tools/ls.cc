@@ -1,0 +1,121 @@
+// mckpt ls: one line a tensor.
+#include "io/digest.h"
+#include "io/parallel.h"
+#include "io/tensor_reader.h"
+#include "tools/choice.h"
+#include "tools/commands.h"
+#include "tools/findings.h"
+#include "tools/json_writer.h"
+#include "tools/table.h"
+
+namespace mckpt {
+namespace {
+
+// Whether the whole tensor is one stretch of one file.
+bool is_whole(const Store& store, i64 tensor) {
+  return store.chunk_count(tensor) == 1 &&
+         std::ranges::equal(store.chunk(tensor, 0).sizes, store.dims(tensor));
+}
+
+void write_chunk(JsonWriter& json, const Store& store, const Chunk& c) {
+  json.begin_object();
+  c.rank < 0 ? json.null_field("rank") : json.field("rank", static_cast<i64>(c.rank));
+  json.field("offsets", c.offsets).field("sizes", c.sizes).field("file", file_label(store, c.file));
+  json.field("offset", c.record_offset).field("bytes", c.record_bytes).end_object();
+}
+
+void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256) {
+  json.begin_object();
+  json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
+  json.field("shape", store.dims(tensor)).field("bytes", TensorReader::tensor_bytes(store, tensor));
+  if (is_whole(store, tensor)) {
+    Chunk c = store.chunk(tensor, 0);
+    json.field("file", file_label(store, c.file)).field("offset", c.record_offset);
+  } else {
+    json.null_field("file").null_field("offset");
+  }
+  json.key("chunks").begin_array();
+  for (i64 i = 0; i < store.chunk_count(tensor); i++) write_chunk(json, store, store.chunk(tensor, i));
+  json.end_array();
+  if (sha256) json.field("sha256", *sha256);
+  json.end_object();
+}
+
+// Where the bytes are: file and byte, or over how many files a sharded tensor is spread.
+std::string place(const Store& store, i64 tensor) {
+  i64 count = store.chunk_count(tensor);
+  if (count == 0) return "no chunks";
+  Chunk first = store.chunk(tensor, 0);
+  if (is_whole(store, tensor)) return cat(escaped(file_label(store, first.file)), " @ ", first.record_offset);
+  std::vector<i32> files;
+  for (i64 i = 0; i < count; i++) files.push_back(store.chunk(tensor, i).file);
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return cat(count, count == 1 ? " chunk in " : " chunks in ",
+             files.size() == 1 ? escaped(file_label(store, files[0])) : cat(files.size(), " files"));
+}
+
+void write_text(Output& out, const Store& store, std::span<const i64> tensors,
+                std::span<const std::string> digests) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns = {
+      {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}, {"where", kLeft}};
+  if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < tensors.size(); i++) {
+    i64 t = tensors[i];
+    std::vector<std::string> cells = {escaped(store.name(t)), std::string(dtype_name(store.dtype(t))),
+                                      dims_to_string(store.dims(t)),
+                                      with_commas(TensorReader::tensor_bytes(store, t)), place(store, t)};
+    if (!digests.empty()) cells.insert(cells.begin() + 4, digests[i]);
+    table.row(std::move(cells));
+  }
+  table.write(out);
+}
+
+void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
+                std::span<const std::string> digests) {
+  JsonWriter json(out);
+  if (!lines) json.begin_answer("ls", is_sound(store)).key("tensors").begin_array();
+  for (std::size_t i = 0; i < tensors.size(); i++) {
+    write_tensor(json, store, tensors[i], digests.empty() ? nullptr : &digests[i]);
+    if (lines) out.write("\n");
+  }
+  if (lines) return;
+  json.end_array();
+  json.end_answer();
+}
+
+}  // namespace
+
+Exit ls_command(CommandLine& line) {
+  std::string path;
+  TensorChoice choice;
+  bool digest = false;
+  i64 threads = default_threads();
+  line.positional("PATH", path, "a checkpoint: a file or a folder").required();
+  choice.declare(line);
+  line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
+  line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  line.description("Lists every tensor by name, from headers alone. With -q, only names.");
+  line.example("mckpt ls model.safetensors '*.layers.0.*'");
+  line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
+  line.parse();
+
+  std::unique_ptr<Store> store = open_store(path);
+  std::vector<i64> tensors = choice.choose(*store);
+  std::vector<std::string> digests;
+  if (digest) digests = tensor_digests(*store, tensors, static_cast<int>(std::clamp<i64>(threads, 1, 1024)));
+  Output out(line.flags());
+  if (out.json()) {
+    write_json(out, line.flags().jsonl, *store, tensors, digests);
+  } else if (line.flags().quiet) {
+    for (i64 t : tensors) out.line(escaped(store->name(t), SIZE_MAX));
+  } else {
+    write_text(out, *store, tensors, digests);
+  }
+  out.flush();
+  return report_findings(line.flags(), *store);
+}
+
+}  // namespace mckpt
