@@ -8,5 +8,6 @@ namespace mckpt {
 Exit explain_command(CommandLine& line);
 Exit formats_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
+Exit pattern_command(CommandLine& line);
 
 }  // namespace mckpt

@@ -6,7 +6,7 @@
 #include "tools/commands.h"
 #include "tools/findings.h"
 #include "tools/json_writer.h"
-#include "tools/table.h"
+#include "tools/text_table.h"
 
 namespace mckpt {
 namespace {
@@ -57,11 +57,11 @@ std::string place(const Store& store, i64 tensor) {
 
 void write_text(Output& out, const Store& store, std::span<const i64> tensors,
                 std::span<const std::string> digests) {
-  using enum Table::Align;
-  std::vector<Table::Column> columns = {
+  using enum Align;
+  std::vector<TextTable::Column> columns = {
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}, {"where", kLeft}};
   if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
-  Table table(std::move(columns));
+  TextTable table(std::move(columns));
   for (std::size_t i = 0; i < tensors.size(); i++) {
     i64 t = tensors[i];
     std::vector<std::string> cells = {escaped(store.name(t)), std::string(dtype_name(store.dtype(t))),

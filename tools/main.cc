@@ -20,6 +20,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
+    {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
 };

@@ -52,17 +52,24 @@ std::optional<GroupHazard> hazard_of(std::string_view symbols, i64 logical_index
 
 }  // namespace
 
+std::vector<LayerPlace> stage_places(std::string_view text, std::span<const PatternItem> items, i64 segment) {
+  std::vector<LayerPlace> places;
+  for (i64 position = 0; position < std::ssize(items); position++) {
+    const PatternItem& item = items[position];
+    for (i64 m = 0; m < item.physical_count; m++)
+      places.push_back({find_layer_kind(text[item.byte + m]), item.physical_first + m, item.logical_index,
+                        segment, position, item.is_group ? m : -1});
+  }
+  return places;
+}
+
 std::vector<LayerPlace> layer_places(const LayerPattern& pattern) {
   std::vector<LayerPlace> places;
   for (i64 s = 0; s < std::ssize(pattern.segments); s++) {
     const PatternSegment& segment = pattern.segments[s];
-    for (i64 position = 0; position < segment.item_count; position++) {
-      const PatternItem& item = pattern.items[segment.first_item + position];
-      std::string_view symbols = pattern.symbols(item);
-      for (i64 m = 0; m < item.physical_count; m++)
-        places.push_back({find_layer_kind(symbols[m]), item.physical_first + m, item.logical_index, s,
-                          position, item.is_group ? m : -1});
-    }
+    auto items = std::span(pattern.items).subspan(segment.first_item, segment.item_count);
+    std::vector<LayerPlace> of_segment = stage_places(pattern.text, items, s);
+    places.insert(places.end(), of_segment.begin(), of_segment.end());
   }
   return places;
 }
@@ -74,7 +81,7 @@ std::string local_layer_prefix(const LayerPlace& place) {
 
 std::string stored_layer_prefix(i64 logical_index) { return cat(kLayers, logical_index, "."); }
 
-std::string mtp_layer_prefix(i64 depth, i64 layer) {
+std::string mtp_layer_prefix(std::string_view depth, i64 layer) {
   return cat("mtp.layers.", depth, ".mtp_model_layer.layers.", layer, ".");
 }
 

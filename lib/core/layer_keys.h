@@ -12,7 +12,7 @@
 
 namespace mckpt {
 
-// One physical layer of the main part.
+// One physical layer of a decoder.
 struct LayerPlace {
   const LayerKindInfo* kind;
   i64 physical_index;
@@ -24,12 +24,16 @@ struct LayerPlace {
   i64 layer_number() const { return physical_index + 1; }  // what Megatron calls layer_number
 };
 
-// In physical order.
+// Those of the main part, in physical order.
 std::vector<LayerPlace> layer_places(const LayerPattern& pattern);
+// Those of one segment or pipeline stage, of which these are all items. pre: `text` is what the items were
+// read from.
+std::vector<LayerPlace> stage_places(std::string_view text, std::span<const PatternItem> items, i64 segment);
 
-std::string local_layer_prefix(const LayerPlace& place);      // "decoder.layers.0.layers.1."
-std::string stored_layer_prefix(i64 logical_index);           // "decoder.layers.0."
-std::string mtp_layer_prefix(i64 depth, i64 layer);           // "mtp.layers.0.mtp_model_layer.layers.1."
+std::string local_layer_prefix(const LayerPlace& place);  // "decoder.layers.0.layers.1."
+std::string stored_layer_prefix(i64 logical_index);       // "decoder.layers.0."
+// The depth may be given as text, for a range of depths.
+std::string mtp_layer_prefix(std::string_view depth, i64 layer);  // "mtp.layers.0.mtp_model_layer.layers.1."
 std::string_view final_norm_prefix(bool pattern_has_groups);  // as stored; in memory it is always final_norm
 
 // A group of whose members at least two belong to one family.

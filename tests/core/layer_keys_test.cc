@@ -77,7 +77,7 @@ TEST(LayerKeys, FollowTheGroup) {
             "5 decoder.layers.2.layers.1. decoder.layers.2.\n");
   EXPECT_EQ(final_norm_prefix(pattern.has_groups()), "decoder.final_layernorm.");
   EXPECT_EQ(final_norm_prefix(parse_pattern("*-", Dialect::kGrouped).has_groups()), "decoder.final_norm.");
-  EXPECT_EQ(mtp_layer_prefix(0, 1), "mtp.layers.0.mtp_model_layer.layers.1.");
+  EXPECT_EQ(mtp_layer_prefix("0", 1), "mtp.layers.0.mtp_model_layer.layers.1.");
 }
 
 TEST(LayerKeys, NameGroupsWhoseMembersShareKeys) {
