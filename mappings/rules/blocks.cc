@@ -77,7 +77,7 @@ std::vector<GlobalShape> same_shape(const ModelConfig&, const TowerConfig&, cons
 
 std::vector<GlobalShape> split_rows(const GlobalShape& whole, std::initializer_list<i64> rows) {
   i64 sum = 0;
-  for (i64 n : rows) sum = checked_add(sum, n, "the rows of the sources");
+  for (i64 n : rows) sum = checked_add(sum, n, "the number of rows of the sources");
   if (whole.shape.rank() == 0 || whole.shape[0] != sum)
     throw Error(Code::kBadSplit, "the rows of the parameter are not those of its sources")
         .expected(cat(sum, " rows"))

@@ -14,7 +14,7 @@ ExpertSizes expert_sizes(const RuleInput& in) {
   const MoeConfig& moe = in.model.moe;
   ExpertSizes s{positive(moe.experts, "the number of experts"), positive(moe.ffn, "the width of an expert"),
                 moe.latent > 0 ? moe.latent : positive(in.tower.hidden, "the hidden size")};
-  product({s.experts, s.width, 2, s.hidden}, "the items of all experts");
+  product({s.experts, s.width, 2, s.hidden}, "the number of items of all experts");
   if (in.expert < 0 || in.expert >= s.experts)
     throw Error(Code::kModelNumbers, "there is no such expert")
         .expected(cat("an expert of [0, ", s.experts, ")"))

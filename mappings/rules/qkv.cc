@@ -28,9 +28,10 @@ Heads heads_of(const TowerConfig& tower) {
       quotient(tower.heads, "the number of query heads", h.groups, "the number of key-value groups");
   h.dim = positive(tower.head_dim, "the size of a head");
   h.twins = tower.output_gate ? 2 : 1;
-  h.q_rows = product({tower.heads, h.dim, h.twins}, "the rows of the queries");
-  h.kv_rows = product({h.groups, h.dim}, "the rows of the keys");
-  h.rows = checked_add(h.q_rows, product({2, h.kv_rows}, "the rows of keys and values"), "the rows of qkv");
+  h.q_rows = product({tower.heads, h.dim, h.twins}, "the number of rows of the queries");
+  h.kv_rows = product({h.groups, h.dim}, "the number of rows of the keys");
+  h.rows = checked_add(h.q_rows, product({2, h.kv_rows}, "the number of rows of keys and values"),
+                       "the number of rows of qkv");
   h.group_rows = h.rows / h.groups;
   return h;
 }

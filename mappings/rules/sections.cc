@@ -10,9 +10,9 @@ std::vector<Section> gdn_sections(const GdnConfig& gdn, bool conv) {
   quotient(gdn.value_heads, "the number of linear-attention value heads", gdn.key_heads,
            "the number of key heads");
   i64 qk = product({gdn.key_heads, positive(gdn.key_dim, "the size of a linear-attention key head")},
-                   "the rows of linear-attention keys");
+                   "the number of rows of linear-attention keys");
   i64 v = product({gdn.value_heads, positive(gdn.value_dim, "the size of a linear-attention value head")},
-                  "the rows of linear-attention values");
+                  "the number of rows of linear-attention values");
   std::vector<Section> sections = {{".query", qk}, {".key", qk}, {".value", v}};
   if (conv) return sections;
   sections.insert(sections.end(), {{".z", v}, {".beta", gdn.value_heads}, {".alpha", gdn.value_heads}});
@@ -21,10 +21,10 @@ std::vector<Section> gdn_sections(const GdnConfig& gdn, bool conv) {
 
 std::vector<Section> mamba_sections(const MambaConfig& mamba, bool conv) {
   quotient(mamba.heads, "the number of Mamba heads", mamba.groups, "the number of Mamba groups");
-  i64 inner =
-      product({mamba.heads, positive(mamba.head_dim, "the size of a Mamba head")}, "the rows of Mamba heads");
-  i64 state =
-      product({mamba.groups, positive(mamba.state, "the size of a Mamba state")}, "the rows of Mamba states");
+  i64 inner = product({mamba.heads, positive(mamba.head_dim, "the size of a Mamba head")},
+                      "the number of rows of Mamba heads");
+  i64 state = product({mamba.groups, positive(mamba.state, "the size of a Mamba state")},
+                      "the number of rows of Mamba states");
   std::vector<Section> sections;
   if (!conv) sections.push_back({".z", inner});
   sections.insert(sections.end(), {{".x", inner}, {".B", state}, {".C", state}});
@@ -35,9 +35,9 @@ std::vector<Section> mamba_sections(const MambaConfig& mamba, bool conv) {
 std::vector<Section> mla_sections(const MlaConfig& mla) {
   i64 compressed = positive(mla.kv_lora, "the key-value rank");
   i64 rotary = positive(mla.rope, "the size of the rotary part of a head");
-  return {
-      {"linear_q_down_proj", positive(mla.q_lora, "the query rank")},
-      {"linear_kv_down_proj", checked_add(compressed, rotary, "the rows of the key-value down projection")}};
+  return {{"linear_q_down_proj", positive(mla.q_lora, "the query rank")},
+          {"linear_kv_down_proj",
+           checked_add(compressed, rotary, "the number of rows of the key-value down projection")}};
 }
 
 }  // namespace
@@ -61,7 +61,8 @@ std::vector<Section> sections_of(KeySplit split, const ModelConfig& model) {
 
 i64 rows_of(std::span<const Section> sections) {
   i64 rows = 0;
-  for (const Section& s : sections) rows = checked_add(rows, s.rows, "the rows of a fused parameter");
+  for (const Section& s : sections)
+    rows = checked_add(rows, s.rows, "the number of rows of a fused parameter");
   return rows;
 }
 
