@@ -1,9 +1,11 @@
 // The program: finds the command in one table, runs it, and turns what comes out of it into an exit status.
 // The only place that prints errors.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
 
+#include "runtime/world.h"
 #include "tools/commands.h"
 
 #ifndef MCKPT_VERSION
@@ -16,11 +18,14 @@ namespace {
 struct Command {
   std::string_view group, name, arguments, summary;
   Exit (*run)(CommandLine&);
+  // Under a launcher, a command that does not share its work among ranks runs in rank 0 alone.
+  bool on_every_rank = false;
 };
 
 constexpr Command kCommands[] = {
     {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
     {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
+    {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
 };
@@ -52,6 +57,7 @@ std::string main_help() {
 }
 
 Exit print(std::string_view text) {
+  if (launch().rank != 0) return Exit::kOk;
   Output out(GlobalFlags{});
   out.write(text);
   out.flush();
@@ -72,6 +78,9 @@ const Command& find_command(std::string_view name) {
 
 Exit run_command(std::string_view name, std::vector<std::string> args) {
   const Command& command = find_command(name);
+  bool help =
+      std::any_of(args.begin(), args.end(), [](const std::string& a) { return a == "-h" || a == "--help"; });
+  if (launch().rank != 0 && (help || !command.on_every_rank)) return Exit::kOk;
   CommandLine line(std::string(command.name), std::string(command.summary), std::move(args));
   return command.run(line);
 }
@@ -112,30 +121,45 @@ GlobalFlags flags_for_errors(const std::vector<std::string>& args) {
   return flags;
 }
 
+void report(const GlobalFlags& flags, Error e) {
+  Launch job = launch();
+  // Every rank reads the same command line: one of them says what is wrong with it.
+  bool common = code_info(e.code()).exit == Exit::kUsage;
+  if (common && job.rank != 0) return;
+  if (!common && job.size != 1) e.note(cat("on rank ", job.rank));
+  print_error(flags, e);
+}
+
+// Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one.
+int run_reporting(const std::vector<std::string>& args) {
+  GlobalFlags flags = flags_for_errors(args);
+  int status = 0;
+  try {
+    status = static_cast<int>(run(args));
+    leave_world();
+    return status;
+  } catch (const HelpShown&) {
+  } catch (const BrokenPipe&) {
+  } catch (const Error& e) {
+    report(flags, e);
+    status = static_cast<int>(code_info(e.code()).exit);
+  } catch (const std::bad_alloc&) {
+    std::fputs("error[MC9902]: out of memory\n", stderr);
+    status = static_cast<int>(Exit::kInput);
+  } catch (const std::exception& e) {
+    report(flags, Error(Code::kInternal, escaped(e.what())));
+    status = static_cast<int>(code_info(Code::kInternal).exit);
+  }
+  abort_world(status);
+  return status;
+}
+
 }  // namespace
 }  // namespace mckpt
 
 int main(int argc, char** argv) {
-  using namespace mckpt;
   // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
   // file.
   std::signal(SIGPIPE, SIG_IGN);
-  std::vector<std::string> args(argv + (argc > 0), argv + argc);
-  GlobalFlags flags = flags_for_errors(args);
-  try {
-    return static_cast<int>(run(args));
-  } catch (const HelpShown&) {
-    return static_cast<int>(Exit::kOk);
-  } catch (const BrokenPipe&) {
-    return static_cast<int>(Exit::kOk);
-  } catch (const Error& e) {
-    print_error(flags, e);
-    return static_cast<int>(code_info(e.code()).exit);
-  } catch (const std::bad_alloc&) {
-    std::fputs("error[MC9902]: out of memory\n", stderr);
-    return static_cast<int>(Exit::kInput);
-  } catch (const std::exception& e) {
-    print_error(flags, Error(Code::kInternal, escaped(e.what())));
-    return static_cast<int>(code_info(Code::kInternal).exit);
-  }
+  return mckpt::run_reporting(std::vector<std::string>(argv + (argc > 0), argv + argc));
 }

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/world.h"
+
 namespace mckpt {
 namespace {
 
@@ -18,13 +20,16 @@ bool env_set(const char* name) {
   return v && *v;
 }
 
+// The pseudo-terminal that mpirun gives a rank is not the one that the user looks at.
+bool is_terminal(int fd) { return isatty(fd) && launch().size == 1; }
+
 // https://no-color.org and https://bixense.com/clicolors; an explicit --color wins over both.
 bool want_color(When when, int fd) {
   if (when != When::kAuto) return when == When::kAlways;
   if (env_set("NO_COLOR")) return false;
   if (env_set("CLICOLOR_FORCE") && std::strcmp(std::getenv("CLICOLOR_FORCE"), "0") != 0) return true;
   const char* term = std::getenv("TERM");
-  return isatty(fd) && !(term && std::strcmp(term, "dumb") == 0);
+  return is_terminal(fd) && !(term && std::strcmp(term, "dumb") == 0);
 }
 
 bool utf8_locale() {
@@ -46,7 +51,7 @@ Output::Output(const GlobalFlags& flags)
       json_(flags.json || flags.jsonl),
       width_(1 << 20) {
   winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+  if (is_terminal(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     width_ = size.ws_col;
 }
 

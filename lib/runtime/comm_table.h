@@ -1,0 +1,37 @@
+// The functions of the mpi module behind `MckptModule::functions`. Counts are those of MPI itself:
+// comm_mpi.cc cuts what is larger into pieces.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+enum MckptThreads {
+  kMckptThreadsSingle,
+  kMckptThreadsFunneled,
+  kMckptThreadsSerialized,
+  kMckptThreadsMultiple
+};
+enum MckptReduce { kMckptReduceSum, kMckptReduceMax };
+
+struct MckptCommTable {
+  std::uint32_t struct_size;
+  // Joins the job, at the first call only, and gives the communicator of all ranks, which belongs to the
+  // module.
+  const char* (*init)(MckptThreads threads, void** world);
+  const char* (*rank)(void* comm, std::int32_t* rank);
+  const char* (*size)(void* comm, std::int32_t* size);
+  const char* (*barrier)(void* comm);
+  const char* (*broadcast)(void* comm, void* data, std::int32_t bytes, std::int32_t root);
+  const char* (*all_gather)(void* comm, const void* mine, std::int32_t bytes, void* all);
+  const char* (*all_gather_v)(void* comm, const void* mine, std::int32_t bytes, void* all,
+                              const std::int32_t* counts, const std::int32_t* begins);
+  const char* (*all_reduce)(void* comm, std::int64_t* data, std::int32_t count, MckptReduce op);
+  // Ranks of one colour form a communicator, ordered by key and rank; a negative colour joins none and gets
+  // null.
+  const char* (*split)(void* comm, std::int32_t color, std::int32_t key, void** part);
+  void (*release)(void* part);         // what split gave
+  void (*abort)(std::int32_t status);  // ends every rank of the job; returns only when that fails
+  const char* (*finalize)();
+};
+}

@@ -1,0 +1,43 @@
+// Finding and loading modules (runtime/module_abi.h). Looked for, in this order, in the folders of
+// $MCKPT_MODULE_PATH (separated by ':'), beside the program, and in ../lib/mckpt from there. A loaded module
+// stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/module_abi.h"
+
+namespace mckpt {
+
+struct ModuleKind {
+  std::string_view name;     // "mpi": the file is libmckpt_mpi.so
+  std::string_view purpose;  // "parallel runs over ranks"
+  std::string_view get;      // how to get it
+};
+
+std::span<const ModuleKind> module_kinds();
+
+struct Module {
+  std::string path;
+  const MckptModule* table;
+};
+
+// The path of a module's file, or "" when no folder has it.
+std::string find_module(std::string_view name);
+
+// Loads a module at the first call. Throws Error(kModuleMissing) that says how to get it, or
+// Error(kModuleMismatch). pre: `name` is one of module_kinds().
+const Module& load_module(std::string_view name);
+
+// The same for one file that is known.
+Module load_module_file(const std::string& path, std::string_view name);
+
+// What a module says about itself, in its order. Throws Error(kModuleMissing) when its library does not work
+// here.
+std::vector<std::pair<std::string, std::string>> describe_module(const Module& module);
+
+}  // namespace mckpt

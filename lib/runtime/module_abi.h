@@ -1,0 +1,31 @@
+// The C interface between mckpt and its modules: shared libraries libmckpt_<name>.so, each built against one
+// heavy library (MPI, libtorch, CUDA) that mckpt itself never links. A module exports one symbol,
+// mckpt_module.
+//
+// No exception crosses this border. A function that can fail returns null, or what went wrong: a text that
+// stays valid until the same thread calls into the module again.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+inline constexpr std::uint32_t kMckptModuleAbi = 1;
+
+// Receives one fact of a module's description, such as "version" and "2.11.0".
+using MckptFactSink = void (*)(void* context, const char* key, const char* value);
+
+struct MckptModule {
+  std::uint32_t abi_version;  // kMckptModuleAbi of the build it came from
+  std::uint32_t
+      struct_size;   // sizeof(MckptModule) of that build: a newer one may have more members at the end
+  const char* name;  // "mpi"
+  const char* (*describe)(MckptFactSink sink, void* context);  // at least "version"
+  const void* functions;  // the module's own table, such as MckptCommTable; null where it has none yet
+};
+
+using MckptModuleEntry = const MckptModule* (*)();
+}
+
+#define MCKPT_EXPORT_MODULE \
+  extern "C" __attribute__((visibility("default"))) const MckptModule* mckpt_module()

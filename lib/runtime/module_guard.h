@@ -1,0 +1,28 @@
+// What a module's functions are wrapped in, so that no exception crosses the C border.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace mckpt {
+
+// Runs fn. Returns null, or the text of what it threw, valid until this thread's next call.
+template <typename Fn>
+const char* guarded(Fn&& fn) noexcept {
+  static thread_local std::string text;
+  try {
+    try {
+      fn();
+      return nullptr;
+    } catch (const std::exception& e) {
+      text = e.what();
+    } catch (...) {
+      text = "an exception of unknown type";
+    }
+  } catch (...) {
+    return "out of memory";
+  }
+  return text.c_str();
+}
+
+}  // namespace mckpt

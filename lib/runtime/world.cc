@@ -1,0 +1,69 @@
+#include "runtime/world.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "core/error.h"
+
+namespace mckpt {
+namespace {
+
+std::unique_ptr<Comm> joined;  // what world() gives
+bool through_mpi = false;
+
+std::optional<int> number(const char* text) {
+  int v = 0;
+  if (!text) return {};
+  auto [end, ec] = std::from_chars(text, text + std::strlen(text), v);
+  if (ec != std::errc{} || *end != 0 || v < 0) return {};
+  return v;
+}
+
+}  // namespace
+
+Launch read_launch(const std::function<const char*(const char*)>& variable) {
+  struct Names {
+    const char *rank, *size;
+  };
+  // Open MPI; MPICH and Intel MPI, and srun --mpi=pmi2; srun --mpi=pmix, where only Slurm knows the size.
+  static constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                     {"PMI_RANK", "PMI_SIZE"},
+                                     {"PMIX_RANK", "SLURM_NTASKS"}};
+  for (const Names& names : kNames)
+    if (auto rank = number(variable(names.rank))) return {*rank, number(variable(names.size)).value_or(0)};
+  return {};
+}
+
+Launch launch() {
+  return read_launch([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+Comm& world() {
+  if (joined) return *joined;
+  Launch started = launch();
+  if (started.size == 1) {
+    joined = local_comm();
+    return *joined;
+  }
+  joined = mpi_comm();
+  through_mpi = true;
+  if (started.size > 0 && joined->size() != started.size)
+    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not know each other")
+        .expected(cat(started.size, " ranks, as the launcher says"))
+        .found(cat(joined->size(), " as MPI says"))
+        .help("start it with the mpirun of the MPI that mckpt was built with: scripts/mpirun; see mckpt env");
+  return *joined;
+}
+
+void leave_world() {
+  joined.reset();
+  if (through_mpi) finalize_mpi();
+}
+
+void abort_world(int status) {
+  if (joined && joined->size() > 1) joined->abort(status);
+}
+
+}  // namespace mckpt

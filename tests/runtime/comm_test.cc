@@ -1,0 +1,103 @@
+// Collectives, with any number of ranks. Every expectation is what each rank can compute for itself.
+#include "runtime/comm.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "runtime/world.h"
+
+namespace mckpt {
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+// What rank r contributes: nothing from rank 0, more from each one after it.
+std::string words_of(int r) {
+  return std::string(static_cast<std::size_t>(r) * 7, static_cast<char>('a' + r));
+}
+
+// The job's own communicator, and the same one with messages cut into tiny pieces.
+class CommTest : public testing::TestWithParam<bool> {
+ protected:
+  CommTest() : whole_(world()), cut_(GetParam() && whole_.size() > 1 ? mpi_comm(9) : nullptr) {}
+  Comm& comm() { return cut_ ? *cut_ : whole_; }
+
+ private:
+  Comm& whole_;
+  std::unique_ptr<Comm> cut_;
+};
+
+TEST_P(CommTest, IsAsLargeAsTheJob) {
+  EXPECT_EQ(comm().size(), launch().size);
+  EXPECT_EQ(comm().rank(), launch().rank);
+}
+
+TEST_P(CommTest, BroadcastsFromEveryRoot) {
+  for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{1000}})
+    for (int root = 0; root < comm().size(); root++) {
+      std::string text(n, comm().rank() == root ? static_cast<char>('A' + root) : '?');
+      comm().broadcast(std::as_writable_bytes(std::span(text)), root);
+      EXPECT_EQ(text, std::string(n, static_cast<char>('A' + root)));
+    }
+}
+
+TEST_P(CommTest, GathersEqualParts) {
+  i64 mine[3] = {comm().rank(), -comm().rank(), 1};
+  std::vector<i64> all(static_cast<std::size_t>(3 * comm().size()));
+  comm().all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  for (int r = 0; r < comm().size(); r++) {
+    std::vector<i64> part(all.begin() + 3 * r, all.begin() + 3 * r + 3);
+    EXPECT_EQ(part, (std::vector<i64>{r, -r, 1}));
+  }
+}
+
+TEST_P(CommTest, GathersUnequalPartsEmptyOnesToo) {
+  Gathered all = comm().all_gather_v(bytes_of(words_of(comm().rank())));
+  ASSERT_EQ(all.begins.size(), static_cast<std::size_t>(comm().size()) + 1);
+  for (int r = 0; r < comm().size(); r++) EXPECT_EQ(text_of(all.of(r)), words_of(r));
+  EXPECT_EQ(all.begins.back(), static_cast<i64>(all.bytes.size()));
+}
+
+TEST_P(CommTest, GathersNothingFromAll) { EXPECT_TRUE(comm().all_gather_v({}).bytes.empty()); }
+
+TEST_P(CommTest, AddsAndTakesTheLargest) {
+  std::vector<i64> numbers(50), largest(50);
+  std::iota(numbers.begin(), numbers.end(), i64{1} << 40);
+  std::vector<i64> sums = numbers;
+  for (i64& n : largest) n = comm().rank() - 3;
+  comm().all_reduce(sums, Reduce::kSum);
+  comm().all_reduce(largest, Reduce::kMax);
+  for (std::size_t i = 0; i < sums.size(); i++) EXPECT_EQ(sums[i], numbers[i] * comm().size());
+  EXPECT_EQ(largest, std::vector<i64>(50, comm().size() - 4));
+}
+
+TEST_P(CommTest, SplitsByColorAndOrdersByKey) {
+  int size = comm().size(), color = comm().rank() % 2;
+  std::unique_ptr<Comm> half = comm().split(color, -comm().rank());
+  ASSERT_NE(half, nullptr);
+  EXPECT_EQ(half->size(), (size + 1 - color) / 2);
+  EXPECT_EQ(half->rank(), half->size() - 1 - comm().rank() / 2);
+  i64 sum = comm().rank(), expected = 0;
+  half->all_reduce({&sum, 1}, Reduce::kSum);
+  for (int r = color; r < size; r += 2) expected += r;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST_P(CommTest, LeavesOutNegativeColors) {
+  std::unique_ptr<Comm> some = comm().split(comm().rank() == 0 ? -1 : 0, 0);
+  EXPECT_EQ(some == nullptr, comm().rank() == 0);
+  EXPECT_TRUE(!some || some->size() == comm().size() - 1);
+}
+
+TEST_P(CommTest, WaitsForAll) {
+  for (int i = 0; i < 20; i++) comm().barrier();
+}
+
+INSTANTIATE_TEST_SUITE_P(Messages, CommTest, testing::Values(false, true),
+                         [](const auto& test) { return test.param ? "Cut" : "Whole"; });
+
+}  // namespace
+}  // namespace mckpt
