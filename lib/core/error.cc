@@ -28,6 +28,12 @@ std::string code_name(Code code) {
   return cat("MC", std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0'), digits);
 }
 
+// Not inline: the throwing code stays small, and g++ 12 warns of overflows in strings that cannot happen.
+Error& Error::set(std::string& field, std::string_view v) {
+  field = v;
+  return *this;
+}
+
 const char* Error::what() const noexcept {
   try {
     what_.clear();

@@ -64,10 +64,7 @@ class Error : public std::exception {
   const char* what() const noexcept override;
 
  private:
-  Error& set(std::string& field, std::string_view v) {
-    field = v;
-    return *this;
-  }
+  Error& set(std::string& field, std::string_view v);
 
   Code code_;
   std::string message_, file_, tensor_, expected_, found_, help_;
