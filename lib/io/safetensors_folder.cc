@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "io/folder.h"
 #include "io/safetensors.h"
@@ -153,21 +154,22 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 }
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
+  auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
   std::unordered_map<std::string_view, i32> stray_files;  // where the first of each name lies
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
-  std::unordered_map<std::string_view, i32> homes;  // of the tensors that have one
+  std::unordered_map<std::string_view, i32>
+      homes;  // of the tensors that are added, where a stray has their name
+  std::unordered_set<std::string_view> misplaced;
   for (std::size_t i = 0; i < found_.size(); i++) {
     const SafetensorsIndex::Entry& e = index.weight_map[i];
     i32 file = static_cast<i32>(e.file);
+    auto stray = stray_files.find(e.tensor);
     if (found_[i]) {
-      if (stray_files.contains(e.tensor)) homes.emplace(e.tensor, file);
-    } else if (store_->files()[e.file].bytes >= 0 && store_->table(file).size() > 0) {
-      auto stray = stray_files.find(e.tensor);
-      mismatch(e.tensor, file,
-               cat("the tensor is not in the shard that the index names",
-                   stray == stray_files.end()
-                       ? ""
-                       : cat("; it is in ", escaped(index.files[static_cast<std::size_t>(stray->second)]))));
+      if (stray != stray_files.end()) homes.emplace(e.tensor, file);
+    } else if (store_->table(file).size() > 0) {  // of a lost file, everything is missing
+      std::string where = stray == stray_files.end() ? "" : cat("; it is in ", file_name(stray->second));
+      mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where));
+      misplaced.insert(e.tensor);
     }
   }
   for (const Stray& s : strays_) {
@@ -175,11 +177,11 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
     auto [home, added] = homes.emplace(name, s.file);
     if (!added) {
       mismatch(name, s.file,
-               cat("the tensor is in two shards (duplicate): also in ",
-                   escaped(index.files[static_cast<std::size_t>(home->second)])));
+               cat("the tensor is in two shards (duplicate): also in ", file_name(home->second)));
       continue;
     }
-    mismatch(name, s.file, "the index does not name this file for the tensor (not listed)", true);
+    if (!misplaced.contains(name))
+      mismatch(name, s.file, "the index does not name this file for the tensor (not listed)", true);
     store_->add_tensor(s.file, s.row);
   }
 }
