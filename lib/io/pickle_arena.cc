@@ -1,0 +1,216 @@
+#include "io/pickle_arena.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
+
+u64 address(const void* p) { return reinterpret_cast<u64>(p); }
+
+[[noreturn]] void throw_limit(std::string message, i64 most) {
+  throw Error(Code::kPickleLimit, std::move(message)).expected(cat("at most ", most));
+}
+
+}  // namespace
+
+void PickleArena::account(i64 bytes) {
+  used_ += bytes;
+  if (used_ > budget_) throw_limit("the pickle needs more memory than its size justifies", budget_);
+}
+
+void* PickleArena::take(std::size_t bytes) {
+  bytes = (bytes + kGrain - 1) & ~(kGrain - 1);
+  std::size_t list = bytes / kGrain;
+  if (list < kFreeLists && free_[list] != nullptr) {
+    void* p = free_[list];
+    std::memcpy(&free_[list], p, sizeof(void*));
+    return p;
+  }
+  if (bytes > static_cast<std::size_t>(end_ - at_)) {
+    // The rest of the block is lost; large pieces get a block of their own, so that it never is much.
+    std::size_t block = bytes > kBlockBytes / 4 ? bytes : kBlockBytes;
+    account(static_cast<i64>(block));
+    blocks_.push_back(std::make_unique_for_overwrite<u8[]>(block));
+    if (block == bytes) return blocks_.back().get();
+    at_ = blocks_.back().get();
+    end_ = at_ + block;
+  }
+  return std::exchange(at_, at_ + bytes);
+}
+
+void PickleArena::give_back(void* p, std::size_t bytes) {
+  std::size_t list = (bytes + kGrain - 1) / kGrain;
+  if (list >= kFreeLists) return;
+  std::memcpy(p, &free_[list], sizeof(void*));
+  free_[list] = p;
+}
+
+template <typename T>
+T* PickleArena::take_node(std::size_t extra_bytes) {
+  if (++nodes_ > kMostNodes) throw_limit("the pickle has too many values", kMostNodes);
+  return new (take(sizeof(T) + extra_bytes)) T{};
+}
+
+PickleValue PickleArena::integer(i64 v) {
+  if (i64{-1} << 55 <= v && v < i64{1} << 55) return {Kind::kInt, static_cast<u64>(v)};
+  auto* n = take_node<PickleNumber>();
+  n->bits = static_cast<u64>(v);
+  return {Kind::kWideInt, address(n)};
+}
+
+PickleValue PickleArena::real(double v) {
+  auto* n = take_node<PickleNumber>();
+  n->bits = std::bit_cast<u64>(v);
+  return {Kind::kFloat, address(n)};
+}
+
+PickleValue PickleArena::bytes(Kind kind, std::span<const u8> data) {
+  auto* n = take_node<PickleBytes>();
+  n->count = data.size() & ((u64{1} << 28) - 1);  // kMostBytes is less
+  n->data = data.data();
+  return {kind, address(n)};
+}
+
+std::span<u8> PickleArena::copy(std::span<const u8> data) {
+  if (data.empty()) return {};
+  u8* p = static_cast<u8*>(take(data.size()));
+  std::memcpy(p, data.data(), data.size());
+  return {p, data.size()};
+}
+
+PickleValue PickleArena::tuple(std::span<const PickleValue> items) {
+  if (items.empty() && !empty_tuple_.is_none()) return empty_tuple_;
+  auto* n = take_node<PickleNode>(items.size_bytes());
+  n->count = items.size() & ((u64{1} << 28) - 1);
+  std::copy(items.begin(), items.end(), reinterpret_cast<PickleValue*>(n + 1));
+  n->depth = 1;
+  for (PickleValue v : items) deepen(*n, v);
+  PickleValue out(Kind::kTuple, address(n));
+  if (items.empty()) share(empty_tuple_ = out);
+  return out;
+}
+
+PickleValue PickleArena::container(Kind kind) {
+  PickleNode* n = kind == Kind::kDict ? take_node<PickleDict>() : take_node<PickleList>();
+  n->depth = 1;
+  return {kind, address(n)};
+}
+
+PickleValue PickleArena::object(Kind kind, const PickleClass* type, PickleValue args) {
+  auto* n = take_node<PickleObject>();
+  n->type = type;
+  n->args = args;
+  n->depth = 1;
+  deepen(*n, args);
+  return {kind, address(n)};
+}
+
+void PickleArena::deepen(PickleNode& node, PickleValue child) {
+  const PickleNode* below = child.node();
+  if (below == nullptr || below->depth < node.depth) return;
+  if (below->depth + 1 > kMostDepth) throw_limit("the pickle's structure is nested too deep", kMostDepth);
+  node.depth = (below->depth + 1u) & 511u;
+}
+
+PickleChunk& PickleArena::room(PickleList& list, std::size_t wanted) {
+  if (list.last != nullptr && list.last->count < list.last->capacity) return *list.last;
+  // One batch of a pickler fills a chunk exactly; single items get room for their followers.
+  std::size_t grown = std::clamp<std::size_t>(list.count, 2, 1024) & ~std::size_t{1};
+  std::size_t capacity = std::max(wanted, wanted <= 2 ? grown : 0);
+  auto* chunk = static_cast<PickleChunk*>(take(sizeof(PickleChunk) + capacity * sizeof(PickleValue)));
+  chunk->next = nullptr;
+  chunk->count = 0;
+  chunk->capacity = static_cast<u32>(capacity);
+  (list.last != nullptr ? list.last->next : list.first) = chunk;
+  list.last = chunk;
+  return *chunk;
+}
+
+void PickleArena::append(PickleValue to, std::span<const PickleValue> items) {
+  auto& list = *to.pointer<PickleList>();
+  for (PickleValue v : items) deepen(list, v);
+  u64 count = list.count + items.size() / (to.is(Kind::kDict) ? 2 : 1);
+  if (count > static_cast<u64>(kMostNodes))
+    throw_limit("a container of the pickle has too many items", kMostNodes);
+  while (!items.empty()) {
+    PickleChunk& chunk = room(list, items.size());
+    std::size_t n = std::min<std::size_t>(items.size(), chunk.capacity - chunk.count);
+    std::copy_n(items.begin(), n, chunk.values() + chunk.count);
+    chunk.count += static_cast<u32>(n);
+    items = items.subspan(n);
+  }
+  list.count = count & ((u64{1} << 28) - 1);
+}
+
+void PickleArena::set_attributes(PickleValue dict, PickleValue attributes) {
+  auto& d = *dict.pointer<PickleDict>();
+  deepen(d, attributes);
+  d.attributes = attributes;
+}
+
+void PickleArena::set_state(PickleValue object, PickleValue state) {
+  auto& o = *object.pointer<PickleObject>();
+  deepen(o, state);
+  o.state = state;
+}
+
+void PickleArena::set_items(PickleValue object, PickleValue items) {
+  auto& o = *object.pointer<PickleObject>();
+  deepen(o, items);
+  o.items = items;
+}
+
+void PickleArena::share(PickleValue v) {
+  if (v.node() != nullptr) v.pointer<PickleNode>()->shared = 1;
+}
+
+void PickleArena::set_memo(PickleValue v, u32 slot) {
+  if (v.node() == nullptr) return;
+  auto& node = *v.pointer<PickleNode>();
+  if (node.memo != 0)
+    node.shared = 1;
+  else
+    node.memo = (slot + 1u) & ((1u << 26) - 1);
+}
+
+bool PickleArena::release(PickleValue v) {
+  if (v.node() == nullptr || v.node()->shared) return false;
+  std::size_t bytes = 0;
+  switch (v.kind()) {
+    case Kind::kWideInt:
+    case Kind::kFloat:
+      bytes = sizeof(PickleNumber);
+      break;
+    case Kind::kBigInt:
+    case Kind::kText:
+    case Kind::kBytes:
+      bytes = sizeof(PickleBytes);
+      break;
+    case Kind::kTuple:
+      bytes = sizeof(PickleNode) + v.node()->count * sizeof(PickleValue);
+      break;
+    case Kind::kObject:
+    case Kind::kStorage:
+      bytes = sizeof(PickleObject);
+      break;
+    case Kind::kDict:
+      bytes = sizeof(PickleDict);
+      break;
+    default:
+      bytes = sizeof(PickleList);
+      break;
+  }
+  if (v.is(Kind::kList) || v.is(Kind::kSet) || v.is(Kind::kDict))
+    for (PickleChunk* c = v.pointer<PickleList>()->first; c != nullptr;) {
+      PickleChunk* next = c->next;
+      give_back(c, sizeof(PickleChunk) + c->capacity * sizeof(PickleValue));
+      c = next;
+    }
+  give_back(v.pointer<void>(), bytes);
+  return true;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,72 @@
+// Memory of a pickle's values: bump allocation within a budget that is proportional to the stream, with free
+// lists for what a visitor has taken. Nothing in it is destroyed one by one, so no nesting can overflow the
+// stack.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "io/pickle_value.h"
+
+namespace mckpt {
+
+class PickleArena {
+ public:
+  static constexpr int kMostDepth = 511;  // of containers in each other
+  static constexpr i64 kMostNodes = 50'000'000;
+  static constexpr i64 kMostBytes = i64{256} << 20;  // of a stream, and so of a text
+
+  // `stream_bytes` sets the budget.
+  explicit PickleArena(i64 stream_bytes) : budget_((i64{64} << 20) + 3 * stream_bytes) {}
+
+  using Kind = PickleValue::Kind;
+  static PickleValue hole() { return {Kind::kHole, 0}; }      // never written
+  static PickleValue given_up() { return {Kind::kHole, 1}; }  // no more
+  static PickleValue boolean(bool v) { return {Kind::kBool, v}; }
+  static PickleValue row(u64 number) { return {Kind::kRow, number}; }
+  static PickleValue class_value(PickleClass& c) { return {Kind::kClass, reinterpret_cast<u64>(&c)}; }
+  static PickleClass& class_of(PickleValue v) { return *v.pointer<PickleClass>(); }  // pre: kClass
+  PickleValue integer(i64 v);
+  PickleValue real(double v);
+  // kText, kBytes or kBigInt. The bytes are not copied; copy() them first where they do not last.
+  PickleValue bytes(Kind kind, std::span<const u8> data);
+  std::span<u8> copy(std::span<const u8> data);
+  PickleValue tuple(std::span<const PickleValue> items);
+  PickleValue container(Kind kind);                                          // an empty kList, kSet or kDict
+  PickleValue object(Kind kind, const PickleClass* type, PickleValue args);  // kObject or kStorage
+
+  // Adds items to a list or set, or keys and values in turn to a dict.
+  void append(PickleValue to, std::span<const PickleValue> items);
+  void set_attributes(PickleValue dict, PickleValue attributes);
+  void set_state(PickleValue object, PickleValue state);
+  void set_items(PickleValue object, PickleValue items);
+
+  static void share(PickleValue v);  // from now on it may be referred to from two places
+  // Gives back the memory of a value to which nothing refers any more, but not of what it refers to itself.
+  // Shared values stay: false.
+  bool release(PickleValue v);
+
+  // Counts memory that is held elsewhere on behalf of the pickle. Throws kPickleLimit.
+  void account(i64 bytes);
+  i64 used_bytes() const { return used_; }
+  static void set_memo(PickleValue v, u32 slot);  // or marks it as shared, when it has a slot already
+
+ private:
+  static constexpr std::size_t kGrain = 8, kFreeLists = 64;
+  template <typename T>
+  T* take_node(std::size_t extra_bytes = 0);
+  void* take(std::size_t bytes);
+  void give_back(void* p, std::size_t bytes);
+  static void deepen(PickleNode& node, PickleValue child);
+  PickleChunk& room(PickleList& list, std::size_t wanted);
+
+  i64 budget_, used_ = 0, nodes_ = 0;
+  std::vector<std::unique_ptr<u8[]>> blocks_;
+  u8 *at_ = nullptr, *end_ = nullptr;
+  std::array<void*, kFreeLists> free_{};  // by size in grains
+  PickleValue empty_tuple_;
+};
+
+}  // namespace mckpt

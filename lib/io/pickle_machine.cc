@@ -1,0 +1,135 @@
+#include "io/pickle_machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/pickle_text.h"
+
+namespace mckpt {
+
+PickleMachine::PickleMachine(Pickle& out, std::span<const u8> bytes, const PickleRules& rules)
+    : out_(out),
+      arena_(out.arena_),
+      rules_(rules),
+      bytes_(bytes),
+      at_(bytes.data()),
+      end_(bytes.data() + bytes.size()) {
+  if (static_cast<i64>(bytes.size()) > PickleArena::kMostBytes)
+    throw Error(Code::kPickleLimit, "the pickle is too large")
+        .expected(cat("at most ", PickleArena::kMostBytes, " bytes"))
+        .found(bytes.size());
+}
+
+void PickleMachine::fail(std::string_view message) const {
+  throw Error(Code::kBadPickle, cat("the pickle is damaged: ", message)).offset(opcode_at_);
+}
+
+void PickleMachine::throw_truncated(u64 wanted) const {
+  PickleTruncated e(Code::kBadPickle, "the pickle is truncated");
+  e.offset(opcode_at_).expected(cat(wanted, " bytes more")).found(end_ - at_);
+  throw e;
+}
+
+std::string_view PickleMachine::take_line() {
+  u64 left = static_cast<u64>(end_ - at_);
+  const void* newline = left == 0 ? nullptr : std::memchr(at_, '\n', left);
+  if (newline == nullptr) throw_truncated(left + 1);
+  std::span<const u8> line = take(static_cast<u64>(static_cast<const u8*>(newline) - at_));
+  at_++;
+  return {reinterpret_cast<const char*>(line.data()), line.size()};
+}
+
+u64 PickleMachine::take_decimal() {
+  std::optional<i64> v = decimal(take_line());
+  if (!v || *v < 0) fail("the number of a memo slot is malformed");
+  return static_cast<u64>(*v);
+}
+
+// ---- The stack
+
+PickleValue& PickleMachine::top() {
+  if (stack_.size() <= floor()) fail("an opcode finds the stack empty");
+  return stack_.back();
+}
+
+PickleValue PickleMachine::pop() {
+  PickleValue v = top();
+  stack_.pop_back();
+  return v;
+}
+
+std::span<const PickleValue> PickleMachine::above_mark() const {
+  if (marks_.empty()) fail("an opcode needs a mark on the stack, but there is none");
+  return std::span(stack_).subspan(marks_.back());
+}
+
+void PickleMachine::drop_to_mark() {
+  stack_.resize(stack_.size() - above_mark().size());
+  marks_.pop_back();
+}
+
+PickleValue& PickleMachine::below_mark() {
+  std::size_t at = stack_.size() - above_mark().size();
+  if (at <= (marks_.size() > 1 ? marks_[marks_.size() - 2] : 0))
+    fail("an opcode finds nothing to fill below its mark");
+  return stack_[at - 1];
+}
+
+void PickleMachine::count_stack() {
+  std::size_t size = stack_.size() + marks_.size();
+  if (size <= stack_counted_) return;
+  std::size_t more = std::max<std::size_t>(size, 8192);
+  arena_.account(static_cast<i64>(more * sizeof(PickleValue)));
+  stack_counted_ += more;
+}
+
+// ---- The memo
+
+PickleValue& PickleMachine::slot(u64 index) {
+  // Every slot in use was written by an opcode of its own.
+  if (index > bytes_.size() || index >= (u64{1} << 26) - 2)
+    throw Error(Code::kPickleLimit, "the pickle's memo is too large")
+        .offset(opcode_at_)
+        .expected(cat("at most ", bytes_.size(), " slots"))
+        .found(index);
+  std::size_t page = static_cast<std::size_t>(index / kPageSlots);
+  if (page >= memo_.size()) memo_.resize(page + 1);
+  if (!memo_[page]) {
+    arena_.account(static_cast<i64>(kPageSlots * sizeof(PickleValue)));
+    memo_[page] = std::make_unique_for_overwrite<PickleValue[]>(kPageSlots);
+    std::fill_n(memo_[page].get(), kPageSlots, PickleArena::hole());
+  }
+  return memo_[page][index % kPageSlots];
+}
+
+void PickleMachine::put(u64 index) {
+  PickleValue v = top();
+  PickleValue& s = slot(index);
+  memo_count_ += s == PickleArena::hole();
+  PickleArena::set_memo(v, static_cast<u32>(index));
+  s = v;
+}
+
+void PickleMachine::get(u64 index) {
+  bool written = index / kPageSlots < memo_.size() && memo_[index / kPageSlots];
+  PickleValue v = written ? slot(index) : PickleArena::hole();
+  if (v == PickleArena::hole()) fail(cat("slot ", index, " of the memo is read but was never written"));
+  if (v == PickleArena::given_up())
+    fail(cat("slot ", index, " of the memo is read after its value was used up"));
+  PickleArena::share(v);
+  push(v);
+}
+
+bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
+  u64 memo = v.node() != nullptr ? v.node()->memo : 0;
+  if (!arena_.release(v)) return false;
+  if (memo != 0 && slot(memo - 1) == v) slot(memo - 1) = instead;
+  return true;
+}
+
+// Values that go from one container into a second one have two owners from then on.
+void PickleMachine::share_all(std::span<const PickleValue> values) {
+  for (PickleValue v : values) PickleArena::share(v);
+}
+
+}  // namespace mckpt

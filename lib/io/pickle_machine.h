@@ -1,0 +1,146 @@
+// The interpreter behind Pickle: a stack, marks on it, a memo, and one function an opcode. Private to
+// pickle_*.cc.
+#pragma once
+
+#include <unordered_map>
+
+#include "io/bytes.h"
+#include "io/pickle.h"
+#include "io/pickle_opcodes.h"
+
+namespace mckpt {
+
+class PickleMachine {
+ public:
+  PickleMachine(Pickle& out, std::span<const u8> bytes, const PickleRules& rules);
+  void run();
+
+ private:
+  using Kind = PickleValue::Kind;
+  using Handler = void (PickleMachine::*)();
+  struct Handlers;  // by opcode
+
+  // The stream (pickle_machine.cc, as the stack and the memo).
+  std::span<const u8> take(u64 bytes) {
+    if (bytes > static_cast<u64>(end_ - at_)) throw_truncated(bytes);
+    return {std::exchange(at_, at_ + bytes), static_cast<std::size_t>(bytes)};
+  }
+  template <typename T>
+  T take_int() {
+    return load_le<T>(take(sizeof(T)).data());
+  }
+  std::string_view take_line();
+  u64 take_decimal();
+  [[noreturn]] void throw_truncated(u64 wanted) const;
+  [[noreturn]] void fail(std::string_view message) const;
+
+  // The stack. Nothing below the last mark can be reached.
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+  void push(PickleValue v) { stack_.push_back(v); }
+  PickleValue pop();
+  PickleValue& top();
+  std::span<const PickleValue> above_mark() const;
+  void drop_to_mark();  // with the mark
+  PickleValue& below_mark();
+  void count_stack();
+
+  // The memo, in pages: picklers number its slots from 0 on.
+  PickleValue& slot(u64 index);
+  void put(u64 index);
+  void get(u64 index);
+  // Gives up a value that only the memo refers to; its slot gets `instead`. False: it is shared and stays.
+  bool give_up(PickleValue v, PickleValue instead);
+  static void share_all(std::span<const PickleValue> values);
+
+  // The opcodes (pickle_ops.cc).
+  void op_unknown();
+  void op_proto();
+  void op_frame();
+  void op_unsupported_id();
+  void op_unsupported_extension();
+  void op_unsupported_buffer();
+  void op_pop();
+  void op_dup();
+  template <auto kValue>
+  void op_constant();
+  template <typename T>
+  void op_integer();
+  void op_long1();
+  void op_long4();
+  void op_float();
+  void op_binfloat();
+  void op_int();
+  void op_long();
+  template <typename T>
+  void op_unicode();
+  template <typename T>
+  void op_raw_text();
+  template <typename T>
+  void op_bytes();
+  void op_string();
+  void op_unicode_text();
+  template <std::size_t kItems>
+  void op_tuple_of();
+  void op_mark();
+  void op_tuple();
+  template <PickleValue::Kind kKind>
+  void op_empty();
+  template <PickleValue::Kind kKind>
+  void op_from_mark();
+  template <PickleValue::Kind kKind>
+  void op_fill();
+  void op_append();
+  void op_setitem();
+  void op_global();
+  void op_stack_global();
+  void op_call();
+  void op_newobj_ex();
+  void op_inst();
+  void op_obj();
+  void op_build();
+  void op_binpersid();
+  template <typename T>
+  void op_put();
+  template <typename T>
+  void op_get();
+  void op_put_text();
+  void op_get_text();
+  void op_memoize();
+  void push_long(std::span<const u8> little_endian);
+  void push_decimal(std::string_view digits);
+  void push_decoded(const std::optional<std::string>& text);
+
+  // Classes and what they would make (pickle_call.cc).
+  PickleValue find_class(std::string_view module, std::string_view name);
+  PickleValue call(PickleValue callee, PickleValue args);
+  PickleValue construct(PickleClass& c, PickleValue args);
+  PickleValue make_sequence(Known known, PickleValue args);
+  PickleValue make_dict(PickleValue args);
+  PickleValue make_bytes(PickleValue args);
+  PickleValue make_object(PickleClass& maker, PickleValue args);
+  PickleValue encode(PickleValue args);
+  PickleValue get_member(PickleClass& getattr, PickleValue args);
+  void build(PickleValue state);
+  void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
+  void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
+  PickleValue items_of(PickleValue target, Kind kind);
+  void check_key(PickleValue key, int depth, int& left) const;
+  PickleValue storage(PickleValue id);
+
+  static constexpr std::size_t kPageSlots = 1024;
+
+  Pickle& out_;
+  PickleArena& arena_;
+  const PickleRules& rules_;
+  std::span<const u8> bytes_;
+  const u8 *at_, *end_;
+  i64 opcode_at_ = 0;
+  std::vector<PickleValue> stack_;
+  std::size_t stack_counted_ = 0;  // entries that the arena's budget knows of
+  std::vector<std::size_t> marks_;
+  std::vector<std::unique_ptr<PickleValue[]>> memo_;
+  u64 memo_count_ = 0;                                              // slots ever written
+  std::unordered_map<std::string_view, PickleValue> class_values_;  // by "module\nname"
+};
+
+}  // namespace mckpt

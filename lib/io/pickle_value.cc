@@ -1,0 +1,126 @@
+#include "io/pickle_value.h"
+
+#include <cstring>
+
+namespace mckpt {
+namespace {
+
+[[noreturn]] void throw_kind(std::string_view what, PickleValue::Kind kind, std::string_view expected) {
+  throw Error(Code::kBadPickle, cat(what, " is of the wrong type")).expected(expected).found(kind_name(kind));
+}
+
+}  // namespace
+
+std::string_view kind_name(PickleValue::Kind kind) {
+  static constexpr std::string_view kNames[] = {
+      "None",     "a bool",   "an integer", "a record",
+      "nothing",  "a class",  "an integer", "an integer of more than 64 bits",
+      "a float",  "a string", "bytes",      "a tuple",
+      "a list",   "a set",    "a dict",     "an object",
+      "a storage"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool PickleValue::to_bool(std::string_view what) const {
+  if (!is(Kind::kBool)) throw_kind(what, kind(), "a bool");
+  return as_bool();
+}
+
+i64 PickleValue::to_int(std::string_view what) const {
+  if (!is_int()) throw_kind(what, kind(), "an integer of 64 bits");
+  return as_int();
+}
+
+double PickleValue::to_float(std::string_view what) const {
+  if (is_int()) return static_cast<double>(as_int());
+  if (!is(Kind::kFloat)) throw_kind(what, kind(), "a float");
+  return as_float();
+}
+
+std::string_view PickleValue::to_text(std::string_view what) const {
+  if (!is(Kind::kText)) throw_kind(what, kind(), "a string");
+  return text();
+}
+
+i64 PickleValue::as_int() const {
+  if (is(Kind::kWideInt)) return static_cast<i64>(pointer<PickleNumber>()->bits);
+  return static_cast<i64>(bits_ << 8) >> 8;
+}
+
+double PickleValue::as_float() const { return std::bit_cast<double>(pointer<PickleNumber>()->bits); }
+
+std::span<const u8> PickleValue::bytes() const {
+  const auto& b = *pointer<PickleBytes>();
+  return {b.data, b.count};
+}
+
+std::string_view PickleValue::text() const {
+  std::span<const u8> b = bytes();
+  return {reinterpret_cast<const char*>(b.data()), b.size()};
+}
+
+std::optional<u64> PickleValue::row() const {
+  if (is(Kind::kRow)) return payload();
+  if (is(Kind::kObject) && as_object().state.is(Kind::kRow)) return as_object().state.payload();
+  return std::nullopt;
+}
+
+i64 PickleValue::size() const {
+  switch (kind()) {
+    case Kind::kText:
+    case Kind::kBytes:
+    case Kind::kBigInt:
+    case Kind::kTuple:
+    case Kind::kList:
+    case Kind::kSet:
+    case Kind::kDict:
+      return static_cast<i64>(node()->count);
+    default:
+      return 0;
+  }
+}
+
+std::span<const PickleValue> PickleValue::tuple() const {
+  if (!is(Kind::kTuple)) return {};
+  return {reinterpret_cast<const PickleValue*>(node() + 1), node()->count};
+}
+
+PickleValue PickleValue::at(i64 index) const {
+  std::span<const PickleValue> t = tuple();
+  return index >= 0 && index < static_cast<i64>(t.size()) ? t[static_cast<std::size_t>(index)]
+                                                          : PickleValue();
+}
+
+PickleValue::Items PickleValue::items() const {
+  if (is(Kind::kTuple)) return Items(Items::Iterator(tuple()));
+  if (!is(Kind::kList) && !is(Kind::kSet)) return {};
+  return Items(Items::Iterator(pointer<PickleList>()->first));
+}
+
+PickleValue::Entries PickleValue::entries() const {
+  if (!is(Kind::kDict)) return {};
+  return Entries(Entries::Iterator(Items::Iterator(pointer<PickleList>()->first)));
+}
+
+PickleValue PickleValue::attributes() const {
+  return is(Kind::kDict) ? pointer<PickleDict>()->attributes : PickleValue();
+}
+
+const PickleValue* PickleValue::find(std::string_view key) const {
+  if (!is(Kind::kDict)) return nullptr;
+  // The last of equal keys counts, as in Python.
+  const PickleValue* found = nullptr;
+  for (const PickleChunk* c = pointer<PickleList>()->first; c != nullptr; c = c->next)
+    for (u32 i = 0; i + 1 < c->count; i += 2)
+      if (const PickleValue* k = c->values() + i; k->is(Kind::kText) && k->text() == key) found = k + 1;
+  return found;
+}
+
+const PickleValue* PickleObject::field(std::string_view name) const {
+  if (const PickleValue* v = state.find(name)) return v;
+  for (const PickleValue& part : state.tuple())
+    if (const PickleValue* v = part.find(name)) return v;
+  return nullptr;
+}
+
+}  // namespace mckpt
