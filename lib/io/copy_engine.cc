@@ -1,0 +1,93 @@
+#include "io/copy_engine.h"
+
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kBatchTasks = 1024;
+
+i64 destination_bytes(const CopyTask& task) {
+  i64 bytes = 0;
+  for (i32 d = 0; d < task.plan.destination_count(); d++)
+    bytes += task.plan.destination(d).items * task.plan.destination(d).item_bytes;
+  return bytes;
+}
+
+class Run {
+ public:
+  Run(const CopyJob& job, OutputFiles& out, const CopyOptions& options)
+      : job_(job), out_(out), options_(options) {}
+
+  CopyCounts run() {
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 1; i < options_.threads; i++) threads.emplace_back([this] { work(); });
+      work();
+    }
+    if (error_) std::rethrow_exception(error_);
+    return counts_;
+  }
+
+ private:
+  void work() {
+    CopyWorker worker(job_, out_);
+    try {
+      std::vector<CopyTask> batch;
+      while (take(batch)) {
+        i64 before = worker.counts().bytes_written;
+        if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
+          worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
+        else
+          worker.run_small(batch);
+        if (options_.written_bytes) *options_.written_bytes += worker.counts().bytes_written - before;
+      }
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    counts_.bytes_read += worker.counts().bytes_read;
+    counts_.bytes_written += worker.counts().bytes_written;
+    counts_.reads += worker.counts().reads;
+    counts_.writes += worker.counts().writes;
+  }
+
+  // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
+  // write next to each other, so that a batch of a thousand small ones is a handful of writes.
+  bool take(std::vector<CopyTask>& batch) {
+    batch.clear();
+    std::lock_guard lock(mutex_);
+    if (error_) return false;
+    if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
+    for (i64 bytes = 0; next_ < job_.task_count() && batch.size() < kBatchTasks; next_++) {
+      if (!waiting_) waiting_ = job_.task(next_);
+      bytes += destination_bytes(*waiting_);
+      if (!batch.empty() && bytes > options_.batch_bytes) break;
+      batch.push_back(std::move(*waiting_));
+      waiting_.reset();
+    }
+    return !batch.empty();
+  }
+
+  const CopyJob& job_;
+  OutputFiles& out_;
+  const CopyOptions& options_;
+  std::mutex mutex_;
+  i64 next_ = 0;
+  std::optional<CopyTask> waiting_;  // made, but too large for the batch before it
+  std::exception_ptr error_;
+  CopyCounts counts_;
+};
+
+}  // namespace
+
+CopyCounts run_copy(const CopyJob& job, OutputFiles& out, const CopyOptions& options) {
+  return Run(job, out, options).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,24 @@
+// The copy engine: carries out a job with threads, each byte of the sources read once, memory bounded
+// whatever the size of the model. The files that come out are the same for any number of threads.
+#pragma once
+
+#include <atomic>
+
+#include "io/copy_job.h"
+#include "io/copy_worker.h"
+#include "io/output_files.h"
+
+namespace mckpt {
+
+struct CopyOptions {
+  int threads = 1;
+  i64 batch_bytes =
+      2 << 20;  // of destinations at a time: they stay in the cache from their read to their write
+  i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
+  const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
+  std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
+};
+
+CopyCounts run_copy(const CopyJob& job, OutputFiles& out, const CopyOptions& options);
+
+}  // namespace mckpt

@@ -1,0 +1,39 @@
+// CopyJob: what the copy engine carries out. Its tasks are independent of each other; each is a plan of one
+// parameter, made again whenever it is asked for, so that a job of any size costs no memory.
+#pragma once
+
+#include <span>
+
+#include "core/convert_items.h"
+#include "core/plan.h"
+#include "io/file.h"
+
+namespace mckpt {
+
+struct CopyTask {
+  Plan plan;              // finished
+  Conversion conversion;  // of every item; the item_bytes of the plan's regions are those of its two ends
+};
+
+// What stands around the items of a destination region in its file: the zip records around a tensor of a
+// .distcp file.
+struct Frame {
+  i64 head_bytes = 0;  // directly before the first item
+  i64 tail_bytes = 0;  // directly behind the last
+};
+
+class CopyJob {
+ public:
+  virtual ~CopyJob() = default;
+
+  virtual i64 task_count() const = 0;
+  virtual CopyTask task(i64 index) const = 0;            // thread-safe
+  virtual const ByteSource& source(i32 file) const = 0;  // thread-safe
+
+  virtual Frame frame(const Region&) const { return {}; }
+  virtual void write_head(const Region&, std::span<u8>) const {}
+  // crc32: of the region's bytes as written.
+  virtual void write_tail(const Region&, u32 /*crc32*/, std::span<u8>) const {}
+};
+
+}  // namespace mckpt

@@ -1,0 +1,106 @@
+#include "io/copy_slices.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kLongRunBytes = 16 << 10;  // a read of this much costs no more a byte than a larger one
+
+enum class Way { kWindows, kSourceRows, kWhole };
+
+bool reads_in_pieces(const Plan& plan, const Move& m) {
+  if (m.kind == MoveKind::kZero || m.length * plan.source(m.slot).item_bytes >= kLongRunBytes) return false;
+  return (m.inner.count > 1 && m.inner.from_stride != m.length) || m.outer.count > 1;
+}
+
+// Strips of rows of one source, each row going to the destinations in ascending order.
+bool is_strip(const Move& m) {
+  return m.outer.count == 1 && m.inner.from_stride > m.length && m.inner.to_stride == m.length;
+}
+
+Way way_of(const Plan& plan) {
+  bool pieces = false, strips = true;
+  i32 slot = -1;
+  i64 row = 0;
+  for (const PlannedMove& p : plan.moves()) {
+    const Move& m = p.move;
+    pieces |= reads_in_pieces(plan, m);
+    bool flat =
+        m.kind != MoveKind::kZero && m.inner.count == 1 && m.outer.count == 1;  // the ragged end of a strip
+    strips &= m.kind != MoveKind::kZero && (slot < 0 || slot == m.slot) && (flat || is_strip(m));
+    slot = m.slot;
+    if (is_strip(m)) {
+      strips &= row == 0 || row == m.inner.from_stride;
+      row = m.inner.from_stride;
+    }
+  }
+  return !pieces ? Way::kWindows : strips && row > 0 ? Way::kSourceRows : Way::kWhole;
+}
+
+std::vector<Slice> windows(const Plan& plan, i64 bytes) {
+  std::vector<Slice> slices;
+  for (i32 d = 0; d < plan.destination_count(); d++) {
+    const Region& r = plan.destination(d);
+    i64 step = std::max<i64>(bytes / r.item_bytes, 1);
+    for (i64 at = 0; at < r.items; at += step) slices.push_back({{d, {at, std::min(at + step, r.items)}}});
+  }
+  return slices;
+}
+
+// Destinations that take turns in the same source bytes share a slice, as many as fit.
+std::vector<Slice> together(const Plan& plan, i64 bytes) {
+  std::vector<Slice> slices;
+  i64 used = 0;
+  for (const Slice& one : windows(plan, bytes)) {
+    i64 more = one[0].items.items() * plan.destination(one[0].destination).item_bytes;
+    if (slices.empty() || used + more > bytes) slices.emplace_back(), used = 0;
+    slices.back().push_back(one[0]);
+    used += more;
+  }
+  return slices;
+}
+
+std::vector<Slice> source_rows(const Plan& plan, i64 bytes) {
+  i64 row = 0;
+  for (const PlannedMove& p : plan.moves())
+    if (p.move.inner.count > 1) row = p.move.inner.from_stride;
+  const Region& source = plan.source(plan.moves()[0].move.slot);
+  i64 step = std::max<i64>(bytes / (row * source.item_bytes), 1) * row;
+  std::vector<i64> done(static_cast<std::size_t>(plan.destination_count()));
+  std::vector<Slice> slices;
+  std::vector<Move> pieces;
+  for (i64 at = 0; at < source.items; at += step) {
+    std::vector<i64> end = done;
+    for (const PlannedMove& p : plan.moves()) {
+      pieces.clear();
+      clip_source(p.move, {at, at + step}, pieces);
+      for (const Move& m : pieces) {
+        i64& e = end[static_cast<std::size_t>(p.destination)];
+        e = std::max(e, m.destination().end());
+      }
+    }
+    Slice slice;
+    for (std::size_t d = 0; d < end.size(); d++)
+      if (end[d] > done[d]) slice.push_back({static_cast<i32>(d), {done[d], end[d]}});
+    if (!slice.empty()) slices.push_back(std::move(slice));
+    done = std::move(end);
+  }
+  return slices;
+}
+
+}  // namespace
+
+std::vector<Slice> slices_of(const Plan& plan, i64 budget_bytes, i64 most_bytes) {
+  switch (way_of(plan)) {
+    case Way::kWindows:
+      return windows(plan, budget_bytes);
+    case Way::kSourceRows:
+      return source_rows(plan, budget_bytes);
+    case Way::kWhole:
+      return together(plan, most_bytes);
+  }
+  return {};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,62 @@
+// CopyWorker: one thread's share of a copy. It takes windows of destinations, reads what they need from the
+// sources in blocks that stay in the cache, scatters the blocks into an arena that holds the windows as they
+// will lie in their files, converts and checks them there, and writes each stretch of a file in one call. Its
+// memory is reused from slice to slice: touching fresh memory costs more than copying.
+#pragma once
+
+#include <vector>
+
+#include "io/copy_job.h"
+#include "io/copy_slices.h"
+#include "io/output_files.h"
+
+namespace mckpt {
+
+struct CopyCounts {
+  i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
+};
+
+// Page-aligned memory that grows and is never handed back in between.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  u8* reserve(i64 bytes);
+
+ private:
+  u8* data_ = nullptr;
+  i64 bytes_ = 0;
+};
+
+class CopyWorker {
+ public:
+  CopyWorker(const CopyJob& job, OutputFiles& out) : job_(job), out_(out) {}
+
+  // Carries out tasks that fit together, and one that may be of any size.
+  void run_small(std::span<const CopyTask> tasks);
+  void run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes);
+
+  const CopyCounts& counts() const { return counts_; }
+
+ private:
+  struct Piece;  // a window with its place in the arena
+  struct Fetch;  // a move into a piece, with the source bytes that it reads
+
+  void add_pieces(const CopyTask& task, std::span<const Window> windows, std::vector<Piece>& pieces);
+  void lay_out(std::vector<Piece>& pieces);
+  void fetch(const std::vector<Piece>& pieces);
+  void fetch_blocks(std::span<const Fetch> fetches);
+  void finish(std::vector<Piece>& pieces);
+  void write(const std::vector<Piece>& pieces);
+  void process(std::vector<Piece>& pieces);
+
+  const CopyJob& job_;
+  OutputFiles& out_;
+  CopyCounts counts_;
+  Arena arena_, staging_, block_;
+  std::vector<u32> crc_;  // by destination of the large task at hand
+};
+
+}  // namespace mckpt

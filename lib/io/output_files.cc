@@ -1,0 +1,83 @@
+#include "io/output_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "io/file.h"
+
+namespace mckpt {
+
+struct OutputFiles::Open {
+  int fd;
+  explicit Open(int descriptor) : fd(descriptor) {}
+  ~Open() { ::close(fd); }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+};
+
+void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const {
+  const OutputFile& f = files_[static_cast<std::size_t>(file)];
+  Error e(Code::kWriteFailed, cat(what, ": ", errno_text(error)));
+  e.file(cat(folder_, "/", f.name));
+  if (offset >= 0) e.offset(offset);
+  i64 all = 0;
+  for (const OutputFile& each : files_) all += each.bytes;
+  if (error == ENOSPC || error == EDQUOT)
+    e.note(cat("the result takes ", all, " bytes")).help("free some space, or write to another disk");
+  throw e;
+}
+
+OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files)
+    : folder_(std::move(folder)), files_(std::move(files)), open_(files_.size()) {
+  for (std::size_t i = 0; i < files_.size(); i++) {
+    i32 file = static_cast<i32>(i);
+    std::string path = cat(folder_, "/", files_[i].name);
+    int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) fail(file, "cannot create the file", -1, errno);
+    Open made(fd);
+    // Reserved space makes writing half as dear again and finds a full disk before anything is written; a
+    // file system that cannot reserve gets the size alone.
+    if (files_[i].bytes == 0) continue;
+    int error = ::fallocate(fd, 0, 0, files_[i].bytes) == 0 ? 0 : errno;
+    if (error == EOPNOTSUPP || error == ENOSYS) error = ::ftruncate(fd, files_[i].bytes) == 0 ? 0 : errno;
+    if (error != 0) fail(file, "cannot reserve the space of the file", -1, error);
+  }
+}
+
+OutputFiles::~OutputFiles() = default;
+
+std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
+  std::lock_guard lock(mutex_);
+  auto& slot = open_[static_cast<std::size_t>(file)];
+  if (slot) return slot;
+  if (static_cast<i64>(recent_.size()) >= kMostOpen) {
+    open_[static_cast<std::size_t>(recent_.front())].reset();  // closed when its last writer is done
+    recent_.erase(recent_.begin());
+  }
+  std::string path = cat(folder_, "/", files_[static_cast<std::size_t>(file)].name);
+  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
+  slot = std::make_shared<Open>(fd);
+  recent_.push_back(file);
+  return slot;
+}
+
+void OutputFiles::write(i32 file, i64 offset, std::span<const u8> bytes) {
+  std::shared_ptr<Open> opened = open(file);
+  while (!bytes.empty()) {
+    ssize_t n = ::pwrite(opened->fd, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail(file, "writing failed", offset, n == 0 ? EIO : errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+}
+
+void OutputFiles::sync() {
+  for (i32 file = 0; file < static_cast<i32>(files_.size()); file++)
+    if (::fsync(open(file)->fd) != 0) fail(file, "making the file durable failed", -1, errno);
+}
+
+}  // namespace mckpt

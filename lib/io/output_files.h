@@ -1,0 +1,51 @@
+// OutputFiles: the files of a result while they are written. They are created in a folder that nobody reads
+// yet, at their final size, and written at any offset by any thread. However many there are, only some are
+// open at a time.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/int.h"
+
+namespace mckpt {
+
+struct OutputFile {
+  std::string name;  // relative to the folder
+  i64 bytes = 0;
+};
+
+class OutputFiles {
+ public:
+  static constexpr i64 kMostOpen = 256;
+
+  // Creates every file and reserves its space. pre: the folder exists and has none of the names.
+  // Throws kWriteFailed that says what was needed.
+  OutputFiles(std::string folder, std::vector<OutputFile> files);
+  ~OutputFiles();
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  // Thread-safe. Throws kWriteFailed.
+  void write(i32 file, i64 offset, std::span<const u8> bytes);
+  // Makes what was written durable. A failure is final: nothing is tried twice.
+  void sync();
+
+  const std::vector<OutputFile>& files() const { return files_; }
+
+ private:
+  struct Open;
+  std::shared_ptr<Open> open(i32 file);
+  [[noreturn]] void fail(i32 file, const char* what, i64 offset, int error) const;
+
+  std::string folder_;
+  std::vector<OutputFile> files_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Open>> open_;  // by file; null: not open
+  std::vector<i32> recent_;                  // the open ones, in the order of opening
+};
+
+}  // namespace mckpt

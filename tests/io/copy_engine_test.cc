@@ -1,0 +1,285 @@
+#include "io/copy_engine.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "io/crc32.h"
+
+namespace mckpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (fs::temp_directory_path() / "mckpt_copy_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TempFolder() { fs::remove_all(path_); }
+  std::string path() const { return path_; }
+  std::vector<u8> read(const std::string& name) const {
+    std::ifstream in(path_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+// A job whose tasks are given by a function, over sources in memory. Destinations have a head of three bytes
+// and a tail that holds their checksum.
+struct TestJob : CopyJob {
+  std::vector<std::vector<u8>> bytes;
+  std::vector<MemorySource> sources;
+  std::vector<std::function<CopyTask()>> tasks;
+  bool framed = true;
+
+  i64 task_count() const override { return static_cast<i64>(tasks.size()); }
+  CopyTask task(i64 i) const override { return tasks[static_cast<std::size_t>(i)](); }
+  const ByteSource& source(i32 file) const override { return sources[static_cast<std::size_t>(file)]; }
+  Frame frame(const Region&) const override { return framed ? Frame{3, 4} : Frame{}; }
+  void write_head(const Region& r, std::span<u8> to) const override {
+    for (u8& b : to) b = static_cast<u8>(r.tensor);
+  }
+  void write_tail(const Region&, u32 crc, std::span<u8> to) const override {
+    std::memcpy(to.data(), &crc, 4);
+  }
+};
+
+// What every way of splitting a matrix over cells has in common: runs of one or two sources, in local order.
+std::vector<ItemRun> split_runs(int kind, i64 rows, i64 columns, i64 cell, i64 cells) {
+  i64 r = rows / cells, c = columns / cells;
+  switch (kind) {
+    case 0:
+      return {{0, r * cell * columns, r * columns, {}, {}}};  // rows
+    case 1:
+      return {{0, c * cell, c, {columns, rows}, {}}};  // columns
+    case 2:
+      return {{0, r * cell * columns, r * columns, {}, {}},
+              {1, r * cell * columns, r * columns, {}, {}}};  // gated
+    default:
+      return {{0, c * cell, 1, {columns, rows}, {1, c}}};  // transposed
+  }
+}
+
+// Matrices of random sizes, split in one of the ways, every cell's local order cut once more; and what the
+// destination files must hold, item by item.
+struct Scenario {
+  TestJob job;
+  std::vector<OutputFile> files;
+  std::vector<std::vector<u8>> expected;
+
+  explicit Scenario(std::mt19937& random, int tensors, i64 largest, i64 item, const Conversion& conversion) {
+    auto upto = [&](i64 n) { return std::uniform_int_distribution<i64>(0, n)(random); };
+    i64 out_item = conversion.identity() ? item : dtype_info(conversion.to).bits / 8;
+    const i64 cells = 2, files_count = 3;
+    expected.resize(files_count);
+    job.bytes.resize(2);
+    for (int t = 0; t < tensors; t++) {
+      int kind = static_cast<int>(upto(3));
+      i64 rows = cells * (1 + upto(largest)), columns = cells * (1 + upto(largest));
+      struct Place {
+        i32 file;
+        i64 offset;
+      };
+      std::vector<Place> in;
+      for (int slot = 0; slot < (kind == 2 ? 2 : 1); slot++) {
+        std::vector<u8>& file = job.bytes[static_cast<std::size_t>(t % 2)];
+        file.resize(file.size() + static_cast<std::size_t>(item * upto(2)));  // gaps between tensors
+        in.push_back({t % 2, static_cast<i64>(file.size())});
+        for (i64 i = 0; i < rows * columns * item; i++) file.push_back(static_cast<u8>(random()));
+      }
+      struct Out {
+        Place place;
+        std::vector<ItemRun> runs;
+      };
+      std::vector<Out> outs;
+      for (i64 cell = 0; cell < cells; cell++) {
+        std::vector<ItemRun> runs = split_runs(kind, rows, columns, cell, cells);
+        i64 items = items_of(runs), row = kind == 1 ? columns / cells : kind == 3 ? rows : columns;
+        i64 middle = upto(items / row) * row;
+        for (ItemRange range : {ItemRange{0, middle}, ItemRange{middle, items}}) {
+          if (range.empty()) continue;
+          std::vector<u8>& file = expected[static_cast<std::size_t>(upto(files_count - 1))];
+          i32 number = static_cast<i32>(&file - expected.data());
+          file.insert(file.end(), 3, static_cast<u8>(t));
+          outs.push_back({{number, static_cast<i64>(file.size())}, cut(runs, range)});
+          std::vector<u8> packed;
+          for (const ItemRun& run : outs.back().runs)
+            for (i64 i = 0; i < run.items(); i++) {
+              const u8* from = &job.bytes[static_cast<std::size_t>(t % 2)][static_cast<std::size_t>(
+                  in[static_cast<std::size_t>(run.slot)].offset + run.at(i) * item)];
+              std::vector<u8> value(static_cast<std::size_t>(out_item));
+              if (conversion.identity())
+                std::copy_n(from, item, value.begin());
+              else
+                convert_items(conversion, from, value.data(), 1);
+              packed.insert(packed.end(), value.begin(), value.end());
+            }
+          u32 crc = crc32(0, packed);
+          file.insert(file.end(), packed.begin(), packed.end());
+          for (int b = 0; b < 4; b++) file.push_back(static_cast<u8>(crc >> 8 * b));
+        }
+      }
+      job.tasks.push_back([=] {
+        CopyTask task;
+        task.conversion = conversion;
+        for (const Place& p : in)
+          task.plan.add_source({p.file, p.offset, rows * columns, static_cast<i32>(item), t});
+        for (const Out& o : outs) {
+          i32 d = task.plan.add_destination(
+              {o.place.file, o.place.offset, items_of(o.runs), static_cast<i32>(out_item), t});
+          i64 to = 0;
+          for (const ItemRun& run : o.runs) {
+            task.plan.add(d, move_of(run, to));
+            to += run.items();
+          }
+        }
+        task.plan.finish();
+        return task;
+      });
+    }
+    for (const auto& b : job.bytes) job.sources.emplace_back(b);
+    for (std::size_t f = 0; f < expected.size(); f++)
+      files.push_back({cat("out", static_cast<i64>(f)), static_cast<i64>(expected[f].size())});
+  }
+
+  i64 source_bytes() const { return static_cast<i64>(job.bytes[0].size() + job.bytes[1].size()); }
+
+  CopyCounts check(const CopyOptions& options) {
+    TempFolder folder;
+    CopyCounts counts;
+    {
+      OutputFiles out(folder.path(), files);
+      counts = run_copy(job, out, options);
+    }
+    for (std::size_t f = 0; f < expected.size(); f++)
+      EXPECT_TRUE(folder.read(files[f].name) == expected[f]) << f;
+    return counts;
+  }
+};
+
+TEST(CopyEngine, WritesEveryByteWhateverTheThreadsAndTheBatch) {
+  std::mt19937 random(21);
+  for (int n = 0; n < 16; n++) {
+    Scenario s(random, 12, 24, i64{1} << n % 4, no_conversion(DType::kU8));
+    for (int threads : {1, 3})
+      for (i64 batch : {64, 1000, 1 << 20}) {
+        CopyOptions options;
+        options.threads = threads;
+        options.batch_bytes = batch;
+        options.memory_bytes = n % 2 ? 1 << 20 : 4096;
+        s.check(options);
+      }
+  }
+}
+
+TEST(CopyEngine, ConvertsOnTheWay) {
+  std::mt19937 random(22);
+  for (const Conversion& c : {Conversion{DType::kBF16, DType::kBF16, DType::kF32, 0, 0},
+                              Conversion{DType::kF32, DType::kBF16, DType::kF32, 0, 0},
+                              Conversion{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}}) {
+    Scenario s(random, 8, 30, dtype_info(c.from).bits / 8, c);
+    CopyOptions options;
+    options.batch_bytes = 500;
+    s.check(options);
+    options.batch_bytes = 1 << 20;
+    s.check(options);
+  }
+}
+
+TEST(CopyEngine, ReadsEachByteOnceAlsoWhenTasksAreTakenApart) {
+  std::mt19937 random(23);
+  Scenario s(random, 6, 900, 2, no_conversion(DType::kBF16));
+  CopyOptions options;
+  options.batch_bytes = 256 << 10;
+  CopyCounts counts = s.check(options);
+  EXPECT_LE(counts.bytes_read, s.source_bytes());
+  EXPECT_GE(counts.bytes_read * 100, s.source_bytes() * 99);  // the gaps between tensors are not read
+  EXPECT_LT(counts.reads, 12 * (s.source_bytes() >> 20) + 200);
+}
+
+TEST(CopyEngine, AThousandSmallTensorsAreAHandfulOfCalls) {
+  std::mt19937 random(24);
+  Scenario s(random, 1000, 4, 2, no_conversion(DType::kBF16));
+  CopyCounts counts = s.check({});
+  EXPECT_LT(counts.writes, 10);
+}
+
+TEST(CopyEngine, AFaultOfOneThreadEndsTheRunWithItsError) {
+  std::mt19937 random(25);
+  Scenario s(random, 50, 20, 2, no_conversion(DType::kBF16));
+  s.job.tasks[30] = []() -> CopyTask { throw Error(Code::kReadFailed, "the disk is gone"); };
+  TempFolder folder;
+  OutputFiles out(folder.path(), s.files);
+  CopyOptions options;
+  options.threads = 3;
+  options.batch_bytes = 100;
+  EXPECT_THROW(run_copy(s.job, out, options), Error);
+}
+
+TEST(CopyEngine, StopsWhenAsked) {
+  std::mt19937 random(26);
+  Scenario s(random, 5, 20, 2, no_conversion(DType::kBF16));
+  TempFolder folder;
+  OutputFiles out(folder.path(), s.files);
+  std::atomic<bool> stop{true};
+  CopyOptions options;
+  options.stop = &stop;
+  try {
+    run_copy(s.job, out, options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kInterrupted);
+  }
+}
+
+TEST(OutputFiles, AreMadeAtTheirSizeAndNeverOverOthers) {
+  TempFolder folder;
+  {
+    OutputFiles out(folder.path(), {{"a", 10}, {"empty", 0}});
+    out.write(0, 8, std::vector<u8>{1, 2});
+  }
+  EXPECT_EQ(folder.read("a"), (std::vector<u8>{0, 0, 0, 0, 0, 0, 0, 0, 1, 2}));
+  EXPECT_TRUE(folder.read("empty").empty());
+  EXPECT_THROW(OutputFiles(folder.path(), {{"a", 10}}), Error);
+}
+
+TEST(OutputFiles, ManyFilesNeedFewDescriptors) {
+  TempFolder folder;
+  std::vector<OutputFile> files;
+  for (int i = 0; i < 600; i++) files.push_back({cat("f", i), 8});
+  rlimit before{}, tight{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  tight = before;
+  tight.rlim_cur = 300;
+  setrlimit(RLIMIT_NOFILE, &tight);
+  {
+    OutputFiles out(folder.path(), files);
+    for (i32 round = 0; round < 2; round++)
+      for (i32 i = 0; i < 600; i++) out.write(i, round * 4, std::vector<u8>(4, static_cast<u8>(round + i)));
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(folder.read("f599"), (std::vector<u8>{87, 87, 87, 87, 88, 88, 88, 88}));
+}
+
+TEST(OutputFiles, AFullDiskSaysWhatWasNeeded) {
+  TempFolder folder;
+  try {
+    OutputFiles out(folder.path(), {{"huge", i64{1} << 60}});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kWriteFailed);
+    EXPECT_NE(std::string(e.file()).find("huge"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace mckpt
