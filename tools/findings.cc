@@ -25,6 +25,24 @@ std::string finding_line(bool color, const Finding& f) {
   return out;
 }
 
+void write_findings(JsonWriter& json, std::span<const Finding> findings) {
+  auto text = [&](std::string_view name, const std::string& value) {
+    value.empty() ? json.null_field(name) : json.field(name, value);
+  };
+  json.begin_array();
+  for (const Finding& f : findings) {
+    json.begin_object().field("code", code_name(f.code));
+    text("tensor", f.tensor);
+    f.rank < 0 ? json.null_field("rank") : json.field("rank", static_cast<i64>(f.rank));
+    text("file", f.file);
+    f.offset < 0 ? json.null_field("offset") : json.field("offset", f.offset);
+    json.field("message", f.message);
+    text("help", f.help);
+    json.field("warning", f.warning).end_object();
+  }
+  json.end_array();
+}
+
 Exit report_findings(const GlobalFlags& flags, const Store& store) {
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "io/store.h"
-#include "tools/output.h"
+#include "tools/json_writer.h"
 
 namespace mckpt {
 
@@ -11,6 +11,9 @@ bool is_sound(const Store& store);
 
 // "problem[MC1107]: file: tensor 'x': message"
 std::string finding_line(bool color, const Finding& finding);
+
+// An array of objects, as in `inspect` (problems) and `verify` (findings).
+void write_findings(JsonWriter& json, std::span<const Finding> findings);
 
 // Tells the first findings on stderr and counts the rest. kNo when anything is wrong, kOk otherwise.
 Exit report_findings(const GlobalFlags& flags, const Store& store);

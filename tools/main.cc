@@ -23,6 +23,8 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"Look", "inspect", "PATH...", "what it is: format, tensors, data types, layout, other objects",
+     inspect_command},
     {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
     {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},

@@ -40,7 +40,8 @@ void TextTable::write(Output& out) const {
     titles.push_back(columns_[c].title);
     if (widths[c] > 0) widths[c] = std::max(widths[c], display_width(columns_[c].title));
   }
-  out.line(out.styled(Style::kBold, aligned(titles, widths)));
+  bool titled = std::any_of(titles.begin(), titles.end(), [](const std::string& t) { return !t.empty(); });
+  if (titled) out.line(out.styled(Style::kBold, aligned(titles, widths)));
   for (const Line& line : lines_)
     out.line(line.heading ? out.styled(Style::kDim, line.cells[0]) : aligned(line.cells, widths));
 }

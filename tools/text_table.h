@@ -23,7 +23,7 @@ class TextTable {
   void row(std::vector<std::string> cells);
   // A line of its own between rows.
   void heading(std::string text);
-  // Titles first. Columns in which every cell is empty are left out.
+  // Titles first, where there are any. Columns in which every cell is empty are left out.
   void write(Output& out) const;
 
  private:

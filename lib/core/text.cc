@@ -39,6 +39,14 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
   std::string out;
   while (!s.empty()) {
     if (out.size() >= max_bytes) return out + "...";
+    // Nearly all names are nothing but plain characters.
+    std::size_t plain = 0, room = max_bytes - out.size();
+    while (plain < s.size() && plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
+    if (plain > 0) {
+      out += s.substr(0, plain);
+      s.remove_prefix(plain);
+      continue;
+    }
     if (std::size_t n = utf8_sequence(s); n != 0 && printable(s.substr(0, n))) {
       out += s.substr(0, n);
       s.remove_prefix(n);

@@ -1,4 +1,5 @@
 // The tree of a JSON text, and the writing of strings.
+#include <algorithm>
 #include <charconv>
 
 #include "io/json.h"
@@ -102,19 +103,26 @@ std::string JsonValue::summary() const {
 
 void append_json_string(std::string& out, std::string_view s) {
   static constexpr char kHex[] = "0123456789abcdef";
+  auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
   out += '"';
   while (!s.empty()) {
-    unsigned char b = static_cast<unsigned char>(s[0]);
-    std::size_t n = 1;
-    if (b == '"' || b == '\\') {
-      out += {'\\', s[0]};
-    } else if (b < 0x20 || b == 0x7f) {
-      out += {'\\', 'u', '0', '0', kHex[b >> 4], kHex[b & 15]};
-    } else if ((n = utf8_sequence(s)) != 0) {
-      out += s.substr(0, n);
+    std::size_t n = 0;
+    while (n < s.size() && plain(s[n])) n++;
+    if (n == 0) {
+      unsigned char b = static_cast<unsigned char>(s[0]);
+      n = utf8_sequence(s);
+      if (n > 1) {
+        out += s.substr(0, n);
+      } else if (n == 0) {
+        out += "\xef\xbf\xbd";
+      } else if (b == '"' || b == '\\') {
+        out += {'\\', s[0]};
+      } else {
+        out += {'\\', 'u', '0', '0', kHex[b >> 4], kHex[b & 15]};
+      }
+      n = std::max<std::size_t>(n, 1);
     } else {
-      out += "\xef\xbf\xbd";
-      n = 1;
+      out += s.substr(0, n);
     }
     s.remove_prefix(n);
   }

@@ -1,0 +1,190 @@
+#include "io/name_tree.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <unordered_map>
+
+namespace mckpt {
+namespace {
+
+// Deeper names end in one long component: what follows recurses once a component.
+constexpr int kMaxDepth = 64;
+
+// One component of the names. Children are in the order of the names.
+struct Node {
+  std::string_view name;
+  i64 tensor = -1;
+  i64 bytes = 0, tensors = 0;  // of all below
+  u64 likeness = 0;            // equal for nodes whose contents have the same names, types and shapes
+  std::vector<u32> children;
+};
+
+u64 mix(u64 a, u64 b) {
+  u64 h = (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
+  return h ^ (h >> 32);
+}
+
+bool is_number(std::string_view s) {
+  return !s.empty() && s.size() < 10 &&
+         std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+class Builder {
+ public:
+  Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
+
+  void insert(i64 tensor) {
+    std::string_view rest = store_.name(tensor);
+    u32 at = 0;
+    for (int depth = 1;; depth++) {
+      std::size_t dot = depth < kMaxDepth ? rest.find('.') : std::string_view::npos;
+      at = child(at, rest.substr(0, dot));
+      if (dot == std::string_view::npos) break;
+      rest.remove_prefix(dot + 1);
+    }
+    nodes_[at].tensor = tensor;
+  }
+
+  std::vector<NameTree> build() {
+    measure();
+    std::vector<NameTree> out;
+    for (u32 c : nodes_[0].children) {
+      if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
+        append(c, "", out);
+      } else {
+        append_root_branch(c, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  // Names come sorted, so a child that is there already is the last one.
+  u32 child(u32 parent, std::string_view name) {
+    std::vector<u32>& children = nodes_[parent].children;
+    if (!children.empty() && nodes_[children.back()].name == name) return children.back();
+    u32 index = static_cast<u32>(nodes_.size());
+    children.push_back(index);
+    nodes_.emplace_back().name = name;
+    return index;
+  }
+
+  // Children come behind their parents in the list, so a walk from the end has seen them all.
+  void measure() {
+    for (std::size_t n = nodes_.size(); n-- > 0;) {
+      Node& node = nodes_[n];
+      if (node.tensor >= 0) {
+        DType dtype = store_.dtype(node.tensor);
+        node.tensors = 1;
+        node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
+        node.likeness = mix(1, static_cast<u64>(dtype));
+        for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
+      }
+      for (u32 c : node.children) {
+        node.tensors += nodes_[c].tensors;
+        node.bytes += nodes_[c].bytes;
+        node.likeness =
+            mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
+      }
+    }
+  }
+
+  void append_root_branch(u32 node, std::vector<NameTree>& out) {
+    NameTree branch;
+    branch.label = nodes_[node].name;
+    while (nodes_[node].children.size() == 1 && nodes_[nodes_[node].children[0]].tensor < 0 &&
+           !repeats(nodes_[node].children[0])) {
+      node = nodes_[node].children[0];
+      branch.label += cat(".", nodes_[node].name);
+    }
+    branch.bytes = nodes_[node].bytes;
+    branch.tensors = nodes_[node].tensors;
+    append_children(node, "", branch.children);
+    out.push_back(std::move(branch));
+  }
+
+  // The node itself where it is a tensor, and what is below it, under names that begin with `prefix`.
+  void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+    std::string name = cat(prefix, nodes_[node].name);
+    if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
+    if (!nodes_[node].children.empty()) append_children(node, cat(name, "."), out);
+  }
+
+  NameTree leaf(u32 node, std::string label, i64 copies) const {
+    return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1, {}};
+  }
+
+  // Whether children are numbered, so that each (or each kind) has a branch.
+  bool repeats(u32 node) const {
+    const std::vector<u32>& c = nodes_[node].children;
+    return std::count_if(c.begin(), c.end(), [&](u32 n) { return is_number(nodes_[n].name); }) > 1;
+  }
+
+  void append_children(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+    std::vector<u32> numbered;
+    for (u32 c : nodes_[node].children)
+      if (is_number(nodes_[c].name)) numbered.push_back(c);
+    bool several = numbered.size() > 1;
+    for (u32 c : nodes_[node].children)
+      if (!several || !is_number(nodes_[c].name)) append(c, prefix, out);
+    if (several) append_numbered(numbered, prefix, out);
+  }
+
+  void append_numbered(std::span<const u32> numbered, const std::string& prefix, std::vector<NameTree>& out) {
+    std::vector<std::vector<u32>> alike;
+    std::unordered_map<u64, std::size_t> groups;
+    for (u32 c : numbered) {
+      auto [group, added] = groups.emplace(fold_ ? nodes_[c].likeness : c, alike.size());
+      if (added) alike.emplace_back();
+      alike[group->second].push_back(c);
+    }
+    for (const std::vector<u32>& group : alike) {
+      std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(group));
+      i64 copies = static_cast<i64>(group.size());
+      const Node& first = nodes_[group[0]];
+      if (first.tensor >= 0 && first.children.empty()) {
+        out.push_back(leaf(group[0], std::move(label), copies));
+        continue;
+      }
+      NameTree branch{std::move(label), -1, copies, first.bytes, first.tensors, {}};
+      if (first.tensor >= 0) branch.children.push_back(leaf(group[0], "(itself)", 1));
+      append_children(group[0], "", branch.children);
+      out.push_back(std::move(branch));
+    }
+  }
+
+  // "{0..2,5}"
+  std::string ranges(const std::vector<u32>& group) const {
+    auto number = [&](std::size_t i) { return std::stol(std::string(nodes_[group[i]].name)); };
+    std::string out = "{";
+    for (std::size_t i = 0; i < group.size();) {
+      std::size_t end = i + 1;
+      while (end < group.size() && number(end) == number(end - 1) + 1) end++;
+      out += cat(i ? "," : "", nodes_[group[i]].name);
+      if (end - i > 1) out += cat(end - i == 2 ? "," : "..", nodes_[group[end - 1]].name);
+      i = end;
+    }
+    return out + "}";
+  }
+
+  const Store& store_;
+  bool fold_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tensors, bool fold) {
+  Builder builder(store, fold);
+  for (i64 t : tensors) builder.insert(t);
+  return builder.build();
+}
+
+i64 line_count(const std::vector<NameTree>& tree) {
+  i64 lines = 0;
+  for (const NameTree& t : tree) lines += 1 + line_count(t.children);
+  return lines;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,50 @@
+#include "io/summary.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mckpt {
+
+Part part_of(std::string_view name) {
+  std::string_view first = name.substr(0, name.find_first_of("./"));
+  if (first == "optimizer" || first == "optim" || first == "optimizer_state_dict" ||
+      first == "optim_state_dict")
+    return Part::kOptimizer;
+  if (first == "rng_state" || first == "rng" || first == "rerun_state_machine" ||
+      first == "opt_param_scheduler" || name.ends_with("_extra_state"))
+    return Part::kOther;
+  return Part::kModel;
+}
+
+std::string_view part_name(Part part) {
+  static constexpr std::string_view kNames[] = {"model", "optimizer", "other"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+void Amount::add(i64 more_items, i64 more_bytes) {
+  tensors++;
+  items = checked_add(items, more_items, "the number of all items");
+  bytes = checked_add(bytes, more_bytes, "the size of all tensors");
+}
+
+StoreSummary summarize(const Store& store) {
+  StoreSummary s;
+  std::array<Amount, static_cast<std::size_t>(DType::kCount)> types{};
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    DType dtype = store.dtype(t);
+    i64 items = store.shape(t).items(), bytes = dtype_bytes(dtype, items);
+    s.all.add(items, bytes);
+    s.parts[static_cast<std::size_t>(part_of(store.name(t)))].add(items, bytes);
+    types[static_cast<std::size_t>(dtype)].add(items, bytes);
+  }
+  for (std::size_t d = 0; d < types.size(); d++)
+    if (types[d].tensors > 0) s.dtypes.push_back({static_cast<DType>(d), types[d]});
+  std::stable_sort(s.dtypes.begin(), s.dtypes.end(),
+                   [](const StoreSummary::OfType& a, const StoreSummary::OfType& b) {
+                     return a.amount.bytes > b.amount.bytes;
+                   });
+  for (const StoreFile& f : store.files()) s.file_bytes += std::max<i64>(0, f.bytes);
+  return s;
+}
+
+}  // namespace mckpt
