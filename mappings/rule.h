@@ -55,9 +55,6 @@ struct Rule {
   std::span<const std::string_view> roles;  // of its sources, in the order of a row's names
   std::string_view summary;
   Holding (*hold)(const RuleInput&);  // called through hold() below
-  // The shapes that the sources have when the whole parameter has this one: what an export writes where
-  // nothing else tells. Throws kBadSplit when no sources make such a parameter.
-  std::vector<GlobalShape> (*source_shapes)(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
 };
 
 std::span<const Rule> all_rules();

@@ -71,28 +71,4 @@ Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part pa
   return {LocalShape{like.with_dim(0, local_rows)}, 0, rows.take(), 0};
 }
 
-std::vector<GlobalShape> same_shape(const ModelConfig&, const TowerConfig&, const GlobalShape& whole) {
-  return {whole};
-}
-
-std::vector<GlobalShape> split_rows(const GlobalShape& whole, std::initializer_list<i64> rows) {
-  i64 sum = 0;
-  for (i64 n : rows) sum = checked_add(sum, n, "the number of rows of the sources");
-  if (whole.shape.rank() == 0 || whole.shape[0] != sum)
-    throw Error(Code::kBadSplit, "the rows of the parameter are not those of its sources")
-        .expected(cat(sum, " rows"))
-        .found(to_string(whole.shape));
-  std::vector<GlobalShape> shapes;
-  for (i64 n : rows) shapes.push_back({whole.shape.with_dim(0, n)});
-  return shapes;
-}
-
-i64 half_of_rows(const GlobalShape& whole) {
-  if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0)
-    throw Error(Code::kBadSplit, "a gated parameter has two halves of the same number of rows")
-        .expected("an even first dimension of the whole parameter")
-        .found(to_string(whole.shape));
-  return whole.shape[0] / 2;
-}
-
 }  // namespace mckpt

@@ -60,13 +60,4 @@ struct RowBlock {
 // Throws kBadGrid that names `what` when a block does not divide.
 Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what);
 
-// Source shapes of rules with one source that has the shape of the whole parameter.
-std::vector<GlobalShape> same_shape(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
-
-// The whole parameter's shape with other row counts. Throws kBadSplit unless the counts sum up to its own.
-std::vector<GlobalShape> split_rows(const GlobalShape& whole, std::initializer_list<i64> rows);
-
-// Half of the rows of a whole parameter; throws kBadSplit with its shape when there is none.
-i64 half_of_rows(const GlobalShape& whole);
-
 }  // namespace mckpt

@@ -18,7 +18,7 @@ Holding hold_column(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"column", kRoles, "dimension 0 in equal parts", hold_column, same_shape},
+    {"column", kRoles, "dimension 0 in equal parts", hold_column},
 };
 
 }  // namespace

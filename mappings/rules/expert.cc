@@ -37,20 +37,6 @@ ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns) {
   return {0, begin, 1, {row_items, rows}, columns};
 }
 
-std::vector<GlobalShape> stacked(const ModelConfig& model, const TowerConfig&, const GlobalShape& whole) {
-  std::vector<i64> dims = {positive(model.moe.experts, "the number of experts")};
-  dims.insert(dims.end(), whole.shape.dims().begin(), whole.shape.dims().end());
-  return {{Shape(dims)}};
-}
-
-std::vector<GlobalShape> stacked_transposed(const ModelConfig& model, const TowerConfig&,
-                                            const GlobalShape& whole) {
-  if (whole.shape.rank() != 2)
-    throw Error(Code::kBadSplit, "an expert that is stored turned around is a matrix")
-        .found(to_string(whole.shape));
-  return {{{positive(model.moe.experts, "the number of experts"), whole.shape[1], whole.shape[0]}}};
-}
-
 namespace {
 
 constexpr std::string_view kUp[] = {"up_proj"};
@@ -91,10 +77,10 @@ Holding hold_replicate(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"expert_column", kUp, "one expert of [E, I, H], rows in equal parts", hold_column, stacked},
-    {"expert_row", kDown, "one expert of [E, H, I], columns in equal parts", hold_row, stacked},
-    {"expert_row_transposed", kDown, "the same of [E, I, H]", hold_row_transposed, stacked_transposed},
-    {"expert_replicate", kDownBias, "one expert of [E, H], on every cell", hold_replicate, stacked},
+    {"expert_column", kUp, "one expert of [E, I, H], rows in equal parts", hold_column},
+    {"expert_row", kDown, "one expert of [E, H, I], columns in equal parts", hold_row},
+    {"expert_row_transposed", kDown, "the same of [E, I, H]", hold_row_transposed},
+    {"expert_replicate", kDownBias, "one expert of [E, H], on every cell", hold_replicate},
 };
 
 }  // namespace

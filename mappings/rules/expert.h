@@ -22,9 +22,4 @@ void expect_form(const RuleInput& in, std::string_view role, const Shape& expect
 // `begin`.
 ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns);
 
-// The fused tensor of a rule whose parameter is one expert: `experts` in front, and the two dimensions of the
-// parameter turned around or not.
-std::vector<GlobalShape> stacked(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
-std::vector<GlobalShape> stacked_transposed(const ModelConfig&, const TowerConfig&, const GlobalShape& whole);
-
 }  // namespace mckpt

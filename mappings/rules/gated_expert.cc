@@ -70,16 +70,14 @@ Holding hold_interleaved_bias(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows,
-     stacked},
-    {"gated_expert_transposed", kRoles, "the same of [E, H, 2I]", hold_transposed, stacked_transposed},
+    {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows},
+    {"gated_expert_transposed", kRoles, "the same of [E, H, 2I]", hold_transposed},
     {"gated_expert_interleaved", kRoles,
-     "the same of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
-     stacked_transposed},
+     "the same of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved},
     {"gated_expert_interleaved_rows", kRoles,
-     "the same of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows, stacked},
+     "the same of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows},
     {"gated_expert_interleaved_bias", kBiasRoles, "the same of [E, 2I], the bias of the interleaved forms",
-     hold_interleaved_bias, stacked},
+     hold_interleaved_bias},
 };
 
 }  // namespace

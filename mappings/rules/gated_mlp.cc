@@ -19,13 +19,8 @@ Holding hold_gated(const RuleInput& in) {
   return hold_blocks(blocks, gate, in.part, "the width of the MLP");
 }
 
-std::vector<GlobalShape> gated_sources(const ModelConfig&, const TowerConfig&, const GlobalShape& whole) {
-  i64 half = half_of_rows(whole);
-  return split_rows(whole, {half, half});
-}
-
 constexpr Rule kRules[] = {
-    {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated, gated_sources},
+    {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated},
 };
 
 }  // namespace

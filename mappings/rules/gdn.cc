@@ -80,24 +80,11 @@ Holding hold_conv(const RuleInput& in) {
   return hold_blocks(blocks, expected, in.part, "a section of the convolution");
 }
 
-std::vector<GlobalShape> flat_sources(const ModelConfig& model, const TowerConfig&,
-                                      const GlobalShape& whole) {
-  Sizes s = sizes_of(model);
-  return split_rows(whole, {2 * s.qk + s.v, s.v, s.heads, s.heads});
-}
-
-std::vector<GlobalShape> grouped_sources(const ModelConfig& model, const TowerConfig&,
-                                         const GlobalShape& whole) {
-  Sizes s = sizes_of(model);
-  return split_rows(whole, {2 * s.qk + 2 * s.v, 2 * s.heads});
-}
-
 constexpr Rule kRules[] = {
-    {"gdn_in_proj", kFlatRoles, "q, k, v, z, b, a of each cell's heads, from flat tensors", hold_flat,
-     flat_sources},
-    {"gdn_in_proj_grouped", kGroupedRoles, "the same from tensors that are grouped by key head", hold_grouped,
-     grouped_sources},
-    {"gdn_conv", kConvRoles, "the channels of q, k, v of each cell's heads", hold_conv, same_shape},
+    {"gdn_in_proj", kFlatRoles, "q, k, v, z, b, a of each cell's heads, from flat tensors", hold_flat},
+    {"gdn_in_proj_grouped", kGroupedRoles, "the same from tensors that are grouped by key head",
+     hold_grouped},
+    {"gdn_conv", kConvRoles, "the channels of q, k, v of each cell's heads", hold_conv},
 };
 
 }  // namespace

@@ -42,8 +42,8 @@ Holding hold_conv(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"mamba_in_proj", kInProjRoles, "each cell's part of z, x, B, C, dt", hold_in_proj, same_shape},
-    {"mamba_conv", kConvRoles, "each cell's part of x, B, C; weight and bias", hold_conv, same_shape},
+    {"mamba_in_proj", kInProjRoles, "each cell's part of z, x, B, C, dt", hold_in_proj},
+    {"mamba_conv", kConvRoles, "each cell's part of x, B, C; weight and bias", hold_conv},
 };
 
 }  // namespace

@@ -27,15 +27,8 @@ Holding hold_down(const RuleInput& in) {
   return holding;
 }
 
-std::vector<GlobalShape> down_sources(const ModelConfig& model, const TowerConfig&,
-                                      const GlobalShape& whole) {
-  std::vector<Section> sections = sections_of(KeySplit::kMlaDown, model);
-  return split_rows(whole, {sections[0].rows, sections[1].rows});
-}
-
 constexpr Rule kRules[] = {
-    {"mla_down", kRoles, "both down projections of MLA, one below the other, on every cell", hold_down,
-     down_sources},
+    {"mla_down", kRoles, "both down projections of MLA, one below the other, on every cell", hold_down},
 };
 
 }  // namespace

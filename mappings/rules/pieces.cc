@@ -7,6 +7,15 @@ namespace {
 
 constexpr std::string_view kMlaModule = "linear_qkv_down_proj";
 
+// Throws kBadSplit with the whole shape when there are no two halves.
+i64 half_of_rows(const GlobalShape& whole) {
+  if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0)
+    throw Error(Code::kBadSplit, "a gated parameter has two halves of the same number of rows")
+        .expected("an even first dimension of the whole parameter")
+        .found(to_string(whole.shape));
+  return whole.shape[0] / 2;
+}
+
 std::vector<Section> sections_of(KeySplit split, const ModelConfig& model, const GlobalShape& global) {
   if (split == KeySplit::kSwiglu) {
     i64 half = half_of_rows(global);
@@ -20,16 +29,22 @@ std::vector<Section> sections_of(KeySplit split, const ModelConfig& model, const
   throw error.expected(cat(rows, " rows")).found(to_string(global.shape));
 }
 
+[[noreturn]] void refuse_part(const Section& section, const GlobalShape& global, Part part) {
+  throw Error(Code::kBadGrid, cat("part ", section.name, " of a parameter of shape ", to_string(global.shape),
+                                  " does not divide by the parallel size"))
+      .expected(cat("a multiple of ", part.count))
+      .found(section.rows);
+}
+
 }  // namespace
 
 std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part) {
   std::vector<Piece> pieces;
   i64 row = 0;
   for (const Section& section : sections_of(split, model, global)) {
-    ItemRange own = own_part(
-        section.rows, part, cat("part ", section.name, " of a parameter of shape ", to_string(global.shape)));
-    pieces.push_back({section.name, row, own.items()});
-    row += own.items();
+    if (section.rows % part.count != 0) refuse_part(section, global, part);
+    pieces.push_back({section.name, row, section.rows / part.count});
+    row += pieces.back().rows;
   }
   return pieces;
 }

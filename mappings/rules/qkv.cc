@@ -95,15 +95,10 @@ Holding hold_joined(const RuleInput& in) {
   return hold_heads(in, h, {0, 0}, {0, h.q_rows}, {0, h.q_rows + h.kv_rows});
 }
 
-std::vector<GlobalShape> qkv_sources(const ModelConfig&, const TowerConfig& tower, const GlobalShape& whole) {
-  Heads h = heads_of(tower);
-  return split_rows(whole, {h.q_rows, h.kv_rows, h.kv_rows});
-}
-
 constexpr Rule kRules[] = {
-    {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv, qkv_sources},
+    {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv},
     {"qkv_joined", kJoinedRoles, "the same from one tensor with all queries, all keys, all values",
-     hold_joined, same_shape},
+     hold_joined},
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ Holding hold_less_one(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"replicate", kRoles, "every cell holds all of it", hold_all, same_shape},
-    {"zero_centered_norm", kRoles, "every cell holds all of it, less one", hold_less_one, same_shape},
+    {"replicate", kRoles, "every cell holds all of it", hold_all},
+    {"zero_centered_norm", kRoles, "every cell holds all of it, less one", hold_less_one},
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ Holding hold_row(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"row", kRoles, "the columns of a matrix in equal parts", hold_row, same_shape},
+    {"row", kRoles, "the columns of a matrix in equal parts", hold_row},
 };
 
 }  // namespace

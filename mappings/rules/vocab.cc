@@ -31,19 +31,8 @@ Holding hold_vocab(const RuleInput& in) {
   return {LocalShape{whole.with_dim(0, own.items())}, 0, rows.take(), 0};
 }
 
-std::vector<GlobalShape> vocab_source(const ModelConfig& model, const TowerConfig&,
-                                      const GlobalShape& whole) {
-  i64 padding = whole.shape.rank() == 0 ? -1 : whole.shape[0] - model.vocab;
-  if (padding < 0)
-    throw Error(Code::kBadSplit, "the parameter has fewer rows than the vocabulary")
-        .expected(cat("at least ", model.vocab, " rows"))
-        .found(to_string(whole.shape));
-  return {{whole.shape.with_dim(0, model.vocab)}};
-}
-
 constexpr Rule kRules[] = {
-    {"vocab", kRoles, "dimension 0 in equal parts, zero rows for padding at the end", hold_vocab,
-     vocab_source},
+    {"vocab", kRoles, "dimension 0 in equal parts, zero rows for padding at the end", hold_vocab},
 };
 
 }  // namespace

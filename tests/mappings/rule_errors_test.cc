@@ -217,24 +217,5 @@ TEST(RuleErrors, KnowTheirCellsAndExperts) {
   EXPECT_EQ(refusal(experts, 0, -1).substr(0, 6), "MC2010");
 }
 
-TEST(RuleErrors, NoSourcesMakeSuchAParameter) {
-  auto sources = [](std::string_view rule, const ModelConfig& model, const Shape& whole) {
-    return thrown_by([&] { rule_named(rule).source_shapes(model, model.text, {whole}); });
-  };
-  EXPECT_EQ(
-      sources("gated_mlp", {}, {7, 4}),
-      "MC2012 a gated parameter has two halves of the same number of rows: expected an even first dimension "
-      "of the whole parameter, found [7, 4]");
-  EXPECT_EQ(sources("qkv", attention_model(4, 2, 2, 3), {15, 3}),
-            "MC2012 the rows of the parameter are not those of its sources: expected 16 rows, found [15, 3]");
-  EXPECT_EQ(
-      sources("vocab", vocab_model(5), {4, 3}),
-      "MC2012 the parameter has fewer rows than the vocabulary: expected at least 5 rows, found [4, 3]");
-  EXPECT_EQ(sources("expert_row_transposed", moe_model(2, 2, 3), {6}),
-            "MC2012 an expert that is stored turned around is a matrix: found [6]");
-  EXPECT_EQ(sources("mla_down", mla_model(3, 2, 1, 2), Shape{}).substr(0, 6), "MC2012");
-  EXPECT_EQ(sources("gdn_in_proj", gdn_model(2, 4, 2, 1, 3), {23, 3}).substr(0, 6), "MC2012");
-}
-
 }  // namespace
 }  // namespace mckpt

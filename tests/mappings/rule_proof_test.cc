@@ -115,16 +115,6 @@ TEST(EveryRule, ExportsWhatItImported) {
     }
 }
 
-TEST(EveryRule, PredictsTheShapesOfItsSources) {
-  for (const Rule& rule : all_rules())
-    for (const RuleCase& c : cases_of(rule.name)) {
-      GlobalShape whole = global_shape(hold_case(c, 0), c.parts);
-      std::vector<Shape> shapes;
-      for (const GlobalShape& s : rule.source_shapes(c.model, c.model.text, whole)) shapes.push_back(s.shape);
-      ASSERT_EQ(shapes, c.sources) << to_string(c);
-    }
-}
-
 // Rules broken on purpose.
 
 Holding with_runs(Holding h, std::initializer_list<ItemRange> order) {
