@@ -29,3 +29,7 @@ function(mckpt_library target folder)
   mckpt_include_root(${target} ${folder})
   target_link_libraries(${target} PRIVATE mckpt_flags ${ARG_LINK})
 endfunction()
+
+# The standard headers that most files of the std-only libraries include: compiled once, they are half of a build.
+set(mckpt_std_headers <algorithm> <array> <charconv> <concepts> <optional> <span> <string> <string_view>
+    <unordered_map> <unordered_set> <utility> <vector>)
