@@ -11,6 +11,7 @@ Exit formats_command(CommandLine& line);
 Exit layout_command(CommandLine& line);
 Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
+Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
 
 }  // namespace mckpt

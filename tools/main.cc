@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
+    {"Help", "mappings", "[list|show|check]", "the tables of the model families", mappings_command},
 };
 
 std::string main_help() {

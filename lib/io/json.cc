@@ -68,7 +68,7 @@ std::size_t number_length(std::string_view s) {
 }  // namespace
 
 bool json_integer_spelling(std::string_view number) {
-  return number.find_first_of(".eE") == std::string_view::npos;
+  return number.find_first_not_of("-0123456789") == std::string_view::npos;
 }
 
 std::string json_integer_fault(std::string_view number, i64& value) {
@@ -84,8 +84,11 @@ std::string_view json_type_name(JsonType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-JsonReader::JsonReader(std::string_view text, int max_depth, i64 base)
-    : text_(text), base_(base), max_depth_(static_cast<std::size_t>(max_depth)) {
+JsonReader::JsonReader(std::string_view text, int max_depth, i64 base, JsonNumbers numbers)
+    : text_(text),
+      base_(base),
+      max_depth_(static_cast<std::size_t>(max_depth)),
+      non_finite_(numbers == JsonNumbers::kPython) {
   if (text.starts_with("\xef\xbb\xbf")) fail("the JSON begins with a byte order mark (BOM)");
   check_utf8();
 }
@@ -124,7 +127,7 @@ JsonType JsonReader::peek() {
     case 'n':
       return JsonType::kNull;
     default:
-      if (c == '-' || is_digit(c)) return JsonType::kNumber;
+      if (c == '-' || is_digit(c) || (non_finite_ && (c == 'N' || c == 'I'))) return JsonType::kNumber;
       fail(cat("JSON syntax error at '", escaped({&c, 1}), "'"));
   }
 }
@@ -312,9 +315,17 @@ unsigned JsonReader::hex4() {
   return v;
 }
 
+std::size_t JsonReader::number_bytes() const {
+  std::string_view rest = text_.substr(cursor_);
+  if (non_finite_)
+    for (std::string_view word : {"NaN", "Infinity", "-Infinity"})
+      if (rest.starts_with(word)) return word.size();
+  return number_length(rest);
+}
+
 std::string_view JsonReader::number() {
   first_byte(JsonType::kNumber);
-  std::size_t length = number_length(text_.substr(cursor_));
+  std::size_t length = number_bytes();
   if (length == 0) fail("JSON syntax error in a number");
   cursor_ += length;
   return text_.substr(at_, length);

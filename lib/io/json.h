@@ -26,6 +26,10 @@ namespace mckpt {
 enum class JsonType : u8 { kNull, kBool, kNumber, kString, kArray, kObject };
 std::string_view json_type_name(JsonType type);  // "a number"
 
+// What counts as a number: kPython takes NaN, Infinity and -Infinity too, which Python's json module writes
+// (Hugging Face configs have them).
+enum class JsonNumbers : u8 { kStrict, kPython };
+
 // Whether a number is written without fraction and exponent.
 bool json_integer_spelling(std::string_view number);
 // What keeps a number from being an integer of 63 bits; "" when nothing does, and then `value` is set.
@@ -38,7 +42,8 @@ class JsonReader {
 
   // Strings that are handed out are views into `text` or into the reader. `base` is where the text begins in
   // its file.
-  explicit JsonReader(std::string_view text, int max_depth = kMaxDepth, i64 base = 0);
+  explicit JsonReader(std::string_view text, int max_depth = kMaxDepth, i64 base = 0,
+                      JsonNumbers numbers = JsonNumbers::kStrict);
 
   JsonType peek();
   void begin_object();
@@ -70,6 +75,7 @@ class JsonReader {
   void open(JsonType type);
   bool next(char closing, const char* what);
   void word(std::string_view literal);
+  std::size_t number_bytes() const;
   std::string_view scan_string();
   std::string_view unescape(std::size_t begin);
   void append_escape(std::string& out);
@@ -82,6 +88,7 @@ class JsonReader {
   std::size_t at_ = 0;      // the value last asked for
   std::size_t cursor_ = 0;  // the next unread byte
   std::size_t max_depth_;
+  bool non_finite_;  // NaN and the infinities are numbers
   std::vector<u8> first_;   // one an open bracket: no item yet
   std::vector<Keys> keys_;  // one a depth, reused
   std::deque<std::string> unescaped_;
@@ -134,7 +141,8 @@ struct JsonMember {
 // Behind JsonMember, which makes the variant complete.
 inline JsonValue::JsonValue(Data data) : data_(std::move(data)) {}
 
-JsonValue parse_json(std::string_view text, int max_depth = JsonReader::kMaxDepth);
+JsonValue parse_json(std::string_view text, int max_depth = JsonReader::kMaxDepth,
+                     JsonNumbers numbers = JsonNumbers::kStrict);
 
 // Appends the text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);

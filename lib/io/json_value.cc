@@ -37,8 +37,8 @@ JsonValue read_value(JsonReader& json) {
 
 }  // namespace
 
-JsonValue parse_json(std::string_view text, int max_depth) {
-  JsonReader json(text, max_depth);
+JsonValue parse_json(std::string_view text, int max_depth, JsonNumbers numbers) {
+  JsonReader json(text, max_depth, 0, numbers);
   JsonValue value = read_value(json);
   json.end();
   return value;

@@ -1,0 +1,174 @@
+// The rows that families share: attention, feed-forward, experts, MTP, the vision tower of Qwen.
+#pragma once
+
+#include "mappings/family.h"
+
+namespace mckpt {
+
+// Grouped-query attention with Hugging Face names as in Llama; bias, query and key norms and softmax offsets
+// where the model has them.
+inline constexpr Row kAttentionRows[] = {
+    {"self_attention.core_attention.softmax_offset",
+     "column",
+     {{{"self_attn.sinks", "heads"}}},
+     Needs::kSinks},
+    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_proj.bias",
+     "replicate",
+     {{{"self_attn.o_proj.bias", "hidden"}}},
+     Needs::kProjBias},
+    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    {"self_attention.linear_qkv.weight",
+     "qkv",
+     {{{"self_attn.q_proj.weight", "q hidden"},
+       {"self_attn.k_proj.weight", "kv hidden"},
+       {"self_attn.v_proj.weight", "kv hidden"}}}},
+    {"self_attention.linear_qkv.bias",
+     "qkv",
+     {{{"self_attn.q_proj.bias", "q"}, {"self_attn.k_proj.bias", "kv"}, {"self_attn.v_proj.bias", "kv"}}},
+     Needs::kQkvBias},
+    {"self_attention.q_layernorm.weight",
+     "replicate",
+     {{{"self_attn.q_norm.weight", "head_dim"}}},
+     Needs::kQkNorm},
+    {"self_attention.k_layernorm.weight",
+     "replicate",
+     {{{"self_attn.k_norm.weight", "head_dim"}}},
+     Needs::kQkNorm},
+};
+
+inline constexpr Row kDenseRows[] = {
+    {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"mlp.linear_fc1.weight",
+     "gated_mlp",
+     {{{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}},
+     Needs::kAlways,
+     KeySplit::kSwiglu},
+    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+};
+
+// The mixture of experts of Qwen, with the expert weights in any of their three storage forms.
+inline constexpr Row kQwenMoeRows[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"mlp.router.weight", "replicate", {{{"mlp.gate.weight", "experts hidden"}}}},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_mlp",
+     {{{"mlp.experts.{E}.gate_proj.weight", "expert_ffn hidden"},
+       {"mlp.experts.{E}.up_proj.weight", "expert_ffn hidden"}}},
+     Needs::kExpertsApart,
+     KeySplit::kSwiglu},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_expert",
+     {{{"mlp.experts.gate_up_proj", "experts 2*expert_ffn hidden"}}},
+     Needs::kExpertsFused,
+     KeySplit::kSwiglu},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_expert_transposed",
+     {{{"mlp.experts.gate_up_proj", "experts hidden 2*expert_ffn"}}},
+     Needs::kExpertsHub,
+     KeySplit::kSwiglu},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "row",
+     {{{"mlp.experts.{E}.down_proj.weight", "hidden expert_ffn"}}},
+     Needs::kExpertsApart},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "expert_row",
+     {{{"mlp.experts.down_proj", "experts hidden expert_ffn"}}},
+     Needs::kExpertsFused},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "expert_row_transposed",
+     {{{"mlp.experts.down_proj", "experts expert_ffn hidden"}}},
+     Needs::kExpertsHub},
+    {"mlp.shared_experts.gate_weight",
+     "replicate",
+     {{{"mlp.shared_expert_gate.weight", "1 hidden"}}},
+     Needs::kSharedGate},
+    {"mlp.shared_experts.linear_fc1.weight",
+     "gated_mlp",
+     {{{"mlp.shared_expert.gate_proj.weight", "shared_ffn hidden"},
+       {"mlp.shared_expert.up_proj.weight", "shared_ffn hidden"}}},
+     Needs::kSharedExpert,
+     KeySplit::kSwiglu},
+    {"mlp.shared_experts.linear_fc2.weight",
+     "row",
+     {{{"mlp.shared_expert.down_proj.weight", "hidden shared_ffn"}}},
+     Needs::kSharedExpert},
+};
+
+// Behind the prefix of the decoder, "model.".
+inline constexpr Row kEmbeddingRows[] = {
+    {"embedding.word_embeddings.weight", "vocab", {{{"embed_tokens.weight", "vocab hidden"}}}},
+};
+inline constexpr Row kFinalNormRows[] = {
+    {"decoder.final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
+};
+// A tied output layer is the embedding; where the two are on different stages the last one holds a copy.
+inline constexpr Row kTiedOutputRows[] = {
+    {"output_layer.weight", "vocab", {{{"embed_tokens.weight", "vocab hidden"}}}, Needs::kTied},
+};
+// Behind no prefix.
+inline constexpr Row kOutputRows[] = {
+    {"output_layer.weight", "vocab", {{{"lm_head.weight", "vocab hidden"}}}, Needs::kUntied},
+};
+
+// Multi-token prediction of Qwen. The file has one depth; its names in front of and behind the layer have no
+// number.
+inline constexpr Row kQwenMtpHeadRows[] = {
+    {"enorm.weight", "replicate", {{{"pre_fc_norm_embedding.weight", "hidden"}}}},
+    {"hnorm.weight", "replicate", {{{"pre_fc_norm_hidden.weight", "hidden"}}}},
+    {"eh_proj.weight", "column", {{{"fc.weight", "hidden 2*hidden"}}}},
+};
+inline constexpr Row kQwenMtpTailRows[] = {
+    {"final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
+};
+
+// The vision tower of Qwen3-VL and Qwen3.5, behind "vision_model." and "model.visual.".
+inline constexpr Row kVisionFrontRows[] = {
+    {"patch_embed.proj.weight",
+     "replicate",
+     {{{"patch_embed.proj.weight", "hidden channels temporal_patch patch patch"}}}},
+    {"patch_embed.proj.bias", "replicate", {{{"patch_embed.proj.bias", "hidden"}}}},
+    {"pos_embed.weight", "replicate", {{{"pos_embed.weight", "positions hidden"}}}},
+};
+inline constexpr Row kVisionAttentionRows[] = {
+    {"self_attention.linear_proj.weight", "row", {{{"attn.proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_proj.bias", "replicate", {{{"attn.proj.bias", "hidden"}}}},
+    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"norm1.weight", "hidden"}}}},
+    {"self_attention.linear_qkv.layer_norm_bias", "replicate", {{{"norm1.bias", "hidden"}}}},
+    {"self_attention.linear_qkv.weight", "qkv_joined", {{{"attn.qkv.weight", "qkv hidden"}}}},
+    {"self_attention.linear_qkv.bias", "qkv_joined", {{{"attn.qkv.bias", "qkv"}}}},
+};
+inline constexpr Row kVisionDenseRows[] = {
+    {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"norm2.weight", "hidden"}}}},
+    {"mlp.linear_fc1.layer_norm_bias", "replicate", {{{"norm2.bias", "hidden"}}}},
+    {"mlp.linear_fc1.weight", "column", {{{"mlp.linear_fc1.weight", "ffn hidden"}}}},
+    {"mlp.linear_fc1.bias", "column", {{{"mlp.linear_fc1.bias", "ffn"}}}},
+    {"mlp.linear_fc2.weight", "row", {{{"mlp.linear_fc2.weight", "hidden ffn"}}}},
+    {"mlp.linear_fc2.bias", "replicate", {{{"mlp.linear_fc2.bias", "hidden"}}}},
+};
+inline constexpr LayerRows kVisionLayer = {.attention = kVisionAttentionRows, .dense = kVisionDenseRows};
+// A merger joins the patches of a square and maps them to the language model. The norm of a deepstack merger
+// comes after the joining, that of the last merger before.
+inline constexpr Row kDeepstackRows[] = {
+    {"patch_norm.weight", "replicate", {{{"norm.weight", "merged"}}}},
+    {"patch_norm.bias", "replicate", {{{"norm.bias", "merged"}}}},
+    {"linear_fc1.weight", "column", {{{"linear_fc1.weight", "merged merged"}}}},
+    {"linear_fc1.bias", "column", {{{"linear_fc1.bias", "merged"}}}},
+    {"linear_fc2.weight", "row", {{{"linear_fc2.weight", "out_hidden merged"}}}},
+    {"linear_fc2.bias", "replicate", {{{"linear_fc2.bias", "out_hidden"}}}},
+};
+inline constexpr Row kMergerRows[] = {
+    {"patch_norm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"patch_norm.bias", "replicate", {{{"norm.bias", "hidden"}}}},
+    {"linear_fc1.weight", "column", {{{"linear_fc1.weight", "merged merged"}}}},
+    {"linear_fc1.bias", "column", {{{"linear_fc1.bias", "merged"}}}},
+    {"linear_fc2.weight", "row", {{{"linear_fc2.weight", "out_hidden merged"}}}},
+    {"linear_fc2.bias", "replicate", {{{"linear_fc2.bias", "out_hidden"}}}},
+};
+
+inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
+
+inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";
+inline constexpr std::string_view kTiedCopy = "the output layer is tied to the embedding";
+
+}  // namespace mckpt

@@ -1,0 +1,17 @@
+// Every file of families; registry.cc puts them in one list.
+#pragma once
+
+#include "mappings/family.h"
+
+namespace mckpt {
+
+std::span<const Family> dense_families();
+std::span<const Family> qwen3_moe_families();
+std::span<const Family> qwen3_vl_families();
+std::span<const Family> qwen3_next_families();
+std::span<const Family> qwen3_5_families();
+std::span<const Family> nemotron_h_families();
+std::span<const Family> deepseek_v3_families();
+std::span<const Family> gpt_oss_families();
+
+}  // namespace mckpt

@@ -1,0 +1,57 @@
+// The rows of gated delta nets. Qwen3-Next stores the input projection in two tensors grouped by key head,
+// Qwen3.5 in four flat ones.
+#pragma once
+
+#include "mappings/family.h"
+
+namespace mckpt {
+
+inline constexpr Row kGdnTimeStep = {
+    "self_attention.dt_bias", "column", {{{"linear_attn.dt_bias", "gdn_heads"}}}};
+inline constexpr Row kGdnDecay = {"self_attention.A_log", "column", {{{"linear_attn.A_log", "gdn_heads"}}}};
+inline constexpr Row kGdnNorm = {
+    "self_attention.in_proj.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}};
+inline constexpr Row kGdnConv = {"self_attention.conv1d.weight",
+                                 "gdn_conv",
+                                 {{{"linear_attn.conv1d.weight", "gdn_qkv 1 gdn_kernel"}}},
+                                 Needs::kAlways,
+                                 KeySplit::kGdnConv};
+// Hugging Face keeps this norm around one, Megatron like all others around zero.
+inline constexpr Row kGdnOutNorm = {
+    "self_attention.out_norm.weight", "zero_centered_norm", {{{"linear_attn.norm.weight", "gdn_value_dim"}}}};
+inline constexpr Row kGdnOut = {
+    "self_attention.out_proj.weight", "row", {{{"linear_attn.out_proj.weight", "hidden gdn_v"}}}};
+
+inline constexpr Row kGroupedGdnRows[] = {
+    kGdnTimeStep,
+    kGdnDecay,
+    kGdnNorm,
+    {"self_attention.in_proj.weight",
+     "gdn_in_proj_grouped",
+     {{{"linear_attn.in_proj_qkvz.weight", "gdn_qkvz hidden"},
+       {"linear_attn.in_proj_ba.weight", "2*gdn_heads hidden"}}},
+     Needs::kAlways,
+     KeySplit::kGdnInProj},
+    kGdnConv,
+    kGdnOutNorm,
+    kGdnOut,
+};
+
+inline constexpr Row kFlatGdnRows[] = {
+    kGdnTimeStep,
+    kGdnDecay,
+    kGdnNorm,
+    {"self_attention.in_proj.weight",
+     "gdn_in_proj",
+     {{{"linear_attn.in_proj_qkv.weight", "gdn_qkv hidden"},
+       {"linear_attn.in_proj_z.weight", "gdn_v hidden"},
+       {"linear_attn.in_proj_b.weight", "gdn_heads hidden"},
+       {"linear_attn.in_proj_a.weight", "gdn_heads hidden"}}},
+     Needs::kAlways,
+     KeySplit::kGdnInProj},
+    kGdnConv,
+    kGdnOutNorm,
+    kGdnOut,
+};
+
+}  // namespace mckpt

@@ -1,0 +1,49 @@
+// gpt-oss as stored in bf16: experts fused, input dimension first, gate and up in alternate columns. The form
+// is known from the names: a quantised file has other ones (_blocks and _scales), and shapes tell nothing
+// because released models are square. fc1 is not split on disk: the activation is no SiLU.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr Row kMoe[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
+    {"mlp.router.weight", "replicate", {{{"mlp.router.weight", "experts hidden"}}}},
+    {"mlp.router.bias", "replicate", {{{"mlp.router.bias", "experts"}}}, Needs::kRouterBias},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "gated_expert_interleaved",
+     {{{"mlp.experts.gate_up_proj", "experts hidden 2*expert_ffn"}}}},
+    {.megatron = "mlp.experts.linear_fc1.bias{E}",
+     .rule = "gated_expert_interleaved_bias",
+     .sources = {{{"mlp.experts.gate_up_proj_bias", "experts 2*expert_ffn"}}},
+     .alternates = true},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "expert_row_transposed",
+     {{{"mlp.experts.down_proj", "experts expert_ffn hidden"}}}},
+    {.megatron = "mlp.experts.linear_fc2.bias{E}",
+     .rule = "expert_replicate",
+     .sources = {{{"mlp.experts.down_proj_bias", "experts hidden"}}},
+     .alternates = true},
+};
+
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .moe = kMoe};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+};
+
+constexpr std::string_view kTypes[] = {"gpt_oss"};
+
+constexpr Family kFamilies[] = {
+    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections},
+};
+
+}  // namespace
+
+std::span<const Family> gpt_oss_families() { return kFamilies; }
+
+}  // namespace mckpt

@@ -1,0 +1,136 @@
+// Nemotron-H: one block a layer, chosen by the hybrid pattern: Mamba, attention, MLP or experts. MLPs are not
+// gated. Hugging Face counts the layers of all MTP depths in one row.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr Row kMamba[] = {
+    {"mixer.conv1d_weight", "mamba_conv", {{{"mixer.conv1d.weight", "mamba_conv 1 mamba_kernel"}}}},
+    {"mixer.conv1d_bias", "mamba_conv", {{{"mixer.conv1d.bias", "mamba_conv"}}}},
+    {"mixer.dt_bias", "column", {{{"mixer.dt_bias", "mamba_heads"}}}},
+    {"mixer.A_log", "column", {{{"mixer.A_log", "mamba_heads"}}}},
+    {"mixer.D", "column", {{{"mixer.D", "mamba_heads"}}}},
+    {"mixer.in_proj.layer_norm_weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"mixer.in_proj.weight", "mamba_in_proj", {{{"mixer.in_proj.weight", "mamba_in hidden"}}}},
+    {"mixer.norm.weight", "column", {{{"mixer.norm.weight", "mamba_inner"}}}},
+    {"mixer.out_proj.weight", "row", {{{"mixer.out_proj.weight", "hidden mamba_inner"}}}},
+};
+
+constexpr Row kAttention[] = {
+    {"self_attention.linear_proj.weight", "row", {{{"mixer.o_proj.weight", "hidden attention"}}}},
+    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"self_attention.linear_qkv.weight",
+     "qkv",
+     {{{"mixer.q_proj.weight", "q hidden"},
+       {"mixer.k_proj.weight", "kv hidden"},
+       {"mixer.v_proj.weight", "kv hidden"}}}},
+};
+
+constexpr Row kMlp[] = {
+    {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"mlp.linear_fc1.weight", "column", {{{"mixer.up_proj.weight", "ffn hidden"}}}},
+    {"mlp.linear_fc2.weight", "row", {{{"mixer.down_proj.weight", "hidden ffn"}}}},
+};
+
+constexpr Row kMoe[] = {
+    {"pre_mlp_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
+    {"mlp.router.weight", "replicate", {{{"mixer.gate.weight", "experts hidden"}}}},
+    {.megatron = "mlp.router.expert_bias",
+     .rule = "replicate",
+     .sources = {{{"mixer.gate.e_score_correction_bias", "experts"}}},
+     .needs = Needs::kExpertBias,
+     .buffer = true},
+    {"mlp.fc1_latent_proj.weight",
+     "replicate",
+     {{{"mixer.fc1_latent_proj.weight", "expert_hidden hidden"}}},
+     Needs::kLatent},
+    {"mlp.fc2_latent_proj.weight",
+     "replicate",
+     {{{"mixer.fc2_latent_proj.weight", "hidden expert_hidden"}}},
+     Needs::kLatent},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "column",
+     {{{"mixer.experts.{E}.up_proj.weight", "expert_ffn expert_hidden"}}},
+     Needs::kExpertsApart},
+    {"mlp.experts.linear_fc1.weight{E}",
+     "expert_column",
+     {{{"mixer.experts.up_proj", "experts expert_ffn expert_hidden"}}},
+     Needs::kExpertsFused},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "row",
+     {{{"mixer.experts.{E}.down_proj.weight", "expert_hidden expert_ffn"}}},
+     Needs::kExpertsApart},
+    {"mlp.experts.linear_fc2.weight{E}",
+     "expert_row",
+     {{{"mixer.experts.down_proj", "experts expert_hidden expert_ffn"}}},
+     Needs::kExpertsFused},
+    {"mlp.shared_experts.linear_fc1.weight",
+     "column",
+     {{{"mixer.shared_experts.up_proj.weight", "shared_ffn hidden"}}},
+     Needs::kSharedExpert},
+    {"mlp.shared_experts.linear_fc2.weight",
+     "row",
+     {{{"mixer.shared_experts.down_proj.weight", "hidden shared_ffn"}}},
+     Needs::kSharedExpert},
+};
+
+constexpr LayerRows kLayer = {.attention = kAttention, .mamba = kMamba, .dense = kMlp, .moe = kMoe};
+
+// The released files say embeddings; some versions of transformers write embedding.
+constexpr Row kEmbedding[] = {
+    {.megatron = "embedding.word_embeddings.weight",
+     .rule = "vocab",
+     .sources = {{{"embeddings.weight", "vocab hidden"}}},
+     .also = "embedding.weight"},
+};
+constexpr Row kTiedOutput[] = {
+    {.megatron = "output_layer.weight",
+     .rule = "vocab",
+     .sources = {{{"embeddings.weight", "vocab hidden"}}},
+     .needs = Needs::kTied,
+     .also = "embedding.weight"},
+};
+constexpr Row kFinalNorm[] = {
+    {"decoder.final_norm.weight", "replicate", {{{"norm_f.weight", "hidden"}}}},
+};
+constexpr Row kMtpHead[] = {
+    {"enorm.weight", "replicate", {{{"enorm.weight", "hidden"}}}},
+    {"hnorm.weight", "replicate", {{{"hnorm.weight", "hidden"}}}},
+    {"eh_proj.weight", "column", {{{"eh_proj.weight", "hidden 2*hidden"}}}},
+};
+constexpr Row kMtpTail[] = {
+    {"final_layernorm.weight", "replicate", {{{"final_layernorm.weight", "hidden"}}}},
+};
+
+constexpr std::string_view kMtp = "mtp.layers.{M}.", kMtpLayer = "mtp.layers.{M}.mtp_model_layer.layers.{I}.";
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "backbone.", kEmbedding, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "backbone.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "backbone.", kFinalNorm, nullptr, Stage::kLast},
+    {Scope::kMtpHead, kMtp, "mtp.layers.{F}.", kMtpHead, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{F}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, kMtp, "mtp.layers.{F}.", kMtpTail, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "backbone.", kTiedOutput, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "backbone.embeddings.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"nemotron_h"};
+constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
+
+constexpr Family kFamilies[] = {
+    {"nemotron_h", kTypes, "NemotronHForCausalLM", "Nemotron-H, dense and with experts", kSections, kUnread,
+     kForms},
+};
+
+}  // namespace
+
+std::span<const Family> nemotron_h_families() { return kFamilies; }
+
+}  // namespace mckpt

@@ -1,0 +1,73 @@
+// Qwen3.5 and 3.6, dense and with experts, with the vision tower or as the language model alone: gated delta
+// nets and gated attention as in Qwen3-Next, with flat input projections.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+#include "mappings/models/gdn.h"
+
+namespace mckpt {
+namespace {
+
+constexpr LayerRows kLayer = {
+    .attention = kAttentionRows, .gdn = kFlatGdnRows, .dense = kDenseRows, .moe = kQwenMoeRows};
+constexpr std::string_view kVisionLayers = "vision_model.decoder.layers.{L}.";
+constexpr std::string_view kVisualBlocks = "model.visual.blocks.{L}.";
+constexpr std::string_view kMerger = "vision_model.merger.", kVisualMerger = "model.visual.merger.";
+constexpr std::string_view kLanguage = "language_model.", kText = "model.language_model.";
+constexpr std::string_view kLayers = "language_model.decoder.layers.{L}.";
+constexpr std::string_view kTextLayers = "model.language_model.layers.{L}.";
+constexpr std::string_view kMtp = "language_model.mtp.layers.{M}.";
+constexpr std::string_view kMtpLayer = "language_model.mtp.layers.{M}.mtp_model_layer.";
+
+constexpr Section kVlSections[] = {
+    {Scope::kOnce, "vision_model.", "model.visual.", kVisionFrontRows, nullptr, Stage::kFirst,
+     Tower::kVision},
+    {Scope::kLayers, kVisionLayers, kVisualBlocks, {}, &kVisionLayer, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kMerger, kVisualMerger, kMergerRows, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kLanguage, kText, kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
+    {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, kMtp, "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, kMtpLayer, "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, kMtp, "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Section kTextSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kVlUnread[] = {
+    {"lm_head.weight", "model.language_model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+constexpr Unread kTextUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kVl[] = {"qwen3_5"}, kPlain[] = {"qwen3_5_text"};
+constexpr std::string_view kVlMoe[] = {"qwen3_5_moe"}, kTextMoe[] = {"qwen3_5_moe_text"};
+constexpr Needs kForms[] = {Needs::kExpertsFused, Needs::kExpertsApart};
+
+constexpr Family kFamilies[] = {
+    {"qwen3_5", kVl, "Qwen3_5ForConditionalGeneration", "Qwen3.5, dense, with vision", kVlSections,
+     kVlUnread},
+    {"qwen3_5_moe", kVlMoe, "Qwen3_5MoeForConditionalGeneration", "Qwen3.5 and 3.6 with experts and vision",
+     kVlSections, kVlUnread, kForms},
+    {"qwen3_5_text", kPlain, "Qwen3_5ForCausalLM", "Qwen3.5, dense, without vision", kTextSections,
+     kTextUnread},
+    {"qwen3_5_moe_text", kTextMoe, "Qwen3_5MoeForCausalLM", "Qwen3.5 and 3.6 with experts, without vision",
+     kTextSections, kTextUnread, kForms},
+};
+
+}  // namespace
+
+std::span<const Family> qwen3_5_families() { return kFamilies; }
+
+}  // namespace mckpt

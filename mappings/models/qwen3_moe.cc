@@ -1,0 +1,36 @@
+// Qwen3-MoE. Layers named in mlp_only_layers, or left out by decoder_sparse_step, have a dense MLP.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+
+namespace mckpt {
+namespace {
+
+constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+    {"model.layers.{L}.self_attn.rotary_emb.inv_freq", "", kRotary},
+};
+
+constexpr std::string_view kTypes[] = {"qwen3_moe"};
+
+constexpr Family kFamilies[] = {
+    {"qwen3_moe", kTypes, "Qwen3MoeForCausalLM", "Qwen3 with experts", kSections, kUnread, kQwenExpertForms},
+};
+
+}  // namespace
+
+std::span<const Family> qwen3_moe_families() { return kFamilies; }
+
+}  // namespace mckpt

@@ -1,0 +1,37 @@
+// Qwen3-Next: gated delta nets, a gated attention now and then, and experts in every layer.
+#include "mappings/models/blocks.h"
+#include "mappings/models/families.h"
+#include "mappings/models/gdn.h"
+
+namespace mckpt {
+namespace {
+
+constexpr LayerRows kLayer = {
+    .attention = kAttentionRows, .gdn = kGroupedGdnRows, .dense = kDenseRows, .moe = kQwenMoeRows};
+
+constexpr Section kSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kLast},
+    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kLast},
+    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
+};
+
+constexpr std::string_view kTypes[] = {"qwen3_next"};
+
+constexpr Family kFamilies[] = {
+    {"qwen3_next", kTypes, "Qwen3NextForCausalLM", "Qwen3-Next", kSections, kUnread, kQwenExpertForms},
+};
+
+}  // namespace
+
+std::span<const Family> qwen3_next_families() { return kFamilies; }
+
+}  // namespace mckpt

@@ -1,0 +1,30 @@
+// Names with placeholders: "layers.{L}.mlp.experts.{E}.up_proj.weight".
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "core/int.h"
+
+namespace mckpt {
+
+// One number a placeholder, -1 where there is none.
+class Numbers {
+ public:
+  static constexpr std::string_view kLetters = "LEMINF";
+
+  i64& operator[](char letter) { return numbers_[kLetters.find(letter)]; }
+  i64 operator[](char letter) const { return numbers_[kLetters.find(letter)]; }
+
+ private:
+  std::array<i64, kLetters.size()> numbers_{-1, -1, -1, -1, -1, -1};
+};
+
+// The pattern with its numbers. pre: it is well formed, and all its placeholders have numbers.
+void append_name(std::string& out, std::string_view pattern, const Numbers& numbers);
+
+// The letters of the placeholders, in order: "LE". Throws kBadMap for a brace that is no placeholder.
+std::string placeholders(std::string_view pattern);
+
+}  // namespace mckpt

@@ -1,0 +1,61 @@
+#include "mappings/needs.h"
+
+#include <vector>
+
+namespace mckpt {
+namespace {
+
+struct Condition {
+  Needs needs;
+  std::string_view name;
+  bool (*holds)(const ModelConfig&, const TowerConfig&);  // null: one of the forms of experts
+};
+
+using M = const ModelConfig&;
+using T = const TowerConfig&;
+
+constexpr Condition kConditions[] = {
+    {Needs::kAlways, "", [](M, T) { return true; }},
+    {Needs::kQkvBias, "qkv_bias", [](M, T t) { return t.qkv_bias; }},
+    {Needs::kProjBias, "proj_bias", [](M, T t) { return t.proj_bias; }},
+    {Needs::kQkNorm, "qk_norm", [](M, T t) { return t.qk_norm; }},
+    {Needs::kSinks, "sinks", [](M, T t) { return t.sinks; }},
+    {Needs::kQueryLora, "query_lora", [](M m, T) { return m.mla.q_lora > 0; }},
+    {Needs::kNoQueryLora, "no_query_lora", [](M m, T) { return m.mla.q_lora == 0; }},
+    {Needs::kRouterBias, "router_bias", [](M m, T) { return m.moe.router_bias; }},
+    {Needs::kExpertBias, "expert_bias", [](M m, T) { return m.moe.expert_bias; }},
+    {Needs::kLatent, "latent_experts", [](M m, T) { return m.moe.latent > 0; }},
+    {Needs::kSharedExpert, "shared_expert", [](M m, T) { return m.moe.shared_ffn > 0; }},
+    {Needs::kSharedGate, "shared_gate", [](M m, T) { return m.moe.shared_ffn > 0 && m.moe.shared_gate; }},
+    {Needs::kTied, "tied", [](M m, T) { return m.tied; }},
+    {Needs::kUntied, "untied", [](M m, T) { return !m.tied; }},
+    {Needs::kExpertsApart, "experts_apart", nullptr},
+    {Needs::kExpertsFused, "experts_fused", nullptr},
+    {Needs::kExpertsHub, "experts_hub", nullptr},
+};
+
+// The table is in the order of the enumerators.
+const Condition& condition(Needs needs) { return kConditions[static_cast<std::size_t>(needs)]; }
+
+}  // namespace
+
+bool is_expert_form(Needs needs) { return condition(needs).holds == nullptr; }
+
+bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Needs form) {
+  return is_expert_form(needs) ? needs == form : condition(needs).holds(model, tower);
+}
+
+std::string_view needs_name(Needs needs) { return condition(needs).name; }
+
+Needs needs_from_name(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Condition& c : kConditions) {
+    if (c.name == name) return c.needs;
+    names.push_back(c.name);
+  }
+  Error e(Code::kBadMap, cat("there is no condition '", escaped(name), "'"));
+  if (std::string_view near = nearest(name, names); !near.empty()) e.help(cat("did you mean '", near, "'?"));
+  throw e;
+}
+
+}  // namespace mckpt

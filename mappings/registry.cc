@@ -1,0 +1,176 @@
+#include "mappings/registry.h"
+
+#include <algorithm>
+#include <set>
+
+#include "mappings/models/families.h"
+#include "mappings/name_pattern.h"
+#include "mappings/needs.h"
+#include "mappings/shape_text.h"
+
+namespace mckpt {
+namespace {
+
+std::vector<const Family*> collect() {
+  std::vector<const Family*> all;
+  for (std::span<const Family> list :
+       {dense_families(), qwen3_moe_families(), qwen3_next_families(), qwen3_5_families(),
+        qwen3_vl_families(), nemotron_h_families(), deepseek_v3_families(), gpt_oss_families()})
+    for (const Family& family : list) all.push_back(&family);
+  return all;
+}
+
+// The placeholders whose number a scope knows; the first `needed` tell its sites apart.
+struct ScopeLetters {
+  std::string_view known;
+  std::string_view needed;
+};
+
+ScopeLetters letters_of(Scope scope) {
+  switch (scope) {
+    case Scope::kOnce:
+      return {"", ""};
+    case Scope::kLayers:
+      return {"L", "L"};
+    case Scope::kMergers:
+      return {"M", "M"};
+    case Scope::kMtpHead:
+    case Scope::kMtpTail:
+      return {"MNF", "M"};
+    case Scope::kMtpLayers:
+      return {"MNFI", "M"};
+  }
+  return {};
+}
+
+bool takes_one_of_many(const Row& row) {
+  return row.rule.starts_with("expert_") || row.rule.starts_with("gated_expert");
+}
+
+[[noreturn]] void fault(const Section& section, const Row& row, std::string what) {
+  throw Error(Code::kBadMap, cat("row ", section.megatron, row.megatron, ": ", what));
+}
+
+// MTP depths of Qwen have no number in front of the layers: the reader of the config allows one depth only.
+bool needs_number(const Section& section, char letter) {
+  return letter == 'L' || section.scope == Scope::kMergers;
+}
+
+void check_letters(const Section& section, const Row& row) {
+  ScopeLetters scope = letters_of(section.scope);
+  std::string megatron = placeholders(cat(section.megatron, row.megatron));
+  bool expert = row.expert();
+  for (char c : megatron)
+    if (c != 'E' && scope.known.find(c) == std::string_view::npos)
+      fault(section, row, cat("{", c, "} has no number here"));
+  for (char c : scope.needed)
+    if (megatron.find(c) == std::string::npos) fault(section, row, cat("the name lacks {", c, "}"));
+  for (const Source& source : row.sources) {
+    if (source.name.empty()) break;
+    std::string theirs =
+        placeholders(row.whole_names ? std::string(source.name) : cat(section.hugging_face, source.name));
+    for (char c : theirs)
+      if (c != 'E' && scope.known.find(c) == std::string_view::npos)
+        fault(section, row, cat("{", c, "} has no number here"));
+    for (char c : scope.needed)
+      if (needs_number(section, c) && theirs.find(c) == std::string::npos)
+        fault(section, row, cat("the source ", source.name, " lacks {", c, "}"));
+    bool theirs_expert = theirs.find('E') != std::string::npos;
+    if (theirs_expert != (expert && !takes_one_of_many(row)))
+      fault(section, row, cat("{E} does not stand on both sides: ", source.name));
+  }
+}
+
+void check_row(const Section& section, const Row& row) {
+  const Rule& rule = rule_named(row.rule);
+  std::size_t sources = 0;
+  while (sources < row.sources.size() && !row.sources[sources].name.empty()) sources++;
+  if (sources != rule.roles.size())
+    fault(section, row, cat("rule ", rule.name, " takes ", rule.roles.size(), " sources, not ", sources));
+  for (const Source& source : row.sources)
+    if (!source.name.empty()) check_shape_text(source.shape);
+  check_letters(section, row);
+}
+
+// Rows of one name exclude each other.
+bool exclusive(Needs a, Needs b) {
+  if (is_expert_form(a) && is_expert_form(b)) return a != b;
+  return (a == Needs::kTied && b == Needs::kUntied) || (a == Needs::kUntied && b == Needs::kTied);
+}
+
+void check_twice(const Section& section, std::span<const Row> rows) {
+  for (std::size_t i = 0; i < rows.size(); i++)
+    for (std::size_t j = i + 1; j < rows.size(); j++) {
+      if (exclusive(rows[i].needs, rows[j].needs)) continue;
+      if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name stands twice");
+      for (const Source& a : rows[i].sources)
+        for (const Source& b : rows[j].sources)
+          if (!a.name.empty() && a.name == b.name)
+            fault(section, rows[j], cat("the source ", a.name, " is read twice"));
+    }
+}
+
+}  // namespace
+
+const std::vector<const Family*>& all_families() {
+  static const std::vector<const Family*> all = collect();
+  return all;
+}
+
+const Family& family_of_model(std::string_view model_type, std::string_view architecture) {
+  std::vector<std::string_view> types;
+  for (const Family* family : all_families())
+    for (std::string_view type : family->model_types) {
+      if (type == model_type) return *family;
+      types.push_back(type);
+    }
+  std::string_view known_as = architecture.empty() ? "" : ", architecture ";
+  Error e(Code::kUnknownModel,
+          cat("the model type '", escaped(model_type), "'", known_as, escaped(architecture), " is unknown"));
+  if (std::string_view near = nearest(model_type, types); !near.empty())
+    e.note(cat("the nearest known one is ", near));
+  throw e.help("mckpt mappings list");
+}
+
+const Family& family_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Family* family : all_families()) {
+    if (family->name == name) return *family;
+    names.push_back(family->name);
+  }
+  Error e(Code::kUsage, cat("there is no family '", escaped(name), "'"));
+  if (std::string_view near = nearest(name, names); !near.empty()) e.note(cat("the nearest one is ", near));
+  throw e.help("mckpt mappings list");
+}
+
+std::vector<RowList> row_lists(const Section& section) {
+  std::vector<RowList> lists;
+  auto add = [&](std::string_view kind, std::span<const Row> rows) {
+    if (!rows.empty()) lists.push_back({kind, rows});
+  };
+  add("", section.rows);
+  if (const LayerRows* layer = section.layer) {
+    add("attention", layer->attention);
+    add("latent_attention", layer->latent_attention);
+    add("gdn", layer->gdn);
+    add("mamba", layer->mamba);
+    add("dense", layer->dense);
+    add("moe", layer->moe);
+  }
+  return lists;
+}
+
+void check_family(const Family& family) {
+  std::set<std::string> names;
+  for (const Section& section : family.sections)
+    for (const RowList& list : row_lists(section)) {
+      check_twice(section, list.rows);
+      for (const Row& row : list.rows) {
+        check_row(section, row);
+        std::string name = cat(list.kind, " ", section.megatron, row.megatron, " ", needs_name(row.needs));
+        if (!names.insert(name).second) fault(section, row, "the name stands twice");
+      }
+    }
+}
+
+}  // namespace mckpt

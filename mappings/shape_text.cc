@@ -1,0 +1,128 @@
+#include "mappings/shape_text.h"
+
+#include <charconv>
+#include <vector>
+
+namespace mckpt {
+namespace {
+
+struct Word {
+  std::string_view text;
+  i64 (*size)(const ModelConfig&, const TowerConfig&);
+};
+
+using M = const ModelConfig&;
+using T = const TowerConfig&;
+
+i64 query_rows(T t) { return t.heads * t.head_dim * (t.output_gate ? 2 : 1); }
+i64 expert_hidden(M m, T t) { return m.moe.latent > 0 ? m.moe.latent : t.hidden; }
+i64 merged(M m) { return m.vision_tower.hidden * m.vision.merge * m.vision.merge; }
+
+// pre: the numbers of a config are below 2^28 (its reader sees to that), so none of these overflows.
+constexpr Word kWords[] = {
+    {"vocab", [](M m, T) { return m.vocab; }},
+    {"hidden", [](M, T t) { return t.hidden; }},
+    {"ffn", [](M, T t) { return t.ffn; }},
+    {"heads", [](M, T t) { return t.heads; }},
+    {"head_dim", [](M, T t) { return t.head_dim; }},
+    {"q", [](M, T t) { return query_rows(t); }},
+    {"attention", [](M, T t) { return t.heads * t.head_dim; }},
+    {"kv", [](M, T t) { return t.kv_groups * t.head_dim; }},
+    {"qkv", [](M, T t) { return query_rows(t) + 2 * t.kv_groups * t.head_dim; }},
+    {"experts", [](M m, T) { return m.moe.experts; }},
+    {"expert_ffn", [](M m, T) { return m.moe.ffn; }},
+    {"expert_hidden", [](M m, T t) { return expert_hidden(m, t); }},
+    {"shared_ffn", [](M m, T) { return m.moe.shared_ffn; }},
+    {"q_lora", [](M m, T) { return m.mla.q_lora; }},
+    {"kv_lora", [](M m, T) { return m.mla.kv_lora; }},
+    {"kv_down", [](M m, T) { return m.mla.kv_lora + m.mla.rope; }},
+    {"mla_q", [](M m, T t) { return t.heads * (m.mla.nope + m.mla.rope); }},
+    {"mla_kv", [](M m, T t) { return t.heads * (m.mla.nope + m.mla.v_dim); }},
+    {"mla_attention", [](M m, T t) { return t.heads * m.mla.v_dim; }},
+    {"gdn_heads", [](M m, T) { return m.gdn.value_heads; }},
+    {"gdn_value_dim", [](M m, T) { return m.gdn.value_dim; }},
+    {"gdn_v", [](M m, T) { return m.gdn.v(); }},
+    {"gdn_qkv", [](M m, T) { return 2 * m.gdn.qk() + m.gdn.v(); }},
+    {"gdn_qkvz", [](M m, T) { return 2 * (m.gdn.qk() + m.gdn.v()); }},
+    {"gdn_kernel", [](M m, T) { return m.gdn.conv_kernel; }},
+    {"mamba_heads", [](M m, T) { return m.mamba.heads; }},
+    {"mamba_inner", [](M m, T) { return m.mamba.inner(); }},
+    {"mamba_conv", [](M m, T) { return m.mamba.inner() + 2 * m.mamba.group_state(); }},
+    {"mamba_in", [](M m, T) { return 2 * (m.mamba.inner() + m.mamba.group_state()) + m.mamba.heads; }},
+    {"mamba_kernel", [](M m, T) { return m.mamba.conv_kernel; }},
+    {"channels", [](M m, T) { return m.vision.in_channels; }},
+    {"patch", [](M m, T) { return m.vision.patch; }},
+    {"temporal_patch", [](M m, T) { return m.vision.temporal_patch; }},
+    {"positions", [](M m, T) { return m.vision.positions; }},
+    {"merged", [](M m, T) { return merged(m); }},
+    {"out_hidden", [](M m, T) { return m.vision.out_hidden; }},
+};
+
+// Calls fn for each part of the text between separators.
+template <typename Fn>
+void split(std::string_view text, char separator, Fn&& fn) {
+  while (true) {
+    std::size_t end = std::min(text.find(separator), text.size());
+    fn(text.substr(0, end));
+    if (end == text.size()) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+const Word* find_word(std::string_view text) {
+  for (const Word& w : kWords)
+    if (w.text == text) return &w;
+  return nullptr;
+}
+
+// A decimal number, or 0.
+i64 number(std::string_view text) {
+  i64 n = 0;
+  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return ec == std::errc{} && end == text.data() + text.size() ? n : 0;
+}
+
+[[noreturn]] void unknown_word(std::string_view word, std::string_view text) {
+  std::vector<std::string_view> words;
+  for (const Word& w : kWords) words.push_back(w.text);
+  Error e(Code::kBadMap,
+          cat("the shape '", escaped(text), "' has the word '", escaped(word), "', which is not known"));
+  if (std::string_view near = nearest(word, words); !near.empty()) e.help(cat("did you mean '", near, "'?"));
+  throw e;
+}
+
+i64 factor(std::string_view word, std::string_view text, M model, T tower) {
+  if (i64 n = number(word); n > 0) return n;
+  const Word* w = find_word(word);
+  if (!w) unknown_word(word, text);
+  i64 n = w->size(model, tower);
+  if (n <= 0)
+    throw Error(Code::kModelNumbers, cat("the model's configuration gives no ", word))
+        .expected("a positive number")
+        .found(n);
+  return n;
+}
+
+}  // namespace
+
+Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfig& tower) {
+  std::vector<i64> dims;
+  split(text, ' ', [&](std::string_view dimension) {
+    i64 size = 1;
+    split(dimension, '*', [&](std::string_view word) {
+      size = checked_mul(size, factor(word, text, model, tower), "a dimension");
+    });
+    dims.push_back(size);
+  });
+  return Shape(dims);
+}
+
+void check_shape_text(std::string_view text) {
+  split(text, ' ', [&](std::string_view dimension) {
+    split(dimension, '*', [&](std::string_view word) {
+      if (number(word) <= 0 && !find_word(word)) unknown_word(word, text);
+    });
+  });
+}
+
+}  // namespace mckpt

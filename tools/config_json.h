@@ -1,0 +1,21 @@
+// config.json of a Hugging Face model -> the numbers that mappings need.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "mappings/family.h"
+
+namespace mckpt {
+
+struct HfConfig {
+  ModelConfig model;
+  const Family* family = nullptr;
+  std::string architecture;          // architectures[0]; "" when the config has none
+  std::string transformers_version;  // that wrote it
+};
+
+// Throws kBadJson, kBadConfig, kUnknownModel, kUnsupportedModel, kQuantized; none of them names the file.
+HfConfig read_hf_config(std::string_view text);
+
+}  // namespace mckpt

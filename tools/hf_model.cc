@@ -1,0 +1,128 @@
+#include "tools/hf_model.h"
+
+#include <algorithm>
+
+#include "io/folder.h"
+#include "tools/findings.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMaxConfigBytes = 16 << 20;
+constexpr i64 kMaxIndexBytes = 256 << 20;
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
+std::string read_text(const Folder& folder, const std::string& name, i64 most) {
+  InputFile file = folder.open_file(name);
+  if (file.size() > most)
+    throw Error(Code::kBadJson, "the JSON file is too large")
+        .expected(cat("at most ", most, " bytes"))
+        .found(file.size());
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+HfConfig read_config(const Folder& folder) {
+  if (!folder.has_file("config.json"))
+    throw Error(Code::kNotFound, "config.json is not there: without it nobody knows what model this is")
+        .file(folder.path())
+        .help("give the folder of a Hugging Face model");
+  return with_file(cat(folder.path(), "/config.json"),
+                   [&] { return read_hf_config(read_text(folder, "config.json", kMaxConfigBytes)); });
+}
+
+bool has_safetensors(const Folder& folder, std::string& index) {
+  bool any = false;
+  for (const FolderEntry& e : folder.entries()) {
+    if (e.folder) continue;
+    any |= e.name.ends_with(".safetensors");
+    if (e.name.ends_with(kIndexSuffix)) index = e.name;
+  }
+  return any;
+}
+
+// A folder that lacks a file, or holds a tensor twice, is refused with all that is wrong.
+void refuse_findings(const Store& store) {
+  std::vector<std::string> lines;
+  const Finding* first = nullptr;
+  for (const Finding& f : store.findings()) {
+    if (f.warning) continue;
+    if (!first) first = &f;
+    if (lines.size() < 20) lines.push_back(finding_line(false, f));
+  }
+  if (!first) return;
+  Error e(first->code, first->message);
+  e.file(first->file.empty() ? store.root() : cat(store.root(), "/", first->file));
+  if (!first->tensor.empty()) e.tensor(first->tensor);
+  if (lines.size() > 1)
+    for (const std::string& line : lines) e.note(line);
+  if (!first->help.empty()) e.help(first->help);
+  throw e;
+}
+
+SourceTable table_of(const Store& store) {
+  SourceTable table;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (table.add({store.name(t), store.dims(t), store.dtype(t), true}) < 0)
+      throw Error(Code::kUnaccounted, "a tensor stands in the model twice").tensor(store.name(t));
+  return table;
+}
+
+SourceTable table_of(const SafetensorsIndex& index) {
+  SourceTable table;
+  for (const SafetensorsIndex::Entry& entry : index.weight_map)
+    table.add({entry.tensor, {}, DType::kBF16, false});
+  return table;
+}
+
+}  // namespace
+
+void HfModelFlags::declare(CommandLine& line) {
+  line.option("--expert-layout", expert_layout,
+              "how experts are stored: auto, apart, fused or hub (transposed)")
+      .choices({"auto", "apart", "fused", "hub"});
+}
+
+MapOptions HfModelFlags::options() const {
+  MapOptions options;
+  if (expert_layout == "apart") options.expert_form = Needs::kExpertsApart;
+  if (expert_layout == "fused") options.expert_form = Needs::kExpertsFused;
+  if (expert_layout == "hub") options.expert_form = Needs::kExpertsHub;
+  return options;
+}
+
+HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
+  Folder folder(path);
+  HfModel m;
+  m.path = path;
+  m.config = read_config(folder);
+  std::string index;
+  bool weights = has_safetensors(folder, index);
+  return with_file(path, [&] {
+    const Family& family = *m.config.family;
+    if (weights) {
+      m.store = open_safetensors_folder(path);
+      refuse_findings(*m.store);
+      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
+    } else if (!index.empty()) {
+      m.index = std::make_unique<SafetensorsIndex>(
+          parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
+      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.index), flags.options());
+    } else {
+      m.map = std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, flags.options()));
+    }
+    return std::move(m);
+  });
+}
+
+void tell_notes(const GlobalFlags& flags, const HfModel& model) {
+  for (const std::string& text : model.map->notes()) note(flags, text);
+  const SourceTable& sources = model.map->sources();
+  for (const UnreadTensor& u : model.map->unread()) {
+    std::string what = u.of < 0 ? "" : cat("as a copy of ", escaped(sources[u.of].name), ", ");
+    note(flags, cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
+  }
+}
+
+}  // namespace mckpt

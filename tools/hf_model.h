@@ -1,0 +1,41 @@
+// A Hugging Face model folder with its mapping: config.json, the safetensors files if they are here, and
+// every tensor accounted for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/safetensors_index.h"
+#include "io/store.h"
+#include "mappings/expand.h"
+#include "tools/command_line.h"
+#include "tools/config_json.h"
+
+namespace mckpt {
+
+struct HfModel {
+  std::string path;
+  HfConfig config;
+  std::unique_ptr<Store> store;             // null: only the config, or the config and an index, is here
+  std::unique_ptr<SafetensorsIndex> index;  // where the index is here but none of the files that it names
+  std::unique_ptr<ModelMap> map;            // its source table has the store's tensors, in the store's order
+
+  bool has_data() const { return store != nullptr; }
+};
+
+// The flags that say how to read a model; declared by every command that takes one.
+struct HfModelFlags {
+  std::string expert_layout = "auto";
+
+  void declare(CommandLine& line);
+  MapOptions options() const;
+};
+
+// Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; what is
+// wrong with the safetensors files, all at once.
+HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
+
+// Tells what was inferred, and which tensors are not read, on stderr.
+void tell_notes(const GlobalFlags& flags, const HfModel& model);
+
+}  // namespace mckpt
