@@ -13,5 +13,6 @@ Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
 Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
+Exit verify_command(CommandLine& line);
 
 }  // namespace mckpt

@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
     {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
     {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},
+    {"Check", "verify", "PATH", "files, coverage, checksums, NaN and infinities, equal experts",
+     verify_command},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},

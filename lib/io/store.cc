@@ -47,6 +47,15 @@ std::vector<i64> natural_order(const Store& store) {
   return order;
 }
 
+std::vector<i64> item_index(i64 item, std::span<const i64> dims) {
+  std::vector<i64> index(dims.size());
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    index[d] = item % dims[d];
+    item /= dims[d];
+  }
+  return index;
+}
+
 i64 find_tensor(const Store& store, std::string_view name) {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (store.name(t) == name) return t;

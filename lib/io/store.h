@@ -137,6 +137,9 @@ std::vector<i64> natural_order(const Store& store);
 // The tensor of that name, or -1.
 i64 find_tensor(const Store& store, std::string_view name);
 
+// The index of an item that is counted in row-major order.
+std::vector<i64> item_index(i64 item, std::span<const i64> dims);
+
 // Opens whatever lies at path: a file or a folder of any format. Throws kNotFound, or an error that says what
 // was found there and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path);

@@ -1,0 +1,348 @@
+#include "io/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_set>
+
+#include "core/box_cover.h"
+#include "io/crc32.h"
+#include "io/element.h"
+#include "io/expert_twins.h"
+#include "io/finite.h"
+#include "io/parallel.h"
+#include "io/tensor_reader.h"
+
+namespace mckpt {
+namespace {
+
+// The checks, in the order of the report. What an opener found belongs to one of them by its code.
+enum Which : std::size_t { kFiles, kFormat, kIndex, kCoverage, kItems, kCrc, kValues, kExperts, kCheckCount };
+
+constexpr i64 kCrcPieceBytes = 32 << 20;
+constexpr i64 kUnitItems = 16 << 20;
+
+std::string hex(u32 v) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", v);
+  return text;
+}
+
+Which check_of_code(Code code) {
+  switch (code) {
+    case Code::kNotFound:
+    case Code::kBadPath:
+    case Code::kNotAFile:
+    case Code::kReadFailed:
+    case Code::kCutShort:
+    case Code::kShardMissing:
+    case Code::kUnusedFile:
+      return kFiles;
+    case Code::kBadIndex:
+    case Code::kIndexMismatch:
+    case Code::kBadTotalSize:
+      return kIndex;
+    case Code::kBadShards:
+      return kCoverage;
+    case Code::kBadChecksum:
+      return kCrc;
+    case Code::kNonFinite:
+      return kValues;
+    case Code::kEqualExperts:
+      return kExperts;
+    default:
+      return kFormat;
+  }
+}
+
+class Verifier {
+ public:
+  Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
+      : store_(store), files_(store), threads_(threads), progress_(progress) {
+    for (auto [name, unit] : {std::pair{"files", "files"},
+                              {"format", "files"},
+                              {"index", "tensors"},
+                              {"coverage", "tensors"},
+                              {"items", "chunks"},
+                              {"crc32", "records"},
+                              {"values", "values"},
+                              {"experts", "tensors"}})
+      report_.checks.push_back({name, Check::Status::kNone, 0, unit});
+  }
+
+  VerifyReport run() {
+    for (const Finding& f : store_.findings()) add(check_of_code(f.code), f);
+    check_files();
+    check_format();
+    check_coverage();
+    check_items();
+    check_crc();
+    check_values();
+    for (Check& c : report_.checks)
+      if (c.count > 0) c.status = std::max(c.status, Check::Status::kPass);
+    return std::move(report_);
+  }
+
+ private:
+  Check& at(std::size_t which) { return report_.checks[which]; }
+
+  void add(Which which, Finding finding) {
+    std::lock_guard lock(mutex_);
+    at(which).status =
+        std::max(at(which).status, finding.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.findings.push_back(std::move(finding));
+    report_.check_of.push_back(which);
+  }
+
+  void check_files();
+  void check_format();
+  void check_coverage();
+  void check_items();
+  void check_crc();
+  void check_values();
+  void add_non_finite(i64 tensor, const NonFinite& found);
+
+  const Store& store_;
+  StoreFiles files_;
+  int threads_;
+  const std::function<void(i64)>& progress_;
+  VerifyReport report_;
+  std::mutex mutex_;
+  std::unordered_set<i64> unreadable_;  // tensors that a finding says cannot be read whole
+};
+
+void Verifier::check_files() {
+  std::unordered_set<std::string_view> told;
+  for (const Finding& f : store_.findings()) told.insert(f.file);
+  for (std::size_t i = 0; i < store_.files().size(); i++) {
+    const StoreFile& file = store_.files()[i];
+    at(kFiles).count++;
+    try {
+      if (file.bytes >= 0) files_.open(static_cast<i32>(i));
+      if (file.bytes < 0 && !told.contains(file.path)) throw Error(Code::kNotFound, "the file is missing");
+    } catch (const Error& e) {
+      Finding finding = to_finding(e);
+      finding.file = file_label(store_, static_cast<i32>(i));
+      add(kFiles, std::move(finding));
+    }
+  }
+}
+
+// Openers check the headers of all files; here they are only counted, and what no other check owns is theirs.
+void Verifier::check_format() {
+  at(kFormat).count = static_cast<i64>(store_.files().size());
+  bool indexed = std::any_of(store_.facts().begin(), store_.facts().end(),
+                             [](const auto& f) { return f.first == "index"; });
+  if (indexed) at(kIndex).count = store_.tensor_count();
+}
+
+void Verifier::check_coverage() {
+  std::unordered_set<std::string_view> told;  // openers of sharded formats prove the cover themselves
+  for (const Finding& f : store_.findings())
+    if (!f.warning) told.insert(f.tensor);
+  for (i64 t = 0; t < store_.tensor_count(); t++) {
+    at(kCoverage).count++;
+    if (told.contains(store_.name(t))) {
+      unreadable_.insert(t);
+      continue;
+    }
+    std::vector<i64> offsets, sizes;
+    i64 boxes = 0;
+    for (i64 i = 0; i < store_.chunk_count(t); i++) {
+      Chunk c = store_.chunk(t, i);
+      if (c.replica) continue;
+      offsets.insert(offsets.end(), c.offsets.begin(), c.offsets.end());
+      sizes.insert(sizes.end(), c.sizes.begin(), c.sizes.end());
+      boxes++;
+    }
+    for (const BoxFault& fault : cover_faults(store_.dims(t), offsets, sizes, boxes)) {
+      add(kCoverage,
+          {.code = Code::kBadShards, .tensor = std::string(store_.name(t)), .message = to_string(fault)});
+      unreadable_.insert(t);
+    }
+  }
+}
+
+// Each chunk's own header against the table.
+void Verifier::check_items() {
+  std::atomic<i64> chunks = 0;
+  std::vector<char> bad(static_cast<std::size_t>(store_.tensor_count()));
+  parallel_for(store_.tensor_count(), threads_, [&](int, i64 t) {
+    for (i64 i = 0; i < store_.chunk_count(t); i++) {
+      chunks++;
+      Chunk chunk = store_.chunk(t, i);
+      try {
+        ChunkData data = store_.resolve(t, i);
+        if (data.dtype != store_.dtype(t))
+          throw Error(Code::kBadExtent, "a chunk has another data type than its tensor")
+              .expected(dtype_name(store_.dtype(t)))
+              .found(dtype_name(data.dtype));
+      } catch (Error& e) {
+        e.default_tensor(store_.name(t));
+        Finding finding = to_finding(e);
+        finding.file = file_label(store_, chunk.file);
+        finding.rank = chunk.rank;
+        add(e.code() == Code::kNotFound ? kFiles : kItems, std::move(finding));
+        bad[static_cast<std::size_t>(t)] = 1;
+      }
+    }
+  });
+  for (std::size_t t = 0; t < bad.size(); t++)
+    if (bad[t]) unreadable_.insert(static_cast<i64>(t));
+  at(kItems).count = chunks;
+}
+
+void Verifier::check_crc() {
+  std::vector<Checksum> sums;
+  try {
+    store_.each_checksum([&](const Checksum& c) { sums.push_back(c); });
+  } catch (const Error& e) {
+    add(kCrc, to_finding(e));
+  }
+  at(kCrc).count = static_cast<i64>(sums.size());
+  // Long records are summed in pieces, so that one of them does not keep one thread busy and the others idle.
+  struct Piece {
+    std::size_t sum;
+    i64 offset, bytes;
+  };
+  std::vector<Piece> pieces;
+  for (std::size_t s = 0; s < sums.size(); s++)
+    for (i64 done = 0; done == 0 || done < sums[s].bytes; done += kCrcPieceBytes)
+      pieces.push_back({s, done, std::min(kCrcPieceBytes, sums[s].bytes - done)});
+  std::vector<u32> found(pieces.size());
+  std::vector<std::vector<u8>> windows(static_cast<std::size_t>(threads_));
+  parallel_for(static_cast<i64>(pieces.size()), threads_, [&](int worker, i64 p) {
+    const Piece& piece = pieces[static_cast<std::size_t>(p)];
+    std::vector<u8>& window = windows[static_cast<std::size_t>(worker)];
+    window.resize(static_cast<std::size_t>(TensorReader::kWindowBytes));
+    std::shared_ptr<const InputFile> file = files_.open(sums[piece.sum].file);
+    for (i64 done = 0; done < piece.bytes;) {
+      std::span<u8> to = std::span(window).first(
+          static_cast<std::size_t>(std::min(TensorReader::kWindowBytes, piece.bytes - done)));
+      file->read(sums[piece.sum].offset + piece.offset + done, to);
+      u32& crc = found[static_cast<std::size_t>(p)];
+      crc = crc32(crc, to);
+      done += static_cast<i64>(to.size());
+      progress_(static_cast<i64>(to.size()));
+    }
+  });
+  for (std::size_t p = 0; p < pieces.size();) {
+    const Checksum& sum = sums[pieces[p].sum];
+    u32 crc = found[p];
+    for (p++; p < pieces.size() && pieces[p].offset > 0; p++)
+      crc = crc32_join(crc, found[p], pieces[p].bytes);
+    if (crc == sum.crc32) continue;
+    add(kCrc, {.code = Code::kBadChecksum,
+               .tensor = sum.tensor < 0 ? "" : std::string(store_.name(sum.tensor)),
+               .file = std::string(file_label(store_, sum.file)),
+               .message = cat("the CRC-32 of record ", escaped(sum.name),
+                              " does not match (checksum): stored ", hex(sum.crc32), ", data ", hex(crc)),
+               .help = "copy the file again from its source",
+               .offset = sum.offset});
+  }
+}
+
+void Verifier::check_values() {
+  ExpertTwins twins(store_);
+  struct Unit {
+    i64 tensor, begin, end;
+  };
+  std::vector<Unit> units;
+  for (i64 t = 0; t < store_.tensor_count(); t++) {
+    if (unreadable_.contains(t)) continue;
+    i64 items = store_.shape(t).items();
+    // Experts are summed from end to end; other tensors may be cut for the sake of many threads.
+    i64 step = twins.experts_in(t) > 0 || dtype_info(store_.dtype(t)).bits < 8 ? items : kUnitItems;
+    for (i64 begin = 0; begin < items; begin += step)
+      units.push_back({t, begin, std::min(items, begin + step)});
+  }
+  std::vector<NonFinite> found(units.size());
+  std::vector<std::unique_ptr<TensorReader>> readers;
+  for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
+  parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
+    const Unit& unit = units[static_cast<std::size_t>(u)];
+    DType dtype = store_.dtype(unit.tensor);
+    i64 number_bits = element_form(dtype).number_bits;
+    ExpertTwins::Sums sums(twins, unit.tensor);
+    bool expert = twins.experts_in(unit.tensor) > 0;
+    try {
+      readers[static_cast<std::size_t>(worker)]->read(
+          unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
+            scan_non_finite(dtype, bytes, at * 8 / number_bits, found[static_cast<std::size_t>(u)]);
+            if (expert) sums.take(bytes);
+            progress_(static_cast<i64>(bytes.size()));
+          });
+      if (expert) twins.add(sums);
+    } catch (const Error& e) {
+      add(kItems, to_finding(e));
+    }
+  });
+  for (std::size_t u = 0; u < units.size();) {
+    i64 tensor = units[u].tensor;
+    NonFinite all;
+    for (; u < units.size() && units[u].tensor == tensor; u++) all.merge(found[u]);
+    at(kValues).count += store_.shape(tensor).items();
+    if (all.count() > 0) add_non_finite(tensor, all);
+  }
+  at(kExperts).count = twins.compared();
+  for (Finding& f : twins.findings(*readers[0])) add(kExperts, std::move(f));
+}
+
+// Where an item is: its index in the tensor, and the chunk that holds it.
+void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
+  std::span<const i64> dims = store_.dims(tensor);
+  i64 per_element = element_form(store_.dtype(tensor)).per_element;
+  Finding finding{.code = Code::kNonFinite, .tensor = std::string(store_.name(tensor))};
+  for (auto [count, first, what] : {std::tuple{found.nans, found.first_nan, "NaN"},
+                                    {found.infinities, found.first_infinity, "infinity"}}) {
+    if (count == 0) continue;
+    std::vector<i64> index = item_index(first / per_element, dims);
+    finding.message +=
+        cat(finding.message.empty() ? "" : ", ", count, " x ", what, ", first at ", dims_to_string(index));
+    for (i64 i = 0; finding.file.empty() && i < store_.chunk_count(tensor); i++) {
+      Chunk c = store_.chunk(tensor, i);
+      bool inside = true;
+      for (std::size_t d = 0; d < dims.size(); d++)
+        inside &= index[d] >= c.offsets[d] && index[d] - c.offsets[d] < c.sizes[d];
+      if (!inside) continue;
+      finding.file = file_label(store_, c.file);
+      finding.rank = c.rank;
+    }
+  }
+  add(kValues, std::move(finding));
+}
+
+}  // namespace
+
+std::string_view status_name(Check::Status status) {
+  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+bool VerifyReport::sound() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
+}
+
+VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
+  return Verifier(store, threads, progress).run();
+}
+
+VerifyReport unreadable_report(const Error& error) {
+  VerifyReport report;
+  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
+  report.findings = {to_finding(error)};
+  report.check_of = {0};
+  return report;
+}
+
+i64 verify_bytes(const Store& store) {
+  i64 bytes = 0;
+  store.each_checksum([&](const Checksum& c) { bytes += c.bytes; });
+  for (i64 t = 0; t < store.tensor_count(); t++) bytes += TensorReader::tensor_bytes(store, t);
+  return bytes;
+}
+
+}  // namespace mckpt

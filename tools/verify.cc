@@ -1,0 +1,120 @@
+// mckpt verify: whether a checkpoint is whole and sound by itself.
+#include "io/verify.h"
+#include "io/parallel.h"
+#include "tools/commands.h"
+#include "tools/findings.h"
+#include "tools/progress.h"
+#include "tools/text_table.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostShown = 10;
+
+// What cannot be judged at all stays an error; what is there and broken is an answer.
+bool is_an_answer(Code code) {
+  return code != Code::kNotFound && code != Code::kReadFailed && code != Code::kUnknownFormat &&
+         code != Code::kModuleMissing;
+}
+
+VerifyReport make_report(const GlobalFlags& flags, const std::string& path, int threads) {
+  std::unique_ptr<Store> store;
+  try {
+    store = open_store(path);
+  } catch (const Error& e) {
+    if (code_info(e.code()).exit != Exit::kInput || !is_an_answer(e.code())) throw;
+    return unreadable_report(e);
+  }
+  Progress progress(flags, "verify", verify_bytes(*store));
+  return verify_store(*store, threads, [&](i64 bytes) { progress.add(bytes); });
+}
+
+void write_json(Output& out, const VerifyReport& report, const std::string& path) {
+  JsonWriter json(out);
+  json.begin_answer("verify", report.sound()).field("path", path).key("checks").begin_array();
+  for (const Check& c : report.checks)
+    json.begin_object()
+        .field("name", c.name)
+        .field("status", status_name(c.status))
+        .field("count", c.count)
+        .end_object();
+  json.end_array().key("findings");
+  write_findings(json, report.findings);
+  json.end_answer();
+}
+
+std::string sign(const Output& out, Check::Status status) {
+  switch (status) {
+    case Check::Status::kNone:
+      return out.styled(Style::kDim, "-   ");
+    case Check::Status::kPass:
+      return out.styled(Style::kGreen, "pass");
+    case Check::Status::kWarn:
+      return out.styled(Style::kYellow, "warn");
+    case Check::Status::kFail:
+      return out.styled(Style::kRed, "FAIL");
+  }
+  return "";
+}
+
+std::string pad(std::string text, std::size_t width) {
+  return text.append(width - std::min(width, text.size()), ' ');
+}
+
+void write_text(Output& out, const VerifyReport& report, const std::string& path, bool all) {
+  i64 failed = 0;
+  for (std::size_t c = 0; c < report.checks.size(); c++) {
+    const Check& check = report.checks[c];
+    failed += check.status == Check::Status::kFail;
+    std::string looked =
+        check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", check.unit);
+    out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
+    std::size_t shown = 0, hidden = 0;
+    for (std::size_t f = 0; f < report.findings.size(); f++) {
+      if (report.check_of[f] != c) continue;
+      if (all || shown++ < kMostShown) {
+        out.line(cat("      ", finding_line(false, report.findings[f])));
+      } else {
+        hidden++;
+      }
+    }
+    if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
+  }
+  std::string name = escaped(path, 4096);
+  if (failed > 0) {
+    out.line(cat(name, ": ", failed, failed == 1 ? " check" : " checks", " failed"));
+  } else {
+    out.line(cat(name, report.findings.empty() ? ": sound" : ": sound, with warnings"));
+  }
+}
+
+}  // namespace
+
+Exit verify_command(CommandLine& line) {
+  std::string path;
+  i64 threads = default_threads();
+  line.positional("PATH", path, "a checkpoint: a file or a folder").required();
+  line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  line.description(
+      "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
+      "own");
+  line.description(
+      "header, stored CRC-32 sums, NaN and infinities, and experts that are byte-equal. Reads all data; "
+      "changes");
+  line.description("nothing. Exit status 0 when it is sound, 1 with findings.");
+  line.example("mckpt verify ckpt");
+  line.example("mckpt verify --json model.safetensors");
+  line.parse();
+
+  VerifyReport report = make_report(line.flags(), path, static_cast<int>(std::clamp<i64>(threads, 1, 1024)));
+  Output out(line.flags());
+  if (out.json()) {
+    write_json(out, report, path);
+  } else {
+    write_text(out, report, path, line.flags().verbose > 0);
+  }
+  out.flush();
+  return report.sound() ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace mckpt
