@@ -8,7 +8,7 @@
 #include "run_samples.h"
 
 namespace mckpt {
-namespace {
+namespace apply_move_test {
 
 std::vector<u8> numbered(i64 items, i64 item_bytes) {
   std::vector<u8> bytes(static_cast<std::size_t>(items * item_bytes));
@@ -68,5 +68,5 @@ TEST(Transpose, AgreesWithItemByItemForAllSizesAroundTheTiles) {
           }
 }
 
-}  // namespace
+}  // namespace apply_move_test
 }  // namespace mckpt

@@ -9,7 +9,7 @@
 #include <random>
 
 namespace mckpt {
-namespace {
+namespace box_cover_test {
 
 using Kind = BoxFault::Kind;
 
@@ -297,5 +297,5 @@ TEST(BoxCover, SaysSoWhenItGivesUp) {
   EXPECT_EQ(faults[0].kind, Kind::kIrregular);
 }
 
-}  // namespace
+}  // namespace box_cover_test
 }  // namespace mckpt

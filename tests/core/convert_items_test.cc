@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace mckpt {
-namespace {
+namespace convert_items_test {
 
 u16 cast16(DType to, float f) {
   u16 out = 0;
@@ -92,5 +92,5 @@ TEST(ConvertItems, OnlyFloatsAreCast) {
   EXPECT_THROW(check_conversion({DType::kU8, DType::kU8, DType::kU8, -1, 0}), Error);
 }
 
-}  // namespace
+}  // namespace convert_items_test
 }  // namespace mckpt

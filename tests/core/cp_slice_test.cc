@@ -5,7 +5,7 @@
 #include "tests/support/golden_json.h"
 
 namespace mckpt {
-namespace {
+namespace cp_slice_test {
 
 std::vector<i64> rows(std::span<const RowRange> ranges) {
   std::vector<i64> out;
@@ -157,5 +157,5 @@ TEST(CpSlice, RowsBecomeRunsOverItems) {
   EXPECT_EQ(row_runs(ranges, 4, 3)[1].slot, 3);
 }
 
-}  // namespace
+}  // namespace cp_slice_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace mckpt {
-namespace {
+namespace dtype_test {
 
 TEST(DType, EveryNameLeadsBackToItsRow) {
   for (const DTypeInfo& d : all_dtypes()) {
@@ -55,5 +55,5 @@ TEST(DType, UnknownNamesAreRefusedWithTheNearest) {
   EXPECT_THROW(dtype_from_name("\x1b[2Jfloat\n"), Error);
 }
 
-}  // namespace
+}  // namespace dtype_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include "core/int.h"
 
 namespace mckpt {
-namespace {
+namespace error_test {
 
 TEST(Error, SaysWhereWhatAndBothNumbers) {
   Error e = Error(Code::kBadShape, "the size is wrong").file("a.pt").tensor("w").expected(4).found(5);
@@ -50,5 +50,5 @@ TEST(CheckedArithmetic, ThrowsInsteadOfWrapping) {
   EXPECT_EQ(ceil_div(0, 5), 0);
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace mckpt

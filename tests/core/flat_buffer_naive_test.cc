@@ -10,7 +10,7 @@
 #include "core/flat_buffer.h"
 
 namespace mckpt {
-namespace {
+namespace flat_buffer_naive_test {
 
 struct Naive {
   std::vector<Shape> shapes;
@@ -224,5 +224,5 @@ TEST(FlatBufferNaive, ManyUnalignedGapsTakeNoLongTime) {
   EXPECT_EQ(b.parameters[kMany + 1].offset, 280);  // the first gap begins at 279
 }
 
-}  // namespace
+}  // namespace flat_buffer_naive_test
 }  // namespace mckpt

@@ -6,7 +6,7 @@
 #include "tests/support/golden_json.h"
 
 namespace mckpt {
-namespace {
+namespace flat_buffer_test {
 
 using Ranges = std::vector<ItemRange>;
 
@@ -305,5 +305,5 @@ TEST(FirstFit, FindsTheFirstFromAPositionOnUntilItIsTaken) {
   EXPECT_EQ(FirstFit({}).find(0, 9), FirstFit::kNone);
 }
 
-}  // namespace
+}  // namespace flat_buffer_test
 }  // namespace mckpt

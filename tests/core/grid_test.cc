@@ -6,7 +6,7 @@
 #include <set>
 
 namespace mckpt {
-namespace {
+namespace grid_test {
 
 std::string refusal(const Grid& g) {
   try {
@@ -121,5 +121,5 @@ TEST(Grid, SizesThatDoNotFitAreRefusedByName) {
   EXPECT_THROW(smallest_dp(g), Error);
 }
 
-}  // namespace
+}  // namespace grid_test
 }  // namespace mckpt

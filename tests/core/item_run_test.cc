@@ -5,7 +5,7 @@
 #include "run_samples.h"
 
 namespace mckpt {
-namespace {
+namespace item_run_test {
 
 std::vector<i64> items_in_order(const std::vector<ItemRun>& runs) {
   std::vector<i64> all;
@@ -92,5 +92,5 @@ TEST(ItemRun, CheckRefusesWhatIsNotAWalkOfTheTensor) {
   EXPECT_EQ(code({0, 0, 0, {huge, 4}, {huge, 1}}, 12), "ok");  // no items at all
 }
 
-}  // namespace
+}  // namespace item_run_test
 }  // namespace mckpt

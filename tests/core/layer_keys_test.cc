@@ -6,7 +6,7 @@
 #include "tests/core/layer_dump.h"
 
 namespace mckpt {
-namespace {
+namespace layer_keys_test {
 
 Dialect dialect_of(const GoldenJson& model) {
   return model["dialect"].string() == "flat" ? Dialect::kFlat : Dialect::kGrouped;
@@ -175,5 +175,5 @@ TEST(LayerKeyMap, TheWayBackIsTheInverseForEverySafeGroup) {
       }
 }
 
-}  // namespace
+}  // namespace layer_keys_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include "tests/core/layer_dump.h"
 
 namespace mckpt {
-namespace {
+namespace layer_pattern_test {
 
 constexpr Dialect kDialects[] = {Dialect::kGrouped, Dialect::kFlat};
 
@@ -375,5 +375,5 @@ TEST(LayerPattern, LongHostilePatternsAreReadInOnePass) {
   EXPECT_EQ(parse_pattern(depths, Dialect::kFlat).mtp_depths, kBytes / 4);
 }
 
-}  // namespace
+}  // namespace layer_pattern_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include "tests/core/layer_dump.h"
 
 namespace mckpt {
-namespace {
+namespace layer_segment_test {
 
 std::optional<i64> integer_or_null(const GoldenJson& v) {
   return v.is_null() ? std::nullopt : std::optional(v.integer());
@@ -129,5 +129,5 @@ TEST(LayerSegment, StagesCoverThePatternOrTheGapIsNamed) {
   }
 }
 
-}  // namespace
+}  // namespace layer_segment_test
 }  // namespace mckpt

@@ -9,7 +9,7 @@
 #include "run_samples.h"
 
 namespace mckpt {
-namespace {
+namespace move_test {
 
 // (from, to) of every item, sorted.
 std::vector<std::pair<i64, i64>> pairs(const std::vector<Move>& moves) {
@@ -119,5 +119,5 @@ TEST(Move, KindsAreNotJoinedWithEachOther) {
   EXPECT_EQ(zero.length, 6);
 }
 
-}  // namespace
+}  // namespace move_test
 }  // namespace mckpt

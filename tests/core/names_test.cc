@@ -5,7 +5,7 @@
 #include <algorithm>
 
 namespace mckpt {
-namespace {
+namespace names_test {
 
 TEST(NaturalOrder, CountsAsAPersonDoes) {
   std::vector<std::string> names = {"a",           "layers.0.w",   "layers.2.w", "layers.10",
@@ -61,5 +61,5 @@ TEST(Glob, MatchesWholeNames) {
   for (const Case& c : cases) EXPECT_EQ(glob_match(c.glob, c.name), c.matches) << c.glob << " " << c.name;
 }
 
-}  // namespace
+}  // namespace names_test
 }  // namespace mckpt

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace mckpt {
-namespace {
+namespace param_groups_test {
 
 // A model of an embedding, two layers (the second with experts), a final norm and an output layer.
 std::vector<Parameter> model() {
@@ -95,5 +95,5 @@ TEST(ParamGroups, NothingGivesNothingAndNonsenseIsRefused) {
   EXPECT_THROW(grouped({{.shape = {half}}, {.shape = {half}}}, {}), Error);
 }
 
-}  // namespace
+}  // namespace param_groups_test
 }  // namespace mckpt

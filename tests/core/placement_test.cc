@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace mckpt {
-namespace {
+namespace placement_test {
 
 TEST(Placement, PrintsAsTorchDoes) {
   EXPECT_EQ(to_string(Placement{PlacementKind::kShard, 1, 1}), "Shard(1)");
@@ -37,5 +37,5 @@ TEST(Placement, EqualPartsMustDivide) {
   }
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include "run_samples.h"
 
 namespace mckpt {
-namespace {
+namespace plan_test {
 
 Region region(i32 file, i64 offset, i64 items) { return {file, offset, items, 2, -1}; }
 
@@ -106,5 +106,5 @@ TEST(Plan, ReshardsArbitraryCuts) {
   }
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace mckpt {
-namespace {
+namespace shape_test {
 
 std::string code(std::vector<i64> sizes) {
   try {
@@ -52,5 +52,5 @@ TEST(Shape, RefusesNegativeAndOverflowingSizes) {
   EXPECT_EQ(code({0, max, max}), "MC0101");  // no items, but a row of it is beyond counting
 }
 
-}  // namespace
+}  // namespace shape_test
 }  // namespace mckpt

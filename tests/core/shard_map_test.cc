@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace mckpt {
-namespace {
+namespace shard_map_test {
 
 std::string refusal(const ShardedTensor& t) {
   try {
@@ -71,5 +71,5 @@ TEST(ShardMap, AProofIsReusedOnlyForTheSameCells) {
   EXPECT_THROW(proof.check(t), Error);
 }
 
-}  // namespace
+}  // namespace shard_map_test
 }  // namespace mckpt

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace mckpt {
-namespace {
+namespace text_test {
 
 TEST(Text, CatsNumbersTextAndBooleans) {
   EXPECT_EQ(cat(1, " of ", 2.5, ' ', true, " ", std::string("x")), "1 of 2.5 true x");
@@ -39,5 +39,5 @@ TEST(Text, ListsAFewAndCountsTheRest) {
   EXPECT_EQ(listed(std::vector<std::string>{"a", "b"}, 2), "a, b");
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace mckpt

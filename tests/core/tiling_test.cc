@@ -5,7 +5,7 @@
 #include "run_samples.h"
 
 namespace mckpt {
-namespace {
+namespace tiling_test {
 
 // By counting visits. The first item at fault, as tiling_fault reports it.
 std::optional<TilingFault> naive(const std::vector<ItemRun>& runs, i64 items) {
@@ -110,5 +110,5 @@ TEST(Tiling, RangesTile) {
   EXPECT_EQ(tiling_fault(cuts, 12)->times, 2);
 }
 
-}  // namespace
+}  // namespace tiling_test
 }  // namespace mckpt

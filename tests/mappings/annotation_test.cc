@@ -5,7 +5,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace annotation_test {
 
 using enum PartitionEvidence;
 
@@ -112,5 +112,5 @@ TEST(Annotation, ReadsTheCutsOfAFile) {
   EXPECT_EQ(cut({4, 10}, false), std::nullopt);  // perhaps one rank wrote it
 }
 
-}  // namespace
+}  // namespace annotation_test
 }  // namespace mckpt

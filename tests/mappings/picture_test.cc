@@ -12,7 +12,7 @@
 #include "mappings/picture_layout.h"
 
 namespace mckpt {
-namespace {
+namespace picture_test {
 
 const RuleExample& example_named(std::string_view name) {
   auto found = std::find_if(all_examples().begin(), all_examples().end(),
@@ -122,5 +122,5 @@ TEST(RulePictures, AreWellFormed) {
   }
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace pieces_test {
 
 std::string dump(KeySplit split, const ModelConfig& model, const Shape& global, i64 parts) {
   std::string out;
@@ -140,5 +140,5 @@ TEST(Pieces, RefuseWhatIsNotMadeOfThem) {
   EXPECT_EQ(refusal(KeySplit::kGdnInProj, gdn_model(huge, huge, 4, 4, 4), {12, 8}, 1).substr(0, 6), "MC0101");
 }
 
-}  // namespace
+}  // namespace pieces_test
 }  // namespace mckpt

@@ -7,7 +7,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace registry_test {
 
 // "MC2009"
 template <typename Fn>
@@ -124,5 +124,5 @@ TEST(Needs, NamesReadBack) {
   EXPECT_EQ(code_thrown([] { needs_from_name("tide"); }), "MC2009");
 }
 
-}  // namespace
+}  // namespace registry_test
 }  // namespace mckpt

@@ -7,7 +7,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace rule_errors_test {
 
 std::string refusal(const RuleCase& c, i64 part = 0, i64 expert = 0) {
   return thrown_by([&] { hold_case(c, part, expert); });
@@ -217,5 +217,5 @@ TEST(RuleErrors, KnowTheirCellsAndExperts) {
   EXPECT_EQ(refusal(experts, 0, -1).substr(0, 6), "MC2010");
 }
 
-}  // namespace
+}  // namespace rule_errors_test
 }  // namespace mckpt

@@ -9,7 +9,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace rule_proof_test {
 
 using HoldFunction = Holding (*)(const RuleCase&, i64 part, i64 expert);
 
@@ -332,5 +332,5 @@ TEST(EveryRule, WouldBeCaughtIfItWereWrong) {
         << rule.name << " is not broken anywhere";
 }
 
-}  // namespace
+}  // namespace rule_proof_test
 }  // namespace mckpt

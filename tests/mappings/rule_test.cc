@@ -9,7 +9,7 @@
 #include "tests/support/throws.h"
 
 namespace mckpt {
-namespace {
+namespace rule_test {
 
 struct Dump {
   const char* what;
@@ -199,5 +199,5 @@ TEST(Rules, WholeShapesComeFromCellsInOneWayOnly) {
   EXPECT_EQ(global_shape(all, 4).shape, (Shape{3, 5}));
 }
 
-}  // namespace
+}  // namespace rule_test
 }  // namespace mckpt
