@@ -41,7 +41,8 @@ if("cuda" IN_LIST TorchLibraries_FIND_COMPONENTS AND TARGET TorchLibraries::torc
   # A wheel of CUDA 13 has its run time beside it; an installed toolkit does as well.
   file(GLOB cuda_roots ${TorchLibraries_FOLDER}/../nvidia/cu[0-9]* ${TorchLibraries_FOLDER}/../nvidia/cuda_runtime)
   list(APPEND cuda_roots /usr/local/cuda)
-  find_path(TorchLibraries_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_roots} PATH_SUFFIXES include)
+  # The run time's wheel alone lacks the headers that its own header includes.
+  find_path(TorchLibraries_CUDA_INCLUDE crt/host_defines.h HINTS ${cuda_roots} PATH_SUFFIXES include)
   set(saved_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
   set(CMAKE_FIND_LIBRARY_SUFFIXES .so .so.13 .so.12)
   find_library(TorchLibraries_CUDART cudart HINTS ${cuda_roots} PATH_SUFFIXES lib lib64)
