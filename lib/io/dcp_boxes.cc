@@ -1,0 +1,127 @@
+#include "io/dcp_boxes.h"
+
+#include <algorithm>
+
+#include "core/box_cover.h"
+
+namespace mckpt {
+namespace {
+
+Code code_of(BoxFault::Kind kind) {
+  switch (kind) {
+    case BoxFault::Kind::kOutside:
+      return Code::kChunkOutside;
+    case BoxFault::Kind::kOverlap:
+      return Code::kChunkOverlap;
+    default:
+      return Code::kChunkHole;
+  }
+}
+
+std::string_view path_of(const DcpMetadata& m, i32 file) {
+  return file < 0 ? std::string_view() : std::string_view(m.files[static_cast<std::size_t>(file)]);
+}
+
+// A record and whose it is: chunk `chunk` of tensor `owner`, or object ~owner.
+struct Owned {
+  DcpRecord record;
+  i64 owner, chunk;
+};
+
+std::string owner_name(const DcpMetadata& m, const Owned& o) {
+  return std::string(o.owner >= 0 ? m.name(o.owner) : m.object_name(~o.owner));
+}
+
+std::vector<Owned> all_records(const DcpMetadata& m) {
+  std::vector<Owned> out;
+  out.reserve(m.records.items.size() + m.object_records.size());
+  for (i64 t = 0; t < m.tensor_count(); t++)
+    for (std::size_t c = 0; c < m.records[t].size(); c++)
+      out.push_back({m.records[t][c], t, static_cast<i64>(c)});
+  for (std::size_t o = 0; o < m.object_records.size(); o++)
+    out.push_back({m.object_records[o], ~static_cast<i64>(o), 0});
+  std::erase_if(out, [](const Owned& o) { return o.record.file < 0; });
+  return out;
+}
+
+// Two chunks of one tensor at one offset share their record: they are one chunk, listed twice.
+bool listed_twice(const DcpMetadata& m, const Owned& a, const Owned& b) {
+  if (a.owner != b.owner || a.owner < 0) return false;
+  std::size_t rank = m.dims[a.owner].size();
+  auto offset = [&](const Owned& o) {
+    return m.offsets[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
+  };
+  return std::ranges::equal(offset(a), offset(b));
+}
+
+Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string message) {
+  return {.code = code,
+          .tensor = owner_name(m, o),
+          .file = std::string(path_of(m, o.record.file)),
+          .message = std::move(message),
+          .offset = o.record.offset};
+}
+
+// Whether the record's range is one at all and lies inside its file; adds a finding when not.
+bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings& findings) {
+  const DcpRecord& r = o.record;
+  std::string range = cat("its record at offset ", r.offset, ", length ", r.bytes, ", ");
+  if (r.offset < 0 || r.bytes < 0) {
+    findings.add(finding_of(m, o, Code::kRecordOutside, range + "has a negative number: out of range"));
+    return false;
+  }
+  if (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)) return true;
+  Finding f = finding_of(m, o, Code::kRecordOutside,
+                         cat(range, "reaches beyond the end of the file, which has ", file_bytes, " bytes"));
+  f.help = "the file is truncated: copy it again";
+  findings.add(std::move(f));
+  return false;
+}
+
+}  // namespace
+
+void check_boxes(const DcpMetadata& m, Findings& findings) {
+  for (i64 t = 0; t < m.tensor_count(); t++) {
+    i64 count = static_cast<i64>(m.records[t].size());
+    for (const BoxFault& fault : cover_faults(m.dims[t], m.offsets[t], m.sizes[t], count)) {
+      i32 file = fault.first < 0 ? -1 : m.records[t][static_cast<std::size_t>(fault.first)].file;
+      findings.add({.code = code_of(fault.kind),
+                    .tensor = std::string(m.name(t)),
+                    .file = std::string(path_of(m, file)),
+                    .message = to_string(fault)});
+    }
+  }
+}
+
+void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
+  for (std::size_t f = 0; f < m.files.size(); f++)
+    if (file_bytes[f] < 0)
+      findings.add({.code = Code::kIncomplete,
+                    .file = m.files[f],
+                    .message = ".metadata names the file, but it is missing",
+                    .help = "copy the folder again, or take an older checkpoint"});
+  std::vector<Owned> records = all_records(m);
+  std::erase_if(records, [&](const Owned& o) {
+    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record.file)], findings);
+  });
+  auto before = [](const Owned& a, const Owned& b) {
+    return a.record.file != b.record.file ? a.record.file < b.record.file : a.record.offset < b.record.offset;
+  };
+  // Each rank plans its own file from front to back, so the order is nearly right already.
+  std::stable_sort(records.begin(), records.end(), before);
+  const Owned* reaching = nullptr;  // of those before, the one that reaches farthest in this file
+  for (const Owned& o : records) {
+    if (o.record.bytes == 0) continue;
+    if (reaching != nullptr && reaching->record.file != o.record.file) reaching = nullptr;
+    if (reaching != nullptr && o.record.offset < reaching->record.offset + reaching->record.bytes &&
+        !listed_twice(m, *reaching, o))
+      findings.add(finding_of(m, o, Code::kRecordOverlap,
+                              cat("its record overlaps that of '", escaped(owner_name(m, *reaching)),
+                                  "' at offset ", reaching->record.offset)));
+    if (reaching == nullptr ||
+        o.record.offset + o.record.bytes > reaching->record.offset + reaching->record.bytes)
+      reaching = &o;
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,78 @@
+// The small records of a .metadata pickle as the interpreter meets them, one row each: what the pickle's
+// dicts refer to by number until dcp_metadata.cc joins them. Private to dcp_*.cc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "io/dcp_metadata.h"
+#include "io/pickle.h"
+
+namespace mckpt {
+
+// Numbers for texts: equal texts, equal numbers, counted from 0.
+class TextTable {
+ public:
+  u32 add(std::string_view text);
+  i64 size() const { return texts_.size(); }
+  std::string_view operator[](i64 number) const { return {texts_[number].data(), texts_[number].size()}; }
+
+ private:
+  struct Slot {
+    u32 hash, number_and_one;  // 0: free
+  };
+  std::size_t slot_of(std::string_view text, u32 hash) const;
+  void grow();
+
+  Rows<char> texts_;
+  std::vector<Slot> slots_;  // open addressing
+};
+
+class DcpRows final : public PickleVisitor {
+ public:
+  enum class Kind : u8 { kOther, kTensor, kBytes, kChunk, kProperties, kIndex, kStorage, kStorageMeta };
+  // By the class's own name, whatever module it lives in: forks and Megatron have their own.
+  static Kind kind_of(const PickleClass& type);
+  // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are
+  // for the message.
+  static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {});
+
+  std::optional<u64> build(const PickleObject& object, PickleValue state) override;
+  bool entry(PickleValue /*key*/, PickleValue /*value*/) override { return false; }
+
+  struct Index {
+    u32 name;
+    bool has_offset;
+    i64 hint;  // position in the list of chunks; -1: None
+  };
+
+  Rows<i64> boxes;            // of a chunk: its offsets, then its sizes
+  std::vector<DType> dtypes;  // of tensors
+  Rows<i64> dims;
+  Rows<u32> chunks;  // rows of boxes
+  TextTable names;   // of everything that an index names
+  std::vector<Index> indexes;
+  Rows<i64> index_offsets;
+  std::vector<DcpRecord> records;
+  std::vector<std::string> files;
+
+ private:
+  // What stands for a record is its row, with the kind above it.
+  static constexpr int kKindShift = 48;
+
+  static u64 build_properties(PickleValue state);  // the row is the data type itself
+  u64 build_chunk(PickleValue state);
+  u64 build_tensor(PickleValue state);
+  u64 build_index(PickleValue state);
+  u64 build_record(PickleValue state);
+  i32 file_number(std::string_view path);
+
+  std::unordered_map<std::string, i32> file_numbers_;
+};
+
+[[noreturn]] void throw_bad_metadata(std::string message);
+
+}  // namespace mckpt
