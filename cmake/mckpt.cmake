@@ -33,3 +33,18 @@ endfunction()
 # The standard headers that most files of the std-only libraries include: compiled once, they are half of a build.
 set(mckpt_std_headers <algorithm> <array> <charconv> <concepts> <optional> <span> <string> <string_view>
     <unordered_map> <unordered_set> <utility> <vector>)
+
+# Adds a folder that needs a package: AUTO where the package is found, ON or else fails, OFF never.
+function(mckpt_optional_folder folder option package from)
+  if(${option} STREQUAL "OFF")
+    return()
+  endif()
+  find_package(${package} QUIET)
+  if(${package}_FOUND)
+    add_subdirectory(${folder})
+  elseif(${option} STREQUAL "AUTO")
+    message(STATUS "mckpt: ${folder}: not built, ${package} was not found (${from})")
+  else()
+    message(FATAL_ERROR "${option}=${${option}}, but ${package} was not found (${from})")
+  endif()
+endfunction()

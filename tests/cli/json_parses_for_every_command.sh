@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+. "$(dirname "$0")"/common.inc
+
+# Every example of every command, as JSON: an answer is one object that names its schema, no answer is no output.
+cat >check.py <<'PYTHON'
+import json, sys
+command, status, lines = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "--jsonl"
+text = open("out", encoding="utf-8").read()
+if status > 1:
+    sys.exit("an error wrote to stdout" if text else 0)
+for part in text.splitlines() if lines else [text]:
+    answer = json.loads(part)
+    if not lines:
+        assert answer["schema"] == f"mckpt.{command}/1", answer["schema"]
+        assert answer["ok"] is (status == 0), (answer["ok"], status)
+PYTHON
+
+answered=0
+for command in $(commands); do
+  while read -r line; do
+    for flag in --json --jsonl; do
+      status=0
+      # The examples are written for a shell.
+      eval "\"\$mckpt\" $flag $line" >out 2>err </dev/null || status=$?
+      python check.py "$command" $status $flag || fail "exit status $status: mckpt $flag $line"
+      [ $status -gt 1 ] || answered=$((answered + 1))
+    done
+  done < <(examples "$command")
+done
+[ $answered -ge 10 ] || fail "only $answered examples gave an answer"

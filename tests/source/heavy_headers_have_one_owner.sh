@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# What takes seconds to compile, or ties us to a library, is included where docs/conventions.md says and nowhere else;
+# and never by a header.
+set -euo pipefail
+cd "$MCKPT_SOURCE"
+
+# include directive (extended regex behind < or ") | files that may have it (extended regex) | how many must
+rules='
+CLI/                                    ^tools/command_line\.cc$            1
+zlib\.h                                 ^lib/io/(inflate|crc32)\.cc$        1
+libdeflate\.h                           ^lib/io/crc32\.cc$                  1
+nlohmann/                               ^$                                  0
+mpi\.h                                  ^lib/runtime/mpi_module\.cc$        1
+nccl\.h                                 ^lib/(runtime|live)/[a-z_]+\.cc$    0
+hdf5\.h                                 ^tools/mckpt_hdf5[a-z_]*\.cc$       0
+(ATen|c10)/                             ^lib/live/[a-z_]+\.cc$              1
+torch/torch\.h                          ^$                                  0
+torch/                                  ^lib/live/[a-z_]+\.cc$              1
+cuda[a-z_]*\.h                          ^lib/live/[a-z_]+\.cc$              1
+'
+failed=0
+while read -r header owners least; do
+  [ -n "$header" ] || continue
+  found=$(grep -rlE --include='*.h' --include='*.cc' --include='*.inc' "^ *# *include *[<\"]$header" lib mappings tools || true)
+  strangers=$(grep -vE "$owners" <<<"$found" | grep . || true)
+  if [ -n "$strangers" ]; then
+    echo "$header may be included by $owners only, but is by: $strangers"
+    failed=1
+  fi
+  # A rule that finds nothing where there must be something has stopped checking.
+  if [ "$(grep -c . <<<"$found")" -lt "$least" ]; then
+    echo "$header is included by nobody; the rule is out of date"
+    failed=1
+  fi
+done <<<"$rules"
+exit $failed
