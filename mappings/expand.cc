@@ -180,9 +180,10 @@ Needs ModelMap::form_of(const Section& section) const {
   return forms_[static_cast<std::size_t>(&section - family_.sections.data())];
 }
 
-std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell, i64 vocab_rows) const {
+std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
+                                                 const RunSetup& setup) const {
   Place place = place_of_rank(model_, grid, cell);
-  Holdings holdings(model_, vocab_rows);
+  Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
   each_site(family_, model_, [&](const Site& site) {
     if (!on_stage(site, model_, place)) return;
@@ -198,6 +199,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
       p.holding = holdings.of(site, row, p.part, expert);
       p.source_dtype = common_type(sources_, p, model_);
+      p.dtype = setup.params_dtype ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
       p.trainable = is_trained(family_, *site.section);

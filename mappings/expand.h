@@ -30,7 +30,8 @@ struct ModelParameter {
   std::shared_ptr<const Holding> holding;              // alike ones share it
   Part part;                                           // of how many cells this is the holding
   DType source_dtype = DType::kBF16;
-  i64 unit = -1;  // FSDP unit, or -1
+  DType dtype = DType::kBF16;  // at run time
+  i64 unit = -1;               // FSDP unit, or -1
   UnitClass unit_class = UnitClass::kNone;
   bool trainable = true;
   KeySplit split = KeySplit::kNone;  // the row's, where the model's activation has it
@@ -50,6 +51,13 @@ struct MapOptions {
   std::optional<Needs> expert_form;  // how the experts are stored, where the user says so
 };
 
+// How a run sets a model up.
+struct RunSetup {
+  i64 vocab_rows = 0;  // with padding; 0: as many as there are
+  // The type of all parameters; persistent buffers are fp32 then. None: each keeps its source's.
+  std::optional<DType> params_dtype;
+};
+
 class ModelMap {
  public:
   // Pairs and accounts. Throws kUnaccounted that names all that does not match, kQuantized, kAmbiguousLayout.
@@ -65,9 +73,9 @@ class ModelMap {
   const std::vector<std::string>& notes() const { return notes_; }
   i64 parameter_count() const { return parameter_count_; }  // of the whole model, buffers included
 
-  // What one rank holds, in order of registration. `vocab_rows`: with padding. Throws kGridMisfit that names
-  // every kind of parameter that does not divide. pre: the grid passed check_grid().
-  std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, i64 vocab_rows) const;
+  // What one rank holds, in order of registration. Throws kGridMisfit that names every kind of parameter that
+  // does not divide. pre: the grid passed check_grid().
+  std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup) const;
 
  private:
   struct Promised {};

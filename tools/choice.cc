@@ -2,6 +2,7 @@
 
 #include <regex.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "core/names.h"
@@ -33,14 +34,13 @@ class Regex {
   regex_t regex_;
 };
 
-[[noreturn]] void throw_none(const Store& store, const std::string& pattern) {
-  std::vector<std::string_view> names;
-  for (i64 t = 0; t < std::min<i64>(store.tensor_count(), 20000); t++) names.push_back(store.name(t));
+[[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern) {
+  constexpr std::size_t kCompared = 20000;
   Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
-  e.file(store.root()).found(cat(store.tensor_count(), " tensors"));
-  if (std::string_view near = nearest(pattern, names); !near.empty())
-    e.note(cat("the nearest name is ", escaped(near)));
-  throw e.help(cat("mckpt ls ", escaped(store.root()), "   lists them"));
+  e.found(cat(names.size(), " tensors"));
+  std::string_view near = nearest(pattern, names.first(std::min(names.size(), kCompared)));
+  if (!near.empty()) e.note(cat("the nearest name is ", escaped(near)));
+  throw e;
 }
 
 }  // namespace
@@ -50,17 +50,30 @@ void TensorChoice::declare(CommandLine& line) {
   line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name");
 }
 
-std::vector<i64> TensorChoice::choose(const Store& store) const {
-  std::vector<i64> all = natural_order(store);
-  if (pattern.empty()) return all;
+std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) const {
   std::unique_ptr<Regex> expression;
-  if (regex) expression = std::make_unique<Regex>(pattern);
+  if (regex && !pattern.empty()) expression = std::make_unique<Regex>(pattern);
   std::vector<i64> chosen;
-  for (i64 t : all)
-    if (expression ? expression->matches(store.name(t)) : glob_match(pattern, store.name(t)))
-      chosen.push_back(t);
-  if (chosen.empty()) throw_none(store, pattern);
+  for (std::size_t i = 0; i < names.size(); i++)
+    if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
+      chosen.push_back(static_cast<i64>(i));
+  if (chosen.empty() && !pattern.empty()) throw_none(names, pattern);
   return chosen;
+}
+
+std::vector<i64> TensorChoice::choose(const Store& store) const {
+  std::vector<i64> tensors = natural_order(store);
+  if (pattern.empty()) return tensors;
+  std::vector<std::string_view> names;
+  for (i64 t : tensors) names.push_back(store.name(t));
+  try {
+    std::vector<i64> chosen = choose(names);
+    for (i64& c : chosen) c = tensors[static_cast<std::size_t>(c)];
+    return chosen;
+  } catch (Error& e) {
+    e.default_file(store.root());
+    throw e.help(cat("mckpt ls ", escaped(store.root()), "   lists them"));
+  }
 }
 
 }  // namespace mckpt

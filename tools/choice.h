@@ -1,7 +1,9 @@
 // Which tensors a command is about: all, or those that a glob or a regular expression chooses.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/store.h"
@@ -18,6 +20,8 @@ struct TensorChoice {
   // The chosen tensors in natural order. Throws kUsage for a bad expression, and kNoSuchTensor with the
   // nearest name when a pattern chooses nothing.
   std::vector<i64> choose(const Store& store) const;
+  // The same of any list of names, in its order: indices into it.
+  std::vector<i64> choose(std::span<const std::string_view> names) const;
 };
 
 }  // namespace mckpt

@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/findings.h"
 #include "tools/json_writer.h"
+#include "tools/ls_as.h"
 #include "tools/text_table.h"
 
 namespace mckpt {
@@ -97,15 +98,20 @@ Exit ls_command(CommandLine& line) {
   choice.declare(line);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
   line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  LsAs as;
+  as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, only names.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
+  line.example("mckpt ls Qwen/Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();
+  int workers = static_cast<int>(std::clamp<i64>(threads, 1, 1024));
+  if (as.chosen()) return as.run(line.flags(), path, choice, digest, workers);
 
   std::unique_ptr<Store> store = open_store(path);
   std::vector<i64> tensors = choice.choose(*store);
   std::vector<std::string> digests;
-  if (digest) digests = tensor_digests(*store, tensors, static_cast<int>(std::clamp<i64>(threads, 1, 1024)));
+  if (digest) digests = tensor_digests(*store, tensors, workers);
   Output out(line.flags());
   if (out.json()) {
     write_json(out, line.flags().jsonl, *store, tensors, digests);

@@ -1,0 +1,69 @@
+// What the ranks of a Megatron-FSDP run hold of a model, under the keys of an fsdp_dtensor checkpoint:
+//
+//   parameters of one cell --group, pack--> flat buffers --cut at rank r--> rows of every parameter
+//   rows of a fused parameter --pieces--> ..._w, ..._v, .query, ...   each with its box in the global tensor
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/param_groups.h"
+#include "mappings/expand.h"
+
+namespace mckpt {
+
+struct FsdpSetup {
+  Strategy strategy = Strategy::kOptimGradsParams;
+  UnitScope unit_scope = UnitScope::kFullShardOnly;
+  bool transformer_units = true, mamba_units = true;  // which classes of layers are units
+  i64 bucket_items = 0;                               // where to cut what lies outside units; 0: not at all
+};
+
+// One key as one rank has it.
+struct FsdpTensor {
+  std::string key;    // "model.module.decoder.layers.0.mlp.linear_fc1.weight_w"
+  i32 parameter = 0;  // index into the parameters
+  Shape global;
+  std::vector<i64> offsets, sizes;  // the box; sizes[0] is 0 where the rank holds nothing
+  ItemRange items;                  // of the parameter's local order: what lies in the box
+
+  bool empty() const { return items.empty(); }
+};
+
+class FsdpLayout {
+ public:
+  struct Group {
+    Bucket bucket;  // members: indices into the parameters
+    FlatBuffer buffer;
+  };
+
+  // pre: the parameters are those of one cell of the grid, and outlive this. Throws kBadLayout for a strategy
+  // that cannot save such a model or a grid with pipeline stages.
+  FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
+             const FsdpSetup& setup);
+
+  // What a rank of that cell holds, in the order in which it hands the tensors to the checkpoint writer.
+  // Throws kRowUnaligned. pre: `cell` differs from the parameters' in its data-parallel places only.
+  std::vector<FsdpTensor> tensors(const Cell& cell) const;
+
+  const std::vector<Group>& groups() const { return groups_; }
+
+ private:
+  struct Seat {
+    i64 group = -1, member = 0;
+  };
+
+  void pack_groups(const FsdpSetup& setup);
+  void refuse_unsavable(const FsdpSetup& setup) const;
+  Rows rows_of(i32 parameter, const Cell& cell, ItemRange piece) const;
+  FsdpTensor tensor(i32 parameter, const Cell& cell, const Piece& piece) const;
+
+  const std::vector<ModelParameter>& parameters_;
+  const ModelConfig& model_;
+  const Grid& grid_;
+  bool sharded_;
+  std::vector<Group> groups_;
+  std::vector<Seat> seats_;  // where a parameter lies; group -1 for buffers
+};
+
+}  // namespace mckpt

@@ -1,0 +1,119 @@
+#include "tools/layout_flags.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+DType parameter_type(std::string_view name, std::string_view option) {
+  DType type = dtype_from_name(name);
+  if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
+    throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
+  return type;
+}
+
+// "a,b" as two words.
+std::vector<std::string> words(const std::vector<std::string>& values) {
+  std::vector<std::string> out;
+  for (const std::string& value : values)
+    for (std::size_t at = 0; at <= value.size();) {
+      std::size_t end = std::min(value.find(',', at), value.size());
+      out.push_back(value.substr(at, end - at));
+      at = end + 1;
+    }
+  return out;
+}
+
+}  // namespace
+
+void GridFlags::declare(CommandLine& line) {
+  line.heading("Grid");
+  line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size");
+  line.option("--cp|--context-parallel-size", sizes_.cp, "context-parallel size");
+  line.option("--ep|--expert-model-parallel-size", sizes_.ep, "expert-parallel size");
+  line.option("--etp|--expert-tensor-parallel-size", sizes_.etp,
+              "expert-tensor-parallel size, 1 by default (not tp)");
+  line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
+  line.option("--dp|--data-parallel-size", dp_,
+              "data-parallel size without cp, with hsdp; by default the smallest that works");
+  line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "FSDP instances");
+  line.option("--hsdp-outer", outer_, "over the instances: replicate or shard")
+      .choices({"replicate", "shard"});
+}
+
+Grid GridFlags::grid() const {
+  Grid g = sizes_;
+  g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
+  g.dp = dp_ ? *dp_ : smallest_dp(g);
+  check_grid(g);
+  return g;
+}
+
+std::string GridFlags::note() const {
+  if (dp_) return "";
+  Grid g = grid();
+  return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", g.world(),
+             g.world() == 1 ? " rank" : " ranks");
+}
+
+void FsdpFlags::declare(CommandLine& line) {
+  line.heading("Megatron-FSDP");
+  line.option("--strategy|--data-parallel-sharding-strategy", strategy_,
+              "no_shard, optim, optim_grads or optim_grads_params");
+  line.option("--fsdp-unit", units_,
+              "layer classes that are FSDP units: TransformerLayer, MambaLayer, or none; both by default");
+  line.option("--fsdp-units-for", units_for_,
+              "strategies that have units: full (optim_grads_params alone) or sharded (later versions)")
+      .choices({"full", "sharded"});
+  line.option("--bucket-size", bucket_,
+              "items at which parameters outside units are cut into buckets; 0: never");
+}
+
+FsdpSetup FsdpFlags::setup(const Grid& grid) const {
+  FsdpSetup s;
+  s.strategy = strategy_from_name(strategy_);
+  s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
+  s.bucket_items = bucket_ ? *bucket_ : default_bucket_items(grid.dp * grid.cp);
+  if (units_.empty()) return s;
+  s.transformer_units = s.mamba_units = false;
+  for (const std::string& name : words(units_)) {
+    if (name == "TransformerLayer")
+      s.transformer_units = true;
+    else if (name == "MambaLayer")
+      s.mamba_units = true;
+    else if (name != "none")
+      throw Error(Code::kUsage, "there is no such class of layers")
+          .expected("TransformerLayer, MambaLayer or none")
+          .found(cat("--fsdp-unit ", escaped(name)));
+  }
+  return s;
+}
+
+void ValueFlags::declare(CommandLine& line) {
+  line.heading("Values");
+  line.option("--vocab-size", vocab_,
+              "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
+  line.option("--params-dtype", params_dtype_,
+              "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
+  line.option("--dtype", dtype_,
+              "type of what is listed: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+}
+
+VocabChoice ValueFlags::vocab() const {
+  if (vocab_ == "keep") return {VocabChoice::kKeep, 0};
+  if (vocab_ == "auto") return {VocabChoice::kAuto, 0};
+  return {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
+}
+
+std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
+  if (params_dtype_ == "none") return std::nullopt;
+  if (params_dtype_ == "auto") return model.dtype.value_or(DType::kF32);
+  return parameter_type(params_dtype_, "--params-dtype");
+}
+
+std::optional<DType> ValueFlags::dtype() const {
+  if (dtype_ == "keep") return std::nullopt;
+  return parameter_type(dtype_, "--dtype");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,56 @@
+// The flags that describe a Megatron run: its grid, how Megatron-FSDP shards it, and what becomes of values.
+// The same for every command that has them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mappings/fsdp_layout.h"
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+class GridFlags {
+ public:
+  void declare(CommandLine& line);
+  // The checked grid. Where --dp was not given it is the smallest that works, and note() says so.
+  Grid grid() const;
+  // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
+  std::string note() const;
+
+ private:
+  Grid sizes_;
+  std::optional<i64> dp_;
+  std::string outer_ = "replicate";
+};
+
+class FsdpFlags {
+ public:
+  void declare(CommandLine& line);
+  FsdpSetup setup(const Grid& grid) const;
+
+ private:
+  std::string strategy_ = "optim_grads_params";
+  std::vector<std::string> units_;
+  std::string units_for_ = "full";
+  std::optional<i64> bucket_;
+};
+
+class ValueFlags {
+ public:
+  // `params_dtype`: what --params-dtype is by default.
+  explicit ValueFlags(std::string params_dtype) : params_dtype_(std::move(params_dtype)) {}
+  void declare(CommandLine& line);
+
+  VocabChoice vocab() const;
+  // The type of parameters at run time; none: each keeps its source's.
+  std::optional<DType> params_dtype(const ModelConfig& model) const;
+  // The type of what is listed or written; none: as it is.
+  std::optional<DType> dtype() const;
+
+ private:
+  std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";
+};
+
+}  // namespace mckpt
