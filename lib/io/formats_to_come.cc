@@ -4,10 +4,6 @@
 
 namespace mckpt {
 
-std::unique_ptr<Store> open_torch_file(const std::string& path) {
-  throw Error(Code::kUnknownFormat, "this is a .pt file, which this build does not read").file(path);
-}
-
 std::unique_ptr<Store> open_dcp(const std::string& path) {
   throw Error(Code::kUnknownFormat, "this is a torch DCP folder, which this build does not read").file(path);
 }

@@ -57,6 +57,8 @@ class Pickle {
   i64 bytes() const { return bytes_; }                      // of the stream that the pickle takes up
   i64 memory_bytes() const { return arena_.used_bytes(); }  // at most, while it was read
   const std::deque<PickleClass>& classes() const { return classes_; }
+  // Every storage, once for each time that it is named.
+  std::span<const PickleValue> storages() const { return storages_; }
   // About classes (unsafe ones first), and what the interpreter met.
   std::vector<PickleNote> notes() const;
 
@@ -66,6 +68,7 @@ class Pickle {
   PickleArena arena_;
   std::deque<PickleClass> classes_;
   std::vector<PickleNote> notes_;
+  std::vector<PickleValue> storages_;
   std::vector<u8> owned_;
   PickleValue root_;
   i64 bytes_ = 0;

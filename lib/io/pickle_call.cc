@@ -250,7 +250,10 @@ PickleValue PickleMachine::storage(PickleValue id) {
                     ? cat("a persistent id names a '", escaped(kind.text()), "', not a storage: unsupported")
                     : "a persistent id does not name a storage: unsupported")
         .offset(opcode_at_);
-  return arena_.object(Kind::kStorage, nullptr, id);
+  PickleValue out = arena_.object(Kind::kStorage, nullptr, id);
+  arena_.account(sizeof(PickleValue));
+  out_.storages_.push_back(out);
+  return out;
 }
 
 }  // namespace mckpt

@@ -202,6 +202,11 @@ bool looks_like_class(std::string_view name) {
   return letter != name.npos && name[letter] >= 'A' && name[letter] <= 'Z';
 }
 
+// Modules of torch whose functions a pickled module names as its activation or the like.
+bool computes_only(std::string_view module) {
+  return module == "torch._C._nn" || module == "torch.nn" || module.starts_with("torch.nn.");
+}
+
 }  // namespace
 
 void classify(PickleClass& c) {
@@ -211,8 +216,9 @@ void classify(PickleClass& c) {
   c.known = listed(c.module, c.name);
   if (c.known != Known::kNothing) return;
   // A dotted name walks through attributes to something that its first part does not tell.
-  bool dotted = c.name.find('.') != c.name.npos || c.name.empty();
-  c.trust = dotted || in_standard_library(c.module) ? Trust::kUnsafe : Trust::kUnlisted;
+  bool dotted = c.name.find('.') != c.name.npos;
+  bool harmless = looks_like_class(c.name) || computes_only(c.module);
+  c.trust = dotted || !harmless || in_standard_library(c.module) ? Trust::kUnsafe : Trust::kUnlisted;
 }
 
 bool unsafe_to_call(const PickleClass& c) {

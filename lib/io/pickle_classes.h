@@ -66,7 +66,7 @@ enum class Known : u8 {
 enum class Trust : u8 {
   kListed,
   kUnlisted,  // looks like a class of somebody's program: shown as a record
-  kUnsafe,    // can run code in a loader that imports it
+  kUnsafe,    // a function, or of Python's own library: can run code in a loader
 };
 
 struct PickleClass {

@@ -94,10 +94,9 @@ void PickleMachine::run() {
     (this->*kHandlers.by_opcode[opcode])();
     count_stack();
   }
-  if (!marks_.empty() || stack_.size() != 1)
-    fail(cat("it ends with ", marks_.size(), " open marks and ", stack_.size(),
-             " values on the stack, not one value"));
-  out_.root_ = stack_.back();
+  if (!marks_.empty()) fail(cat("it ends with ", marks_.size(), " open marks on its stack"));
+  // Like Python's own reader, this one does not mind what lies below the last value.
+  out_.root_ = pop();
   out_.bytes_ = at_ - bytes_.data();
 }
 

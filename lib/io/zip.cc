@@ -182,6 +182,7 @@ void ZipArchive::parse_directory(i64 offset, i64 count) {
     apply_extra64(rest.subspan(kEntryBytes + name_bytes, extra_bytes),
                   {&e.bytes, &e.stored_bytes, &e.header_offset}, here);
     check_entry(e, common, load_le<u32>(p + 38) >> 16, here);
+    has_checksums_ |= e.crc32 != 0;
     entries_.push_back(e);
     rest = rest.subspan(kEntryBytes + variable_bytes);
   }
@@ -236,7 +237,7 @@ std::vector<u8> ZipArchive::read(const ZipEntry& e, i64 most_bytes) const {
         .found(std::max(e.bytes, e.stored_bytes));
   std::vector<u8> bytes = source_.read(e.data_offset, e.stored_bytes);
   if (e.deflated) bytes = inflated(bytes, e.bytes, e.data_offset);
-  if (u32 found = crc32(0, bytes); found != e.crc32)
+  if (u32 found = crc32(0, bytes); has_checksums_ && found != e.crc32)
     throw Error(Code::kBadChecksum,
                 cat("the checksum (CRC-32) of '", escaped(e.name), "' does not match its bytes"))
         .offset(e.data_offset)

@@ -38,8 +38,11 @@ class ZipArchive {
   std::span<const ZipEntry> entries() const { return entries_; }  // in the order of the directory
   const ZipEntry* find(std::string_view name) const;              // null: there is none
 
-  // The bytes of the record, inflated, their checksum verified. Throws kBadChecksum, and kUnsupportedZip when
-  // they are more than `most_bytes`.
+  // False: torch was told not to compute checksums, and wrote zeros for all of them.
+  bool has_checksums() const { return has_checksums_; }
+
+  // The bytes of the record, inflated, their checksum verified where there is one. Throws kBadChecksum, and
+  // kUnsupportedZip when they are more than `most_bytes`.
   std::vector<u8> read(const ZipEntry& entry, i64 most_bytes) const;
 
  private:
@@ -50,6 +53,7 @@ class ZipArchive {
   const ByteSource& source_;
   std::vector<u8> directory_;  // the names of the entries point into it
   std::vector<ZipEntry> entries_;
+  bool has_checksums_ = false;
   std::vector<u32> slots_;  // hash table by name: number of the entry + 1; 0 is free
 };
 

@@ -1,0 +1,149 @@
+// The zip form of torch.save:
+//
+//   NAME/data.pkl        the objects; tensors are views of storages, which are named by a key
+//   NAME/byteorder       "little" or "big" (torch 2.1 and newer)
+//   NAME/data/KEY        the bytes of one storage, not compressed
+//   NAME/version, NAME/.data/serialization_id, NAME/.format_version, NAME/.storage_alignment
+#include <algorithm>
+#include <unordered_set>
+
+#include "io/torch_file.h"
+#include "io/zip.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
+
+// The folder that everything lies in: torch takes that of the first record.
+std::string_view top_folder(const ZipArchive& zip) {
+  if (zip.entries().empty())
+    throw Error(Code::kBadTorchFile, "the zip archive is empty: it has no data.pkl")
+        .help("save the file again");
+  std::string_view name = zip.entries()[0].name;
+  return name.substr(0, name.find('/') == name.npos ? 0 : name.find('/') + 1);
+}
+
+const ZipEntry& find_pickle(const ZipArchive& zip, std::string_view top) {
+  if (zip.find(cat(top, "constants.pkl")) != nullptr)
+    throw Error(Code::kUnsupportedTorchFile,
+                "this is a TorchScript archive (torch.jit.save), which holds a program")
+        .help("load it with torch.jit.load where it is trusted, and torch.save its state_dict()");
+  if (const ZipEntry* e = zip.find(cat(top, "data.pkl"))) return *e;
+  std::vector<std::string_view> names;
+  for (const ZipEntry& e : zip.entries()) names.push_back(e.name);
+  throw Error(Code::kBadTorchFile, "data.pkl is missing: this zip archive was not written by torch.save")
+      .expected(cat(escaped(top), "data.pkl"))
+      .found(listed(names));
+}
+
+// Throws unless it is one of torch's two words.
+bool is_big_endian(const ZipArchive& zip, std::string_view top) {
+  const ZipEntry* e = zip.find(cat(top, "byteorder"));
+  if (e == nullptr) return false;
+  std::vector<u8> bytes = zip.read(*e, kMostSmallBytes);
+  std::string_view word(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (word != "little" && word != "big")
+    throw Error(Code::kBadTorchFile, "the record byteorder is neither little nor big")
+        .found(escaped(word, 40));
+  return word == "big";
+}
+
+class Storages {
+ public:
+  Storages(const ZipArchive& zip, std::string_view top) : zip_(zip), prefix_(cat(top, "data/")) {}
+
+  const ZipEntry& entry(const TorchStorage& s) const {
+    const ZipEntry* e = zip_.find(cat(prefix_, s.key));
+    if (e == nullptr)
+      throw Error(Code::kBadStorage,
+                  cat("the storage data/", escaped(s.key), " is missing from the archive"));
+    if (e->deflated)
+      throw Error(Code::kUnsupportedZip,
+                  cat("the storage data/", escaped(s.key), " is compressed: unsupported"))
+          .help("save it again; torch.save never compresses");
+    if (e->bytes != s.bytes)
+      throw Error(Code::kBadStorage, cat("the storage data/", escaped(s.key),
+                                         " has another size than the pickle says (mismatch)"))
+          .offset(e->data_offset)
+          .expected(cat(s.bytes, " bytes"))
+          .found(cat(e->bytes, " bytes"));
+    return *e;
+  }
+
+ private:
+  const ZipArchive& zip_;
+  std::string prefix_;
+};
+
+// Records that nothing names: storages without a tensor, and records outside of the folder.
+void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
+  std::unordered_set<std::string_view> used;
+  for (PickleValue s : out.table.pickle()->storages())
+    if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText)) used.insert(key.text());
+  std::vector<std::string_view> unused;
+  std::string data = cat(top, "data/");
+  for (const ZipEntry& e : zip.entries()) {
+    bool is_storage = e.name.starts_with(data);
+    if (is_storage ? !used.contains(e.name.substr(data.size())) : !e.name.starts_with(top))
+      unused.push_back(e.name);
+    if (!e.name.starts_with(top) && e.name.ends_with("/data.pkl"))
+      throw Error(Code::kBadTorchFile, "the archive has a second data.pkl (duplicate)")
+          .found(escaped(e.name));
+  }
+  if (unused.empty()) return;
+  out.findings.push_back({.code = Code::kUnusedRecord,
+                          .message = cat("no tensor uses these records of the archive: ", listed(unused)),
+                          .warning = true});
+}
+
+void list_checksums(const ZipArchive& zip, std::string_view top, TorchFile& out) {
+  if (!zip.has_checksums()) {
+    out.findings.push_back({.code = Code::kNoChecksums,
+                            .message = "the archive was written without checksums",
+                            .warning = true});
+    return;
+  }
+  std::unordered_map<std::string_view, i64> tensors;
+  for (const TorchTable::Storage& s : out.table.storages()) tensors[s.id.key] = s.tensor;
+  std::string data = cat(top, "data/");
+  for (const ZipEntry& e : zip.entries()) {
+    if (e.deflated) continue;  // its checksum is of what it inflates to, and was looked at when it was read
+    auto tensor = e.name.starts_with(data) ? tensors.find(e.name.substr(data.size())) : tensors.end();
+    out.checksums.push_back({.offset = e.data_offset,
+                             .bytes = e.stored_bytes,
+                             .crc32 = e.crc32,
+                             .name = std::string(e.name),
+                             .tensor = tensor == tensors.end() ? -1 : tensor->second});
+  }
+  std::sort(out.checksums.begin(), out.checksums.end(),
+            [](const Checksum& a, const Checksum& b) { return a.offset < b.offset; });
+}
+
+}  // namespace
+
+TorchFile read_torch_zip(const ByteSource& file) {
+  ZipArchive zip(file);
+  std::string_view top = top_folder(zip);
+  const ZipEntry& data = find_pickle(zip, top);
+  auto pickle = Pickle::own(zip.read(data, PickleArena::kMostBytes), {.storages = true});
+  TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
+  out.pickle_offset = data.data_offset;
+  out.pickle_bytes = data.stored_bytes;
+  out.big_endian = is_big_endian(zip, top);
+  if (pickle->bytes() != data.bytes)
+    out.findings.push_back(
+        {.code = Code::kUnusedRecord,
+         .message = cat(data.bytes - pickle->bytes(), " trailing bytes follow the pickle (after STOP)"),
+         .offset = data.data_offset + pickle->bytes(),
+         .warning = true});
+  Storages storages(zip, top);
+  out.table.place_storages([&](const TorchStorage& s) { return storages.entry(s).data_offset; });
+  find_unused(zip, top, out);
+  list_checksums(zip, top, out);
+  out.facts.emplace_back("pickle", cat("protocol ", pickle->protocol(), ", ", data.bytes, " bytes"));
+  if (out.big_endian) out.facts.emplace_back("byte order", "big-endian");
+  return out;
+}
+
+}  // namespace mckpt
