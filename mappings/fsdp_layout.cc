@@ -73,21 +73,33 @@ void FsdpLayout::pack_groups(const FsdpSetup& setup) {
     }
     i64 ranks = bucket.expert ? grid_.edp() : grid_.dp * grid_.cp;
     FlatBuffer buffer = pack(shapes, {Engine::kV1, setup.strategy, ranks, grid_.hsdp, grid_.outer});
+    if (sharded_) refuse_unaligned(bucket, buffer);
     groups_.push_back({std::move(bucket), std::move(buffer)});
   }
 }
 
+// Wherever a cut falls inside a row no rank can be saved, so it is refused for all.
+void FsdpLayout::refuse_unaligned(const Bucket& bucket, const FlatBuffer& buffer) const {
+  for (i64 m = 0; m < std::ssize(bucket.members); m++)
+    if (std::optional<i64> item = unaligned_cut(buffer, m)) {
+      const ModelParameter& p =
+          parameters_[static_cast<std::size_t>(bucket.members[static_cast<std::size_t>(m)])];
+      throw Error(Code::kRowUnaligned, "a shard would begin inside a row of a parameter")
+          .tensor(p.global_name)
+          .expected(cat("a multiple of ", p.shape().row_items(), " items"))
+          .found(*item)
+          .note("building the shards fails in a real run as well")
+          .help("choose another --dp or --strategy");
+    }
+}
+
 Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
   const Seat& seat = seats_[static_cast<std::size_t>(parameter)];
-  if (!sharded_ || seat.group < 0) return {0, piece.items() / p.shape().row_items()};
+  if (!sharded_ || seat.group < 0)
+    return {0, piece.items() / parameters_[static_cast<std::size_t>(parameter)].shape().row_items()};
   const Group& group = groups_[static_cast<std::size_t>(seat.group)];
   FsdpPlace place = group.bucket.expert ? expert_place(grid_, cell) : dense_place(grid_, cell);
-  try {
-    return rows_on_shard(group.buffer, seat.member, place.shard, piece);
-  } catch (Error& e) {
-    throw e.default_tensor(p.global_name);
-  }
+  return rows_on_shard(group.buffer, seat.member, place.shard, piece);
 }
 
 FsdpTensor FsdpLayout::tensor(i32 parameter, const Cell& cell, const Piece& piece) const {

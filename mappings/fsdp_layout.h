@@ -38,12 +38,13 @@ class FsdpLayout {
   };
 
   // pre: the parameters are those of one cell of the grid, and outlive this. Throws kBadLayout for a strategy
-  // that cannot save such a model or a grid with pipeline stages.
+  // that cannot save such a model or a grid with pipeline stages, kRowUnaligned where any rank's range cuts a
+  // row.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
              const FsdpSetup& setup);
 
   // What a rank of that cell holds, in the order in which it hands the tensors to the checkpoint writer.
-  // Throws kRowUnaligned. pre: `cell` differs from the parameters' in its data-parallel places only.
+  // pre: `cell` differs from the parameters' in its data-parallel places only.
   std::vector<FsdpTensor> tensors(const Cell& cell) const;
 
   const std::vector<Group>& groups() const { return groups_; }
@@ -55,6 +56,7 @@ class FsdpLayout {
 
   void pack_groups(const FsdpSetup& setup);
   void refuse_unsavable(const FsdpSetup& setup) const;
+  void refuse_unaligned(const Bucket& bucket, const FlatBuffer& buffer) const;
   Rows rows_of(i32 parameter, const Cell& cell, ItemRange piece) const;
   FsdpTensor tensor(i32 parameter, const Cell& cell, const Piece& piece) const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "io/digest.h"
 #include "io/folder.h"
 #include "tools/findings.h"
+#include "tools/map_file.h"
 
 namespace mckpt {
 namespace {
@@ -82,6 +84,7 @@ void HfModelFlags::declare(CommandLine& line) {
   line.option("--expert-layout", expert_layout,
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
+  line.option("--map-file", map_file, "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
 }
 
 MapOptions HfModelFlags::options() const {
@@ -97,10 +100,12 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
   HfModel m;
   m.path = path;
   m.config = read_config(folder);
+  if (!flags.map_file.empty())
+    m.own = std::make_unique<OwnFamily>(*m.config.family, read_map_file(flags.map_file));
   std::string index;
   bool weights = has_safetensors(folder, index);
   return with_file(path, [&] {
-    const Family& family = *m.config.family;
+    const Family& family = m.own ? m.own->family() : *m.config.family;
     if (weights) {
       m.store = open_safetensors_folder(path);
       refuse_findings(*m.store);
@@ -114,6 +119,22 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
     }
     return std::move(m);
   });
+}
+
+i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads) {
+  if (!model.has_data()) return 0;
+  std::vector<i64> tensors;
+  for (const UnreadTensor& u : model.map->unread())
+    if (u.of >= 0) tensors.insert(tensors.end(), {u.tensor, u.of});
+  std::vector<std::string> digests = tensor_digests(*model.store, tensors, threads);
+  i64 unlike = 0;
+  for (std::size_t i = 0; i < tensors.size(); i += 2) {
+    if (digests[i] == digests[i + 1]) continue;
+    unlike++;
+    warn(flags, cat(escaped(model.store->name(tensors[i])), " differs from ",
+                    escaped(model.store->name(tensors[i + 1])), ", which it should repeat; it is not read"));
+  }
+  return unlike;
 }
 
 void tell_notes(const GlobalFlags& flags, const HfModel& model) {

@@ -8,6 +8,7 @@
 #include "io/safetensors_index.h"
 #include "io/store.h"
 #include "mappings/expand.h"
+#include "mappings/map_rows.h"
 #include "tools/command_line.h"
 #include "tools/config_json.h"
 
@@ -18,6 +19,7 @@ struct HfModel {
   HfConfig config;
   std::unique_ptr<Store> store;             // null: only the config, or the config and an index, is here
   std::unique_ptr<SafetensorsIndex> index;  // where the index is here but none of the files that it names
+  std::unique_ptr<OwnFamily> own;           // where a map file changes the family's tables
   std::unique_ptr<ModelMap> map;            // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }
@@ -25,7 +27,7 @@ struct HfModel {
 
 // The flags that say how to read a model; declared by every command that takes one.
 struct HfModelFlags {
-  std::string expert_layout = "auto";
+  std::string expert_layout = "auto", map_file;
 
   void declare(CommandLine& line);
   MapOptions options() const;
@@ -34,6 +36,10 @@ struct HfModelFlags {
 // Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; what is
 // wrong with the safetensors files, all at once.
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
+
+// Reads the tensors that are known as copies and warns of those that are not equal to what they repeat: such
+// a model loses them. Without data it does nothing. Returns how many differ.
+i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads);
 
 // Tells what was inferred, and which tensors are not read, on stderr.
 void tell_notes(const GlobalFlags& flags, const HfModel& model);

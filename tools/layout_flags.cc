@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/names.h"
+
 namespace mckpt {
 namespace {
 
@@ -65,6 +67,8 @@ void FsdpFlags::declare(CommandLine& line) {
   line.option("--fsdp-units-for", units_for_,
               "strategies that have units: full (optim_grads_params alone) or sharded (later versions)")
       .choices({"full", "sharded"});
+  line.option("--freeze", frozen_,
+              "parameters that are not trained, by glob; none: all are, also where the family freezes some");
   line.option("--bucket-size", bucket_,
               "items at which parameters outside units are cut into buckets; 0: never");
 }
@@ -87,6 +91,16 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
           .found(cat("--fsdp-unit ", escaped(name)));
   }
   return s;
+}
+
+void FsdpFlags::freeze(std::vector<ModelParameter>& parameters) const {
+  std::vector<std::string> globs = words(frozen_);
+  bool none = std::find(globs.begin(), globs.end(), "none") != globs.end();
+  for (ModelParameter& p : parameters) {
+    if (none) p.trainable = true;
+    for (const std::string& glob : globs)
+      if (glob_match(glob, p.global_name)) p.trainable = false;
+  }
 }
 
 void ValueFlags::declare(CommandLine& line) {

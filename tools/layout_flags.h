@@ -29,10 +29,12 @@ class FsdpFlags {
  public:
   void declare(CommandLine& line);
   FsdpSetup setup(const Grid& grid) const;
+  // Takes what --freeze names from the trained parameters.
+  void freeze(std::vector<ModelParameter>& parameters) const;
 
  private:
   std::string strategy_ = "optim_grads_params";
-  std::vector<std::string> units_;
+  std::vector<std::string> units_, frozen_;
   std::string units_for_ = "full";
   std::optional<i64> bucket_;
 };

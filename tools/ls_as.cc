@@ -154,6 +154,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values_.vocab()),
                  values_.params_dtype(map.model())};
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
+  fsdp_.freeze(parameters);
   std::vector<Held> held;
   bool fsdp = as_ == "fsdp";
   if (fsdp)
@@ -164,7 +165,10 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   choose(choice, held);
 
   std::vector<std::string> digests;
-  if (digest) digests = digests_of(model, held, threads);
+  if (digest) {
+    warn_of_unlike_copies(flags, model, threads);
+    digests = digests_of(model, held, threads);
+  }
   Output out(flags);
   if (out.json())
     write_json(out, flags.jsonl, held, rank_, digests);

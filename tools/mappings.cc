@@ -1,4 +1,5 @@
 // mckpt mappings: the tables of the model families, and whether a model fits its table.
+#include "io/parallel.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "tools/commands.h"
@@ -111,6 +112,7 @@ void show_family(Output& out, const Family& family) {
 void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelFlags& how) {
   HfModel m = open_hf_model(path, how);
   tell_notes(flags, m);
+  i64 unlike = warn_of_unlike_copies(flags, m, default_threads());
   const ModelMap& map = *m.map;
   if (out.json()) {
     JsonWriter json(out);
@@ -118,6 +120,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
     json.field("architecture", m.config.architecture).field("parameters", map.parameter_count());
     json.field("tensors", static_cast<i64>(map.sources().size()))
         .field("data", m.has_data())
+        .field("unlike_copies", unlike)
         .key("unread")
         .begin_array();
     for (const UnreadTensor& u : map.unread()) json.value(map.sources()[u.tensor].name);
