@@ -8,9 +8,4 @@ std::unique_ptr<Store> open_dcp(const std::string& path) {
   throw Error(Code::kUnknownFormat, "this is a torch DCP folder, which this build does not read").file(path);
 }
 
-std::unique_ptr<Store> open_megatron_run(const std::string& path) {
-  throw Error(Code::kUnknownFormat, "this is a folder of mp_rank_*, which this build does not read")
-      .file(path);
-}
-
 }  // namespace mckpt

@@ -35,12 +35,6 @@ std::string parent_folder(const std::string& path) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool has_torch_suffix(std::string_view path) {
-  for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
-    if (path.ends_with(suffix)) return true;
-  return false;
-}
-
 std::unique_ptr<Store> open_file(const std::string& path) {
   // Files that only make sense with their folder stand for it.
   std::string_view name = last_part(path);
@@ -164,6 +158,7 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
     return open_iteration(folder.path(), contents.iterations[0], "the only one");
   if (contents.torch_files.size() == 1)
     return open_torch_file(cat(folder.path(), "/", contents.torch_files[0]));
+  if (contents.torch_files.size() > 1) return open_torch_folder(folder.path());
   Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
   e.file(folder.path())
       .expected(kExpectedFolder)
@@ -175,6 +170,12 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
 }
 
 }  // namespace
+
+bool has_torch_suffix(std::string_view name) {
+  for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
+    if (name.ends_with(suffix)) return true;
+  return false;
+}
 
 std::unique_ptr<Store> open_store(const std::string& path) {
   return is_folder(path) ? open_folder(path) : open_file(path);

@@ -1,5 +1,7 @@
 #include "io/torch_store.h"
 
+#include <algorithm>
+
 #include "io/pickle_render.h"
 
 namespace mckpt {
@@ -30,6 +32,15 @@ i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::strin
   tensor_of_row_.emplace_back(static_cast<std::size_t>(file.table.size()), -1);
   parts_.push_back({std::move(file.table), file.big_endian, rank, std::move(file.checksums)});
   return index;
+}
+
+std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
+  const std::vector<Checksum>& all = part(file).checksums;  // in the order of their offsets
+  const TorchTable& t = table(file);
+  auto it = std::lower_bound(all.begin(), all.end(), t.offset(row),
+                             [](const Checksum& c, i64 at) { return c.offset < at; });
+  if (it == all.end() || it->offset != t.offset(row) || it->bytes != t.extent_bytes(row)) return std::nullopt;
+  return it->crc32;
 }
 
 void TorchStore::open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims) {

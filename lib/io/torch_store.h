@@ -16,6 +16,9 @@ class TorchStore final : public Store {
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
   const TorchTable& table(i32 file) const { return parts_[static_cast<std::size_t>(file)].table; }
 
+  // The CRC-32 of the storage that a row of a file takes up from end to end, where there is one.
+  std::optional<u32> checksum(i32 file, i64 row) const;
+
   // One tensor that is a whole tensor of a file; named by `prefix` and its own name.
   void add_tensor(i32 file, i64 row, std::string_view prefix = "");
 

@@ -1,0 +1,24 @@
+#include "io/torch_files.h"
+
+#include "io/parallel.h"
+
+namespace mckpt {
+
+std::vector<OpenedTorchFile> open_torch_files(const Folder& folder, std::vector<std::string> names) {
+  std::vector<OpenedTorchFile> out(names.size());
+  parallel_for(static_cast<i64>(names.size()), default_threads(), [&](int, i64 i) {
+    OpenedTorchFile& o = out[static_cast<std::size_t>(i)];
+    o.path = std::move(names[static_cast<std::size_t>(i)]);
+    try {
+      InputFile file = folder.open_file(o.path);
+      o.bytes = file.size();
+      o.file.emplace(with_file(o.path, [&] { return read_torch_file(file); }));
+    } catch (const Error& e) {
+      o.problem = to_finding(e);
+      o.problem->file = o.path;
+    }
+  });
+  return out;
+}
+
+}  // namespace mckpt
