@@ -43,6 +43,16 @@ class Regex {
   throw e;
 }
 
+template <typename Fn>
+auto with_help(const Store& store, Fn&& fn) -> decltype(fn()) {
+  try {
+    return fn();
+  } catch (Error& e) {
+    e.default_file(store.root());
+    throw e.help(cat("mckpt ls ", escaped(store.root()), "   lists them"));
+  }
+}
+
 }  // namespace
 
 void TensorChoice::declare(CommandLine& line) {
@@ -66,14 +76,18 @@ std::vector<i64> TensorChoice::choose(const Store& store) const {
   if (pattern.empty()) return tensors;
   std::vector<std::string_view> names;
   for (i64 t : tensors) names.push_back(store.name(t));
-  try {
+  return with_help(store, [&] {
     std::vector<i64> chosen = choose(names);
     for (i64& c : chosen) c = tensors[static_cast<std::size_t>(c)];
     return chosen;
-  } catch (Error& e) {
-    e.default_file(store.root());
-    throw e.help(cat("mckpt ls ", escaped(store.root()), "   lists them"));
-  }
+  });
+}
+
+i64 tensor_named(const Store& store, const std::string& name) {
+  if (i64 t = find_tensor(store, name); t >= 0) return t;
+  std::vector<std::string_view> names;
+  for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
+  return with_help(store, [&]() -> i64 { throw_none(names, name); });
 }
 
 }  // namespace mckpt

@@ -24,4 +24,7 @@ struct TensorChoice {
   std::vector<i64> choose(std::span<const std::string_view> names) const;
 };
 
+// The tensor of that name. Throws kNoSuchTensor with the nearest one.
+i64 tensor_named(const Store& store, const std::string& name);
+
 }  // namespace mckpt

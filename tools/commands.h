@@ -5,6 +5,7 @@
 
 namespace mckpt {
 
+Exit cat_command(CommandLine& line);
 Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit formats_command(CommandLine& line);
@@ -13,6 +14,7 @@ Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
 Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
+Exit stats_command(CommandLine& line);
 Exit verify_command(CommandLine& line);
 
 }  // namespace mckpt

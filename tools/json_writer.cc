@@ -55,6 +55,8 @@ JsonWriter& JsonWriter::value(std::string_view text) {
 
 JsonWriter& JsonWriter::value(i64 v) { return raw(cat(v)); }
 
+JsonWriter& JsonWriter::value(u64 v) { return raw(cat(v)); }
+
 JsonWriter& JsonWriter::value(double v) {
   if (std::isnan(v)) return value("NaN");
   if (std::isinf(v)) return value(v > 0 ? "Infinity" : "-Infinity");

@@ -26,9 +26,12 @@ class JsonWriter {
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(bool v) { return raw(v ? "true" : "false"); }
   JsonWriter& value(i64 v);
+  JsonWriter& value(u64 v);
   JsonWriter& value(int v) { return value(static_cast<i64>(v)); }
   JsonWriter& value(double v);  // NaN and the infinities become the strings "NaN", "Infinity" and "-Infinity"
   JsonWriter& null() { return raw("null"); }
+  // A number or a word that is JSON as it is.
+  JsonWriter& literal(std::string_view text) { return raw(text); }
   template <typename T>
   JsonWriter& value(const std::optional<T>& v) {
     return v ? value(*v) : null();

@@ -66,8 +66,9 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
   for (std::size_t c = 0; c < report.checks.size(); c++) {
     const Check& check = report.checks[c];
     failed += check.status == Check::Status::kFail;
-    std::string looked =
-        check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", check.unit);
+    std::string_view unit = check.unit;
+    if (check.count == 1) unit.remove_suffix(1);
+    std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
     for (std::size_t f = 0; f < report.findings.size(); f++) {

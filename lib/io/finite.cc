@@ -3,14 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/clones.h"
 #include "io/element.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-// Resolved when the program is loaded, which sanitizers are not ready for; clang has no clones before 15.
-#define MCKPT_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define MCKPT_CLONES
-#endif
 
 namespace mckpt {
 namespace {

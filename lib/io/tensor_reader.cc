@@ -134,10 +134,12 @@ void TensorReader::read_direct(const Piece& piece, i64 begin, i64 end, const Tak
   window_.resize(kWindowBytes + 2 * kPage);
   DType dtype = store_.dtype(tensor_);
   i64 at = dtype_bytes(dtype, begin), stop = dtype_bytes(dtype, end);
+  // Four elements of six bits fill three bytes.
+  i64 window = dtype_info(dtype).bits % 8 == 0 ? kWindowBytes : kWindowBytes / 3 * 3;
   u8* page = window_.data() + kPage - reinterpret_cast<std::uintptr_t>(window_.data()) % kPage;
   while (at < stop) {
     i64 offset = piece.reader->offset() + at;
-    std::span<u8> to(page + offset % kPage, static_cast<std::size_t>(std::min(kWindowBytes, stop - at)));
+    std::span<u8> to(page + offset % kPage, static_cast<std::size_t>(std::min(window, stop - at)));
     piece.reader->file().read(offset, to);
     take(to, at);
     at += static_cast<i64>(to.size());

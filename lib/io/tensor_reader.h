@@ -13,7 +13,8 @@ namespace mckpt {
 class TensorReader {
  public:
   static constexpr i64 kWindowBytes = 1 << 20;
-  // Takes a stretch of the tensor's contiguous little-endian bytes and where it begins among them, in bytes.
+  // Takes a stretch of the tensor's contiguous little-endian bytes, whole elements of it, and where it begins
+  // among them, in bytes.
   using Take = std::function<void(std::span<const u8> bytes, i64 at)>;
 
   // A reader belongs to one thread; store and files are shared and outlive it.
