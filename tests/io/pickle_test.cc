@@ -241,8 +241,9 @@ TEST(Pickle, RefusesDeepNesting) {
   EXPECT_EQ(read(nested(511)).substr(0, 10), "[[[[[[[[[[");
   EXPECT_EQ(read(nested(512)), "MC1211 the pickle's structure is nested too deep: expected at most 511");
   EXPECT_EQ(read(nested(100'000)), "MC1211 the pickle's structure is nested too deep: expected at most 511");
-  EXPECT_EQ(read(")" + std::string(600, '\x85') + "."),
-            "MC1211 the pickle's structure is nested too deep: expected at most 511");
+  std::string tuples = ")";
+  tuples.append(600, '\x85').append(".");
+  EXPECT_EQ(read(tuples), "MC1211 the pickle's structure is nested too deep: expected at most 511");
 }
 
 TEST(Pickle, RefusesKeysThatTakeForEverToHash) {
