@@ -9,7 +9,7 @@ namespace {
 
 using enum DTypeKind;
 
-constexpr DTypeInfo kTable[] = {
+constexpr DTypeInfo kDTypes[] = {
     {DType::kBool, "bool", "BOOL", "Bool", 8, kBool, true},
     {DType::kU8, "uint8", "U8", "Byte", 8, kUnsigned, true},
     {DType::kI8, "int8", "I8", "Char", 8, kSigned, true},
@@ -64,9 +64,9 @@ constexpr DTypeInfo kTable[] = {
 };
 
 constexpr bool in_enum_order() {
-  for (std::size_t i = 0; i < std::size(kTable); i++)
-    if (kTable[i].dtype != static_cast<DType>(i)) return false;
-  return std::size(kTable) == static_cast<std::size_t>(DType::kCount);
+  for (std::size_t i = 0; i < std::size(kDTypes); i++)
+    if (kDTypes[i].dtype != static_cast<DType>(i)) return false;
+  return std::size(kDTypes) == static_cast<std::size_t>(DType::kCount);
 }
 static_assert(in_enum_order(), "dtype_info indexes the table by the enum");
 
@@ -90,26 +90,26 @@ constexpr Alias kAliases[] = {
 
 }  // namespace
 
-std::span<const DTypeInfo> all_dtypes() { return kTable; }
+std::span<const DTypeInfo> all_dtypes() { return kDTypes; }
 
-const DTypeInfo& dtype_info(DType dtype) { return kTable[static_cast<std::size_t>(dtype)]; }
+const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 DType dtype_from_name(std::string_view name) {
   std::string_view bare = name.starts_with("torch.") ? name.substr(6) : name;
-  for (const DTypeInfo& row : kTable)
+  for (const DTypeInfo& row : kDTypes)
     if (row.name == bare) return row.dtype;
   for (const Alias& row : kAliases)
     if (row.alias == bare) return row.dtype;
   std::vector<std::string_view> known;
-  for (const DTypeInfo& row : kTable) known.push_back(row.name);
+  for (const DTypeInfo& row : kDTypes) known.push_back(row.name);
   throw_unknown(bare, known);
 }
 
 DType dtype_from_safetensors(std::string_view name) {
-  for (const DTypeInfo& row : kTable)
+  for (const DTypeInfo& row : kDTypes)
     if (!row.safetensors.empty() && row.safetensors == name) return row.dtype;
   std::vector<std::string_view> known;
-  for (const DTypeInfo& row : kTable)
+  for (const DTypeInfo& row : kDTypes)
     if (!row.safetensors.empty()) known.push_back(row.safetensors);
   throw_unknown(name, known);
 }

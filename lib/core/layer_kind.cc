@@ -5,7 +5,7 @@
 namespace mckpt {
 namespace {
 
-constexpr LayerKindInfo kTable[kLayerKinds] = {
+constexpr LayerKindInfo kLayerKindTable[kLayerKinds] = {
     {LayerKind::kAttention, '*', "attention", "self attention", KeyFamily::kAttention},
     {LayerKind::kSparseAttention, 'D', "ds_attention", "DeepSeek sparse attention", KeyFamily::kAttention},
     {LayerKind::kGdn, 'G', "gdn", "gated delta net", KeyFamily::kAttention},
@@ -19,25 +19,26 @@ constexpr LayerKindInfo kTable[kLayerKinds] = {
 constexpr std::array<signed char, 256> kRowOfByte = [] {
   std::array<signed char, 256> rows{};
   rows.fill(-1);
-  for (signed char i = 0; i < kLayerKinds; i++) rows[static_cast<unsigned char>(kTable[i].symbol)] = i;
+  for (signed char i = 0; i < kLayerKinds; i++)
+    rows[static_cast<unsigned char>(kLayerKindTable[i].symbol)] = i;
   return rows;
 }();
 
 static_assert([] {
   for (int i = 0; i < kLayerKinds; i++)
-    if (static_cast<int>(kTable[i].kind) != i) return false;
+    if (static_cast<int>(kLayerKindTable[i].kind) != i) return false;
   return true;
 }());
 
 }  // namespace
 
-std::span<const LayerKindInfo> all_layer_kinds() { return kTable; }
+std::span<const LayerKindInfo> all_layer_kinds() { return kLayerKindTable; }
 
-const LayerKindInfo& layer_kind_info(LayerKind kind) { return kTable[static_cast<int>(kind)]; }
+const LayerKindInfo& layer_kind_info(LayerKind kind) { return kLayerKindTable[static_cast<int>(kind)]; }
 
 const LayerKindInfo* find_layer_kind(char symbol) {
   int row = kRowOfByte[static_cast<unsigned char>(symbol)];
-  return row < 0 ? nullptr : &kTable[row];
+  return row < 0 ? nullptr : &kLayerKindTable[row];
 }
 
 std::string_view family_prefix(KeyFamily family) {
