@@ -125,7 +125,7 @@ constexpr Row kRows[] = {
 // it. Whatever of it is not in the table above is taken to be able to run code or open files.
 constexpr std::string_view kStandardLibrary =
     "BaseHTTPServer CGIHTTPServer Queue SimpleHTTPServer SocketServer StringIO Tkinter UserDict "
-    "UserList UserString __builtin__ __future__ __main__ _abc _aix_support _ast _asyncio _bisect "
+    "UserList UserString __builtin__ __future__ _abc _aix_support _ast _asyncio _bisect "
     "_blake2 _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr "
     "_codecs_tw _collections _collections_abc _compat_pickle _compression _contextvars _crypt _csv "
     "_ctypes _curses _curses_panel _datetime _dbm _decimal _elementtree _frozen_importlib "

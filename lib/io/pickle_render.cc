@@ -1,9 +1,12 @@
 #include "io/pickle_render.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "io/pickle_classes.h"
+#include "io/pickle_known.h"
 
 namespace mckpt {
 namespace {
@@ -13,6 +16,17 @@ using Kind = PickleValue::Kind;
 std::string short_name(const PickleClass& c) { return escaped(c.name); }
 std::string full_name(const PickleClass& c) { return cat(escaped(c.module), ".", escaped(c.name)); }
 
+// 0.0003 and 3.0, as Python writes them: the shortest digits, an exponent only below 1e-4 and from 1e16 on.
+std::string python_float(double v) {
+  char buffer[64];
+  double size = std::fabs(v);
+  bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, v,
+                                 plain ? std::chars_format::fixed : std::chars_format::general);
+  std::string out(buffer, end);
+  return plain && out.find('.') == out.npos ? out + ".0" : out;
+}
+
 std::string number(PickleValue v) {
   switch (v.kind()) {
     case Kind::kNone:
@@ -20,19 +34,12 @@ std::string number(PickleValue v) {
     case Kind::kBool:
       return v.as_bool() ? "True" : "False";
     case Kind::kFloat:
-      return cat(v.as_float());
+      return python_float(v.as_float());
     case Kind::kBigInt:
       return cat("integer of ", v.size() * 8, " bits");
     default:
       return cat(v.as_int());
   }
-}
-
-// What numpy's arrays carry: (dtype) or, behind BUILD, (version, shape, dtype, order, data).
-std::string numpy_dtype(PickleValue v) {
-  if (!v.is(Kind::kObject) || v.as_object().type->known != Known::kNumpyDType) return "?";
-  PickleValue name = v.as_object().args.at(0);
-  return name.is(Kind::kText) ? escaped(name.text()) : "?";
 }
 
 // A line that is being written, until it is full. Cycles end there too.
@@ -109,8 +116,9 @@ class Line {
     if (!v.attributes().is_none()) write(v.attributes(), depth + 1);
   }
   void object(const PickleObject& o, int depth) {
+    if (std::string known = known_object(o); !known.empty()) return add(known);
     add(full_name(*o.type));
-    write(o.args, depth + 1);
+    sequence("(", o.args, ")", depth);
     for (PickleValue part : {o.state, o.items})
       if (!part.is_none()) write(part, depth + 1);
   }
@@ -119,29 +127,12 @@ class Line {
   std::string out_;
 };
 
-std::string object_summary(const PickleObject& o) {
-  std::string name = short_name(*o.type);
-  PickleValue first = o.args.at(0);
-  switch (o.type->known) {
-    case Known::kNumpyReconstruct:
-      return cat("ndarray ", numpy_dtype(o.state.at(2)), " ", pickle_line(o.state.at(1), 60));
-    case Known::kNumpyScalar:
-      return cat("numpy scalar ", numpy_dtype(first));
-    case Known::kPath: {
-      std::string path;
-      for (PickleValue part : o.args.tuple()) {
-        if (!part.is(Kind::kText)) continue;
-        if (!path.empty() && !path.ends_with('/')) path += '/';
-        path += part.text();
-      }
-      return cat(name, " '", escaped(path), "'");
-    }
-    default:
-      break;
-  }
-  if (o.state.is(Kind::kDict)) return cat(name, ", ", o.state.size(), " fields");
-  if (!o.items.is_none()) return cat(name, " of ", o.items.size());
-  return cat(name, pickle_line(o.args, 60));
+std::string object_summary(PickleValue v) {
+  const PickleObject& o = v.as_object();
+  if (std::string known = known_object(o); !known.empty()) return known;
+  if (o.state.is(Kind::kDict)) return cat(short_name(*o.type), ", ", o.state.size(), " fields");
+  if (!o.items.is_none()) return cat(short_name(*o.type), " of ", o.items.size());
+  return pickle_line(v, 80);
 }
 
 class Tree {
@@ -239,7 +230,7 @@ std::string pickle_summary(PickleValue v) {
     case Kind::kDict:
       return cat("dict of ", v.size());
     case Kind::kObject:
-      return object_summary(v.as_object());
+      return object_summary(v);
     default:
       return pickle_line(v, 80);
   }

@@ -125,17 +125,34 @@ TEST(Pickle, KeepsClassesAndCallsAsRecords) {
   const Case kCases[] = {
       {"GLOBAL", "ctorch\nfloat32\n.", "torch.float32"},
       {"STACK_GLOBAL", "\x8c\5torch\x8c\4Size\x93.", "torch.Size"},
-      {"REDUCE", "ctorch\ndevice\nX\3\0\0\0cpu\x85R."s, "torch.device('cpu',)"},
+      {"REDUCE", "ctorch\ndevice\nX\3\0\0\0cpu\x85R."s, "torch.device('cpu')"},
       {"NEWOBJ and BUILD", "cargparse\nNamespace\n)\x81}X\1\0\0\0aK\1sb."s, "argparse.Namespace(){'a': 1}"},
-      {"NEWOBJ_EX", "cargparse\nNamespace\n)}X\1\0\0\0aK\1s\x92."s, "argparse.Namespace({'a': 1},)"},
-      {"INST", "(K\1iargparse\nNamespace\n.", "argparse.Namespace(1,)"},
-      {"OBJ", "(cargparse\nNamespace\nK\1o.", "argparse.Namespace(1,)"},
+      {"NEWOBJ_EX", "cargparse\nNamespace\n)}X\1\0\0\0aK\1s\x92."s, "argparse.Namespace({'a': 1})"},
+      {"INST", "(K\1iargparse\nNamespace\n.", "argparse.Namespace(1)"},
+      {"OBJ", "(cargparse\nNamespace\nK\1o.", "argparse.Namespace(1)"},
       {"copyreg", "ccopy_reg\n_reconstructor\n(cx\nY\nc__builtin__\nobject\nNtR.",
        "x.Y(builtins.object, None)"},
-      {"enum by value", "cmegatron.core.enums\nModelType\nK\1\x85R.", "megatron.core.enums.ModelType(1,)"},
-      {"enum by name", "c__builtin__\ngetattr\ncx\nColor\nX\3\0\0\0RED\x86R."s, "x.Color('RED',)"},
+      {"enum by value", "cmegatron.core.enums\nModelType\nK\1\x85R.", "megatron.core.enums.ModelType(1)"},
+      {"enum by name", "c__builtin__\ngetattr\ncx\nColor\nX\3\0\0\0RED\x86R."s, "x.Color('RED')"},
       {"subclass of dict", "cx\nMyDict\n)\x81K\1K\2s.", "x.MyDict(){1: 2}"},
       {"subclass of list", "cx\nMyList\n)\x81K\1a.", "x.MyList()[1]"},
+  };
+  check(kCases);
+}
+
+TEST(Pickle, ShowsWellKnownObjectsAsTheyPrintThemselves) {
+  std::string dtype =
+      "cnumpy\ndtype\nX\2\0\0\0f8\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"s;
+  const Case kCases[] = {
+      {"path", "cpathlib\nPosixPath\n(X\1\0\0\0/X\1\0\0\0aX\1\0\0\0btR."s, "PosixPath('/a/b')"},
+      {"numpy scalar", "cnumpy.core.multiarray\nscalar\n" + dtype + "C\x08\0\0\0\0\0\0\xe0\x3f\x86R."s,
+       "float64(0.5)"},
+      {"numpy array",
+       "cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85"
+       "C\1b\x87R(K\1K\2\x85"s +
+           dtype + "\x89" + "C\x10" + std::string(16, 'x') + "tb.",
+       "ndarray float64 (2,)"},
+      {"numpy scalar of garbage", "cnumpy.core.multiarray\nscalar\n)R.", "?(...)"},
   };
   check(kCases);
 }
