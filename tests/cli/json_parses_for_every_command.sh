@@ -15,6 +15,12 @@ for part in text.splitlines() if lines else [text]:
         assert answer["ok"] is (status == 0), (answer["ok"], status)
 PYTHON
 
+# Examples name files that are not here; these are.
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+more_examples() {
+  case $1 in inspect | ls | stats | verify) echo "$1 $model" ;; esac
+}
+
 answered=0
 for command in $(commands); do
   while read -r line; do
@@ -25,6 +31,6 @@ for command in $(commands); do
       python check.py "$command" $status $flag || fail "exit status $status: mckpt $flag $line"
       [ $status -gt 1 ] || answered=$((answered + 1))
     done
-  done < <(examples "$command")
+  done < <(examples "$command" && more_examples "$command")
 done
-[ $answered -ge 10 ] || fail "only $answered examples gave an answer"
+[ $answered -ge 20 ] || fail "only $answered examples gave an answer"
