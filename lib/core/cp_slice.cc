@@ -4,7 +4,10 @@ namespace mckpt {
 namespace {
 
 void check_positive(i64 n, const char* what) {
-  if (n < 1) throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " must be positive")).found(n);
+  if (n < 1)
+    throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " must be positive"))
+        .expected("1 or more")
+        .found(n);
 }
 
 void check_pieces(i64 n, const char* what) {
@@ -82,7 +85,7 @@ MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
 
 MambaSlice conv_slices(const MambaSizes& sizes, i64 inner_copies, i64 group_copies, const CpRank& cp) {
   MambaSlice slice = head_slices(sizes, cp);
-  const char* kRows = "rows of the convolution";
+  const char* kRows = "the number of rows of the convolution";
   i64 group_rows = checked_mul(sizes.groups, sizes.state, kRows);
   checked_add(checked_mul(inner_copies, sizes.d_inner, kRows), checked_mul(group_copies, group_rows, kRows),
               kRows);
@@ -99,7 +102,7 @@ i64 total_rows(std::span<const i64> sections) {
   i64 total = 0;
   for (i64 rows : sections) {
     check_positive(rows, "a section");
-    total = checked_add(total, rows, "rows of the sections");
+    total = checked_add(total, rows, "the number of rows of the sections");
   }
   return total;
 }

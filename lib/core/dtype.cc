@@ -84,8 +84,8 @@ constexpr Alias kAliases[] = {
 
 [[noreturn]] void throw_unknown(std::string_view name, const std::vector<std::string_view>& known) {
   Error e(Code::kUnknownDType, cat("unknown data type '", escaped(name), "'"));
-  if (std::string_view near = nearest(name, known); !near.empty()) e.help(cat("did you mean ", near, "?"));
-  throw e;
+  std::string_view near = nearest(name, known);
+  throw e.help(near.empty() ? "mckpt formats lists them" : cat("did you mean ", near, "?"));
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ void check_run(const ItemRun& run, i64 slot_items) {
   if (run.begin < 0 || run.length < 0 || run.inner.count < 0 || run.outer.count < 0 || run.inner.stride < 0 ||
       run.outer.stride < 0)
     refuse("has a negative number");
-  i64 steps = checked_mul(run.inner.count, run.outer.count, "the steps of an item run");
-  if (checked_mul(run.length, steps, "the items of an item run") == 0) return;
+  i64 steps = checked_mul(run.inner.count, run.outer.count, "the number of steps of an item run");
+  if (checked_mul(run.length, steps, "the number of items of an item run") == 0) return;
   Loop small = run.inner, big = run.outer;
   if (big.count == 1 || (small.count > 1 && small.stride > big.stride)) std::swap(small, big);
   if (small.count == 1) small.stride = 0;

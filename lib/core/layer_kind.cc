@@ -34,8 +34,6 @@ static_assert([] {
 
 std::span<const LayerKindInfo> all_layer_kinds() { return kLayerKindTable; }
 
-const LayerKindInfo& layer_kind_info(LayerKind kind) { return kLayerKindTable[static_cast<int>(kind)]; }
-
 const LayerKindInfo* find_layer_kind(char symbol) {
   int row = kRowOfByte[static_cast<unsigned char>(symbol)];
   return row < 0 ? nullptr : &kLayerKindTable[row];

@@ -25,7 +25,6 @@ struct LayerKindInfo {
 };
 
 std::span<const LayerKindInfo> all_layer_kinds();
-const LayerKindInfo& layer_kind_info(LayerKind kind);
 // Null where the byte is no layer symbol.
 const LayerKindInfo* find_layer_kind(char symbol);
 

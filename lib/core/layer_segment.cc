@@ -9,7 +9,8 @@ PatternFailure failure(PatternFault fault, std::string detail) { return {fault, 
 
 void check_request(const StageRequest& r) {
   auto negative = [](const std::optional<i64>& n) { return n && *n < 0; };
-  if (r.pp_size < 1) throw Error(Code::kBadGrid, "the pipeline size must be positive").found(r.pp_size);
+  if (r.pp_size < 1)
+    throw Error(Code::kBadGrid, "the pipeline size must be positive").expected("1 or more").found(r.pp_size);
   if (r.pp_rank < 0 || r.pp_rank >= r.pp_size)
     throw Error(Code::kBadRank, "there is no such pipeline rank")
         .expected(cat("0 to ", r.pp_size - 1))
@@ -20,7 +21,9 @@ void check_request(const StageRequest& r) {
         .found(*r.vp_stage);
   for (const std::optional<i64>& layers : {r.first_stage_layers, r.last_stage_layers})
     if (negative(layers))
-      throw Error(Code::kBadGrid, "a stage cannot have fewer than no layers").found(*layers);
+      throw Error(Code::kBadGrid, "the number of layers of a stage is negative")
+          .expected("0 or more")
+          .found(*layers);
 }
 
 Checked<Stage> piped_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
@@ -63,8 +66,8 @@ Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
   }
   // A count of 0 is given too: it takes its stage out of the middle.
   i64 first = r.first_stage_layers.value_or(0), last = r.last_stage_layers.value_or(0);
-  i64 middle = checked_sub(checked_sub(layers, first, "layers of the middle stages"), last,
-                           "layers of the middle stages");
+  i64 middle = checked_sub(checked_sub(layers, first, "the number of layers of the middle stages"), last,
+                           "the number of layers of the middle stages");
   i64 stages = r.pp_size - r.first_stage_layers.has_value() - r.last_stage_layers.has_value();
   std::string numbers =
       cat(layers, " layers, first stage ", first, ", last stage ", last, ", pipeline size ", r.pp_size);

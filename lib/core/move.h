@@ -1,7 +1,7 @@
 // Move: a run together with where its items go. Both sides are walked in lockstep:
 //
-//   for o, i, k:   to + o*outer.to_stride + i*inner.to_stride + k   <-   from + o*outer.from_stride +
-//   i*inner.from_stride + k
+//   for o, i, k:     item  to   + o*outer.to_stride   + i*inner.to_stride   + k
+//     comes from     item  from + o*outer.from_stride + i*inner.from_stride + k
 //
 // Positions are items: `from` in the source slot, `to` in the destination's own order. What is done on the
 // way is the kind; only copies are one to one and can be undone.

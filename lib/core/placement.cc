@@ -23,7 +23,7 @@ std::string to_string(const Placement& p) {
 ItemRange chunk_part(i64 n, i64 parts, i64 index) {
   i64 size = ceil_div(n, parts);
   i64 begin = std::min(n, checked_mul(size, index, "a shard's offset"));
-  return {begin, std::min(n, begin + size)};
+  return {begin, begin + std::min(size, n - begin)};
 }
 
 ItemRange equal_part(i64 n, i64 parts, i64 index, std::string_view what) {

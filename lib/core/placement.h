@@ -13,9 +13,8 @@ enum class PlacementKind {
   kReplicate,
   kShard,         // along a tensor dimension, in torch.chunk's parts
   kStridedShard,  // the same after `split_factor` parts were made by a mesh dimension further right
-  kFlatShard,  // Megatron-FSDP: rows of uneven number, cut where the flat buffer is cut; only the boxes tell
-               // where
-  kPartial,    // a sum over the ranks
+  kFlatShard,     // Megatron-FSDP: uneven numbers of rows, cut with the flat buffer; the boxes tell where
+  kPartial,       // a sum over the ranks
 };
 
 struct Placement {

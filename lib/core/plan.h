@@ -48,7 +48,6 @@ class Plan {
   std::span<const PlannedMove> moves() const { return moves_; }
   const Region& source(i32 region) const { return sources_[static_cast<std::size_t>(region)]; }
   const Region& destination(i32 region) const { return destinations_[static_cast<std::size_t>(region)]; }
-  i32 source_count() const { return static_cast<i32>(sources_.size()); }
   i32 destination_count() const { return static_cast<i32>(destinations_.size()); }
   PlanTotals totals() const;
   // The file offset of the first byte that a move reads; -1 for zeros.

@@ -2,8 +2,8 @@
 // each item is owned exactly once. A rule gives every tensor- (or expert-) parallel cell its runs; FSDP then
 // cuts each cell's local order into the shards of its ranks:
 //
-//   source slots --rule--> runs of cell 0 | runs of cell 1 | ...   --cuts--> shards [0,16) [16,32) [32,40)
-//   [40,40) ...
+//   source slots --rule--> runs of cell 0 | runs of cell 1 | ...
+//                               '--cuts--> shards [0,16) [16,32) [32,40) [40,40)
 //
 // The proof follows the steps: the cells' runs tile every slot, and the cuts of each cell tile its local
 // order.

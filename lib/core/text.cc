@@ -59,11 +59,11 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
   return out;
 }
 
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); j++) last[j] = static_cast<int>(j);
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); j++) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); i++) {
-    now[0] = static_cast<int>(i);
+    now[0] = i;
     for (std::size_t j = 1; j <= b.size(); j++) {
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])

@@ -2,6 +2,7 @@
 // every name from a file passes before a person sees it.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <string>
@@ -58,19 +59,18 @@ std::string listed(const Range& names, std::size_t most = 5) {
   return out;
 }
 
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 // The candidate nearest to `word` by edit distance (adjacent swap counts one), or "" when none is near enough
 // to be what was meant.
 template <typename Range>
-std::string_view nearest(std::string_view word, const Range& candidates);
-int edit_distance(std::string_view a, std::string_view b);
-
-template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;
-  int best_distance = static_cast<int>(word.size()) / 3 + 2;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3 + 1);
   for (std::string_view c : candidates) {
-    int d = edit_distance(word, c);
-    if (d < best_distance) best = c, best_distance = d;
+    std::size_t least = c.size() > word.size() ? c.size() - word.size() : word.size() - c.size();
+    if (least >= best_distance) continue;
+    if (std::size_t d = edit_distance(word, c); d < best_distance) best = c, best_distance = d;
   }
   return best;
 }

@@ -1,7 +1,8 @@
 // Transposes in tiles, because item by item it runs at a twentieth of the speed of memory:
 //
-//   to[c*to_row + r*to_step] = from[r*from_row + c*from_step]      for r < rows, c < columns; distances in
-//   items
+//   to[c*to_row + r*to_step] = from[r*from_row + c*from_step]      for r < rows, c < columns
+//
+// Distances are items.
 #pragma once
 
 #include "core/int.h"

@@ -17,9 +17,8 @@ using MckptFactSink = void (*)(void* context, const char* key, const char* value
 
 struct MckptModule {
   std::uint32_t abi_version;  // kMckptModuleAbi of the build it came from
-  std::uint32_t
-      struct_size;   // sizeof(MckptModule) of that build: a newer one may have more members at the end
-  const char* name;  // "mpi"
+  std::uint32_t struct_size;  // sizeof(MckptModule) of that build: a newer one may have more at the end
+  const char* name;           // "mpi"
   const char* (*describe)(MckptFactSink sink, void* context);  // at least "version"
   const void* functions;  // the module's own table, such as MckptCommTable; null where it has none yet
 };

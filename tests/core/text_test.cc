@@ -30,6 +30,9 @@ TEST(Text, FindsTheNearestName) {
   EXPECT_EQ(nearest("inspct", commands), "inspect");
   EXPECT_EQ(nearest("exprot", commands), "export");
   EXPECT_EQ(nearest("zzzzz", commands), "");
+  // Half of a short word is another word.
+  EXPECT_EQ(nearest("v3", std::vector<std::string>{"v1"}), "v1");
+  EXPECT_EQ(nearest("foo", std::vector<std::string>{"bool"}), "");
   EXPECT_EQ(edit_distance("ab", "ba"), 1);
   EXPECT_EQ(edit_distance("", "abc"), 3);
 }
