@@ -9,12 +9,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/int.h"
 #include "tools/output.h"
+#include "tools/parse_number.h"
 
 namespace CLI {
 class Option;
@@ -32,8 +34,8 @@ class CommandLine {
   ~CommandLine();
 
   // Declarations. `names` is like "-n,--dry-run"; spellings behind a '|' are taken too but not shown in the
-  // help:
-  // "--tp|--tensor-model-parallel-size". Options declared after heading() stand under it in the help.
+  // help, as in "--tp|--tensor-model-parallel-size"; behind a blank stands what the help calls the value, as
+  // in "--color WHEN". Options declared after heading() stand under it in the help.
   void heading(std::string title);
   class Option {
    public:
@@ -46,6 +48,7 @@ class CommandLine {
   };
   Option flag(const std::string& names, bool& value, const std::string& help);
   Option option(const std::string& names, std::string& value, const std::string& help);
+  Option option(const std::string& names, std::optional<std::string>& value, const std::string& help);
   Option option(const std::string& names, std::vector<std::string>& values,
                 const std::string& help);  // repeatable
   Option option(const std::string& names, i64& value, const std::string& help);
@@ -56,9 +59,12 @@ class CommandLine {
   // A number of bytes: 5GB is 5x10^9, 5GiB is 5x2^30.
   Option bytes(const std::string& names, i64& value, const std::string& help);
   Option positional(const std::string& name, std::string& value, const std::string& help);
+  Option positional(const std::string& name, std::optional<std::string>& value, const std::string& help);
   Option positional(const std::string& name, std::vector<std::string>& values, const std::string& help);
   void description(std::string text);  // paragraphs below the summary
   void example(std::string command);   // shown at the end of the help, in order
+  // What the error about an unknown option says besides.
+  void on_unknown_option(std::string note);
 
   // Fills the variables. Throws Error(kUsage), or HelpShown after printing the help.
   void parse();
@@ -75,9 +81,7 @@ class CommandLine {
   std::unique_ptr<Impl> impl_;
 };
 
-// The value of "5GB", "64MiB", "1024". Throws Error(kUsage).
-i64 parse_bytes(std::string_view text, std::string_view option);
-// A whole number; throws Error(kUsage) that names the option.
-i64 parse_i64(std::string_view text, std::string_view option);
+// Whether "-h" or "--help" stands before a lone "--".
+bool asks_for_help(std::span<const std::string> args);
 
 }  // namespace mckpt

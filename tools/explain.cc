@@ -47,14 +47,14 @@ std::string wrapped(std::string_view text, std::size_t width) {
 }  // namespace
 
 Exit explain_command(CommandLine& line) {
-  std::string code;
+  std::optional<std::string> code;
   line.positional("CODE", code, "an error code such as MC0102; without it, all codes are listed");
   line.example("mckpt explain MC0102");
   line.parse();
   Output out(line.flags());
   JsonWriter json(out);
-  if (!code.empty()) {
-    const CodeInfo& info = find_code(code);
+  if (code) {
+    const CodeInfo& info = find_code(*code);
     if (out.json()) {
       json.begin_answer("explain", true);
       write_code(json, info);

@@ -1,5 +1,8 @@
 // The program: finds the command in one table, runs it, and turns what comes out of it into an exit status.
 // The only place that prints errors.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +17,8 @@
 
 namespace mckpt {
 namespace {
+
+Exit help_command(CommandLine& line);
 
 struct Command {
   std::string_view group, name, arguments, summary;
@@ -37,6 +42,21 @@ constexpr Command kCommands[] = {
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the data types mckpt knows", formats_command},
     {"Help", "mappings", "[list|show|check]", "the tables of the model families", mappings_command},
+    {"Help", "help", "[COMMAND]", "this page, or that of one command", help_command},
+};
+
+struct HelpRow {
+  std::string left;
+  std::string_view right;
+};
+
+const HelpRow kGlobalRows[] = {
+    {"--json, --jsonl", "the answer as JSON: one object, or one a line"},
+    {"-q, -v", "fewer or more words on stderr"},
+    {"--progress HOW", "auto, bar, plain, json or none"},
+    {"--color WHEN, --ascii", "colour: auto, always or never; draw with ASCII only"},
+    {"-h, --help", "this page, or that of the command"},
+    {"-V, --version", "the version"},
 };
 
 std::string main_help() {
@@ -44,21 +64,19 @@ std::string main_help() {
       "mckpt - convert, inspect and prove LLM checkpoints\n"
       "\n"
       "Usage: mckpt [OPTIONS] COMMAND [ARGS]\n";
+  std::vector<HelpRow> rows;
+  for (const Command& c : kCommands)
+    rows.push_back({cat(c.name, c.arguments.empty() ? "" : " ", c.arguments), c.summary});
+  rows.insert(rows.end(), std::begin(kGlobalRows), std::end(kGlobalRows));
+  std::size_t width = 0;
+  for (const HelpRow& row : rows) width = std::max(width, row.left.size());
   std::string_view group;
-  for (const Command& c : kCommands) {
-    if (c.group != group) out += cat("\n", group = c.group, "\n");
-    std::string left = cat(c.name, c.arguments.empty() ? "" : " ", c.arguments);
-    out += cat("  ", left, std::string(left.size() < 24 ? 24 - left.size() : 1, ' '), c.summary, "\n");
+  for (std::size_t i = 0; i < rows.size(); i++) {
+    std::string_view of_row = i < std::size(kCommands) ? kCommands[i].group : "Global";
+    if (of_row != group) out += cat("\n", group = of_row, "\n");
+    out += cat("  ", rows[i].left, std::string(width - rows[i].left.size() + 2, ' '), rows[i].right, "\n");
   }
   out +=
-      "  help [COMMAND]          this page, or that of one command\n"
-      "\n"
-      "Global\n"
-      "  --json, --jsonl         the answer as JSON: one object, or one a line\n"
-      "  -q, -v                  fewer or more words on stderr\n"
-      "  --progress HOW          auto, bar, plain, json or none\n"
-      "  --color WHEN, --ascii   colour: auto, always or never; draw with ASCII only\n"
-      "  -h, --help, -V, --version\n"
       "\n"
       "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or\n"
       "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted\n";
@@ -87,16 +105,27 @@ const Command& find_command(std::string_view name) {
 
 Exit run_command(std::string_view name, std::vector<std::string> args) {
   const Command& command = find_command(name);
-  bool help =
-      std::any_of(args.begin(), args.end(), [](const std::string& a) { return a == "-h" || a == "--help"; });
-  if (launch().rank != 0 && (help || !command.on_every_rank)) return Exit::kOk;
+  if (launch().rank != 0 && (asks_for_help(args) || !command.on_every_rank)) return Exit::kOk;
   CommandLine line(std::string(command.name), std::string(command.summary), std::move(args));
-  return command.run(line);
+  try {
+    return command.run(line);
+  } catch (Error& e) {
+    bool usage = code_info(e.code()).exit == Exit::kUsage;
+    if (usage && e.help().empty()) e.help(cat("mckpt ", command.name, " --help"));
+    throw;
+  }
+}
+
+Exit help_command(CommandLine& line) {
+  std::optional<std::string> command;
+  line.positional("COMMAND", command, "a command; without it, all of them are listed");
+  line.example("mckpt help pattern");
+  line.parse();
+  return command ? run_command(*command, {"--help"}) : print(main_help());
 }
 
 Exit run(std::vector<std::string> args) {
-  // Global flags may stand before the command; they move behind it, where the command's own parser reads
-  // them.
+  // Global flags may stand before the command; they move behind it, to the command's own parser.
   std::size_t at = 0;
   while (at < args.size() && args[at].starts_with("-")) {
     if (args[at] == "-h" || args[at] == "--help") return print(main_help());
@@ -109,10 +138,6 @@ Exit run(std::vector<std::string> args) {
   }
   std::string name = args[at];
   args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
-  if (name == "help") {
-    if (args.empty()) return print(main_help());
-    return run_command(args[0], {"--help"});
-  }
   // What stood before the command stays first: a `--` further on must not hide it.
   return run_command(name, std::move(args));
 }
@@ -139,6 +164,13 @@ void report(const GlobalFlags& flags, Error e) {
   print_error(flags, e);
 }
 
+// A standard stream that the caller closed would have its number taken by the first file that is opened, and
+// what is meant for the stream would be written into that file. Reads and writes fail as before.
+void hold_standard_streams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 // Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one.
 int run_reporting(const std::vector<std::string>& args) {
   GlobalFlags flags = flags_for_errors(args);
@@ -153,8 +185,10 @@ int run_reporting(const std::vector<std::string>& args) {
     report(flags, e);
     status = static_cast<int>(code_info(e.code()).exit);
   } catch (const std::bad_alloc&) {
-    std::fputs("error[MC9902]: out of memory\n", stderr);
-    status = static_cast<int>(Exit::kInput);
+    // Without an allocation; so the code stands here as text.
+    static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
+    std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
+    status = static_cast<int>(code_info(Code::kOutOfMemory).exit);
   } catch (const std::exception& e) {
     report(flags, Error(Code::kInternal, escaped(e.what())));
     status = static_cast<int>(code_info(Code::kInternal).exit);
@@ -167,6 +201,7 @@ int run_reporting(const std::vector<std::string>& args) {
 }  // namespace mckpt
 
 int main(int argc, char** argv) {
+  mckpt::hold_standard_streams();
   // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
   // file.
   std::signal(SIGPIPE, SIG_IGN);

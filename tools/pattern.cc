@@ -1,8 +1,6 @@
 // mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, which pattern the old ratios
 // mean, and which rows a context-parallel rank computes with.
-#include <charconv>
-
 #include "tools/commands.h"
 #include "tools/cp_slice_answer.h"
 #include "tools/json_writer.h"
@@ -12,13 +10,12 @@ namespace mckpt {
 namespace {
 
 struct Options {
-  std::string pattern = std::string(1, '\0');  // no argument can hold a NUL: this means that there was none
-  std::string dialect = "grouped", ratios, slice;
+  std::optional<std::string> pattern, ratios, slice;
+  std::string dialect = "grouped";
   bool segment = false;
   std::optional<i64> pp_size, pp_rank;
   StageRequest stage;
 
-  bool has_pattern() const { return pattern != std::string_view("\0", 1); }
   Dialect chosen_dialect() const { return dialect == "flat" ? Dialect::kFlat : Dialect::kGrouped; }
   bool wants_stage() const {
     return pp_size || pp_rank || stage.vp_stage || stage.first_stage_layers || stage.last_stage_layers;
@@ -31,8 +28,9 @@ void declare(CommandLine& line, Options& o) {
   line.description(
       "attention, - dense MLP, E mixture of experts. '|' cuts pipeline segments, '/' sets MTP parts apart,");
   line.description("and in the grouped dialect [ ] join layers that share one index in checkpoint keys.");
+  line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
   line.positional("PATTERN", o.pattern, "the pattern; one that begins with - follows --");
-  line.option("--dialect", o.dialect, "grouped (default) or flat: whether brackets are known")
+  line.option("--dialect NAME", o.dialect, "grouped (default) or flat: whether brackets are known")
       .choices({"flat", "grouped"});
   line.flag("--segment", o.segment, "take PATTERN as one pipeline segment, without | and /");
   line.heading("One pipeline stage");
@@ -44,8 +42,8 @@ void declare(CommandLine& line, Options& o) {
   line.option("--last-stage-layers|--decoder-last-pipeline-num-layers", o.stage.last_stage_layers,
               "layers of the last stage; only without |");
   line.heading("Instead of PATTERN");
-  line.option("--from-ratios", o.ratios, "N,A,M: the pattern of N layers, ratio A attention, ratio M MLP");
-  line.option("--cp-slice", o.slice, "KIND:SIZE=N,...: rows of a context-parallel rank; see above");
+  line.option("--from-ratios N,A,M", o.ratios, "the pattern of N layers, ratio A attention, ratio M MLP");
+  line.option("--cp-slice KIND:SIZE=N,...", o.slice, "rows of a context-parallel rank; see above");
   describe_cp_slice(line);
   line.example("mckpt pattern '[*-]M|[*E]-/*M'");
   line.example("mckpt pattern 'M-M-|M-M*-' --pp-size 2 --pp-rank 1");
@@ -55,15 +53,13 @@ void declare(CommandLine& line, Options& o) {
 }
 
 void check_usage(const Options& o) {
-  int questions = o.has_pattern() + !o.ratios.empty() + !o.slice.empty();
-  if (questions == 0)
-    throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios or --cp-slice")
-        .help("mckpt pattern --help");
+  int questions = o.pattern.has_value() + o.ratios.has_value() + o.slice.has_value();
+  if (questions == 0) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios or --cp-slice");
   if (questions > 1) throw Error(Code::kUsage, "PATTERN, --from-ratios and --cp-slice exclude each other");
   if (o.segment && o.wants_stage())
     throw Error(Code::kUsage,
                 "--segment is about one segment, and the stage options are about the whole pattern");
-  if (!o.has_pattern() && (o.segment || o.wants_stage()))
+  if (!o.pattern && (o.segment || o.wants_stage()))
     throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
 }
 
@@ -203,9 +199,9 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
 }
 
 Exit answer_pattern(Output& out, const Options& o, bool verbose) {
-  Checked<LayerPattern> checked = check_pattern(o.pattern, o.chosen_dialect());
+  Checked<LayerPattern> checked = check_pattern(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
-    return answer_failure(out, o.pattern, *failure);
+    return answer_failure(out, *o.pattern, *failure);
   const LayerPattern& pattern = std::get<LayerPattern>(checked);
   std::vector<PatternWarning> warnings = warnings_of(pattern);
   if (!out.json()) {
@@ -221,16 +217,16 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
 }
 
 Exit answer_segment(Output& out, const Options& o, bool verbose) {
-  Checked<std::vector<PatternItem>> checked = check_segment(o.pattern, o.chosen_dialect());
+  Checked<std::vector<PatternItem>> checked = check_segment(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
-    return answer_failure(out, o.pattern, *failure);
+    return answer_failure(out, *o.pattern, *failure);
   const auto& items = std::get<std::vector<PatternItem>>(checked);
   if (!out.json()) {
-    write_segment_text(out, o.pattern, items, verbose);
+    write_segment_text(out, *o.pattern, items, verbose);
   } else {
     JsonWriter json(out);
     json.begin_answer("pattern", true).field("dialect", o.dialect).key("items");
-    write_items(json, o.pattern, items);
+    write_items(json, *o.pattern, items);
     json.end_answer();
   }
   return Exit::kOk;
@@ -240,7 +236,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
   StageRequest request = o.stage;
   request.pp_size = o.pp_size.value_or(1);
   request.pp_rank = o.pp_rank.value_or(0);
-  std::string_view main = std::string_view(o.pattern).substr(0, o.pattern.find('/'));
+  std::string_view main = std::string_view(*o.pattern).substr(0, o.pattern->find('/'));
   Checked<Stage> checked = select_stage(main, o.chosen_dialect(), request);
   if (const auto* failure = std::get_if<PatternFailure>(&checked)) return answer_failure(out, main, *failure);
   const Stage& stage = std::get<Stage>(checked);
@@ -261,16 +257,8 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
-double parse_ratio(std::string_view text) {
-  double value = 0;
-  auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (ec != std::errc{} || end != text.data() + text.size())
-    throw Error(Code::kUsage, "--from-ratios: not a number").found(cat("'", escaped(text), "'"));
-  return value;
-}
-
 Exit answer_ratios(Output& out, const Options& o) {
-  std::string_view text = o.ratios;
+  std::string_view text = *o.ratios;
   std::size_t first = text.find(','), second = text.find(',', first == text.npos ? first : first + 1);
   if (second == text.npos)
     throw Error(Code::kUsage, "--from-ratios takes a number of layers and two ratios")
@@ -281,8 +269,11 @@ Exit answer_ratios(Output& out, const Options& o) {
     throw Error(Code::kUsage, "--from-ratios: too many layers")
         .expected(cat("at most ", kMaxRatioLayers))
         .found(layers);
-  Checked<std::string> checked = pattern_from_ratios(
-      layers, parse_ratio(text.substr(first + 1, second - first - 1)), parse_ratio(text.substr(second + 1)));
+  auto ratio = [&](std::size_t begin, std::size_t end) {
+    return parse_double(text.substr(begin, end - begin), "--from-ratios");
+  };
+  Checked<std::string> checked =
+      pattern_from_ratios(layers, ratio(first + 1, second), ratio(second + 1, text.size()));
   if (const auto* failure = std::get_if<PatternFailure>(&checked)) return answer_failure(out, "", *failure);
   if (out.json()) {
     JsonWriter json(out);
@@ -293,31 +284,20 @@ Exit answer_ratios(Output& out, const Options& o) {
   return Exit::kOk;
 }
 
-void parse(CommandLine& line) {
-  try {
-    line.parse();
-  } catch (Error& e) {
-    // The usual reason for an unknown option here is a pattern such as -*-*.
-    if (e.message().find("not expected") != std::string::npos)
-      e.note("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
-    throw;
-  }
-}
-
 }  // namespace
 
 Exit pattern_command(CommandLine& line) {
   Options o;
   declare(line, o);
-  parse(line);
+  line.parse();
   check_usage(o);
   Output out(line.flags());
   bool verbose = line.flags().verbose > 0;
-  Exit exit = !o.slice.empty()    ? answer_cp_slice(out, o.slice)
-              : !o.ratios.empty() ? answer_ratios(out, o)
-              : o.segment         ? answer_segment(out, o, verbose)
-              : o.wants_stage()   ? answer_stage(out, o, verbose)
-                                  : answer_pattern(out, o, verbose);
+  Exit exit = o.slice           ? answer_cp_slice(out, *o.slice)
+              : o.ratios        ? answer_ratios(out, o)
+              : o.segment       ? answer_segment(out, o, verbose)
+              : o.wants_stage() ? answer_stage(out, o, verbose)
+                                : answer_pattern(out, o, verbose);
   out.flush();
   return exit;
 }
