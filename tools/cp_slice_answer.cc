@@ -96,7 +96,8 @@ Question parse_question(std::string_view text) {
   }
   std::vector<i64> sizes;
   for (std::size_t i = 0; i < values.size(); i++) {
-    if (!values[i]) throw Error(Code::kUsage, cat("--cp-slice: ", names[i], " is missing"));
+    if (!values[i])
+      throw Error(Code::kUsage, cat("--cp-slice: ", names[i], " is missing")).expected(listed(names, 8));
     sizes.push_back(*values[i]);
   }
   CpRank cp{sizes[sizes.size() - 2], sizes.back()};
@@ -231,8 +232,8 @@ Exit answer_indivisible(Output& out, const Question& q, const Error& e) {
   } else {
     out.line(cat(out.styled(Style::kRed, "not_divisible"), ": ", e.what()));
     out.line(cat(out.styled(Style::kGreen, "help"),
-                 ": choose a context-parallel size that divides the heads, and of "
-                 "which and the groups one divides the other"));
+                 ": choose a context-parallel size that divides the heads, and that divides the number "
+                 "of groups or is a multiple of it"));
   }
   return Exit::kNo;
 }

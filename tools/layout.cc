@@ -62,7 +62,7 @@ bool cuts_between_rows(std::span<const Shape> shapes, const Packing& packing) {
 
 // What to try instead of a packing that cuts a row.
 std::string advice(const Layout& l) {
-  if (l.no_shard()) return "none is needed: under no_shard a real run saves every parameter whole";
+  if (l.no_shard()) return "nothing to do: under no_shard a real run saves every parameter whole";
   if (l.packing.hsdp == 1 && l.shapes.size() <= 1000) {
     Packing other = l.packing;
     for (i64 by = 1; by <= 64; by++)
@@ -114,8 +114,8 @@ void write_json(Output& out, const Layout& l) {
   const FlatBuffer& b = l.buffer;
   if (l.packing.ranks > kMostRanges / std::ssize(l.shapes))
     throw Error(Code::kBadLayout, "the ranges of so many ranks do not fit one answer")
-        .expected(cat("at most ", kMostRanges, " ranges"))
-        .found(cat(l.shapes.size(), " parameters x ", l.packing.ranks, " ranks"))
+        .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
+        .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
         .help("without --json, ranks that hold alike are folded");
   JsonWriter json(out);
   json.begin_answer("layout", l.aligned).key("shapes").begin_array();
@@ -158,13 +158,14 @@ void write_summary(Output& out, const Layout& l) {
   };
   out.line(cat(out.styled(Style::kBold, cat("Megatron-FSDP ", engine_name(l.packing.engine), ", ",
                                             strategy_name(l.packing.strategy))),
-               ", ", l.packing.ranks, l.packing.ranks == 1 ? " rank" : " ranks",
+               ", ", counted(l.packing.ranks, "rank"),
                l.packing.hsdp > 1 ? cat(" in ", l.packing.hsdp, " HSDP instances") : ""));
-  out.line(cat("parameters ", size(used), "  ", l.shapes.size(), " of ", dtype_name(l.dtype)));
+  out.line(
+      cat("parameters ", size(used), "  ", with_commas(std::ssize(l.shapes)), " of ", dtype_name(l.dtype)));
   out.line(cat("bucket     ", size(b.bucket_items), "  holes ", with_commas(holes), " (",
                share(holes, b.bucket_items), "), padding ", with_commas(padding), " (",
                share(padding, b.bucket_items), ")"));
-  out.line(cat("shard      ", size(b.shard_items), "  ", b.shards,
+  out.line(cat("shard      ", size(b.shard_items), "  ", with_commas(b.shards),
                l.no_shard() ? " of them, virtual: every rank holds the whole bucket" : " of them"));
   out.line(cat("chunk size ", right(with_commas(b.chunk_items), 15), " items\n"));
 }
@@ -256,7 +257,7 @@ Exit layout_command(CommandLine& line) {
               "HSDP instances that the ranks are divided into");
   line.option("--hsdp-outer", outer, "replicate (default) or shard: what the instances do to each other")
       .choices({"replicate", "shard"});
-  line.option("--dtype", dtype, "of the parameters, for sizes in bytes; default bf16");
+  line.option("--dtype TYPE", dtype, "of the parameters, for sizes in bytes; default bf16");
   line.description("Exits 1 when a shard would cut a row in two: Megatron-FSDP v1 fails on such a bucket.");
   line.example("mckpt layout 10x4 10 --world 4");
   line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");

@@ -23,6 +23,12 @@ bool env_set(const char* name) {
 // The pseudo-terminal that mpirun gives a rank is not the one that the user looks at.
 bool is_terminal(int fd) { return isatty(fd) && launch().size == 1; }
 
+std::optional<int> terminal_width(int fd) {
+  winsize size{};
+  if (!is_terminal(fd)) return {};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 // https://no-color.org and https://bixense.com/clicolors; an explicit --color wins over both.
 bool want_color(When when, int fd) {
   if (when != When::kAuto) return when == When::kAlways;
@@ -49,11 +55,7 @@ Output::Output(const GlobalFlags& flags)
     : color_(want_color(flags.color, STDOUT_FILENO) && !flags.json && !flags.jsonl),
       unicode_(!flags.ascii && utf8_locale()),
       json_(flags.json || flags.jsonl),
-      width_(1 << 20) {
-  winsize size{};
-  if (is_terminal(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    width_ = size.ws_col;
-}
+      width_(terminal_width(STDOUT_FILENO).value_or(1 << 20)) {}
 
 void Output::write(std::string_view text) {
   buffer_ += text;
@@ -84,6 +86,7 @@ std::string paint(bool color, Style style, std::string_view text) {
 }
 
 bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STDERR_FILENO); }
+std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
 
 void note(const GlobalFlags& flags, std::string_view text) {
   if (!flags.quiet) to_stderr(cat(text, "\n"));
@@ -129,6 +132,10 @@ std::string with_commas(std::int64_t n) {
     out += digits[i];
   }
   return out;
+}
+
+std::string counted(std::int64_t n, std::string_view noun) {
+  return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
 }
 
 }  // namespace mckpt

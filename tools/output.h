@@ -2,6 +2,7 @@
 // and warn(). Colour and drawing characters are decided here, once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,6 @@ struct BrokenPipe {};
 class Output {
  public:
   explicit Output(const GlobalFlags& flags);
-  ~Output() = default;
 
   void write(std::string_view text);
   void line(std::string_view text) {
@@ -52,6 +52,8 @@ class Output {
 };
 
 bool stderr_color(const GlobalFlags& flags);
+// Columns of the terminal that stderr is; nothing where it is none.
+std::optional<int> stderr_width();
 std::string paint(bool color, Style style, std::string_view text);
 
 // One line on stderr. note() is silent under -q.
@@ -64,7 +66,8 @@ void complain(std::string_view text);
 // The error as a person reads it (rustc's shape), on stderr.
 void print_error(const GlobalFlags& flags, const Error& error);
 
-std::string human_bytes(std::int64_t bytes);  // "1.2 GiB"
-std::string with_commas(std::int64_t n);      // "1,235,814,400"
+std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
+std::string with_commas(std::int64_t n);                     // "1,235,814,400"
+std::string counted(std::int64_t n, std::string_view noun);  // "1 rank", "1,024 ranks"
 
 }  // namespace mckpt

@@ -13,8 +13,6 @@ std::string range_words(const LayerRange& layers) {
 
 namespace {
 
-std::string plural(i64 n, std::string_view one) { return cat(n, " ", one, n == 1 ? "" : "s"); }
-
 std::string kind_cell(const LayerKindInfo& kind) { return cat(kind.symbol, " ", kind.words); }
 
 TextTable layer_table() {
@@ -64,7 +62,7 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
 
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");
-  out.line(cat("MTP: ", plural(pattern.mtp_depths, "depth"),
+  out.line(cat("MTP: ", counted(pattern.mtp_depths, "depth"),
                ", on the last stage of the pipeline; layers count "
                "from 0 again in each, and groups do not apply"));
   TextTable table({{"layer", Align::kRight}, {"kind"}, {"keys in the checkpoint"}});
@@ -103,10 +101,10 @@ Excerpt excerpt(std::string_view pattern, i64 byte) {
 
 void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose) {
   out.line(cat(title(out, pattern.text), "   ", dialect_name(pattern.dialect), " dialect"));
-  out.line(cat(plural(pattern.physical_layers(), "physical layer"), " (num_layers), ",
-               plural(pattern.logical_layers(), "logical layer"), " (indices of checkpoint keys), ",
-               plural(std::ssize(pattern.segments), "pipeline segment"), ", ",
-               plural(pattern.mtp_depths, "MTP depth")));
+  out.line(cat(counted(pattern.physical_layers(), "physical layer"), " (num_layers), ",
+               counted(pattern.logical_layers(), "logical layer"), " (indices of checkpoint keys), ",
+               counted(std::ssize(pattern.segments), "pipeline segment"), ", ",
+               counted(pattern.mtp_depths, "MTP depth")));
   if (!pattern.items.empty()) {
     out.line("");
     write_decoder(out, pattern, verbose);
@@ -126,8 +124,8 @@ void write_stage_text(Output& out, std::string_view pattern, const Stage& stage,
   out.line(cat(title(out, pattern), "   pipeline rank ", request.pp_rank, " of ", request.pp_size,
                request.vp_stage ? cat(", virtual stage ", *request.vp_stage) : "", ": ",
                range_words(stage.items)));
-  out.line(cat("begins behind ", plural(stage.physical_offset, "physical layer"), ", ",
-               plural(stage.logical_offset, "logical layer")));
+  out.line(cat("begins behind ", counted(stage.physical_offset, "physical layer"), ", ",
+               counted(stage.logical_offset, "logical layer")));
   if (stage.items.empty()) return;
   out.line("");
   TextTable table = layer_table();

@@ -1,7 +1,5 @@
 #include "tools/progress.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 namespace mckpt {
@@ -33,7 +31,7 @@ std::string clock_text(double seconds) {
 
 Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
     : how_(How::kNone), color_(stderr_color(flags)), what_(std::move(what)), total_bytes_(total_bytes) {
-  bool terminal = isatty(STDERR_FILENO);
+  bool terminal = stderr_width().has_value();
   if (flags.progress == "bar" || (flags.progress == "auto" && terminal)) how_ = How::kBar;
   if (flags.progress == "plain" || (flags.progress == "auto" && !terminal)) how_ = How::kPlain;
   if (flags.progress == "json") how_ = How::kJson;
@@ -59,7 +57,10 @@ void Progress::run() {
   while (!wake_.wait_for(lock, step, [&] { return stop_; })) {
     double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
     if (how_ == How::kBar) {
-      std::fputs(cat("\r\x1b[K", line(seconds)).c_str(), stderr);
+      // A line that wraps could not be cleared.
+      std::string text = line(seconds).substr(0, static_cast<std::size_t>(stderr_width().value_or(1000)) - 1);
+      std::string_view rest = std::string_view(text).substr(std::min(what_.size(), text.size()));
+      std::fputs(cat("\r\x1b[K", paint(color_, Style::kBold, what_), rest).c_str(), stderr);
       std::fflush(stderr);
     } else {
       complain(how_ == How::kJson ? json_line(seconds) : line(seconds));
@@ -74,7 +75,7 @@ std::string Progress::line(double seconds) const {
   double rate = static_cast<double>(done) / seconds;
   char rate_text[32];
   std::snprintf(rate_text, sizeof rate_text, "%.2f GiB/s", rate / (1 << 30));
-  std::string out = cat(paint(color_, Style::kBold, what_), "  ", human_bytes(done));
+  std::string out = cat(what_, "  ", human_bytes(done));
   if (total_bytes_ > 0) {
     i64 percent = static_cast<i64>(100.0 * static_cast<double>(done) / static_cast<double>(total_bytes_));
     out += cat(" of ", human_bytes(total_bytes_), "  ", percent, " %");
