@@ -75,7 +75,8 @@ Contents look(const Folder& folder) {
   for (const FolderEntry& e : folder.entries()) {
     std::string_view name = e.name;
     c.names.push_back(e.name);
-    c.dcp |= !e.folder && name == ".metadata";
+    // Ranks that did not gather leave __<rank>.metadata; a save that broke off leaves data alone.
+    c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.safetensors |=
         !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
     c.tracker |= !e.folder && name == kTracker;

@@ -22,11 +22,13 @@ Finding to_finding(const Error& e) {
 }
 
 std::string file_path(const Store& store, i32 file) {
+  if (file < 0) return store.root();
   const std::string& path = store.files()[static_cast<std::size_t>(file)].path;
   return path.empty() ? store.root() : cat(store.root(), "/", path);
 }
 
 std::string_view file_label(const Store& store, i32 file) {
+  if (file < 0) return {};
   std::string_view path = store.files()[static_cast<std::size_t>(file)].path;
   if (!path.empty()) return path;
   path = store.root();

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "core/shape.h"
 
 namespace mckpt {
+
+class ByteSource;  // io/file.h
 
 // Where a piece of one tensor lies. A tensor that is not sharded has one chunk that is all of it. The spans
 // point into the store.
@@ -38,6 +41,8 @@ struct ChunkData {
   DType dtype = DType::kU8;    // as stored: equal to the tensor's, or resolve() throws
   std::vector<i64> strides{};  // in items, one a dimension; empty: row-major
   bool big_endian = false;     // the bytes of each element are to be swapped
+  // Where the items lie in memory, because the file has them compressed: `offset` counts in here. Else null.
+  std::shared_ptr<const ByteSource> unpacked{};
 };
 
 // Something that is not a tensor: the args, an iteration number, a scheduler's field, a random state.
@@ -77,7 +82,7 @@ struct Checksum {
   i64 tensor = -1;     // that the record belongs to, where it is known
 };
 
-class PickleValue;  // io/pickle.h
+class PickleValue;  // io/pickle_value.h
 
 class Store {
  public:
@@ -110,6 +115,9 @@ class Store {
   virtual std::shared_ptr<const PickleValue> object(i64 /*index*/) const { return nullptr; }
   // Calls `visit` for everything the format keeps a CRC-32 of, in the order of the files. Throws.
   virtual void each_checksum(const std::function<void(const Checksum&)>& /*visit*/) const {}
+  // What only the format can judge and opening leaves out because it takes long: names that belong together,
+  // objects that read. Nothing where the format has no such checks.
+  virtual std::optional<std::vector<Finding>> check(int /*threads*/) const { return std::nullopt; }
 
   Shape shape(i64 tensor) const { return Shape(dims(tensor)); }
 
@@ -122,10 +130,10 @@ class Store {
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-// The path of a file of the store, as messages show it: root, or root/path.
+// The path of a file of the store, as messages show it: root, or root/path. For no file (-1): root.
 std::string file_path(const Store& store, i32 file);
 
-// What a column has room for: the path inside the root, or the root's own last part.
+// What a column has room for: the path inside the root, or the root's own last part. For no file (-1): "".
 std::string_view file_label(const Store& store, i32 file);
 
 // Zeros for the offsets of a chunk that is a whole tensor. pre: rank <= Shape::kMaxRank.

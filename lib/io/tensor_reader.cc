@@ -89,7 +89,7 @@ void TensorReader::open(i64 tensor) {
     if (chunk.replica || Shape(chunk.sizes).items() == 0) continue;
     Piece& piece = pieces_.emplace_back(chunk, dims);
     ChunkData data = store_.resolve(tensor, i);
-    std::shared_ptr<const ByteSource> file = files_.open(data.file);
+    std::shared_ptr<const ByteSource> file = data.unpacked ? data.unpacked : files_.open(data.file);
     piece.reader = std::make_unique<ChunkReader>(std::move(file), std::move(data), piece.chunk.sizes,
                                                  kStridedBytes / chunks);
   }

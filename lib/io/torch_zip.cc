@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "io/torch_file.h"
-#include "io/zip.h"
+#include "io/torch_zip.h"
 
 namespace mckpt {
 namespace {
@@ -48,33 +48,6 @@ bool is_big_endian(const ZipArchive& zip, std::string_view top) {
         .found(escaped(word, 40));
   return word == "big";
 }
-
-class Storages {
- public:
-  Storages(const ZipArchive& zip, std::string_view top) : zip_(zip), prefix_(cat(top, "data/")) {}
-
-  const ZipEntry& entry(const TorchStorage& s) const {
-    const ZipEntry* e = zip_.find(cat(prefix_, s.key));
-    if (e == nullptr)
-      throw Error(Code::kBadStorage,
-                  cat("the storage data/", escaped(s.key), " is missing from the archive"));
-    if (e->deflated)
-      throw Error(Code::kUnsupportedZip,
-                  cat("the storage data/", escaped(s.key), " is compressed: unsupported"))
-          .help("save it again; torch.save never compresses");
-    if (e->bytes != s.bytes)
-      throw Error(Code::kBadStorage, cat("the storage data/", escaped(s.key),
-                                         " has another size than the pickle says (mismatch)"))
-          .offset(e->data_offset)
-          .expected(cat(s.bytes, " bytes"))
-          .found(cat(e->bytes, " bytes"));
-    return *e;
-  }
-
- private:
-  const ZipArchive& zip_;
-  std::string prefix_;
-};
 
 // Records that nothing names: storages without a tensor, and records outside of the folder.
 void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
@@ -122,25 +95,52 @@ void list_checksums(const ZipArchive& zip, std::string_view top, TorchFile& out)
 
 }  // namespace
 
+TorchZip::TorchZip(const ByteSource& source, i64 most_trailing_bytes)
+    : zip_(source, most_trailing_bytes),
+      top_(top_folder(zip_)),
+      data_(cat(top_, "data/")),
+      pickle_(&find_pickle(zip_, top_)),
+      big_endian_(is_big_endian(zip_, top_)) {}
+
+std::vector<u8> TorchZip::read_pickle() const { return zip_.read(*pickle_, PickleArena::kMostBytes); }
+
+const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
+  const ZipEntry* e = zip_.find(cat(data_, s.key));
+  if (e == nullptr)
+    throw Error(Code::kBadStorage, cat("the storage data/", escaped(s.key), " is missing from the archive"));
+  if (e->bytes != s.bytes)
+    throw Error(Code::kBadStorage,
+                cat("the storage data/", escaped(s.key), " has another size than the pickle says (mismatch)"))
+        .offset(e->data_offset)
+        .expected(cat(s.bytes, " bytes"))
+        .found(cat(e->bytes, " bytes"));
+  return *e;
+}
+
 TorchFile read_torch_zip(const ByteSource& file) {
-  ZipArchive zip(file);
-  std::string_view top = top_folder(zip);
-  const ZipEntry& data = find_pickle(zip, top);
-  auto pickle = Pickle::own(zip.read(data, PickleArena::kMostBytes), {.storages = true});
+  TorchZip zip(file);
+  const ZipEntry& data = zip.pickle();
+  auto pickle = Pickle::own(zip.read_pickle(), {.storages = true});
   TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
   out.pickle_offset = data.data_offset;
   out.pickle_bytes = data.stored_bytes;
-  out.big_endian = is_big_endian(zip, top);
+  out.big_endian = zip.big_endian();
   if (pickle->bytes() != data.bytes)
     out.findings.push_back(
         {.code = Code::kUnusedRecord,
          .message = cat(data.bytes - pickle->bytes(), " trailing bytes follow the pickle (after STOP)"),
          .offset = data.data_offset + pickle->bytes(),
          .warning = true});
-  Storages storages(zip, top);
-  out.table.place_storages([&](const TorchStorage& s) { return storages.entry(s).data_offset; });
-  find_unused(zip, top, out);
-  list_checksums(zip, top, out);
+  out.table.place_storages([&](const TorchStorage& s) {
+    const ZipEntry& e = zip.storage(s);
+    if (e.deflated)
+      throw Error(Code::kUnsupportedZip,
+                  cat("the storage data/", escaped(s.key), " is compressed: unsupported"))
+          .help("save it again; torch.save never compresses");
+    return e.data_offset;
+  });
+  find_unused(zip.archive(), zip.top(), out);
+  list_checksums(zip.archive(), zip.top(), out);
   out.facts.emplace_back("pickle", cat("protocol ", pickle->protocol(), ", ", data.bytes, " bytes"));
   if (out.big_endian) out.facts.emplace_back("byte order", "big-endian");
   return out;

@@ -20,7 +20,18 @@ namespace mckpt {
 namespace {
 
 // The checks, in the order of the report. What an opener found belongs to one of them by its code.
-enum Which : std::size_t { kFiles, kFormat, kIndex, kCoverage, kItems, kCrc, kValues, kExperts, kCheckCount };
+enum Which : std::size_t {
+  kFiles,
+  kFormat,
+  kIndex,
+  kCoverage,
+  kItems,
+  kCrc,
+  kValues,
+  kExperts,
+  kParts,
+  kCheckCount
+};
 
 constexpr i64 kCrcPieceBytes = 32 << 20;
 constexpr i64 kUnitItems = 16 << 20;
@@ -40,15 +51,30 @@ Which check_of_code(Code code) {
     case Code::kCutShort:
     case Code::kShardMissing:
     case Code::kUnusedFile:
+    case Code::kIncomplete:
+    case Code::kRecordOutside:
       return kFiles;
     case Code::kBadIndex:
     case Code::kIndexMismatch:
     case Code::kBadTotalSize:
+    case Code::kRecordMissing:
+    case Code::kRecordUnused:
+    case Code::kRecordOverlap:
       return kIndex;
     case Code::kBadShards:
+    case Code::kChunkOutside:
+    case Code::kChunkHole:
+    case Code::kChunkOverlap:
       return kCoverage;
+    case Code::kItemMismatch:
+      return kItems;
     case Code::kBadChecksum:
+    case Code::kBadManifest:
       return kCrc;
+    case Code::kCounterpart:
+    case Code::kNumberGap:
+    case Code::kPipelineLoss:
+      return kParts;
     case Code::kNonFinite:
       return kValues;
     case Code::kEqualExperts:
@@ -69,7 +95,8 @@ class Verifier {
                               {"items", "chunks"},
                               {"crc32", "records"},
                               {"values", "values"},
-                              {"experts", "tensors"}})
+                              {"experts", "tensors"},
+                              {"parts", "tensors"}})
       report_.checks.push_back({name, Check::Status::kNone, 0, unit});
   }
 
@@ -81,6 +108,7 @@ class Verifier {
     check_items();
     check_crc();
     check_values();
+    check_parts();
     for (Check& c : report_.checks)
       if (c.count > 0) c.status = std::max(c.status, Check::Status::kPass);
     return std::move(report_);
@@ -103,6 +131,7 @@ class Verifier {
   void check_items();
   void check_crc();
   void check_values();
+  void check_parts();
   void add_non_finite(i64 tensor, const NonFinite& found);
 
   const Store& store_;
@@ -193,6 +222,14 @@ void Verifier::check_items() {
   for (std::size_t t = 0; t < bad.size(); t++)
     if (bad[t]) unreadable_.insert(static_cast<i64>(t));
   at(kItems).count = chunks;
+}
+
+// What only the format can judge.
+void Verifier::check_parts() {
+  std::optional<std::vector<Finding>> findings = store_.check(threads_);
+  if (!findings) return;
+  at(kParts).count = store_.tensor_count();
+  for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
 }
 
 void Verifier::check_crc() {

@@ -1,0 +1,16 @@
+// Reading torch DCP folders: .metadata beside __<rank>_<n>.distcp files, which are torch.save archives end to
+// end. Opening (open_dcp(), io/store.h) reads .metadata alone; an item's own header is read when resolve()
+// asks for it.
+#pragma once
+
+#include <optional>
+
+#include "io/dcp_dialect.h"
+#include "io/store.h"
+
+namespace mckpt {
+
+// Nothing when the store is no DCP folder.
+std::optional<DcpDialect> dcp_dialect(const Store& store);
+
+}  // namespace mckpt

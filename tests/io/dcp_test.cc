@@ -1,0 +1,206 @@
+#include "io/dcp.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "io/digest.h"
+#include "io/pickle_render.h"
+#include "io/verify.h"
+#include "tests/support/golden_json.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt {
+namespace {
+
+const std::string kData = cat(MCKPT_TEST_DATA, "/dcp/");
+
+std::string codes_of(const std::vector<Finding>& findings, bool warnings) {
+  std::string out;
+  for (const Finding& f : findings)
+    if (f.warning == warnings && out.find(code_name(f.code)) == out.npos) out += code_name(f.code) + " ";
+  return out;
+}
+
+std::string expected_codes(const GoldenJson& codes) {
+  std::string out;
+  for (const std::string& code : codes.strings()) out += code + " ";
+  return out;
+}
+
+std::vector<Finding> verified(const std::string& path) {
+  std::unique_ptr<Store> store = open_store(path);
+  return verify_store(*store, 2, [](i64) {}).findings;
+}
+
+std::string digest_of(const Store& store, std::string_view name) {
+  i64 tensor = find_tensor(store, name);
+  return tensor_digests(store, {&tensor, 1}, 1)[0];
+}
+
+struct Folder {
+  const char *path, *expected;
+  DcpDialect dialect;
+  i64 ranks;
+};
+constexpr Folder kSound[] = {
+    {"plain", "plain.manifest", DcpDialect::kPlain, 1},
+    {"uneven_4", "uneven_4/iter_0000010.manifest", DcpDialect::kFsdpDtensor, 4},
+    {"uneven_tp2dp2", "uneven_tp2dp2.manifest", DcpDialect::kMegatronFsdp, 4},
+    {"torch_dist_mini", "torch_dist_mini.manifest", DcpDialect::kTorchDist, 1},
+    {"torch_dist_pp2", "torch_dist_pp2.expected", DcpDialect::kTorchDist, 2},
+    {"fsdp_dtensor_optim", "fsdp_dtensor_optim.expected", DcpDialect::kFsdpDtensor, 3},
+    {"hfsdp", "hfsdp.expected", DcpDialect::kFsdpDtensor, 4},
+    {"megatron_fsdp_v2", "megatron_fsdp_v2.expected", DcpDialect::kStateDict, 3},
+    {"fsdp2", "fsdp2.expected", DcpDialect::kStateDict, 3},
+};
+
+TEST(Dcp, ReadsEveryTensorOfRealFoldersAsTorchDoes) {
+  for (const Folder& f : kSound) {
+    std::unique_ptr<Store> store = open_store(kData + f.path);
+    GoldenJson want = read_golden(cat("dcp/", f.expected, ".json"));
+    EXPECT_EQ(store->tensor_count(), static_cast<i64>(want["tensors"].size())) << f.path;
+    for (const auto& [name, tensor] : want["tensors"].members())
+      EXPECT_EQ(digest_of(*store, name), tensor["sha256"].string()) << f.path << " " << name;
+  }
+}
+
+TEST(Dcp, TellsDialectAndRanksOfRealFolders) {
+  for (const Folder& f : kSound) {
+    std::unique_ptr<Store> store = open_store(kData + f.path);
+    EXPECT_EQ(dialect_name(*dcp_dialect(*store)), dialect_name(f.dialect)) << f.path;
+    EXPECT_EQ(store->ranks(), f.ranks) << f.path;
+  }
+}
+
+TEST(Dcp, FindsNothingWrongWithRealFolders) {
+  for (const Folder& f : kSound) {
+    std::vector<Finding> findings = verified(kData + f.path);
+    EXPECT_EQ(codes_of(findings, false) + codes_of(findings, true), "")
+        << f.path << ": " << (findings.empty() ? "" : findings[0].message);
+  }
+  EXPECT_TRUE(verified(kData + "per_rank").empty());
+}
+
+TEST(Dcp, SeesThatPipelineStagesOverwroteEachOther) {
+  EXPECT_EQ(codes_of(open_store(kData + "damaged_pp2")->findings(), false), "MC1313 ");
+}
+
+TEST(Dcp, ReadsAndJudgesEveryVariation) {
+  GoldenJson expected = read_golden("dcp/variations/expected.json");
+  for (const auto& [name, want] : expected["folders"].members()) {
+    std::string path = kData + "variations/" + name;
+    std::unique_ptr<Store> store;
+    std::string opened = thrown_by([&] { store = open_store(path); });
+    EXPECT_EQ(opened.substr(0, 6), want["opens"].string().empty() ? "nothin" : want["opens"].string())
+        << name;
+    if (!store) continue;
+    EXPECT_EQ(codes_of(store->findings(), false), expected_codes(want["findings"])) << name;
+    EXPECT_EQ(codes_of(store->findings(), true), expected_codes(want["warnings"])) << name;
+    std::string item = want["item"].string(), checksum = want["checksum"].string();
+    if (want["findings"].size() > 0) continue;
+    EXPECT_EQ(thrown_by([&] { store->resolve(0, 0); }).substr(0, 6), item.empty() ? "nothin" : item) << name;
+    if (item.empty()) {
+      EXPECT_EQ(digest_of(*store, "w") == expected["sha256"].string(), checksum.empty()) << name;
+    }
+    std::string broken = item + checksum;
+    EXPECT_EQ(codes_of(verified(path), false), broken.empty() ? "" : broken + " ") << name;
+  }
+}
+
+TEST(Dcp, SaysWhereAnItemIsWrong) {
+  std::unique_ptr<Store> store = open_store(kData + "variations/item_other_shape");
+  try {
+    store->resolve(0, 0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.tensor(), "w");
+    EXPECT_EQ(e.file(), kData + "variations/item_other_shape/__0_0.distcp");
+    EXPECT_EQ(e.expected(), "[5, 4]");
+    EXPECT_EQ(e.found(), "[4, 4]");
+  }
+}
+
+TEST(Dcp, ReadsObjectsWhenAsked) {
+  std::unique_ptr<Store> store = open_store(kData + "uneven_4");
+  auto value = [&](std::string_view name) {
+    for (std::size_t i = 0; i < store->objects().size(); i++)
+      if (store->objects()[i].name == name) return pickle_summary(*store->object(static_cast<i64>(i)));
+    return std::string("none");
+  };
+  EXPECT_EQ(value("iteration"), "int 10");
+  EXPECT_EQ(value("checkpoint_version"), "float 3");
+  EXPECT_EQ(value("args"), "Namespace, 11 fields");
+  EXPECT_EQ(value("opt_param_scheduler.lr_decay_style"), "str 'cosine'");
+  EXPECT_EQ(value("nothing of the name"), "none");
+}
+
+TEST(Dcp, KnowsTheRankOfAChunkByItsFile) {
+  std::unique_ptr<Store> store = open_store(kData + "fsdp2");
+  i64 tensor = find_tensor(*store, "model.emb.weight");
+  ASSERT_EQ(store->chunk_count(tensor), 3);
+  for (i64 c = 0; c < 3; c++) EXPECT_EQ(store->chunk(tensor, c).rank, c);
+}
+
+class DcpCopy : public ::testing::Test {
+ protected:
+  void copy(const std::string& name) {
+    std::filesystem::copy(kData + name, folder.path() + "/c", std::filesystem::copy_options::recursive);
+  }
+  std::string path() const { return folder.path() + "/c"; }
+  std::string opened() const {
+    return thrown_by([&] { open_store(path()); });
+  }
+
+  TempFolder folder;
+};
+
+TEST_F(DcpCopy, WithoutMetadataIsAnInterruptedSave) {
+  copy("fsdp2");
+  std::filesystem::remove(path() + "/.metadata");
+  EXPECT_EQ(opened(), cat("MC1302 ", path(),
+                          ": the folder has no .metadata: found data files alone: the save was interrupted "
+                          "before it was complete"));
+}
+
+TEST_F(DcpCopy, WithoutAFileSaysWhichAndKeepsTheRest) {
+  copy("fsdp2");
+  std::filesystem::remove(path() + "/__1_0.distcp");
+  std::unique_ptr<Store> store = open_store(path());
+  ASSERT_EQ(store->findings().size(), 1u);
+  EXPECT_EQ(store->findings()[0].code, Code::kIncomplete);
+  EXPECT_EQ(store->findings()[0].file, "__1_0.distcp");
+  EXPECT_EQ(thrown_by([&] { store->resolve(0, 1); }).substr(0, 6), "MC1001");
+  EXPECT_EQ(thrown_by([&] { store->resolve(0, 0); }), "nothing");
+}
+
+TEST_F(DcpCopy, CutShortSaysWhatIsLost) {
+  copy("fsdp2");
+  std::filesystem::resize_file(path() + "/__0_0.distcp", 2000);
+  EXPECT_EQ(codes_of(open_store(path())->findings(), false), "MC1308 ");
+}
+
+TEST_F(DcpCopy, IsComparedWithItsListOfHashes) {
+  copy("torch_dist_pp2");
+  std::string list =
+      "{\"algorithm\": \"sha256\", \"files\": {\"metadata.json\": "
+      "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\", "
+      "\"gone\": \"00\"}}";
+  folder.put("c/integrity.json", list);
+  EXPECT_EQ(codes_of(verified(path()), false), "MC1314 MC1302 ");
+  folder.put("c/integrity.json", "{}");
+  EXPECT_EQ(codes_of(verified(path()), false), "MC1314 ");
+}
+
+TEST_F(DcpCopy, TakesTheObjectsOfOlderMegatronFiles) {
+  copy("torch_dist_pp2");
+  std::filesystem::copy(kData + "../dcp/variations/as_torch/__1_0.distcp", path() + "/common.pt");
+  std::unique_ptr<Store> store = open_store(path());
+  EXPECT_EQ(store->objects().back().name, "common.pt");
+  EXPECT_NE(store->object(static_cast<i64>(store->objects().size()) - 1), nullptr);
+}
+
+}  // namespace
+}  // namespace mckpt
