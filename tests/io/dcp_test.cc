@@ -131,7 +131,7 @@ TEST(Dcp, ReadsObjectsWhenAsked) {
     return std::string("none");
   };
   EXPECT_EQ(value("iteration"), "int 10");
-  EXPECT_EQ(value("checkpoint_version"), "float 3");
+  EXPECT_EQ(value("checkpoint_version"), "float 3.0");
   EXPECT_EQ(value("args"), "Namespace, 11 fields");
   EXPECT_EQ(value("opt_param_scheduler.lr_decay_style"), "str 'cosine'");
   EXPECT_EQ(value("nothing of the name"), "none");
