@@ -1,0 +1,209 @@
+#include "io/torch_writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "io/crc32.h"
+#include "io/torch_file.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt {
+namespace {
+
+std::vector<u8> bytes_of(i64 count, u8 first) {
+  std::vector<u8> out(static_cast<std::size_t>(count));
+  for (u8& b : out) b = first++;
+  return out;
+}
+
+struct Owned {
+  std::string name;
+  DType dtype;
+  std::vector<i64> dims;
+};
+
+std::vector<TorchTensorSpec> specs(const std::vector<Owned>& tensors) {
+  std::vector<TorchTensorSpec> out;
+  for (const Owned& t : tensors) out.push_back({t.name, t.dtype, t.dims});
+  return out;
+}
+
+// Every type that torch can save, and the shapes that are special.
+std::vector<Owned> all_tensors() {
+  std::vector<Owned> out;
+  for (const DTypeInfo& d : all_dtypes())
+    if (d.in_torch && d.kind != DTypeKind::kQuantized && !(d.dtype >= DType::kU1 && d.dtype <= DType::kI7))
+      out.push_back({std::string(d.name), d.dtype, {3, 4}});
+  out.push_back({"scalar", DType::kF32, {}});
+  out.push_back({"empty", DType::kBF16, {0, 3}});
+  out.push_back({"empty inside", DType::kBF16, {2, 0, 3}});
+  out.push_back({"model.layers.0.weight \xc3\xa9", DType::kI64, {1, 1, 5, 1}});
+  return out;
+}
+
+void write_all(const std::string& path, const std::vector<Owned>& tensors) {
+  std::vector<TorchTensorSpec> s = specs(tensors);
+  TorchWriter writer(path, s, {.durable = false});
+  for (std::size_t i = s.size(); i-- > 0;) {  // any order
+    std::vector<u8> data = bytes_of(dtype_bytes(s[i].dtype, Shape(s[i].dims).items()), static_cast<u8>(i));
+    std::span<const u8> rest = data;
+    writer.write(static_cast<i64>(i), rest.first(rest.size() / 2));
+    writer.write(static_cast<i64>(i), rest.subspan(rest.size() / 2));
+  }
+  writer.commit();
+}
+
+TEST(TorchWriter, WritesWhatTheReaderReads) {
+  TempFolder folder;
+  std::vector<Owned> tensors = all_tensors();
+  write_all(folder.at("model.pt"), tensors);
+  InputFile file(folder.at("model.pt"));
+  TorchFile read = read_torch_file(file);
+  for (const Finding& f : read.findings) ADD_FAILURE() << f.message;
+  ASSERT_EQ(read.table.size(), static_cast<i64>(tensors.size()));
+  for (i64 i = 0; i < read.table.size(); i++) {
+    const Owned& t = tensors[static_cast<std::size_t>(i)];
+    EXPECT_EQ(read.table.name(i), t.name);
+    EXPECT_EQ(read.table.dtype(i), t.dtype) << t.name;
+    EXPECT_EQ(std::vector<i64>(read.table.dims(i).begin(), read.table.dims(i).end()), t.dims) << t.name;
+    EXPECT_TRUE(read.table.strides(i).empty()) << t.name;
+    if (read.table.extent_bytes(i) == 0) continue;
+    EXPECT_EQ(read.table.offset(i) % 64, 0) << t.name;
+    EXPECT_EQ(file.read(read.table.offset(i), read.table.extent_bytes(i)),
+              bytes_of(read.table.extent_bytes(i), static_cast<u8>(i)))
+        << t.name;
+  }
+  for (const Checksum& c : read.checksums)
+    EXPECT_EQ(crc32(0, file.read(c.offset, c.bytes)), c.crc32) << c.name;
+}
+
+TEST(TorchWriter, GivesTheSameBytesForTheSameTensors) {
+  TempFolder a, b;
+  write_all(a.at("model.pt"), all_tensors());
+  write_all(b.at("model.pt"), all_tensors());
+  InputFile fa(a.at("model.pt")), fb(b.at("model.pt"));
+  EXPECT_EQ(fa.read(0, fa.size()), fb.read(0, fb.size()));
+}
+
+TEST(TorchWriter, RefusesWhatTorchCannotSave) {
+  std::vector<Owned> quantized = {{"q", DType::kQI8, {2}}}, six = {{"s", DType::kF6E2M3, {4}}},
+                     four = {{"u", DType::kU4, {4}}}, name = {{"\xff", DType::kF32, {1}}};
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(quantized)); }).find("MC1224"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(six)); }).find("MC1224"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(four)); }).find("MC1224"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(name)); }).find("MC1111"), std::string::npos);
+}
+
+TEST(TorchWriter, NamesTheArchiveAsReadersTakeIt) {
+  TempFolder folder;
+  for (std::string name : {"a b.pt", ".pt", "..pt", "no_suffix", "x.y.pt", "back\\slash.pt"}) {
+    write_all(folder.at(name), {{"w", DType::kF32, {2}}});
+    EXPECT_EQ(thrown_by([&] { read_torch_file(InputFile(folder.at(name))); }), "nothing") << name;
+  }
+}
+
+// A sparse file in which only the frame is written: the data are zeros.
+std::string sparse_file(const TempFolder& folder, const std::vector<TorchTensorSpec>& tensors,
+                        u32 crc_of_zeros) {
+  std::string path = folder.at("sparse.pt");
+  TorchLayout layout("sparse", tensors);
+  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  EXPECT_EQ(::ftruncate(fd, layout.file_bytes()), 0);
+  for (const TorchLayout::Piece& p : layout.frame(std::vector<u32>(tensors.size(), crc_of_zeros)))
+    EXPECT_EQ(::pwrite(fd, p.bytes.data(), p.bytes.size(), p.offset), static_cast<ssize_t>(p.bytes.size()));
+  ::close(fd);
+  return path;
+}
+
+TEST(TorchWriter, WritesTensorsAndFilesAboveFourGiB) {
+  TempFolder folder;
+  std::vector<i64> five{5, 1 << 30}, one{3, 4};
+  std::vector<TorchTensorSpec> tensors = {
+      {"large", DType::kU8, five}, {"behind", DType::kF32, one}, {"again", DType::kU8, five}};
+  InputFile file(sparse_file(folder, tensors, 1));
+  TorchFile read = read_torch_file(file);
+  ASSERT_EQ(read.table.size(), 3);
+  EXPECT_EQ(read.table.extent_bytes(0), i64{5} << 30);
+  EXPECT_GT(read.table.offset(1), i64{5} << 30);
+  EXPECT_GT(file.size(), i64{10} << 30);
+}
+
+TEST(TorchWriter, WritesMoreRecordsThanAPlainZipCounts) {
+  TempFolder folder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 70'000; i++) names.push_back(cat("layers.", i, ".weight"));
+  std::vector<i64> dims{4};
+  std::vector<TorchTensorSpec> tensors;
+  for (const std::string& n : names) tensors.push_back({n, DType::kF16, dims});
+  TorchFile read = read_torch_file(InputFile(sparse_file(folder, tensors, crc32(0, std::vector<u8>(8)))));
+  ASSERT_EQ(read.table.size(), 70'000);
+  EXPECT_EQ(read.table.name(69'999), "layers.69999.weight");
+}
+
+TEST(AtomicFile, AppearsOnlyWhenItIsWhole) {
+  TempFolder folder;
+  std::string path = folder.at("out");
+  {
+    AtomicFile file(path, {});
+    file.write(0, bytes_of(4, 'a'));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.commit();
+  }
+  InputFile written(path);
+  EXPECT_EQ(written.read(0, 4), bytes_of(4, 'a'));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(AtomicFile, LeavesNothingWhenItIsGivenUp) {
+  TempFolder folder;
+  { AtomicFile(folder.at("out"), {}).write(0, bytes_of(4, 'a')); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(AtomicFile, ReplacesOnlyWhenToldTo) {
+  TempFolder folder;
+  folder.put("out", "old");
+  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("out"), {}); }).find("MC3003"), std::string::npos);
+  AtomicFile file(folder.at("out"), {.replace = true});
+  file.write(0, bytes_of(2, 'a'));
+  EXPECT_EQ(InputFile(folder.at("out")).size(), 3);
+  file.commit();
+  EXPECT_EQ(InputFile(folder.at("out")).size(), 2);
+  std::filesystem::create_directory(folder.at("dir"));
+  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("dir"), {.replace = true}); }).find("MC3003"),
+            std::string::npos);
+}
+
+TEST(AtomicFile, DoesNotOverwriteWhatCameMeanwhile) {
+  TempFolder folder;
+  AtomicFile file(folder.at("out"), {});
+  folder.put("out", "other");
+  EXPECT_NE(thrown_by([&] { file.commit(); }).find("MC3003"), std::string::npos);
+  EXPECT_EQ(InputFile(folder.at("out")).size(), 5);
+}
+
+TEST(AtomicFile, HasOneWriter) {
+  TempFolder folder;
+  AtomicFile first(folder.at("out"), {});
+  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("out"), {}); }).find("MC3004"), std::string::npos);
+}
+
+TEST(AtomicFile, TakesOverWhatAKilledRunLeft) {
+  TempFolder folder;
+  folder.put(".out.mckpt-tmp", "left over and longer");
+  AtomicFile file(folder.at("out"), {});
+  file.write(0, bytes_of(2, 'a'));
+  file.commit();
+  EXPECT_EQ(InputFile(folder.at("out")).size(), 2);
+}
+
+TEST(AtomicFile, SaysWhenTheDiskIsTooSmall) {
+  TempFolder folder;
+  AtomicFile file(folder.at("out"), {});
+  EXPECT_NE(thrown_by([&] { file.reserve(i64{1} << 60); }).find("MC3001"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mckpt
