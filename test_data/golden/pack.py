@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Packs golden data into this folder. usage: pack.py ORACLE_DIR...
+
+An ORACLE_DIR holds what a run of the real Megatron-Bridge, Megatron-Core and Megatron-FSDP left (README.md here says
+how): MODEL/hf/{config.json,model.safetensors}, MODEL/tp*.json with what every rank held, fsdp/*.json with what every
+rank handed to the checkpoint writer, fsdp/*.dcp.json with the checkpoint read back. The weights are not packed: the
+program that made them drew them by name, so each tensor is written down as its recipe (tests/support/golden_model.cc),
+and every recipe is checked here against the real bytes. Needs numpy and torch.
+"""
+import glob
+import json
+import os
+import struct
+import sys
+import zlib
+
+import numpy as np
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# bf16 bit patterns with middling exponents, in ascending order.
+PATTERNS = np.array([x for x in range(65536) if 27 <= ((x >> 7) & 255) <= 226], dtype=np.uint16)
+
+
+def seeded(name):
+    return torch.Generator().manual_seed(zlib.crc32(name.encode()))
+
+
+def permutation(name, n, first, count):
+    return torch.randperm(n, generator=seeded(name))[first:first + count].numpy()
+
+
+def tensors_of(path):
+    with open(path, "rb") as f:
+        blob = f.read()
+    n = struct.unpack("<Q", blob[:8])[0]
+    for name, info in json.loads(blob[8:8 + n]).items():
+        if name != "__metadata__":
+            begin, end = info["data_offsets"]
+            yield name, info["dtype"], info["shape"], blob[8 + n + begin:8 + n + end]
+
+
+def candidates(name, shape):
+    """Recipes that may have made the tensor; the seed is the name that the model has in memory."""
+    memory = name.replace("backbone.", "model.", 1) if name.startswith("backbone.") else name
+    copied = {"embed_tokens.weight": "model.embed_tokens.weight", "head.weight": "lm_head.weight"}
+    original = copied.get(".".join(name.split(".")[-2:]), name)  # MTP layers repeat them
+    for seed in dict.fromkeys((memory, memory.replace("embedding.", "embeddings."), name, original)):
+        yield "perm", seed, 0
+        yield "norm", seed, 0
+        yield "rand", seed, 0
+        parts = seed.split(".experts.")
+        if len(parts) == 2 and not parts[1].split(".")[0].isdigit():
+            yield "slices", seed, 0
+        if len(parts) == 2 and parts[1].split(".")[0].isdigit():
+            e, leaf = parts[1].split(".")[:2]
+            rows = shape[0] * shape[1]
+            for fused, first in ((leaf, 0), ("gate_up_proj", 0), ("gate_up_proj", rows)):
+                yield "perm", f"{parts[0]}.experts.{fused}[{e}]", first
+
+
+def made(recipe, shape):
+    kind, seed, first = recipe
+    n = int(np.prod(shape))
+    if kind == "perm" and first + n <= len(PATTERNS):
+        return PATTERNS[permutation(seed, len(PATTERNS), first, n)]
+    if kind == "norm" and n <= 256:
+        return (16128 + permutation(seed, 256, 0, n)).astype(np.uint16)
+    if kind == "rand" and n > len(PATTERNS):
+        return PATTERNS[torch.randint(len(PATTERNS), (n,), generator=seeded(seed)).numpy()]
+    if kind == "slices" and len(shape) >= 2 and n // shape[0] <= len(PATTERNS):
+        each = n // shape[0]
+        return np.concatenate([PATTERNS[permutation(f"{seed}[{e}]", len(PATTERNS), 0, each)] for e in range(shape[0])])
+    return None
+
+
+def recipe_of(name, dtype, shape, raw):
+    if dtype == "BF16":
+        bits = np.frombuffer(raw, dtype=np.uint16)
+        for recipe in candidates(name, shape):
+            values = made(recipe, shape)
+            if values is not None and np.array_equal(values, bits):
+                kind, seed, first = recipe
+                return f"{kind} {'=' if seed == name else seed} {first}"
+    if len(raw) <= 4096:
+        return f"hex {raw.hex()} 0"
+    sys.exit(f"no recipe makes {name} {shape}")
+
+
+def text(numbers):
+    return "x".join(map(str, numbers)) if len(numbers) else "-"
+
+
+def pack_model(folder, out):
+    os.makedirs(out, exist_ok=True)
+    with open(os.path.join(folder, "config.json")) as f:
+        config = f.read()
+    with open(os.path.join(out, "config.json"), "w") as f:
+        f.write(config)
+    with open(os.path.join(out, "tensors.txt"), "w") as f:
+        for name, dtype, shape, raw in tensors_of(os.path.join(folder, "model.safetensors")):
+            f.write(f"{name} {dtype} {text(shape)} {recipe_of(name, dtype, shape, raw)}\n")
+
+
+def pack_ranks(path, out):
+    """One line a parameter: name dtype shape sha256; buffers follow the parameters, marked."""
+    with open(path) as f:
+        golden = json.load(f)
+    sizes = golden["sizes"]
+    with open(out, "w") as f:
+        f.write("grid " + " ".join(f"{k}={sizes[k]}" for k in ("tp", "cp", "ep", "etp", "pp", "dp")) + "\n")
+        for rank in golden["ranks"]:
+            f.write(f"rank {rank['rank']}\n")
+            for name, p in rank["params"].items():
+                f.write(f"{name} {p['dtype']} {text(p['shape'])} {p['sha256']}\n")
+            for name, b in rank["buffers"].items():
+                if name.endswith("expert_bias"):  # the only persistent one
+                    f.write(f"buffer {name} {b['dtype']} {text(b['shape'])} {b['sha256']}\n")
+
+
+def pack_fsdp(path, out):
+    """One line a key: key dtype global-shape sha256-of-the-local-shard offsets sizes."""
+    with open(path) as f:
+        golden = json.load(f)
+    case = golden.get("case", golden)
+    if case.get("pp", 1) != 1 or "ckpt_state" not in golden or "tensors" not in golden["ckpt_state"][0]:
+        return
+    tag = os.path.basename(path)[:-len(".json")]
+    grid = dict(tp=case.get("tp", 1), cp=case.get("cp") or 1, ep=case.get("ep") or 1)
+    grid["dp"] = case["world"] // (grid["tp"] * grid["cp"])
+    flags = [f"{k}={v}" for k, v in grid.items()]
+    flags.append("strategy=" + case.get("strategy", "optim_grads_params").split("+")[0])
+    if "outer_no_shard" in tag or "outer_optim" in tag:
+        flags += ["hsdp=2", "outer=" + ("shard" if "outer_optim" in tag else "replicate")]
+    flags.append("dtype=" + ("keep" if "nomain" in tag else "fp32"))
+    if case.get("freeze"):
+        flags.append("freeze=" + ",".join(f"*{part}*" for part in case["freeze"].split("|")))
+    lines = [f"model {case['model']}", "run " + " ".join(flags)]
+    for number, state in enumerate(golden["ckpt_state"]):
+        lines.append(f"rank {number}")
+        for key, t in state["tensors"].items():
+            key = key.removeprefix("model.")
+            if not key.startswith("module."):
+                continue  # optimizer states
+            shape = t.get("global_shape", t.get("shape"))
+            chunks = [c for c in t.get("chunks", [{"offsets": [0] * len(shape), "sizes": shape}]) if all(c["sizes"])]
+            box = f"{text(chunks[0]['offsets'])} {text(chunks[0]['sizes'])}" if chunks else "nothing"
+            digest = t.get("local_sha256", t.get("sha256"))
+            lines.append(f"{key.removeprefix('module.')} {t['dtype'].removeprefix('torch.')} {text(shape)} {digest} {box}")
+    with open(out, "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def pack_saved(path, out, model):
+    """The checkpoint as a whole: key dtype shape sha256."""
+    with open(path) as f:
+        golden = json.load(f)
+    lines = []
+    for key, t in golden["tensors"].items():
+        if key.startswith("model.module."):
+            lines.append(f"{key.removeprefix('model.module.')} {t['dtype'].removeprefix('torch.')} {text(t['shape'])} {t['sha256']}")
+    with open(out, "w") as f:
+        f.write(f"model {model}\n" + "\n".join(lines) + "\n")
+
+
+def main():
+    for folder in ("ranks", "fsdp", "saved"):
+        os.makedirs(os.path.join(HERE, folder), exist_ok=True)
+    for root in sys.argv[1:]:
+        for config in sorted(glob.glob(f"{root}/**/config.json", recursive=True)):
+            folder = os.path.dirname(config)
+            name = os.path.basename(folder if os.path.basename(folder) != "hf" else os.path.dirname(folder))
+            pack_model(folder, os.path.join(HERE, "models", name))
+        for path in sorted(glob.glob(f"{root}/*/tp*.json") + glob.glob(f"{root}/broken/*/tp*.json")):
+            model, grid = os.path.basename(os.path.dirname(path)), os.path.basename(path)[:-len(".json")]
+            pack_ranks(path, os.path.join(HERE, "ranks", f"{model}.{grid}.txt"))
+        for path in sorted(glob.glob(f"{root}/fsdp*/*.json") + glob.glob(f"{root}/hsdp/*.json")):
+            tag = os.path.basename(path)[:-len(".json")]
+            if tag == "fsdp_layout" or ".opt.bf16" in tag or ".opt.rng" in tag:
+                continue
+            if not tag.endswith(".dcp"):
+                pack_fsdp(path, os.path.join(HERE, "fsdp", f"{tag}.txt"))
+            elif os.path.basename(os.path.dirname(path)) == "fsdp":
+                pack_saved(path, os.path.join(HERE, "saved", f"{tag[:-len('.dcp')]}.txt"), tag.split(".")[0])
+
+
+main()

@@ -1,0 +1,106 @@
+"""What the golden tests share: the models drawn again from their recipes, and listings of single ranks."""
+import concurrent.futures
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+MCKPT, DATA, GOLDEN_MODEL = sys.argv[1], sys.argv[2], sys.argv[3]
+GOLDEN = os.path.join(DATA, "golden")
+failures = []
+checked = 0
+
+
+def dims(text):
+    return [] if text == "-" else [int(n) for n in text.split("x")]
+
+
+def sections(name):
+    """The lines of a packed file: those before the first rank, then a list for each rank."""
+    with open(os.path.join(GOLDEN, name)) as f:
+        lines = f.read().splitlines()
+    head, ranks = [], []
+    for line in lines:
+        if line.startswith("rank "):
+            ranks.append([])
+        elif ranks:
+            ranks[-1].append(line)
+        else:
+            head.append(line)
+    return head, ranks
+
+
+def fail(what):
+    failures.append(what)
+    if len(failures) <= 10:
+        print("FAIL", what)
+
+
+def expect_equal(what, got, want):
+    """Lists in order; tells the first difference."""
+    global checked
+    checked += len(want)
+    if got == want:
+        return
+    for i in range(max(len(got), len(want))):
+        g, w = (side[i] if i < len(side) else None for side in (got, want))
+        if g != w:
+            return fail(f"{what}: line {i}: got {g}, want {w}")
+
+
+class Models:
+    """A folder of the golden models, drawn on first use."""
+
+    def __init__(self):
+        self.root = tempfile.TemporaryDirectory(prefix="mckpt_golden_")
+        names = sorted(os.listdir(os.path.join(GOLDEN, "models")))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(self.draw, names))
+
+    def path(self, model):
+        return os.path.join(self.root.name, model)
+
+    def draw(self, model):
+        source, folder = os.path.join(GOLDEN, "models", model), self.path(model)
+        os.mkdir(folder)
+        with open(os.path.join(source, "config.json")) as f, open(os.path.join(folder, "config.json"), "w") as out:
+            out.write(f.read())
+        subprocess.run([GOLDEN_MODEL, os.path.join(source, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
+
+    def tensors(self, model):
+        """name -> (shape, bytes), read here and not by mckpt."""
+        with open(os.path.join(self.path(model), "model.safetensors"), "rb") as f:
+            blob = f.read()
+        n = struct.unpack("<Q", blob[:8])[0]
+        return {name: (t["shape"], blob[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
+                for name, t in json.loads(blob[8:8 + n]).items()}
+
+
+def listing(folder, *args):
+    """The rows of `mckpt ls --as`, or the text of its error."""
+    run = subprocess.run([MCKPT, "ls", folder, "--digest", "--jsonl", "-q", "-j1", *map(str, args)],
+                         capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        return run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def sha(*parts):
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def in_parallel(work, items):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for future in [pool.submit(work, *item) for item in items]:
+            future.result()
+
+
+def finish(least):
+    """Ends the test; `least`: as many lines must have been compared."""
+    print(f"{checked} lines compared, {len(failures)} differences")
+    if checked < least:
+        print(f"FAIL: fewer than {least} lines compared")
+    sys.exit(1 if failures or checked < least else 0)

@@ -1,0 +1,186 @@
+// Every family over many grids: each item of each Hugging Face tensor is held exactly once by the tensor- and
+// expert-parallel cells of a replica, and stages and experts share the parameters without loss.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "core/tiling.h"
+#include "mappings/fsdp_layout.h"
+#include "mappings/shape_text.h"
+#include "tests/tools/golden_config.h"
+
+namespace mckpt {
+namespace {
+
+struct GridCase {
+  i64 tp, ep, etp, pp;
+};
+
+// Grids over which all golden models divide: 2 linear-attention key heads a cell, 4 groups, 16 experts.
+constexpr GridCase kGrids[] = {{1, 1, 1, 1}, {2, 1, 1, 1}, {4, 2, 1, 1},
+                               {2, 4, 2, 1}, {1, 8, 1, 1}, {4, 1, 4, 1}};
+
+Grid grid_of(const GridCase& c) {
+  Grid g;
+  g.tp = c.tp;
+  g.ep = c.ep;
+  g.etp = c.etp;
+  g.pp = c.pp;
+  g.dp = smallest_dp(g);
+  check_grid(g);
+  return g;
+}
+
+ModelMap map_of(const std::string& model) {
+  HfConfig c = golden_config(model);
+  return ModelMap::promised(c.model, *c.family);
+}
+
+std::vector<ModelParameter> parameters_of(const ModelMap& map, const Grid& grid, i64 rank) {
+  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
+  return map.parameters(grid, cell_of(grid, rank), setup);
+}
+
+// The runs of one replica by source tensor. Ranks that hold the same are counted once.
+class Held {
+ public:
+  void add(const ModelParameter& p, const Cell& cell) {
+    bool replicated = p.holding->partition_dim < 0;
+    i64 part = replicated ? 0 : p.part.index;
+    if ((replicated && p.part.index > 0) || !seen_.emplace(p.global_name, part).second) return;
+    EXPECT_TRUE(p.expert() || cell.ep >= 0);
+    for (ItemRun run : p.holding->runs) {
+      if (run.slot == kPaddingSlot) continue;
+      i32 source = p.sources[static_cast<std::size_t>(run.slot)];
+      run.slot = 0;
+      runs_[source].push_back(run);
+    }
+  }
+
+  const std::map<i32, std::vector<ItemRun>>& runs() const { return runs_; }
+
+ private:
+  std::set<std::pair<std::string, i64>> seen_;
+  std::map<i32, std::vector<ItemRun>> runs_;
+};
+
+// Shapes that the tables promise, by name.
+std::map<std::string, Shape> promised_shapes(const ModelMap& map) {
+  std::map<std::string, Shape> shapes;
+  const ModelConfig& model = map.model();
+  each_site(map.family(), model, [&](const Site& site) {
+    for (std::span<const Row> rows : rows_of(site))
+      for (const Row& row : rows)
+        for (const Source& source : row.sources)
+          for (i64 e = 0; !source.name.empty() && e < std::max<i64>(1, model.moe.experts); e++) {
+            std::string name = source_name(site, row, source.name, e);
+            if (map.sources().find(name) >= 0)
+              shapes.emplace(name, shape_of(source.shape, model, *site.tower));
+          }
+  });
+  return shapes;
+}
+
+TEST(ModelCoverage, EveryItemOfEveryTensorIsHeldOnceOnEveryGrid) {
+  for (const std::string& model : golden_models()) {
+    if (model.starts_with("tiny")) continue;
+    ModelMap map = map_of(model);
+    std::map<std::string, Shape> shapes = promised_shapes(map);
+    ASSERT_EQ(shapes.size(), static_cast<std::size_t>(map.sources().size())) << model;
+    for (const GridCase& c : kGrids) {
+      if (c.ep > 1 && map.model().moe.experts == 0) continue;
+      Grid grid = grid_of(c);
+      Held held;
+      for (i64 rank = 0; rank < grid.world(); rank++)
+        for (const ModelParameter& p : parameters_of(map, grid, rank)) held.add(p, cell_of(grid, rank));
+      ASSERT_EQ(held.runs().size(), static_cast<std::size_t>(map.sources().size()))
+          << model << " " << to_string(grid);
+      for (const auto& [source, runs] : held.runs()) {
+        std::string name(map.sources()[source].name);
+        EXPECT_FALSE(tiling_fault(runs, shapes.at(name).items()))
+            << model << " " << to_string(grid) << " " << name;
+      }
+    }
+  }
+}
+
+TEST(ModelCoverage, StagesHaveTheLayersInOrderAndCountThemFromZero) {
+  ModelMap map = map_of("qwen3_dense");
+  Grid grid = grid_of({2, 1, 1, 3});
+  std::set<std::string> global;
+  for (i64 stage = 0; stage < 3; stage++)
+    for (const ModelParameter& p : parameters_of(map, grid, stage * grid.stage_ranks())) {
+      EXPECT_TRUE(global.insert(p.global_name).second) << p.global_name;
+      if (p.global_name.starts_with("decoder.layers.")) {
+        EXPECT_TRUE(p.name.starts_with("decoder.layers.0.")) << p.name;
+        EXPECT_TRUE(p.global_name.starts_with(cat("decoder.layers.", stage, "."))) << p.global_name;
+      }
+    }
+  EXPECT_EQ(static_cast<i64>(global.size()), map.parameter_count());
+}
+
+TEST(ModelCoverage, ATiedModelHasACopyOfTheEmbeddingOnItsLastStageOnly) {
+  ModelMap map = map_of("tiny_llama1");
+  auto names = [&](const GridCase& c, i64 rank) {
+    std::string out;
+    for (const ModelParameter& p : parameters_of(map, grid_of(c), rank))
+      if (p.name.starts_with("output_layer") || p.name.starts_with("embedding")) out += cat(p.name, ";");
+    return out;
+  };
+  EXPECT_EQ(names({1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
+  HfConfig c = golden_config("tiny_llama1");
+  c.model.text.layers.resize(2);
+  map = ModelMap::promised(c.model, *c.family);
+  EXPECT_EQ(names({1, 1, 1, 2}, 0), "embedding.word_embeddings.weight;");
+  EXPECT_EQ(names({1, 1, 1, 2}, 1), "output_layer.weight;");
+}
+
+TEST(ModelCoverage, AModelWithMtpNeedsTheEmbeddingOnTheLastStageToo) {
+  ModelMap map = map_of("qwen3_next_mtp");
+  std::string last;
+  for (const ModelParameter& p : parameters_of(map, grid_of({1, 1, 1, 2}), 1)) last += cat(p.name, ";");
+  EXPECT_TRUE(last.starts_with("embedding.word_embeddings.weight;decoder.layers.0.")) << last.substr(0, 100);
+  EXPECT_NE(last.find("mtp.layers.0.eh_proj.weight;"), std::string::npos);
+}
+
+TEST(ModelCoverage, ExpertsAreCountedFromZeroOnEveryRank) {
+  ModelMap map = map_of("qwen3_moe");
+  for (const ModelParameter& p : parameters_of(map, grid_of({1, 4, 1, 1}), 2)) {
+    if (!p.expert()) continue;
+    i64 local = std::stoll(p.name.substr(p.name.find(".weight") + 7));
+    i64 global = std::stoll(p.global_name.substr(p.global_name.find(".weight") + 7));
+    EXPECT_EQ(global, local + 8);
+  }
+}
+
+TEST(ModelCoverage, EveryRankOfAnFsdpRunTogetherHoldsEveryKeyOnce) {
+  for (const char* model : {"qwen3_dense", "qwen3_5", "nemotron_h", "qwen3_moe", "qwen3_vl_moe"}) {
+    ModelMap map = map_of(model);
+    Grid grid = grid_of({2, map.model().moe.experts > 0 ? 2 : 1, 1, 1});
+    grid.dp = 4;
+    std::map<std::string, i64> rows;   // held of each key
+    std::map<std::string, i64> whole;  // of each key
+    for (i64 rank = 0; rank < grid.world(); rank++) {
+      Cell cell = cell_of(grid, rank);
+      std::vector<ModelParameter> parameters = parameters_of(map, grid, rank);
+      FsdpLayout layout(parameters, map.model(), grid, {});
+      for (const FsdpTensor& t : layout.tensors(cell)) {
+        const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
+        bool replicated = p.holding->partition_dim < 0;
+        // Every tensor-parallel rank has the same of what is replicated; experts without etp are held once an
+        // edp rank.
+        bool counts = !replicated ? true : p.expert() ? cell.etp == 0 : cell.tp == 0;
+        if (p.buffer()) counts = rank == 0;
+        i64 items = 1;
+        for (i64 size : t.sizes) items *= size;
+        rows[t.key] += counts ? items : 0;
+        whole[t.key] = t.global.items();
+      }
+    }
+    for (const auto& [key, items] : whole) EXPECT_EQ(rows[key], items) << model << " " << key;
+  }
+}
+
+}  // namespace
+}  // namespace mckpt
