@@ -11,7 +11,7 @@
 #include "tests/tools/golden_config.h"
 
 namespace mckpt {
-namespace {
+namespace model_coverage_test {
 
 struct GridCase {
   i64 tp, ep, etp, pp;
@@ -182,5 +182,5 @@ TEST(ModelCoverage, EveryRankOfAnFsdpRunTogetherHoldsEveryKeyOnce) {
   }
 }
 
-}  // namespace
+}  // namespace model_coverage_test
 }  // namespace mckpt
