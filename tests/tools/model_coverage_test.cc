@@ -121,19 +121,18 @@ TEST(ModelCoverage, StagesHaveTheLayersInOrderAndCountThemFromZero) {
 }
 
 TEST(ModelCoverage, ATiedModelHasACopyOfTheEmbeddingOnItsLastStageOnly) {
-  ModelMap map = map_of("tiny_llama1");
-  auto names = [&](const GridCase& c, i64 rank) {
+  auto names = [](const ModelMap& map, const GridCase& c, i64 rank) {
     std::string out;
     for (const ModelParameter& p : parameters_of(map, grid_of(c), rank))
       if (p.name.starts_with("output_layer") || p.name.starts_with("embedding")) out += cat(p.name, ";");
     return out;
   };
-  EXPECT_EQ(names({1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
+  EXPECT_EQ(names(map_of("tiny_llama1"), {1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
   HfConfig c = golden_config("tiny_llama1");
   c.model.text.layers.resize(2);
-  map = ModelMap::promised(c.model, *c.family);
-  EXPECT_EQ(names({1, 1, 1, 2}, 0), "embedding.word_embeddings.weight;");
-  EXPECT_EQ(names({1, 1, 1, 2}, 1), "output_layer.weight;");
+  ModelMap two_layers = ModelMap::promised(c.model, *c.family);
+  EXPECT_EQ(names(two_layers, {1, 1, 1, 2}, 0), "embedding.word_embeddings.weight;");
+  EXPECT_EQ(names(two_layers, {1, 1, 1, 2}, 1), "output_layer.weight;");
 }
 
 TEST(ModelCoverage, AModelWithMtpNeedsTheEmbeddingOnTheLastStageToo) {
