@@ -129,7 +129,7 @@ TEST(ModelCoverage, ATiedModelHasACopyOfTheEmbeddingOnItsLastStageOnly) {
   };
   EXPECT_EQ(names(map_of("tiny_llama1"), {1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
   HfConfig c = golden_config("tiny_llama1");
-  c.model.text.layers.resize(2);
+  c.model.text.layers.push_back(LayerSpec{});
   ModelMap two_layers = ModelMap::promised(c.model, *c.family);
   EXPECT_EQ(names(two_layers, {1, 1, 1, 2}, 0), "embedding.word_embeddings.weight;");
   EXPECT_EQ(names(two_layers, {1, 1, 1, 2}, 1), "output_layer.weight;");
