@@ -3,6 +3,7 @@
 #include "tools/choice.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
+#include "tools/inspect_objects.h"
 #include "tools/inspect_text.h"
 #include "tools/json_writer.h"
 #include "tools/shard_map.h"
@@ -25,7 +26,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 }
 
 // The fields of one checkpoint, inside an object that is open.
-void write_fields(JsonWriter& json, const Store& store, const std::string& path) {
+void write_fields(JsonWriter& json, const Store& store, const std::string& path, bool values) {
   StoreSummary s = summarize(store);
   json.field("path", path).field("root", store.root()).field("format", store.format());
   json.field("tensors", s.all.tensors)
@@ -52,10 +53,9 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path)
   }
   json.end_array().key("facts").begin_object();
   for (const auto& [name, value] : store.facts()) json.field(name, value);
-  json.end_object().key("objects").begin_array();
-  for (const Object& o : store.objects())
-    json.begin_object().field("name", o.name).field("summary", o.summary).end_object();
-  json.end_array().key("problems");
+  json.end_object().key("objects");
+  write_objects_json(json, store, values);
+  json.key("problems");
   write_findings(json, store.findings());
 }
 
@@ -69,7 +69,7 @@ Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   for (std::size_t i = 0; i < stores.size(); i++) {
     list ? json.begin_object().field("ok", is_sound(*stores[i]))
          : json.begin_answer("inspect", is_sound(*stores[i]));
-    write_fields(json, *stores[i], options.paths[i]);
+    write_fields(json, *stores[i], options.paths[i], options.args);
     json.end_object();
     if (!list) out.write("\n");
   }
@@ -85,6 +85,9 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   if (options.map) {
     TensorChoice choice{*options.map, false};
     write_shard_map(out, store, choice.choose(store));
+  } else if (options.args) {
+    out.line("");
+    write_object_values(out, store, options.tree);
   } else {
     write_tree(out, store, options.tree);
   }
@@ -96,12 +99,14 @@ Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
+  line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
   line.optional_value("--map", options.map, "which ranks hold what of each tensor (of those that match)");
   line.description(
       "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
       "or run.");
   line.description("Exit status 1 when something is wrong with what was found.");
   line.example("mckpt inspect Qwen3-0.6B");
+  line.example("mckpt inspect ckpt --args");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");
   line.parse();
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/box_cover.h"
+#include "io/cover.h"
 #include "tools/text_table.h"
 
 namespace mckpt {
@@ -61,15 +61,10 @@ std::string share_text(const std::vector<Chunk>& chunks, std::span<const i64> di
   return rows.size() > 8 ? out + " ..." : out;
 }
 
-// Describes the faults of the tensor's cover and marks the columns that hold something twice.
-std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks, std::span<const i64> dims,
+// Describes the faults of the tensor's cover and marks the columns that hold something twice. pre: `chunks`
+// are those that are no replicas.
+std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks, std::vector<BoxFault> faults,
                        Row& row) {
-  std::vector<i64> offsets, sizes;
-  for (const Chunk& c : chunks) {
-    offsets.insert(offsets.end(), c.offsets.begin(), c.offsets.end());
-    sizes.insert(sizes.end(), c.sizes.begin(), c.sizes.end());
-  }
-  std::vector<BoxFault> faults = cover_faults(dims, offsets, sizes, static_cast<i64>(chunks.size()), 4);
   if (faults.empty()) return "";
   for (const BoxFault& f : faults) {
     if (f.kind != BoxFault::Kind::kOverlap) continue;
@@ -95,7 +90,7 @@ Row make_row(const Store& store, const Columns& columns, i64 tensor) {
     if (items > 0) filled.push_back(c);
     lost |= store.files()[static_cast<std::size_t>(c.file)].bytes < 0;
   }
-  std::string fault = fault_text(columns, chunks, store.dims(tensor), row);
+  std::string fault = fault_text(columns, chunks, chunk_faults(store, tensor, 4), row);
   if (lost) {
     row.faulty = true;
     row.coverage = "a file is missing";

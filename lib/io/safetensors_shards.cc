@@ -4,8 +4,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/box_cover.h"
 #include "core/names.h"
+#include "io/cover.h"
 
 namespace mckpt {
 namespace {
@@ -92,21 +92,14 @@ std::vector<i64> global_dims(const SafetensorsStore& store, const std::vector<Pi
   return Shape(dims), dims;
 }
 
-void check_cover(SafetensorsStore& store, std::string_view name, const std::vector<Piece>& pieces,
-                 std::span<const i64> dims) {
-  std::vector<i64> offsets, sizes;
-  for (const Piece& p : pieces) {
-    offsets.insert(offsets.end(), p.offsets.begin(), p.offsets.end());
-    std::span<const i64> box = store.table(p.file).dims(p.row);
-    sizes.insert(sizes.end(), box.begin(), box.end());
-  }
-  for (const BoxFault& fault : cover_faults(dims, offsets, sizes, static_cast<i64>(pieces.size()))) {
-    std::size_t first = fault.first >= 0 ? static_cast<std::size_t>(fault.first) : 0;
-    store.add_finding({.code = Code::kBadShards,
-                       .tensor = std::string(name),
-                       .file = store.files()[static_cast<std::size_t>(pieces[first].file)].path,
+void check_cover(SafetensorsStore& store, i64 tensor, const std::vector<Piece>& pieces) {
+  for (const BoxFault& fault : chunk_faults(store, tensor)) {
+    const Piece& first = pieces[fault.first >= 0 ? static_cast<std::size_t>(fault.first) : 0];
+    store.add_finding({.code = cover_code(fault.kind),
+                       .tensor = std::string(store.name(tensor)),
+                       .file = store.files()[static_cast<std::size_t>(first.file)].path,
                        .message = to_string(fault, "piece"),
-                       .rank = pieces[first].rank});
+                       .rank = first.rank});
   }
 }
 
@@ -126,9 +119,9 @@ void add_dcp_shards(SafetensorsStore& store) {
       store.add_finding(to_finding(e));
       continue;
     }
-    check_cover(store, name, pieces, dims);
     for (const Piece& p : pieces) last_rank = std::max(last_rank, p.rank);
     store.add_sharded(pieces, std::move(dims));
+    check_cover(store, store.tensor_count() - 1, pieces);
   }
   if (last_rank >= 0) store.set_ranks(last_rank + 1);
 }

@@ -78,10 +78,10 @@ std::vector<SliceRange> parse_slice(std::string_view slice, std::span<const i64>
     fail(cat("the slice has ", named, " indexes, the tensor ", dims_to_string(dims), " has ", dims.size(),
              " dimensions"),
          slice);
+  if (std::count(parts.begin(), parts.end(), "...") > 1) fail("the slice has more than one ellipsis", slice);
   std::size_t d = 0;
   for (std::string_view part : parts) {
     if (part == "...") {
-      if (d + named > dims.size()) fail("a slice has more than one ellipsis", slice);
       d += dims.size() - named;
     } else {
       ranges[d] = parse_range(part, dims[d]);

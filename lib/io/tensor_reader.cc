@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/box_cover.h"
 #include "io/chunk_reader.h"
+#include "io/cover.h"
 
 namespace mckpt {
 namespace {
@@ -97,20 +97,9 @@ void TensorReader::open(i64 tensor) {
 }
 
 void TensorReader::check_cover(i64 tensor) const {
-  std::span<const i64> dims = store_.dims(tensor);
-  i64 chunks = store_.chunk_count(tensor), boxes = 0;
-  std::vector<i64> offsets, sizes;
-  for (i64 i = 0; i < chunks; i++) {
-    Chunk c = store_.chunk(tensor, i);
-    if (c.replica) continue;
-    if (chunks == 1 && std::equal(c.sizes.begin(), c.sizes.end(), dims.begin(), dims.end())) return;
-    offsets.insert(offsets.end(), c.offsets.begin(), c.offsets.end());
-    sizes.insert(sizes.end(), c.sizes.begin(), c.sizes.end());
-    boxes++;
-  }
-  for (const BoxFault& fault : cover_faults(dims, offsets, sizes, boxes))
+  for (const BoxFault& fault : chunk_faults(store_, tensor))
     if (fault.kind != BoxFault::Kind::kOverlap)
-      throw Error(Code::kBadShards, to_string(fault)).tensor(store_.name(tensor)).file(store_.root());
+      throw Error(cover_code(fault.kind), to_string(fault)).tensor(store_.name(tensor)).file(store_.root());
 }
 
 void TensorReader::read(i64 tensor, const Take& take) { read(tensor, 0, store_.shape(tensor).items(), take); }

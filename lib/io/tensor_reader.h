@@ -22,7 +22,7 @@ class TensorReader {
   ~TensorReader();
 
   // Calls `take` with all bytes of the tensor, in order. Where chunks overlap, the first in the list counts;
-  // an item that no chunk holds is an error (kBadShards), as openers report such tensors and leave them in.
+  // an item that no chunk holds is an error (kChunkHole): openers report such tensors and leave them in.
   void read(i64 tensor, const Take& take);
   // The same for items [begin, end). pre: the type's elements fill whole bytes, or the range is the whole
   // tensor.

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "core/box_cover.h"
+#include "io/cover.h"
 #include "io/crc32.h"
 #include "io/element.h"
 #include "io/expert_twins.h"
@@ -62,6 +62,7 @@ Which check_of_code(Code code) {
     case Code::kRecordOverlap:
       return kIndex;
     case Code::kBadShards:
+    case Code::kShardAlone:
     case Code::kChunkOutside:
     case Code::kChunkHole:
     case Code::kChunkOverlap:
@@ -70,6 +71,7 @@ Which check_of_code(Code code) {
       return kItems;
     case Code::kBadChecksum:
     case Code::kBadManifest:
+    case Code::kNoChecksums:
       return kCrc;
     case Code::kCounterpart:
     case Code::kNumberGap:
@@ -178,18 +180,10 @@ void Verifier::check_coverage() {
       unreadable_.insert(t);
       continue;
     }
-    std::vector<i64> offsets, sizes;
-    i64 boxes = 0;
-    for (i64 i = 0; i < store_.chunk_count(t); i++) {
-      Chunk c = store_.chunk(t, i);
-      if (c.replica) continue;
-      offsets.insert(offsets.end(), c.offsets.begin(), c.offsets.end());
-      sizes.insert(sizes.end(), c.sizes.begin(), c.sizes.end());
-      boxes++;
-    }
-    for (const BoxFault& fault : cover_faults(store_.dims(t), offsets, sizes, boxes)) {
-      add(kCoverage,
-          {.code = Code::kBadShards, .tensor = std::string(store_.name(t)), .message = to_string(fault)});
+    for (const BoxFault& fault : chunk_faults(store_, t)) {
+      add(kCoverage, {.code = cover_code(fault.kind),
+                      .tensor = std::string(store_.name(t)),
+                      .message = to_string(fault)});
       unreadable_.insert(t);
     }
   }

@@ -175,7 +175,7 @@ TEST_F(HfFolder, PiecesTheShardsOfTorchDcpTogether) {
 
 TEST_F(HfFolder, TellsDcpShardsThatLeaveAHoleOrOverlap) {
   put_dcp_shards(folder, 3, 4, 2);
-  EXPECT_NE(opened().find("w | problem MC1113 w shard-00001"), std::string::npos);
+  EXPECT_NE(opened().find("w | problem MC1304 w shard-00001"), std::string::npos);
   EXPECT_NE(opened().find("a hole: no piece covers offsets [3, 0], sizes [1, 2]"), std::string::npos);
   put_dcp_shards(folder, 3, 2, 2);
   EXPECT_NE(opened().find("overlap"), std::string::npos);

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "core/text.h"
 #include "tools/config_json.h"
 
 namespace mckpt {
 
 inline std::string golden_config_text(const std::string& model) {
-  std::ifstream in(std::string(MCKPT_TEST_DATA) + "/golden/models/" + model + "/config.json");
+  std::ifstream in(cat(MCKPT_TEST_DATA "/golden/models/", model, "/config.json"));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -20,7 +21,7 @@ inline HfConfig golden_config(const std::string& model) { return read_hf_config(
 
 inline std::vector<std::string> golden_models() {
   std::vector<std::string> names;
-  for (const auto& e : std::filesystem::directory_iterator(std::string(MCKPT_TEST_DATA) + "/golden/models"))
+  for (const auto& e : std::filesystem::directory_iterator(MCKPT_TEST_DATA "/golden/models"))
     names.push_back(e.path().filename().string());
   return names;
 }
