@@ -17,8 +17,8 @@ expect 0 env NO_COLOR=1 "$mckpt" formats --color=always && colored "--color=alwa
 expect 0 "$mckpt" formats --json --color=always && plain "JSON is never coloured"
 expect 2 "$mckpt" formats --color=sometimes
 
-# A terminal, where there is a program that makes one.
-command -v script >/dev/null || exit 0
+# A terminal, where one can be made.
+script -qec true /dev/null >/dev/null 2>&1 </dev/null || exit 0
 on_terminal() { script -qec "$*" /dev/null >"$t/out" </dev/null; }
 on_terminal "$mckpt formats" && colored "on a terminal"
 on_terminal "NO_COLOR=1 $mckpt formats" && plain "NO_COLOR on a terminal"
