@@ -148,27 +148,27 @@ SourceTable promised_sources(const Family& family, const ModelConfig& model,
 }  // namespace
 
 ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options)
-    : model_(std::move(model)), family_(family), sources_(std::move(tensors)) {
+    : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
   refuse_quantized(sources_);
-  i64 depths = mtp_depths_in(family_, model_, sources_);
+  i64 depths = mtp_depths_in(*family_, model_, sources_);
   if (!model_.mtp.stated && depths > 0)
     notes_.push_back(cat("the config does not say how many MTP layers there are; the file has ", depths));
   if (model_.mtp.stated && model_.mtp.depths > 0 && depths == 0)
     notes_.push_back(cat("the config promises MTP layers (", model_.mtp.depths, "), the file has none"));
   if (!model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
-  forms_ = expert_forms(family_, model_, sources_, options);
+  forms_ = expert_forms(*family_, model_, sources_, options);
   Mismatches mismatches;
-  parameter_count_ = account(family_, model_, forms_, sources_, unread_, mismatches);
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
   mismatches.refuse_any();
 }
 
 ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options,
                    Promised)
-    : model_(std::move(model)), family_(family), sources_(std::move(tensors)) {
-  forms_ = expert_forms(family_, model_, sources_, options);
-  sources_ = promised_sources(family_, model_, forms_);
+    : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
+  forms_ = expert_forms(*family_, model_, sources_, options);
+  sources_ = promised_sources(*family_, model_, forms_);
   Mismatches mismatches;
-  parameter_count_ = account(family_, model_, forms_, sources_, unread_, mismatches);
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
   mismatches.refuse_any();
 }
 
@@ -177,7 +177,7 @@ ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOp
 }
 
 Needs ModelMap::form_of(const Section& section) const {
-  return forms_[static_cast<std::size_t>(&section - family_.sections.data())];
+  return forms_[static_cast<std::size_t>(&section - family_->sections.data())];
 }
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
@@ -185,7 +185,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   Place place = place_of_rank(model_, grid, cell);
   Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
-  each_site(family_, model_, [&](const Site& site) {
+  each_site(*family_, model_, [&](const Site& site) {
     if (!on_stage(site, model_, place)) return;
     Site local = on_this_stage(site, place);
     auto add = [&](const Row& row, i64 expert) {
@@ -202,7 +202,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.dtype = setup.params_dtype ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
-      p.trainable = is_trained(family_, *site.section);
+      p.trainable = is_trained(*family_, *site.section);
       if (row.split != KeySplit::kSwiglu || site.tower->swiglu) p.split = row.split;
       if (p.holding) out.push_back(std::move(p));
     };

@@ -66,7 +66,7 @@ class ModelMap {
   static ModelMap promised(ModelConfig model, const Family& family, const MapOptions& options = {});
 
   const ModelConfig& model() const { return model_; }
-  const Family& family() const { return family_; }
+  const Family& family() const { return *family_; }
   const SourceTable& sources() const { return sources_; }
   const std::vector<UnreadTensor>& unread() const { return unread_; }
   // Remarks for a person: what was inferred.
@@ -84,7 +84,7 @@ class ModelMap {
   Needs form_of(const Section& section) const;
 
   ModelConfig model_;
-  const Family& family_;
+  const Family* family_;  // outlives this
   SourceTable sources_;
   std::vector<UnreadTensor> unread_;
   std::vector<std::string> notes_;
