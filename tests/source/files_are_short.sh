@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$MCKPT_SOURCE"
 
 # Files that still are; one that no longer is must leave this list.
-too_long='tools/config_families.cc'
+too_long=''
 
 checked=0
 failed=0
