@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 // Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
-constexpr std::string_view kObjectFiles[] = {"common.pt", "train_state.pt"};
+constexpr std::string_view kCommonFile = "common.pt", kCommonItem = "common_state/";
+constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
 
 // The number in "__12_0.distcp"; -1 for another name.
 i32 rank_of_file(std::string_view path) {
@@ -54,6 +55,7 @@ class DcpStore final : public Store {
   void list_files(const Folder& folder);
   void add_objects(const Folder& folder);
   void find_dialect(const Folder& folder);
+  void look_at_torch_dist(const Folder& folder, bool has_marker);
   void collect_findings();
   void collect_facts();
 
@@ -150,12 +152,39 @@ void DcpStore::find_dialect(const Folder& folder) {
   DialectVotes votes;
   for (i64 t = 0; t < tensor_count(); t++) votes.tensor(name(t));
   for (const Object& o : objects_) votes.object(o.name);
-  dialect_ = votes.dialect(folder.has_file(kMarker));
+  bool has_marker = folder.has_file(kMarker);
+  dialect_ = votes.dialect(has_marker);
   format_ = dialect_ == DcpDialect::kPlain ? "DCP" : cat("DCP ", dialect_name(dialect_));
+  if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
+}
+
+void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
+  if (!has_marker)
+    findings_.push_back(
+        {.code = Code::kIncomplete,
+         .file = std::string(kMarker),
+         .message = "the file is missing; Megatron writes it last and does not read a checkpoint without it",
+         .warning = true});
+  bool in_file = false, in_item = false;
+  for (const Object& o : objects_) {
+    in_file |= o.name == kCommonFile;
+    in_item |= o.name.starts_with(kCommonItem);
+  }
+  if (in_file || in_item) add_fact("common state", in_file ? std::string(kCommonFile) : "an object");
+  if (in_file && in_item)
+    findings_.push_back(
+        {.code = Code::kRecordUnused,
+         .file = std::string(kCommonFile),
+         .message = "the common state is here and in an object; Megatron reads this file alone",
+         .warning = true});
+  for (const FolderEntry& e : folder.entries())
+    if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
+  if (folder.has_file("integrity.json")) add_fact("integrity.json", "hashes of the files");
 }
 
 void DcpStore::collect_findings() {
   Findings findings;
+  for (Finding& f : findings_) findings.add(std::move(f));
   for (Finding& f : meta_.findings) findings.add(std::move(f));
   meta_.findings.clear();
   check_boxes(meta_, findings);
@@ -307,7 +336,7 @@ void DcpStore::check_objects(int threads, Findings& findings) const {
 RunFacts DcpStore::run_facts_found() const {
   for (i64 i = 0; i < static_cast<i64>(objects_.size()); i++) {
     std::string_view name = objects_[static_cast<std::size_t>(i)].name;
-    if (name != "args" && name != "common.pt" && !name.starts_with("common_state/")) continue;
+    if (name != "args" && name != kCommonFile && !name.starts_with(kCommonItem)) continue;
     try {
       std::shared_ptr<const PickleValue> value = object(i);
       if (!value) continue;

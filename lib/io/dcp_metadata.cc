@@ -1,6 +1,7 @@
 #include "io/dcp_metadata.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/shape.h"
 #include "io/dcp_dialect.h"
@@ -27,19 +28,25 @@ class Linker {
   void place(const DcpRows::Index& index, std::span<const i64> offset, const DcpRecord& record);
   i64 find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const i64> offset);
   i64 find_by_offset(i64 tensor, std::span<const i64> offset);
+  std::span<i64> ordered_chunks(i64 tensor);
+  bool before(i64 tensor, i64 a, i64 b) const;
   void complete_records();
+  void complete_records(i64 tensor);
   void read_planner(PickleValue dict);
 
   std::span<const i64> chunk_offset(i64 tensor, i64 chunk) const;
+  std::size_t first_record(i64 tensor) const {
+    return static_cast<std::size_t>(out_.records[tensor].data() - out_.records.items.data());
+  }
   void add_finding(Code code, std::string_view name, std::string message, bool warning);
 
   DcpRows& rows_;
   DcpMetadata out_;
   // What a name stands for, by its number: a tensor from 0 up, object ~value, or kNothing.
   std::vector<i64> meaning_;
-  // Chunks by tensor and offset, for those whose MetadataIndex does not say their position; built when first
-  // needed.
-  std::vector<std::pair<u64, i64>> by_offset_;
+  // The chunks of each tensor ordered by offset, for those whose MetadataIndex does not say their position;
+  // made when first needed. Laid out as the chunks of out_ are.
+  std::vector<i64> by_offset_;
   Findings findings_;
 };
 
@@ -56,12 +63,6 @@ PickleValue dict_field(const PickleObject& metadata, std::string_view name) {
 
 std::string text_or_nothing(const PickleValue* value) {
   return value != nullptr && value->is(ValueKind::kText) ? std::string(value->text()) : std::string();
-}
-
-u64 hash_of(i64 tensor, std::span<const i64> offset) {
-  u64 h = static_cast<u64>(tensor) * 0x9e3779b97f4a7c15;
-  for (i64 n : offset) h = (h ^ static_cast<u64>(n)) * 0xff51afd7ed558ccd, h ^= h >> 32;
-  return h;
 }
 
 DcpMetadata Linker::run(const Pickle& pickle) {
@@ -181,8 +182,7 @@ void Linker::place(const DcpRows::Index& index, std::span<const i64> offset, con
                        cat("storage_data has bytes for an offset ", dims_to_string(offset),
                            " at which the tensor has no chunk"),
                        true);
-  i64 first = static_cast<i64>(out_.records[meaning].data() - out_.records.items.data());
-  out_.records.items[static_cast<std::size_t>(first + chunk)] = record;
+  out_.records.items[first_record(meaning) + static_cast<std::size_t>(chunk)] = record;
 }
 
 std::span<const i64> Linker::chunk_offset(i64 tensor, i64 chunk) const {
@@ -205,40 +205,56 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
   return chunk;
 }
 
-i64 Linker::find_by_offset(i64 tensor, std::span<const i64> offset) {
-  if (by_offset_.empty()) {
-    by_offset_.reserve(out_.records.items.size());
-    for (i64 t = 0; t < out_.tensor_count(); t++)
-      for (i64 c = 0; c < static_cast<i64>(out_.records[t].size()); c++)
-        by_offset_.emplace_back(hash_of(t, chunk_offset(t, c)), c);
-    std::ranges::sort(by_offset_);
+bool Linker::before(i64 tensor, i64 a, i64 b) const {
+  return std::ranges::lexicographical_compare(chunk_offset(tensor, a), chunk_offset(tensor, b));
+}
+
+std::span<i64> Linker::ordered_chunks(i64 tensor) {
+  bool ordered = by_offset_.size() == out_.records.items.size();
+  by_offset_.resize(out_.records.items.size());
+  auto of = [&](i64 t) { return std::span(by_offset_).subspan(first_record(t), out_.records[t].size()); };
+  for (i64 t = 0; t < out_.tensor_count() && !ordered; t++) {
+    std::iota(of(t).begin(), of(t).end(), 0);
+    std::ranges::sort(of(t), [&](i64 a, i64 b) { return before(t, a, b) || (!before(t, b, a) && a < b); });
   }
-  u64 hash = hash_of(tensor, offset);
-  auto at = std::ranges::lower_bound(by_offset_, std::pair<u64, i64>(hash, 0));
-  for (; at != by_offset_.end() && at->first == hash; ++at)
-    if (at->second < static_cast<i64>(out_.records[tensor].size()) &&
-        std::ranges::equal(chunk_offset(tensor, at->second), offset))
-      return at->second;
-  return -1;
+  return of(tensor);
+}
+
+i64 Linker::find_by_offset(i64 tensor, std::span<const i64> offset) {
+  std::span<i64> chunks = ordered_chunks(tensor);
+  auto at = std::ranges::lower_bound(
+      chunks, offset, [](auto a, auto b) { return std::ranges::lexicographical_compare(a, b); },
+      [&](i64 chunk) { return chunk_offset(tensor, chunk); });
+  return at != chunks.end() && std::ranges::equal(chunk_offset(tensor, *at), offset) ? *at : -1;
 }
 
 // Chunks at one and the same offset have one entry in storage_data: the empty chunks of several ranks, for
 // example.
-void Linker::complete_records() {
-  for (i64 t = 0; t < out_.tensor_count(); t++) {
-    i64 first = static_cast<i64>(out_.records[t].data() - out_.records.items.data());
-    for (i64 c = 0; c < static_cast<i64>(out_.records[t].size()); c++) {
-      DcpRecord& record = out_.records.items[static_cast<std::size_t>(first + c)];
-      if (record.file >= 0) continue;
-      if (i64 same = find_by_offset(t, chunk_offset(t, c)); same >= 0)
-        record = out_.records[t][static_cast<std::size_t>(same)];
-      if (record.file < 0)
-        add_finding(
-            Code::kRecordMissing, out_.name(t),
-            cat("chunk ", c, " at ", dims_to_string(chunk_offset(t, c)), " has no entry in storage_data"),
-            false);
+void Linker::complete_records(i64 tensor) {
+  std::span<i64> chunks = ordered_chunks(tensor);
+  auto record = [&](i64 chunk) -> DcpRecord& {
+    return out_.records.items[first_record(tensor) + static_cast<std::size_t>(chunk)];
+  };
+  for (std::size_t begin = 0, end = 0; begin < chunks.size(); begin = end) {
+    while (end < chunks.size() && !before(tensor, chunks[begin], chunks[end])) end++;
+    DcpRecord known;
+    for (i64 chunk : chunks.subspan(begin, end - begin))
+      if (record(chunk).file >= 0) known = record(chunk);
+    for (i64 chunk : chunks.subspan(begin, end - begin)) {
+      if (record(chunk).file < 0) record(chunk) = known;
+      if (known.file < 0)
+        add_finding(Code::kRecordMissing, out_.name(tensor),
+                    cat("chunk ", chunk, " at ", dims_to_string(chunk_offset(tensor, chunk)),
+                        " has no entry in storage_data"),
+                    false);
     }
   }
+}
+
+void Linker::complete_records() {
+  for (i64 t = 0; t < out_.tensor_count(); t++)
+    if (std::ranges::any_of(out_.records[t], [](const DcpRecord& r) { return r.file < 0; }))
+      complete_records(t);
   for (i64 o = 0; o < out_.object_names.size(); o++)
     if (out_.object_records[static_cast<std::size_t>(o)].file < 0)
       add_finding(Code::kRecordMissing, out_.object_name(o), "the object has no entry in storage_data",

@@ -9,6 +9,8 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
+constexpr std::size_t kMostSteps = 10'000;
+
 PickleValue field(PickleValue state, std::string_view class_name, std::string_view name) {
   const PickleValue* value = state.find(name);
   if (value == nullptr) throw_bad_metadata(cat("a ", class_name, " in .metadata has no field '", name, "'"));
@@ -47,8 +49,11 @@ void throw_bad_metadata(std::string message) { throw Error(Code::kBadMetadata, s
 std::size_t TextTable::slot_of(std::string_view text, u32 hash) const {
   std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
-  for (; slots_[at].number_and_one != 0; at = (at + 1) & mask)
+  for (std::size_t steps = 0; slots_[at].number_and_one != 0; at = (at + 1) & mask) {
     if (slots_[at].hash == hash && (*this)[slots_[at].number_and_one - 1] == text) break;
+    // By chance this does not happen; names made to collide would keep the table busy for hours.
+    if (++steps == kMostSteps) throw_bad_metadata("the names in .metadata are made to be slow to tell apart");
+  }
   return at;
 }
 

@@ -194,11 +194,22 @@ TEST_F(DcpCopy, IsComparedWithItsListOfHashes) {
   EXPECT_EQ(codes_of(verified(path()), false), "MC1314 ");
 }
 
+TEST_F(DcpCopy, OfMegatronWithoutItsLastFileIsOdd) {
+  copy("torch_dist_pp2");
+  EXPECT_EQ(codes_of(open_store(path())->findings(), true), "");
+  std::filesystem::remove(path() + "/metadata.json");
+  std::unique_ptr<Store> store = open_store(path());
+  EXPECT_EQ(codes_of(store->findings(), false), "");
+  ASSERT_EQ(codes_of(store->findings(), true), "MC1302 ");
+  EXPECT_EQ(store->findings()[0].file, "metadata.json");
+}
+
 TEST_F(DcpCopy, TakesTheObjectsOfOlderMegatronFiles) {
   copy("torch_dist_pp2");
   std::filesystem::copy(kData + "../dcp/variations/as_torch/__1_0.distcp", path() + "/common.pt");
   std::unique_ptr<Store> store = open_store(path());
   EXPECT_EQ(store->objects().back().name, "common.pt");
+  EXPECT_EQ(codes_of(store->findings(), true), cat(code_name(Code::kRecordUnused), " "));
   EXPECT_NE(store->object(static_cast<i64>(store->objects().size()) - 1), nullptr);
 }
 
