@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <tuple>
 #include <unordered_set>
 
+#include "io/checksums.h"
 #include "io/cover.h"
-#include "io/crc32.h"
 #include "io/element.h"
 #include "io/expert_twins.h"
 #include "io/finite.h"
@@ -33,14 +32,7 @@ enum Which : std::size_t {
   kCheckCount
 };
 
-constexpr i64 kCrcPieceBytes = 32 << 20;
 constexpr i64 kUnitItems = 16 << 20;
-
-std::string hex(u32 v) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", v);
-  return text;
-}
 
 Which check_of_code(Code code) {
   switch (code) {
@@ -227,53 +219,9 @@ void Verifier::check_parts() {
 }
 
 void Verifier::check_crc() {
-  std::vector<Checksum> sums;
-  try {
-    store_.each_checksum([&](const Checksum& c) { sums.push_back(c); });
-  } catch (const Error& e) {
-    add(kCrc, to_finding(e));
-  }
-  at(kCrc).count = static_cast<i64>(sums.size());
-  // Long records are summed in pieces, so that one of them does not keep one thread busy and the others idle.
-  struct Piece {
-    std::size_t sum;
-    i64 offset, bytes;
-  };
-  std::vector<Piece> pieces;
-  for (std::size_t s = 0; s < sums.size(); s++)
-    for (i64 done = 0; done == 0 || done < sums[s].bytes; done += kCrcPieceBytes)
-      pieces.push_back({s, done, std::min(kCrcPieceBytes, sums[s].bytes - done)});
-  std::vector<u32> found(pieces.size());
-  std::vector<std::vector<u8>> windows(static_cast<std::size_t>(threads_));
-  parallel_for(static_cast<i64>(pieces.size()), threads_, [&](int worker, i64 p) {
-    const Piece& piece = pieces[static_cast<std::size_t>(p)];
-    std::vector<u8>& window = windows[static_cast<std::size_t>(worker)];
-    window.resize(static_cast<std::size_t>(TensorReader::kWindowBytes));
-    std::shared_ptr<const InputFile> file = files_.open(sums[piece.sum].file);
-    for (i64 done = 0; done < piece.bytes;) {
-      std::span<u8> to = std::span(window).first(
-          static_cast<std::size_t>(std::min(TensorReader::kWindowBytes, piece.bytes - done)));
-      file->read(sums[piece.sum].offset + piece.offset + done, to);
-      u32& crc = found[static_cast<std::size_t>(p)];
-      crc = crc32(crc, to);
-      done += static_cast<i64>(to.size());
-      progress_(static_cast<i64>(to.size()));
-    }
-  });
-  for (std::size_t p = 0; p < pieces.size();) {
-    const Checksum& sum = sums[pieces[p].sum];
-    u32 crc = found[p];
-    for (p++; p < pieces.size() && pieces[p].offset > 0; p++)
-      crc = crc32_join(crc, found[p], pieces[p].bytes);
-    if (crc == sum.crc32) continue;
-    add(kCrc, {.code = Code::kBadChecksum,
-               .tensor = sum.tensor < 0 ? "" : std::string(store_.name(sum.tensor)),
-               .file = std::string(file_label(store_, sum.file)),
-               .message = cat("the CRC-32 of record ", escaped(sum.name),
-                              " does not match (checksum): stored ", hex(sum.crc32), ", data ", hex(crc)),
-               .help = "copy the file again from its source",
-               .offset = sum.offset});
-  }
+  ChecksumResult result = check_checksums(store_, files_, threads_, progress_);
+  at(kCrc).count = result.records;
+  for (Finding& f : result.findings) add(kCrc, std::move(f));
 }
 
 void Verifier::check_values() {

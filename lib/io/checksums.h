@@ -1,0 +1,21 @@
+// The CRC-32 sums that a store's format keeps, against the bytes that lie there.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "io/store_files.h"
+
+namespace mckpt {
+
+struct ChecksumResult {
+  i64 records = 0;  // looked at
+  std::vector<Finding> findings;
+};
+
+// Reads everything that has a sum. A record that cannot be read is a finding as well. `progress` is told
+// bytes as they are read, from any thread.
+ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
+                               const std::function<void(i64 bytes)>& progress);
+
+}  // namespace mckpt
