@@ -30,7 +30,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
   StoreSummary s = summarize(store);
   json.field("path", path).field("root", store.root()).field("format", store.format());
   json.field("tensors", s.all.tensors)
-      .field("parameters", s.part(Part::kModel).items)
+      .field("parameters", s.part(StatePart::kModel).items)
       .field("bytes", s.all.bytes);
   json.key("dtypes").begin_object();
   for (const StoreSummary::OfType& d : s.dtypes) {
@@ -38,7 +38,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
     write_amount(json, d.amount);
   }
   json.end_object().key("parts").begin_object();
-  for (Part p : {Part::kModel, Part::kOptimizer, Part::kOther}) {
+  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther}) {
     json.key(part_name(p));
     write_amount(json, s.part(p));
   }

@@ -54,11 +54,11 @@ void write_parts(Output& out, const StoreSummary& s) {
   TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
   auto row = [&](std::string_view name, const Amount& a) {
     table.row({std::string(name), cat(with_commas(a.tensors), a.tensors == 1 ? " tensor" : " tensors"),
-               cat(human_count(a.items), name == part_name(Part::kModel) ? " params" : " items"),
+               cat(human_count(a.items), name == part_name(StatePart::kModel) ? " params" : " items"),
                human_bytes(a.bytes)});
   };
   int parts = 0;
-  for (Part p : {Part::kModel, Part::kOptimizer, Part::kOther})
+  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther})
     if (s.part(p).tensors > 0) row(part_name(p), s.part(p)), parts++;
   if (parts != 1) row("total", s.all);
   table.write(out);

@@ -237,9 +237,9 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
   request.pp_size = o.pp_size.value_or(1);
   request.pp_rank = o.pp_rank.value_or(0);
   std::string_view main = std::string_view(*o.pattern).substr(0, o.pattern->find('/'));
-  Checked<Stage> checked = select_stage(main, o.chosen_dialect(), request);
+  Checked<StageLayers> checked = select_stage(main, o.chosen_dialect(), request);
   if (const auto* failure = std::get_if<PatternFailure>(&checked)) return answer_failure(out, main, *failure);
-  const Stage& stage = std::get<Stage>(checked);
+  const StageLayers& stage = std::get<StageLayers>(checked);
   std::vector<PatternWarning> warnings = stage_warnings(main, o.chosen_dialect(), request);
   if (!out.json()) {
     write_stage_text(out, main, stage, request, verbose);

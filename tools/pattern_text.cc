@@ -119,8 +119,8 @@ void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose) 
                  "; segment v x size + r is virtual stage v of rank r"));
 }
 
-void write_stage_text(Output& out, std::string_view pattern, const Stage& stage, const StageRequest& request,
-                      bool verbose) {
+void write_stage_text(Output& out, std::string_view pattern, const StageLayers& stage,
+                      const StageRequest& request, bool verbose) {
   out.line(cat(title(out, pattern), "   pipeline rank ", request.pp_rank, " of ", request.pp_size,
                request.vp_stage ? cat(", virtual stage ", *request.vp_stage) : "", ": ",
                range_words(stage.items)));

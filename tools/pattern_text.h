@@ -16,8 +16,8 @@ std::string range_words(const LayerRange& layers);  // "layers 4 to 8"; pre: not
 
 // `verbose` adds the path of every layer in memory.
 void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose);
-void write_stage_text(Output& out, std::string_view pattern, const Stage& stage, const StageRequest& request,
-                      bool verbose);
+void write_stage_text(Output& out, std::string_view pattern, const StageLayers& stage,
+                      const StageRequest& request, bool verbose);
 void write_segment_text(Output& out, std::string_view text, std::span<const PatternItem> items, bool verbose);
 void write_warnings_text(Output& out, std::span<const PatternWarning> warnings);
 // The pattern with a mark below the byte at fault, the class, and what to do.

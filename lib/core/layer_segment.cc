@@ -26,7 +26,7 @@ void check_request(const StageRequest& r) {
           .found(*layers);
 }
 
-Checked<Stage> piped_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
+Checked<StageLayers> piped_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   i64 segments = std::count(text.begin(), text.end(), '|') + 1;
   if (segments > 1 && segments % r.pp_size != 0)
     return failure(PatternFault::kSegmentsNotDivisible,
@@ -38,7 +38,7 @@ Checked<Stage> piped_stage(std::string_view text, Dialect dialect, const StageRe
                    cat("virtual stage ", virtual_stage, " of rank ", r.pp_rank, " of ", r.pp_size,
                        ", and the pattern has ", segments, segments == 1 ? " segment" : " segments"));
   i64 wanted = virtual_stage * r.pp_size + r.pp_rank;
-  Stage stage;
+  StageLayers stage;
   LayerCount count;
   for (i64 index = 0, begin = 0;; index++) {
     std::size_t pipe = text.find('|', begin);
@@ -81,7 +81,7 @@ Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
   return LayerRange{begin, begin + each};
 }
 
-Checked<Stage> cut_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
+Checked<StageLayers> cut_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   if (r.vp_stage) return failure(PatternFault::kVppWithoutPipes, cat("virtual stage ", *r.vp_stage));
   Checked<std::vector<PatternItem>> checked = check_segment(text, dialect);
   if (auto* f = std::get_if<PatternFailure>(&checked)) return *f;
@@ -90,7 +90,7 @@ Checked<Stage> cut_stage(std::string_view text, Dialect dialect, const StageRequ
   if (auto* f = std::get_if<PatternFailure>(&cut)) return *f;
   LayerRange range = std::get<LayerRange>(cut);
 
-  Stage stage{range.begin, 0, {}};
+  StageLayers stage{range.begin, 0, {}};
   for (const PatternItem& item : items) {
     for (i64 border : {range.begin, range.end})
       if (item.physical_first < border && border < item.physical_end())
@@ -105,7 +105,7 @@ Checked<Stage> cut_stage(std::string_view text, Dialect dialect, const StageRequ
 
 }  // namespace
 
-Checked<Stage> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request) {
+Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request) {
   check_request(request);
   bool pipes = main_part.find('|') != main_part.npos;
   if (pipes && (request.first_stage_layers || request.last_stage_layers))

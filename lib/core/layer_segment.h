@@ -14,7 +14,7 @@ struct StageRequest {
   std::optional<i64> vp_stage, first_stage_layers, last_stage_layers;
 };
 
-struct Stage {
+struct StageLayers {
   i64 physical_offset = 0, logical_offset = 0;
   std::vector<PatternItem> items;  // with indices of the whole pattern
 };
@@ -23,7 +23,7 @@ struct Stage {
 // sense: no stages, a rank beyond the last, a negative count.
 //
 // The flat dialect counts every byte of the earlier segments as a layer and does not look at them.
-Checked<Stage> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request);
+Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request);
 
 // Physical layers [begin, end).
 struct LayerRange {

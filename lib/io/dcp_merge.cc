@@ -38,7 +38,7 @@ class Merger {
     tensors_[number].push_back({part, tensor});
   }
   void add_tensor(const std::vector<Source>& sources);
-  void add_chunks(const Source& s, TextTable& seen);
+  void add_chunks(const Source& s, NameTable& seen);
   void add_objects(std::size_t part);
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
@@ -47,7 +47,7 @@ class Merger {
 
   std::span<const DcpMetadata> parts_;
   DcpMetadata out_;
-  TextTable names_, object_names_;
+  NameTable names_, object_names_;
   std::vector<std::vector<Source>> tensors_;  // by number of the name
   std::vector<i32> file_base_;
 };
@@ -60,7 +60,7 @@ void append(std::vector<T>& to, std::span<const T> from) {
 void Merger::add_tensor(const std::vector<Source>& sources) {
   const DcpMetadata& first = parts_[sources[0].part];
   i64 t = sources[0].tensor;
-  TextTable seen;
+  NameTable seen;
   for (const Source& s : sources) {
     const DcpMetadata& m = parts_[s.part];
     bool same_type =
@@ -85,7 +85,7 @@ void Merger::add_tensor(const std::vector<Source>& sources) {
 }
 
 // Every holder of a replicated tensor wrote it; the first copy counts.
-void Merger::add_chunks(const Source& s, TextTable& seen) {
+void Merger::add_chunks(const Source& s, NameTable& seen) {
   const DcpMetadata& m = parts_[s.part];
   std::size_t rank = m.dims[s.tensor].size();
   auto bytes = [](std::span<const i64> v) {

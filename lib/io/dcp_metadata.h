@@ -22,7 +22,7 @@ namespace mckpt {
 
 // Rows of unlike lengths, one after the other.
 template <typename T>
-struct Rows {
+struct RaggedRows {
   std::vector<T> items;
   std::vector<i64> ends;
 
@@ -44,13 +44,13 @@ struct DcpRecord {
 
 struct DcpMetadata {
   // One row a tensor, in the order of the file.
-  Rows<char> names;
+  RaggedRows<char> names;
   std::vector<DType> dtypes;
-  Rows<i64> dims;
-  Rows<DcpRecord> records;   // one a chunk
-  Rows<i64> offsets, sizes;  // rank numbers a chunk
+  RaggedRows<i64> dims;
+  RaggedRows<DcpRecord> records;   // one a chunk
+  RaggedRows<i64> offsets, sizes;  // rank numbers a chunk
   // One row an object.
-  Rows<char> object_names;
+  RaggedRows<char> object_names;
   std::vector<DcpRecord> object_records;
 
   std::vector<std::string> files;  // relative to the folder, none of them leads out of it
@@ -66,7 +66,7 @@ struct DcpMetadata {
   std::string_view object_name(i64 object) const { return text(object_names, object); }
 
  private:
-  static std::string_view text(const Rows<char>& rows, i64 row) {
+  static std::string_view text(const RaggedRows<char>& rows, i64 row) {
     return {rows[row].data(), rows[row].size()};
   }
 };

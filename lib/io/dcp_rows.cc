@@ -46,7 +46,7 @@ void throw_bad_metadata(std::string message) { throw Error(Code::kBadMetadata, s
 
 // ---- Texts
 
-std::size_t TextTable::slot_of(std::string_view text, u32 hash) const {
+std::size_t NameTable::slot_of(std::string_view text, u32 hash) const {
   std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
   for (std::size_t steps = 0; slots_[at].number_and_one != 0; at = (at + 1) & mask) {
@@ -57,7 +57,7 @@ std::size_t TextTable::slot_of(std::string_view text, u32 hash) const {
   return at;
 }
 
-void TextTable::grow() {
+void NameTable::grow() {
   std::vector<Slot> old = std::exchange(slots_, {});
   slots_.resize(std::max<std::size_t>(1024, old.size() * 4));
   std::size_t mask = slots_.size() - 1;
@@ -69,7 +69,7 @@ void TextTable::grow() {
   }
 }
 
-u32 TextTable::add(std::string_view text) {
+u32 NameTable::add(std::string_view text) {
   if (slots_.size() < static_cast<std::size_t>(size() + 1) * 2) grow();
   u32 hash = static_cast<u32>(std::hash<std::string_view>()(text));
   Slot& slot = slots_[slot_of(text, hash)];

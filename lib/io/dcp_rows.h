@@ -14,7 +14,7 @@
 namespace mckpt {
 
 // Numbers for texts: equal texts, equal numbers, counted from 0.
-class TextTable {
+class NameTable {
  public:
   u32 add(std::string_view text);
   i64 size() const { return texts_.size(); }
@@ -27,7 +27,7 @@ class TextTable {
   std::size_t slot_of(std::string_view text, u32 hash) const;
   void grow();
 
-  Rows<char> texts_;
+  RaggedRows<char> texts_;
   std::vector<Slot> slots_;  // open addressing
 };
 
@@ -49,13 +49,13 @@ class DcpRows final : public PickleVisitor {
     i64 hint;  // position in the list of chunks; -1: None
   };
 
-  Rows<i64> boxes;            // of a chunk: its offsets, then its sizes
+  RaggedRows<i64> boxes;      // of a chunk: its offsets, then its sizes
   std::vector<DType> dtypes;  // of tensors
-  Rows<i64> dims;
-  Rows<u32> chunks;  // rows of boxes
-  TextTable names;   // of everything that an index names
+  RaggedRows<i64> dims;
+  RaggedRows<u32> chunks;  // rows of boxes
+  NameTable names;         // of everything that an index names
   std::vector<Index> indexes;
-  Rows<i64> index_offsets;
+  RaggedRows<i64> index_offsets;
   std::vector<DcpRecord> records;
   std::vector<std::string> files;
 

@@ -5,18 +5,18 @@
 
 namespace mckpt {
 
-Part part_of(std::string_view name) {
+StatePart part_of(std::string_view name) {
   std::string_view first = name.substr(0, name.find_first_of("./"));
   if (first == "optimizer" || first == "optim" || first == "optimizer_state_dict" ||
       first == "optim_state_dict")
-    return Part::kOptimizer;
+    return StatePart::kOptimizer;
   if (first == "rng_state" || first == "rng" || first == "rerun_state_machine" ||
       first == "opt_param_scheduler" || name.ends_with("_extra_state"))
-    return Part::kOther;
-  return Part::kModel;
+    return StatePart::kOther;
+  return StatePart::kModel;
 }
 
-std::string_view part_name(Part part) {
+std::string_view part_name(StatePart part) {
   static constexpr std::string_view kNames[] = {"model", "optimizer", "other"};
   return kNames[static_cast<std::size_t>(part)];
 }

@@ -27,7 +27,7 @@ struct Sizes {
 };
 
 Sizes sizes_of(const ModelConfig& model) {
-  std::vector<Section> s = sections_of(KeySplit::kGdnInProj, model);
+  std::vector<FusedSection> s = sections_of(KeySplit::kGdnInProj, model);
   rows_of(s);  // no sum of these rows overflows
   return {s[0].rows, s[2].rows, s[4].rows};
 }

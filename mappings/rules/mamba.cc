@@ -12,12 +12,12 @@ namespace {
 constexpr std::string_view kInProjRoles[] = {"in_proj"};
 constexpr std::string_view kConvRoles[] = {"conv1d"};
 
-Holding hold_sections(const RuleInput& in, std::span<const Section> sections, const Shape& shape) {
+Holding hold_sections(const RuleInput& in, std::span<const FusedSection> sections, const Shape& shape) {
   own_part(in.model.mamba.heads, in.part, "the number of Mamba heads");
   own_part(in.model.mamba.groups, in.part, "the number of Mamba groups");
   std::vector<RowBlock> blocks;
   i64 row = 0;
-  for (const Section& section : sections) {
+  for (const FusedSection& section : sections) {
     blocks.push_back({0, row, section.rows});
     row += section.rows;
   }
@@ -25,14 +25,14 @@ Holding hold_sections(const RuleInput& in, std::span<const Section> sections, co
 }
 
 Holding hold_in_proj(const RuleInput& in) {
-  std::vector<Section> sections = sections_of(KeySplit::kMambaInProj, in.model);
+  std::vector<FusedSection> sections = sections_of(KeySplit::kMambaInProj, in.model);
   Shape expected = {rows_of(sections), positive(in.tower.hidden, "the hidden size")};
   expect_shape(in, 0, kInProjRoles[0], expected, "2 * heads * head size + 2 * groups * state + heads");
   return hold_sections(in, sections, expected);
 }
 
 Holding hold_conv(const RuleInput& in) {
-  std::vector<Section> sections = sections_of(KeySplit::kMambaConv, in.model);
+  std::vector<FusedSection> sections = sections_of(KeySplit::kMambaConv, in.model);
   i64 channels = rows_of(sections);
   Shape expected = in.sources[0].shape.rank() == 1
                        ? Shape{channels}

@@ -14,7 +14,7 @@ constexpr std::string_view kRoles[] = {"q_a_proj", "kv_a_proj_with_mqa"};
 
 Holding hold_down(const RuleInput& in) {
   i64 hidden = positive(in.tower.hidden, "the hidden size");
-  std::vector<Section> sections = sections_of(KeySplit::kMlaDown, in.model);
+  std::vector<FusedSection> sections = sections_of(KeySplit::kMlaDown, in.model);
   std::vector<RowBlock> blocks;
   for (int slot = 0; slot < 2; slot++) {
     i64 rows = sections[static_cast<std::size_t>(slot)].rows;

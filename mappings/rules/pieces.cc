@@ -16,20 +16,20 @@ i64 half_of_rows(const GlobalShape& whole) {
   return whole.shape[0] / 2;
 }
 
-std::vector<Section> sections_of(KeySplit split, const ModelConfig& model, const GlobalShape& global) {
+std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model, const GlobalShape& global) {
   if (split == KeySplit::kSwiglu) {
     i64 half = half_of_rows(global);
     return {{"_w", half}, {"_v", half}};
   }
-  std::vector<Section> sections = sections_of(split, model);
+  std::vector<FusedSection> sections = sections_of(split, model);
   i64 rows = rows_of(sections);
   if (global.shape.rank() > 0 && global.shape[0] == rows) return sections;
   Error error(Code::kBadSplit, "the rows of a fused parameter are not the sum of its parts");
-  for (const Section& s : sections) error.note(cat(s.name, ": ", s.rows, " rows"));
+  for (const FusedSection& s : sections) error.note(cat(s.name, ": ", s.rows, " rows"));
   throw error.expected(cat(rows, " rows")).found(to_string(global.shape));
 }
 
-[[noreturn]] void refuse_part(const Section& section, const GlobalShape& global, Part part) {
+[[noreturn]] void refuse_part(const FusedSection& section, const GlobalShape& global, Part part) {
   throw Error(Code::kBadGrid, cat("part ", section.name, " of a parameter of shape ", to_string(global.shape),
                                   " does not divide by the parallel size"))
       .expected(cat("a multiple of ", part.count))
@@ -41,7 +41,7 @@ std::vector<Section> sections_of(KeySplit split, const ModelConfig& model, const
 std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part) {
   std::vector<Piece> pieces;
   i64 row = 0;
-  for (const Section& section : sections_of(split, model, global)) {
+  for (const FusedSection& section : sections_of(split, model, global)) {
     if (section.rows % part.count != 0) refuse_part(section, global, part);
     pieces.push_back({section.name, row, section.rows / part.count});
     row += pieces.back().rows;

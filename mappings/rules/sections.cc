@@ -5,7 +5,7 @@
 namespace mckpt {
 namespace {
 
-std::vector<Section> gdn_sections(const GdnConfig& gdn, bool conv) {
+std::vector<FusedSection> gdn_sections(const GdnConfig& gdn, bool conv) {
   positive(gdn.key_heads, "the number of linear-attention key heads");
   quotient(gdn.value_heads, "the number of linear-attention value heads", gdn.key_heads,
            "the number of key heads");
@@ -13,26 +13,26 @@ std::vector<Section> gdn_sections(const GdnConfig& gdn, bool conv) {
                    "the number of rows of linear-attention keys");
   i64 v = product({gdn.value_heads, positive(gdn.value_dim, "the size of a linear-attention value head")},
                   "the number of rows of linear-attention values");
-  std::vector<Section> sections = {{".query", qk}, {".key", qk}, {".value", v}};
+  std::vector<FusedSection> sections = {{".query", qk}, {".key", qk}, {".value", v}};
   if (conv) return sections;
   sections.insert(sections.end(), {{".z", v}, {".beta", gdn.value_heads}, {".alpha", gdn.value_heads}});
   return sections;
 }
 
-std::vector<Section> mamba_sections(const MambaConfig& mamba, bool conv) {
+std::vector<FusedSection> mamba_sections(const MambaConfig& mamba, bool conv) {
   quotient(mamba.heads, "the number of Mamba heads", mamba.groups, "the number of Mamba groups");
   i64 inner = product({mamba.heads, positive(mamba.head_dim, "the size of a Mamba head")},
                       "the number of rows of Mamba heads");
   i64 state = product({mamba.groups, positive(mamba.state, "the size of a Mamba state")},
                       "the number of rows of Mamba states");
-  std::vector<Section> sections;
+  std::vector<FusedSection> sections;
   if (!conv) sections.push_back({".z", inner});
   sections.insert(sections.end(), {{".x", inner}, {".B", state}, {".C", state}});
   if (!conv) sections.push_back({".dt", mamba.heads});
   return sections;
 }
 
-std::vector<Section> mla_sections(const MlaConfig& mla) {
+std::vector<FusedSection> mla_sections(const MlaConfig& mla) {
   i64 compressed = positive(mla.kv_lora, "the key-value rank");
   i64 rotary = positive(mla.rope, "the size of the rotary part of a head");
   return {{"linear_q_down_proj", positive(mla.q_lora, "the query rank")},
@@ -42,7 +42,7 @@ std::vector<Section> mla_sections(const MlaConfig& mla) {
 
 }  // namespace
 
-std::vector<Section> sections_of(KeySplit split, const ModelConfig& model) {
+std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model) {
   switch (split) {
     case KeySplit::kGdnInProj:
     case KeySplit::kGdnConv:
@@ -59,9 +59,9 @@ std::vector<Section> sections_of(KeySplit split, const ModelConfig& model) {
   throw Error(Code::kInternal, "this split has no sections of its own");
 }
 
-i64 rows_of(std::span<const Section> sections) {
+i64 rows_of(std::span<const FusedSection> sections) {
   i64 rows = 0;
-  for (const Section& s : sections)
+  for (const FusedSection& s : sections)
     rows = checked_add(rows, s.rows, "the number of rows of a fused parameter");
   return rows;
 }

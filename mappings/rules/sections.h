@@ -6,14 +6,14 @@
 
 namespace mckpt {
 
-struct Section {
+struct FusedSection {
   std::string_view name;
   i64 rows = 0;  // over all cells
 };
 
 // pre: not kNone and not kSwiglu, whose halves depend on the parameter. Throws kModelNumbers.
-std::vector<Section> sections_of(KeySplit split, const ModelConfig& model);
+std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model);
 
-i64 rows_of(std::span<const Section> sections);
+i64 rows_of(std::span<const FusedSection> sections);
 
 }  // namespace mckpt

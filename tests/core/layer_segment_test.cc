@@ -23,9 +23,9 @@ TEST(LayerSegment, SelectsTheRecordedStagesInBothDialects) {
     for (Dialect dialect : {Dialect::kGrouped, Dialect::kFlat}) {
       SCOPED_TRACE(cat(c["id"].string(), " ", dialect_name(dialect)));
       const GoldenJson& want = expected(c, dialect);
-      Checked<Stage> got = select_stage(text, dialect, request);
+      Checked<StageLayers> got = select_stage(text, dialect, request);
       ASSERT_EQ(fault_of(got), fault_of(want));
-      if (const auto* stage = std::get_if<Stage>(&got)) {
+      if (const auto* stage = std::get_if<StageLayers>(&got)) {
         EXPECT_EQ(stage->physical_offset, want["physical_offset"].integer());
         EXPECT_EQ(stage->logical_offset, want["logical_offset"].integer());
         EXPECT_EQ(dump(stage->items, text), dump(want["items"]));
@@ -43,9 +43,9 @@ struct Row {
 };
 
 std::string answer(const Row& row) {
-  Checked<Stage> checked = select_stage(row.pattern, Dialect::kGrouped, row.request);
+  Checked<StageLayers> checked = select_stage(row.pattern, Dialect::kGrouped, row.request);
   if (!fault_of(checked).empty()) return std::string(fault_of(checked));
-  const Stage& s = std::get<Stage>(checked);
+  const StageLayers& s = std::get<StageLayers>(checked);
   return cat(s.physical_offset, " ", s.logical_offset, ": ", dump(s.items, row.pattern));
 }
 
@@ -116,10 +116,10 @@ TEST(LayerSegment, StagesCoverThePatternOrTheGapIsNamed) {
           std::vector<int> owners(layers), missed(layers, 1);
           bool ok = true;
           for (r.pp_rank = 0; r.pp_rank < size; r.pp_rank++) {
-            Checked<Stage> got = select_stage(pattern.text, Dialect::kGrouped, r);
+            Checked<StageLayers> got = select_stage(pattern.text, Dialect::kGrouped, r);
             ok = ok && fault_of(got).empty();
             if (!ok) break;
-            for (const PatternItem& item : std::get<Stage>(got).items) owners[item.physical_first]++;
+            for (const PatternItem& item : std::get<StageLayers>(got).items) owners[item.physical_first]++;
           }
           if (!ok) continue;
           if (auto gap = uneven_gap(pattern, r))

@@ -17,7 +17,7 @@ class Records : public ::testing::Test {
     m.dtypes.push_back(DType::kF32);
     m.files = {"__0_0.distcp", "__1_0.distcp"};
   }
-  static void add_text(Rows<char>& rows, std::string_view text) {
+  static void add_text(RaggedRows<char>& rows, std::string_view text) {
     for (char c : text) rows.items.push_back(c);
     rows.end_row();
   }
