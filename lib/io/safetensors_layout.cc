@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <numeric>
 #include <tuple>
+#include <unordered_set>
 
 #include "core/shape.h"
 #include "io/json.h"
@@ -38,7 +39,7 @@ bool is_utf8(std::string_view s) {
 }
 
 // Why the format cannot hold the tensor; "" when it can.
-std::string fault(const SafetensorsSpec& t) {
+std::string fault(const TensorSpec& t) {
   if (place_of(t.dtype) == std::size(kOrder)) return cat("safetensors has no type for ", dtype_name(t.dtype));
   if (t.dtype == DType::kF4x2 && t.dims.empty())
     return "a pair of 4-bit floats without a dimension has no form";
@@ -48,26 +49,15 @@ std::string fault(const SafetensorsSpec& t) {
   return "";
 }
 
-[[noreturn]] void throw_not_held(std::vector<std::string> faults) {
-  constexpr std::size_t kMostShown = 5;
-  Error e(Code::kNotHeld, cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors",
-                              " cannot be held by a safetensors file"));
-  for (std::size_t i = 0; i < faults.size() && i < kMostShown; i++) e.note(faults[i]);
-  if (faults.size() > kMostShown) e.note(cat("and ", faults.size() - kMostShown, " more"));
-  throw e;
-}
-
-void check(std::span<const SafetensorsSpec> tensors) {
+void check(std::span<const TensorSpec> tensors) {
   std::vector<std::string> faults;
-  std::vector<std::string_view> names;
-  for (const SafetensorsSpec& t : tensors) {
-    if (std::string why = fault(t); !why.empty()) faults.push_back(cat("'", escaped(t.name), "': ", why));
-    names.push_back(t.name);
+  std::unordered_set<std::string_view> names;
+  for (const TensorSpec& t : tensors) {
+    std::string why = fault(t);
+    if (why.empty() && !names.insert(t.name).second) why = "the name occurs twice";
+    if (!why.empty()) faults.push_back(not_held(t, why));
   }
-  std::sort(names.begin(), names.end());
-  for (std::size_t i = 1; i < names.size(); i++)
-    if (names[i] == names[i - 1]) faults.push_back(cat("'", escaped(names[i]), "': the name occurs twice"));
-  if (!faults.empty()) throw_not_held(std::move(faults));
+  throw_not_held(faults, "a safetensors file");
 }
 
 std::string metadata_entry(const SafetensorsMetadata& metadata) {
@@ -82,7 +72,7 @@ std::string metadata_entry(const SafetensorsMetadata& metadata) {
   return json += '}';
 }
 
-void append_dims(std::string& out, const SafetensorsSpec& t) {
+void append_dims(std::string& out, const TensorSpec& t) {
   for (std::size_t d = 0; d < t.dims.size(); d++) {
     bool pairs = t.dtype == DType::kF4x2 && d + 1 == t.dims.size();
     out += cat(d ? "," : "", pairs ? checked_mul(t.dims[d], 2, "a dimension") : t.dims[d]);
@@ -99,8 +89,7 @@ std::string shard_name(i32 file, i32 count) {
 
 }  // namespace
 
-SafetensorsLayout::SafetensorsLayout(std::span<const SafetensorsSpec> tensors,
-                                     const SafetensorsOptions& options)
+SafetensorsLayout::SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options)
     : places_(tensors.size()) {
   check(tensors);
   for (std::size_t t = 0; t < tensors.size(); t++)
@@ -152,22 +141,22 @@ i32 SafetensorsLayout::split(i64 max_shard_bytes) {
   return std::max(files, 1);
 }
 
-void SafetensorsLayout::sort(std::span<const SafetensorsSpec> tensors) {
+void SafetensorsLayout::sort(std::span<const TensorSpec> tensors) {
   order_.resize(tensors.size());
   std::iota(order_.begin(), order_.end(), 0);
   auto key = [&](i64 i) {
-    const SafetensorsSpec& t = tensors[static_cast<std::size_t>(i)];
+    const TensorSpec& t = tensors[static_cast<std::size_t>(i)];
     return std::tuple(file(i), place_of(t.dtype), t.name);
   };
   std::sort(order_.begin(), order_.end(), [&](i64 a, i64 b) { return key(a) < key(b); });
 }
 
 // Gives the tensors of one file their places behind each other, counted from its first data byte.
-std::string SafetensorsLayout::data_entries(std::span<const SafetensorsSpec> tensors,
-                                            std::span<const i64> of_file, i64& data_bytes) {
+std::string SafetensorsLayout::data_entries(std::span<const TensorSpec> tensors, std::span<const i64> of_file,
+                                            i64& data_bytes) {
   std::string json;
   for (i64 i : of_file) {
-    const SafetensorsSpec& t = tensors[static_cast<std::size_t>(i)];
+    const TensorSpec& t = tensors[static_cast<std::size_t>(i)];
     Place& place = places_[static_cast<std::size_t>(i)];
     place.offset = data_bytes;
     data_bytes = checked_add(data_bytes, place.bytes, "the size of the file");
@@ -199,7 +188,7 @@ void SafetensorsLayout::add_file(std::string name, std::string json, i64 data_by
   files_.push_back(std::move(file));
 }
 
-void SafetensorsLayout::write_index(std::span<const SafetensorsSpec> tensors) {
+void SafetensorsLayout::write_index(std::span<const TensorSpec> tensors) {
   i64 total = 0;
   for (const Place& p : places_) total = checked_add(total, p.bytes, "the size of all files");
   std::vector<std::size_t> by_name(tensors.size());

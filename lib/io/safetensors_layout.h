@@ -10,21 +10,12 @@
 // save_pretrained.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/dtype.h"
+#include "io/tensor_spec.h"
 
 namespace mckpt {
-
-struct SafetensorsSpec {
-  std::string_view name;
-  DType dtype = DType::kF32;
-  std::span<const i64> dims;
-};
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
@@ -50,8 +41,7 @@ class SafetensorsLayout {
 
   // Throws kNotHeld, with the first tensors that the format cannot hold (their type; a name that is reserved,
   // not UTF-8 or there twice) or a header beyond what readers take, and kSizeOverflow.
-  explicit SafetensorsLayout(std::span<const SafetensorsSpec> tensors,
-                             const SafetensorsOptions& options = {});
+  explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
 
   const std::vector<File>& files() const { return files_; }
   // Of the tensors in the order in which they were given; offsets count from the beginning of the file.
@@ -69,11 +59,11 @@ class SafetensorsLayout {
     i64 offset = 0, bytes = 0;
   };
   i32 split(i64 max_shard_bytes);
-  void sort(std::span<const SafetensorsSpec> tensors);
-  std::string data_entries(std::span<const SafetensorsSpec> tensors, std::span<const i64> of_file,
+  void sort(std::span<const TensorSpec> tensors);
+  std::string data_entries(std::span<const TensorSpec> tensors, std::span<const i64> of_file,
                            i64& data_bytes);
   void add_file(std::string name, std::string json, i64 data_bytes, i64 alignment);
-  void write_index(std::span<const SafetensorsSpec> tensors);
+  void write_index(std::span<const TensorSpec> tensors);
 
   std::vector<File> files_;
   std::vector<Place> places_;

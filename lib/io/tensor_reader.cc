@@ -22,6 +22,7 @@ constexpr i64 kStridedBytes = 32 << 20;
 //   box rows 2..4, columns 0..8 of [8, 8]: one run of 16        box rows 0..8, columns 2..4: eight runs of 2
 struct TensorReader::Piece {
   Chunk chunk;
+  i32 file = -1;  // of the store; -1: the items lie in memory
   std::unique_ptr<ChunkReader> reader;
   std::span<const i64> dims;  // of the tensor
   std::size_t run_dim = 0;    // runs go over this dimension and those behind it
@@ -89,6 +90,7 @@ void TensorReader::open(i64 tensor) {
     if (chunk.replica || Shape(chunk.sizes).items() == 0) continue;
     Piece& piece = pieces_.emplace_back(chunk, dims);
     ChunkData data = store_.resolve(tensor, i);
+    if (!data.unpacked) piece.file = data.file;
     std::shared_ptr<const ByteSource> file = data.unpacked ? data.unpacked : files_.open(data.file);
     piece.reader = std::make_unique<ChunkReader>(std::move(file), std::move(data), piece.chunk.sizes,
                                                  kStridedBytes / chunks);
@@ -108,9 +110,7 @@ void TensorReader::read(i64 tensor, i64 begin, i64 end, const Take& take) {
   if (begin == end) return;
   try {
     open(tensor);
-    if (pieces_.size() == 1 && pieces_[0].reader->plain() &&
-        pieces_[0].run_items == store_.shape(tensor).items())
-      return read_direct(pieces_[0], begin, end, take);
+    if (is_one_stretch()) return read_direct(pieces_[0], begin, end, take);
     read_pieces(begin, end, take);
   } catch (Error& e) {
     e.default_tensor(store_.name(tensor));
@@ -118,7 +118,22 @@ void TensorReader::read(i64 tensor, i64 begin, i64 end, const Take& take) {
   }
 }
 
-// The tensor lies in one stretch of a file.
+bool TensorReader::is_one_stretch() const {
+  return pieces_.size() == 1 && pieces_[0].reader->plain() &&
+         pieces_[0].run_items == store_.shape(tensor_).items();
+}
+
+std::optional<TensorReader::Stretch> TensorReader::stretch(i64 tensor) {
+  try {
+    open(tensor);
+  } catch (Error& e) {
+    e.default_tensor(store_.name(tensor));
+    throw;
+  }
+  if (!is_one_stretch() || pieces_[0].file < 0) return {};
+  return Stretch{pieces_[0].file, pieces_[0].reader->offset()};
+}
+
 void TensorReader::read_direct(const Piece& piece, i64 begin, i64 end, const Take& take) {
   window_.resize(kWindowBytes + 2 * kPage);
   DType dtype = store_.dtype(tensor_);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "io/store_files.h"
 
@@ -28,12 +29,21 @@ class TensorReader {
   // tensor.
   void read(i64 tensor, i64 begin, i64 end, const Take& take);
 
+  // Where the tensor lies in one stretch of a file of the store, exactly as it is read; nothing when it does
+  // not. Throws as read() does.
+  struct Stretch {
+    i32 file = -1;
+    i64 offset = 0;
+  };
+  std::optional<Stretch> stretch(i64 tensor);
+
   // Bytes that the tensor has in row-major form.
   static i64 tensor_bytes(const Store& store, i64 tensor);
 
  private:
   struct Piece;
   void open(i64 tensor);
+  bool is_one_stretch() const;
   void check_cover(i64 tensor) const;
   void read_direct(const Piece& piece, i64 begin, i64 end, const Take& take);
   void read_pieces(i64 begin, i64 end, const Take& take);

@@ -42,7 +42,7 @@ void write_storage(PickleWriter& p, const DTypeInfo& type, bool typed, i64 key, 
   p.op(Op::kBinpersid);
 }
 
-void write_tensor(PickleWriter& p, const TorchTensorSpec& t, i64 key) {
+void write_tensor(PickleWriter& p, const TensorSpec& t, i64 key) {
   const DTypeInfo& type = dtype_info(t.dtype);
   // Types without a storage class of their own, such as float8, carry the type behind the rest.
   bool typed = !type.torch_storage.empty() && t.dtype != DType::kC32;
@@ -60,7 +60,7 @@ void write_tensor(PickleWriter& p, const TorchTensorSpec& t, i64 key) {
   p.op(Op::kReduce);
 }
 
-std::string write_state_dict(std::span<const TorchTensorSpec> tensors) {
+std::string write_state_dict(std::span<const TensorSpec> tensors) {
   PickleWriter p;
   p.op(Op::kEmptyDict);
   p.op(Op::kMark);
@@ -72,16 +72,15 @@ std::string write_state_dict(std::span<const TorchTensorSpec> tensors) {
   return p.finish();
 }
 
-void check_tensor(const TorchTensorSpec& t) {
+// Why torch cannot save the tensor; "" when it can.
+std::string fault(const TensorSpec& t) {
   const DTypeInfo& type = dtype_info(t.dtype);
   // Torch 2.11 has the sub-byte integers as types, but cannot load what it saves of them.
   bool sub_byte = t.dtype >= DType::kU1 && t.dtype <= DType::kI7;
   if (!type.in_torch || sub_byte || type.kind == DTypeKind::kQuantized)
-    throw Error(Code::kUnsupportedTensor, cat("torch cannot save tensors of type ", type.name))
-        .tensor(t.name);
-  if (!is_python_utf8(t.name))
-    throw Error(Code::kOddName, "the name of a tensor is not UTF-8, as names in a .pt file are")
-        .tensor(t.name);
+    return cat("torch cannot save tensors of type ", type.name);
+  if (!is_python_utf8(t.name)) return "the name is not UTF-8";
+  return "";
 }
 
 bool is_wide(i64 v) { return v >= kWide; }
@@ -89,9 +88,20 @@ u32 narrow(i64 v) { return is_wide(v) ? static_cast<u32>(kWide) : static_cast<u3
 
 }  // namespace
 
-TorchLayout::TorchLayout(std::string_view folder, std::span<const TorchTensorSpec> tensors)
+std::string torch_archive_folder(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string_view stem = name.substr(0, name.rfind('.'));
+  // Readers, this one included, take no folder that could be mistaken for a way out.
+  bool odd = stem.find_first_not_of('.') == stem.npos || stem.find('\\') != stem.npos;
+  return odd ? "archive" : std::string(stem);
+}
+
+TorchLayout::TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors)
     : folder_(folder), tensor_count_(static_cast<i64>(tensors.size())) {
-  for (const TorchTensorSpec& t : tensors) check_tensor(t);
+  std::vector<std::string> faults;
+  for (const TensorSpec& t : tensors)
+    if (std::string why = fault(t); !why.empty()) faults.push_back(not_held(t, why));
+  throw_not_held(faults, "a .pt file");
   add_record("data.pkl", write_state_dict(tensors), -1);
   add_record(".format_version", "1", -1);
   add_record(".storage_alignment", cat(kAlignment), -1);
@@ -123,10 +133,9 @@ void TorchLayout::add_record(std::string_view name, std::string content, i64 byt
 
 // With checksum and sizes, and padding of 'Z's in an extra field of type "FB" up to the data.
 std::vector<u8> TorchLayout::local_header(const Record& r) {
-  std::vector<u8> out;
+  std::vector<u8> out(kRecordMark.begin(), kRecordMark.end());
   bool wide = is_wide(r.bytes);
   i64 extra = r.data_offset - r.header_offset - kLocalBytes - static_cast<i64>(r.name.size());
-  append_le<u32>(out, 0x04034b50);
   append_le<u16>(out, wide ? 45 : 0);
   append_le<u16>(out, kUtf8Name);
   for (int zero = 0; zero < 3; zero++)

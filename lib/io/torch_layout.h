@@ -6,27 +6,21 @@
 // in any order; the rest (the frame) needs their checksums and comes last.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/dtype.h"
-#include "core/int.h"
+#include "io/tensor_spec.h"
 
 namespace mckpt {
 
-struct TorchTensorSpec {
-  std::string_view name;
-  DType dtype = DType::kF32;
-  std::span<const i64> dims;
-};
+// As torch names the folder in an archive: the file's name without its suffix.
+std::string torch_archive_folder(std::string_view path);
 
 class TorchLayout {
  public:
-  // `folder` is the archive's own folder; torch takes the stem of the file's name. Throws kUnsupportedTensor
-  // for types that torch cannot save, kOddName for names that are not UTF-8, kSizeOverflow.
-  TorchLayout(std::string_view folder, std::span<const TorchTensorSpec> tensors);
+  // With which every record of the archive begins; so it also follows the bytes of every tensor.
+  static constexpr std::string_view kRecordMark = "PK\3\4";
+
+  // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
+  // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
+  TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors);
 
   i64 file_bytes() const { return file_bytes_; }
   i64 data_offset(i64 tensor) const {

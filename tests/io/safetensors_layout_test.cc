@@ -11,7 +11,7 @@
 namespace mckpt {
 namespace {
 
-using Specs = std::vector<SafetensorsSpec>;
+using Specs = std::vector<TensorSpec>;
 
 const std::vector<i64> kScalar = {}, kThree = {3}, kMatrix = {2, 3}, kNone = {0, 4};
 const Specs kMixed = {{"b", DType::kBool, kThree},

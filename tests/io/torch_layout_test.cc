@@ -1,8 +1,10 @@
-#include "io/torch_writer.h"
+#include "io/torch_layout.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include <fstream>
 
 #include "io/crc32.h"
 #include "io/torch_file.h"
@@ -24,8 +26,8 @@ struct Owned {
   std::vector<i64> dims;
 };
 
-std::vector<TorchTensorSpec> specs(const std::vector<Owned>& tensors) {
-  std::vector<TorchTensorSpec> out;
+std::vector<TensorSpec> specs(const std::vector<Owned>& tensors) {
+  std::vector<TensorSpec> out;
   for (const Owned& t : tensors) out.push_back({t.name, t.dtype, t.dims});
   return out;
 }
@@ -43,19 +45,24 @@ std::vector<Owned> all_tensors() {
   return out;
 }
 
+// The file with tensor i made of bytes that count up from i.
 void write_all(const std::string& path, const std::vector<Owned>& tensors) {
-  std::vector<TorchTensorSpec> s = specs(tensors);
-  TorchWriter writer(path, s, {.durable = false});
-  for (std::size_t i = s.size(); i-- > 0;) {  // any order
-    std::vector<u8> data = bytes_of(dtype_bytes(s[i].dtype, Shape(s[i].dims).items()), static_cast<u8>(i));
-    std::span<const u8> rest = data;
-    writer.write(static_cast<i64>(i), rest.first(rest.size() / 2));
-    writer.write(static_cast<i64>(i), rest.subspan(rest.size() / 2));
+  TorchLayout layout(torch_archive_folder(path), specs(tensors));
+  std::ofstream out(path, std::ios::binary);
+  auto put = [&](i64 offset, const std::vector<u8>& bytes) {
+    out.seekp(offset);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  std::vector<u32> crcs;
+  for (i64 t = 0; t < layout.tensor_count(); t++) {
+    std::vector<u8> data = bytes_of(layout.data_bytes(t), static_cast<u8>(t));
+    put(layout.data_offset(t), data);
+    crcs.push_back(crc32(0, data));
   }
-  writer.commit();
+  for (const TorchLayout::Piece& p : layout.frame(crcs)) put(p.offset, p.bytes);
 }
 
-TEST(TorchWriter, WritesWhatTheReaderReads) {
+TEST(TorchLayout, WritesWhatTheReaderReads) {
   TempFolder folder;
   std::vector<Owned> tensors = all_tensors();
   write_all(folder.at("model.pt"), tensors);
@@ -79,7 +86,7 @@ TEST(TorchWriter, WritesWhatTheReaderReads) {
     EXPECT_EQ(crc32(0, file.read(c.offset, c.bytes)), c.crc32) << c.name;
 }
 
-TEST(TorchWriter, GivesTheSameBytesForTheSameTensors) {
+TEST(TorchLayout, GivesTheSameBytesForTheSameTensors) {
   TempFolder a, b;
   write_all(a.at("model.pt"), all_tensors());
   write_all(b.at("model.pt"), all_tensors());
@@ -87,16 +94,16 @@ TEST(TorchWriter, GivesTheSameBytesForTheSameTensors) {
   EXPECT_EQ(fa.read(0, fa.size()), fb.read(0, fb.size()));
 }
 
-TEST(TorchWriter, RefusesWhatTorchCannotSave) {
+TEST(TorchLayout, RefusesWhatTorchCannotSave) {
   std::vector<Owned> quantized = {{"q", DType::kQI8, {2}}}, six = {{"s", DType::kF6E2M3, {4}}},
                      four = {{"u", DType::kU4, {4}}}, name = {{"\xff", DType::kF32, {1}}};
-  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(quantized)); }).find("MC1224"), std::string::npos);
-  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(six)); }).find("MC1224"), std::string::npos);
-  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(four)); }).find("MC1224"), std::string::npos);
-  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(name)); }).find("MC1111"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(quantized)); }).find("MC3005"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(six)); }).find("MC3005"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(four)); }).find("MC3005"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { TorchLayout("a", specs(name)); }).find("MC3005"), std::string::npos);
 }
 
-TEST(TorchWriter, NamesTheArchiveAsReadersTakeIt) {
+TEST(TorchLayout, NamesTheArchiveAsReadersTakeIt) {
   TempFolder folder;
   for (std::string name : {"a b.pt", ".pt", "..pt", "no_suffix", "x.y.pt", "back\\slash.pt"}) {
     write_all(folder.at(name), {{"w", DType::kF32, {2}}});
@@ -104,9 +111,21 @@ TEST(TorchWriter, NamesTheArchiveAsReadersTakeIt) {
   }
 }
 
+// The copy engine writes the mark behind each tensor; the frame has the same there.
+TEST(TorchLayout, HasTheMarkOfTheNextRecordBehindEveryTensor) {
+  TempFolder folder;
+  std::vector<Owned> tensors = all_tensors();
+  write_all(folder.at("model.pt"), tensors);
+  TorchLayout layout("model", specs(tensors));
+  InputFile file(folder.at("model.pt"));
+  for (i64 t = 0; t < layout.tensor_count(); t++) {
+    std::vector<u8> mark = file.read(layout.data_offset(t) + layout.data_bytes(t), 4);
+    EXPECT_EQ(std::string(mark.begin(), mark.end()), TorchLayout::kRecordMark) << t;
+  }
+}
+
 // A sparse file in which only the frame is written: the data are zeros.
-std::string sparse_file(const TempFolder& folder, const std::vector<TorchTensorSpec>& tensors,
-                        u32 crc_of_zeros) {
+std::string sparse_file(const TempFolder& folder, const std::vector<TensorSpec>& tensors, u32 crc_of_zeros) {
   std::string path = folder.at("sparse.pt");
   TorchLayout layout("sparse", tensors);
   int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
@@ -117,10 +136,10 @@ std::string sparse_file(const TempFolder& folder, const std::vector<TorchTensorS
   return path;
 }
 
-TEST(TorchWriter, WritesTensorsAndFilesAboveFourGiB) {
+TEST(TorchLayout, WritesTensorsAndFilesAboveFourGiB) {
   TempFolder folder;
   std::vector<i64> five{5, 1 << 30}, one{3, 4};
-  std::vector<TorchTensorSpec> tensors = {
+  std::vector<TensorSpec> tensors = {
       {"large", DType::kU8, five}, {"behind", DType::kF32, one}, {"again", DType::kU8, five}};
   InputFile file(sparse_file(folder, tensors, 1));
   TorchFile read = read_torch_file(file);
@@ -130,79 +149,16 @@ TEST(TorchWriter, WritesTensorsAndFilesAboveFourGiB) {
   EXPECT_GT(file.size(), i64{10} << 30);
 }
 
-TEST(TorchWriter, WritesMoreRecordsThanAPlainZipCounts) {
+TEST(TorchLayout, WritesMoreRecordsThanAPlainZipCounts) {
   TempFolder folder;
   std::vector<std::string> names;
   for (int i = 0; i < 70'000; i++) names.push_back(cat("layers.", i, ".weight"));
   std::vector<i64> dims{4};
-  std::vector<TorchTensorSpec> tensors;
+  std::vector<TensorSpec> tensors;
   for (const std::string& n : names) tensors.push_back({n, DType::kF16, dims});
   TorchFile read = read_torch_file(InputFile(sparse_file(folder, tensors, crc32(0, std::vector<u8>(8)))));
   ASSERT_EQ(read.table.size(), 70'000);
   EXPECT_EQ(read.table.name(69'999), "layers.69999.weight");
-}
-
-TEST(AtomicFile, AppearsOnlyWhenItIsWhole) {
-  TempFolder folder;
-  std::string path = folder.at("out");
-  {
-    AtomicFile file(path, {});
-    file.write(0, bytes_of(4, 'a'));
-    EXPECT_FALSE(std::filesystem::exists(path));
-    file.commit();
-  }
-  InputFile written(path);
-  EXPECT_EQ(written.read(0, 4), bytes_of(4, 'a'));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
-}
-
-TEST(AtomicFile, LeavesNothingWhenItIsGivenUp) {
-  TempFolder folder;
-  { AtomicFile(folder.at("out"), {}).write(0, bytes_of(4, 'a')); }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-TEST(AtomicFile, ReplacesOnlyWhenToldTo) {
-  TempFolder folder;
-  folder.put("out", "old");
-  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("out"), {}); }).find("MC3003"), std::string::npos);
-  AtomicFile file(folder.at("out"), {.replace = true});
-  file.write(0, bytes_of(2, 'a'));
-  EXPECT_EQ(InputFile(folder.at("out")).size(), 3);
-  file.commit();
-  EXPECT_EQ(InputFile(folder.at("out")).size(), 2);
-  std::filesystem::create_directory(folder.at("dir"));
-  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("dir"), {.replace = true}); }).find("MC3003"),
-            std::string::npos);
-}
-
-TEST(AtomicFile, DoesNotOverwriteWhatCameMeanwhile) {
-  TempFolder folder;
-  AtomicFile file(folder.at("out"), {});
-  folder.put("out", "other");
-  EXPECT_NE(thrown_by([&] { file.commit(); }).find("MC3003"), std::string::npos);
-  EXPECT_EQ(InputFile(folder.at("out")).size(), 5);
-}
-
-TEST(AtomicFile, HasOneWriter) {
-  TempFolder folder;
-  AtomicFile first(folder.at("out"), {});
-  EXPECT_NE(thrown_by([&] { AtomicFile(folder.at("out"), {}); }).find("MC3004"), std::string::npos);
-}
-
-TEST(AtomicFile, TakesOverWhatAKilledRunLeft) {
-  TempFolder folder;
-  folder.put(".out.mckpt-tmp", "left over and longer");
-  AtomicFile file(folder.at("out"), {});
-  file.write(0, bytes_of(2, 'a'));
-  file.commit();
-  EXPECT_EQ(InputFile(folder.at("out")).size(), 2);
-}
-
-TEST(AtomicFile, SaysWhenTheDiskIsTooSmall) {
-  TempFolder folder;
-  AtomicFile file(folder.at("out"), {});
-  EXPECT_NE(thrown_by([&] { file.reserve(i64{1} << 60); }).find("MC3001"), std::string::npos);
 }
 
 }  // namespace

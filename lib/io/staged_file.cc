@@ -1,0 +1,139 @@
+#include "io/staged_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "io/file.h"
+#include "io/output_files.h"
+
+namespace mckpt {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_clobber(const std::string& path, bool replace) {
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0) return;
+  bool file = S_ISREG(st.st_mode);
+  if (replace && file) return;
+  Error e(Code::kOutputExists, file ? "the output file is already there"
+                                    : "something other than a file has the name of the output");
+  e.file(path).help(file ? "choose another name, or replace it with --overwrite" : "choose another name");
+  throw e;
+}
+
+void check_room(const std::string& path, i64 bytes) {
+  struct statvfs fs;
+  if (::statvfs(folder_of(path).c_str(), &fs) != 0) return;  // writing will say what is wrong
+  u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
+  if (free >= static_cast<u64>(bytes)) return;
+  throw Error(Code::kNoRoom, "the file system has not enough space for the output")
+      .file(path)
+      .expected(cat(bytes, " bytes"))
+      .found(cat(free, " bytes free"))
+      .help("free some space, or write to another disk");
+}
+
+// fsync of a folder makes the names in it durable.
+int sync_folder(const std::string& folder) {
+  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+void StagedFile::check(const std::string& path, Options options, i64 bytes) {
+  check_clobber(path, options.replace);
+  check_room(path, bytes);
+}
+
+StagedFile::StagedFile(std::string path, Options options)
+    : path_(std::move(path)),
+      folder_(folder_of(path_)),
+      name_(path_.substr(path_.rfind('/') + 1)),
+      options_(options) {
+  if (name_.empty() || name_ == "." || name_ == "..") fail("this is not the name of a file", EISDIR);
+  staging_ = cat(folder_, "/.", name_, ".mckpt-tmp");
+  check_clobber(path_, options_.replace);
+  open_staging();
+}
+
+StagedFile::~StagedFile() {
+  if (fd_ >= 0) remove_staging();
+}
+
+// Takes over what a killed run left, but not what a living one holds.
+void StagedFile::open_staging() {
+  for (int attempt = 0; attempt < 10; attempt++) {
+    if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
+    fd_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
+    if (fd_ < 0) fail("cannot use the folder in which the file is to be made", errno);
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      int error = errno;
+      ::close(std::exchange(fd_, -1));
+      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is to be made", error);
+      throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
+    }
+    // Between open and lock the other may have published and removed it.
+    if (same_file(fd_, staging_)) {
+      if (::unlinkat(fd_, name_.c_str(), 0) != 0 && errno != ENOENT)
+        fail("cannot remove what an interrupted run left", errno);
+      return;
+    }
+    ::close(std::exchange(fd_, -1));
+  }
+  throw Error(Code::kOutputBusy, "other programs keep writing this file").file(path_);
+}
+
+void StagedFile::remove_staging() {
+  ::unlinkat(fd_, name_.c_str(), 0);
+  ::rmdir(staging_.c_str());
+  ::close(std::exchange(fd_, -1));
+}
+
+void StagedFile::fail(const char* what, int error) const {
+  throw Error(Code::kWriteFailed, cat(what, ": ", errno_text(error))).file(path_);
+}
+
+void StagedFile::rename_into_place() const {
+  if (options_.replace) {
+    check_clobber(path_, true);
+  } else if (::renameat2(fd_, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+    return;
+  } else {
+    int error = errno;
+    check_clobber(path_, false);
+    // Not every file system can rename without replacing; the check is then all there is.
+    if (error != EINVAL && error != ENOSYS) fail("publishing the file failed", error);
+  }
+  if (::renameat(fd_, name_.c_str(), AT_FDCWD, path_.c_str()) != 0) fail("publishing the file failed", errno);
+}
+
+void StagedFile::publish(OutputFiles& files) {
+  if (options_.durable) files.sync();
+  rename_into_place();
+  remove_staging();
+  if (int error = options_.durable ? sync_folder(folder_) : 0; error != 0)
+    fail("making the file's name durable failed", error);
+}
+
+}  // namespace mckpt

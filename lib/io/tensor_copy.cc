@@ -1,0 +1,101 @@
+#include "io/tensor_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mckpt {
+
+// A file of the store, opened while it is read: there may be more of them than can be open.
+class TensorCopy::FileBytes final : public ByteSource {
+ public:
+  FileBytes(const StoreFiles& files, i32 file, i64 size) : ByteSource(size), files_(files), file_(file) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override { files_.open(file_)->read(offset, to); }
+
+  const StoreFiles& files_;
+  i32 file_;
+};
+
+// The row-major bytes of a tensor that does not lie so anywhere.
+class TensorCopy::TensorBytes final : public ByteSource {
+ public:
+  TensorBytes(const TensorCopy& copy, i64 tensor, i64 size, i64 item_bytes)
+      : ByteSource(size), copy_(copy), tensor_(tensor), item_bytes_(item_bytes) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override {
+    std::unique_ptr<TensorReader> reader = copy_.take_reader(tensor_);
+    reader->read(tensor_, offset / item_bytes_, (offset + static_cast<i64>(to.size())) / item_bytes_,
+                 [&](std::span<const u8> bytes, i64 at) {
+                   std::memcpy(to.data() + (at - offset), bytes.data(), bytes.size());
+                 });
+    std::lock_guard lock(copy_.mutex_);
+    copy_.idle_.emplace_back(tensor_, std::move(reader));
+  }
+
+  const TensorCopy& copy_;
+  i64 tensor_, item_bytes_;
+};
+
+TensorCopy::TensorCopy(const Store& store, const StoreFiles& files, std::vector<Place> places,
+                       std::string_view behind)
+    : store_(store), files_(files), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
+  for (std::size_t f = 0; f < store.files().size(); f++)
+    bytes_.push_back(
+        std::make_unique<FileBytes>(files, static_cast<i32>(f), std::max<i64>(store.files()[f].bytes, 0)));
+  TensorReader reader(store, files);
+  for (std::size_t p = 0; p < places_.size(); p++) {
+    i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);
+    int bits = dtype_info(store.dtype(tensor)).bits;
+    // Elements smaller than a byte are copied as the bytes that they fill.
+    i64 item_bytes = bits % 8 == 0 ? bits / 8 : 1;
+    Region source{.items = size / item_bytes,
+                  .item_bytes = static_cast<i32>(item_bytes),
+                  .tensor = static_cast<i32>(p)};
+    if (std::optional<TensorReader::Stretch> stretch = reader.stretch(tensor)) {
+      source.file = stretch->file;
+      source.offset = stretch->offset;
+    } else {
+      source.file = static_cast<i32>(bytes_.size());
+      bytes_.push_back(std::make_unique<TensorBytes>(*this, tensor, size, item_bytes));
+    }
+    sources_.push_back(source);
+  }
+}
+
+TensorCopy::~TensorCopy() = default;
+
+CopyTask TensorCopy::task(i64 index) const {
+  const Place& place = places_[static_cast<std::size_t>(index)];
+  const Region& source = sources_[static_cast<std::size_t>(index)];
+  Region destination = source;
+  destination.file = place.file;
+  destination.offset = place.offset;
+  CopyTask task{Plan(), no_conversion(store_.dtype(place.tensor))};
+  task.plan.add_source(source);
+  i32 to = task.plan.add_destination(destination);
+  if (source.items > 0) task.plan.add(to, {.length = source.items});
+  task.plan.finish();
+  return task;
+}
+
+const ByteSource& TensorCopy::source(i32 file) const { return *bytes_[static_cast<std::size_t>(file)]; }
+
+void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
+  crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
+  std::copy(behind_.begin(), behind_.end(), to.begin());
+}
+
+std::unique_ptr<TensorReader> TensorCopy::take_reader(i64 tensor) const {
+  std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_);
+  auto it =
+      std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == tensor; });
+  if (it == idle_.end()) it--;
+  std::unique_ptr<TensorReader> reader = std::move(it->second);
+  idle_.erase(it);
+  return reader;
+}
+
+}  // namespace mckpt

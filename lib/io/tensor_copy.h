@@ -1,0 +1,57 @@
+// TensorCopy: a copy job that puts tensors of a store, row-major and little-endian, at places of their own,
+// bit for bit. Tensors that lie so in one stretch of a file are copied from there; the others, at strides, in
+// pieces or of the other byte order, pass through a TensorReader.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "io/copy_job.h"
+#include "io/tensor_reader.h"
+
+namespace mckpt {
+
+class TensorCopy final : public CopyJob {
+ public:
+  struct Place {
+    i64 tensor = 0;
+    i32 file = 0;    // of the output
+    i64 offset = 0;  // in it
+  };
+
+  // `behind`: the bytes that follow every tensor in the output, if they are the same behind each; with them
+  // the CRC-32 of what is written is taken. Throws what Store::resolve() does: all chunks are looked at.
+  // Store and files outlive it.
+  TensorCopy(const Store& store, const StoreFiles& files, std::vector<Place> places,
+             std::string_view behind = {});
+  ~TensorCopy() override;
+
+  i64 task_count() const override { return static_cast<i64>(places_.size()); }
+  CopyTask task(i64 index) const override;
+  const ByteSource& source(i32 file) const override;
+  Frame frame(const Region&) const override { return {0, static_cast<i64>(behind_.size())}; }
+  void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
+
+  // By place, once the copy is done.
+  std::span<const u32> crc32s() const { return crc32s_; }
+
+ private:
+  class FileBytes;
+  class TensorBytes;
+  std::unique_ptr<TensorReader> take_reader(i64 tensor) const;
+
+  const Store& store_;
+  const StoreFiles& files_;
+  std::vector<Place> places_;
+  std::string_view behind_;
+  std::vector<Region> sources_;  // by place
+  // The store's files, then tensors that are to be put together.
+  std::vector<std::unique_ptr<const ByteSource>> bytes_;
+  mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
+
+  mutable std::mutex mutex_;
+  // Readers that are not at work, with what they read last: whoever goes on with it takes the same.
+  mutable std::vector<std::pair<i64, std::unique_ptr<TensorReader>>> idle_;
+};
+
+}  // namespace mckpt
