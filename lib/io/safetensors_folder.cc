@@ -100,6 +100,7 @@ class FolderOpener {
   void open_set();
   void add_all_once();
   void check_counts();
+  Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
   void add_metadata_facts(const SafetensorsTable& table);
@@ -269,11 +270,25 @@ void FolderOpener::check_counts() {
       std::string digits = cat(100000 + i).substr(1);
       std::string sibling = cat(stem.substr(0, of - 5), digits, stem.substr(of), kSuffix);
       if (has_weights(sibling)) continue;
-      Finding finding = to_finding(missing_shard(sibling));
-      finding.file = sibling;
-      store_->add_finding(std::move(finding));
+      store_->add_finding(absent(sibling));
     }
   }
+}
+
+// A rank of torch DCP that holds nothing of a file (shard-00003-model-00002-of-00002) writes none. That it
+// was not lost cannot be seen: a tensor is as large as its pieces reach.
+Finding FolderOpener::absent(const std::string& name) const {
+  Finding finding = to_finding(missing_shard(name));
+  finding.file = name;
+  constexpr std::string_view kRank = "shard-00000";
+  if (!name.starts_with(kRank.substr(0, 6)) || name.size() <= kRank.size()) return finding;
+  auto of_another_rank = [&](const std::string& other) {
+    return other.size() == name.size() && other.ends_with(name.substr(kRank.size()));
+  };
+  if (!std::ranges::any_of(weights_, of_another_rank)) return finding;
+  finding.message = cat(finding.message, "; a rank that holds nothing of its tensors writes none");
+  finding.warning = true;
+  return finding;
 }
 
 void FolderOpener::add_unused(const std::vector<std::string>& used) {

@@ -173,6 +173,21 @@ TEST_F(HfFolder, PiecesTheShardsOfTorchDcpTogether) {
   EXPECT_TRUE(store->findings().empty());
 }
 
+TEST_F(HfFolder, TakesARankWithoutAFileForOneThatHoldsNothingOfIt) {
+  auto put = [&](const std::string& rank, const char* number, const char* tensor) {
+    std::string header = cat("{\"__metadata__\":{\"DCP_SHARDING_INFO\":\"{}\"},",
+                             safetensors_entry(tensor, "U8", "2", 0, 2), "}");
+    folder.put(cat("shard-", rank, "-model-", number, "-of-00003.safetensors"),
+               safetensors_file(header, "dd"));
+  };
+  put("00001", "00001", "a");
+  put("00002", "00001", "b");
+  put("00002", "00002", "c");
+  EXPECT_EQ(opened().find("problem MC1106  shard-00001-model-00002"), std::string::npos) << opened();
+  EXPECT_NE(opened().find("warning MC1106  shard-00001-model-00002"), std::string::npos) << opened();
+  EXPECT_NE(opened().find("problem MC1106  shard-00001-model-00003"), std::string::npos) << opened();
+}
+
 TEST_F(HfFolder, TellsDcpShardsThatLeaveAHoleOrOverlap) {
   put_dcp_shards(folder, 3, 4, 2);
   EXPECT_NE(opened().find("w | problem MC1304 w shard-00001"), std::string::npos);

@@ -1,0 +1,60 @@
+"""A save by several ranks, made in one process: torch's own planner and writer, run once for each rank, with the steps between them that a
+process group would take.
+"""
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
+from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+
+
+class Shards:
+    """What one rank holds of a tensor: boxes (offsets, sizes), any number of them, also empty ones. Saved as Megatron-FSDP saves its
+    uneven shards: by an object that makes its own write items."""
+
+    def __init__(self, whole, boxes):
+        self.whole, self.boxes = whole, boxes
+
+    def piece(self, offsets, sizes):
+        piece = self.whole
+        for d, (begin, size) in enumerate(zip(offsets, sizes)):
+            piece = piece.narrow(d, begin, size)
+        return piece
+
+    def __create_write_items__(self, fqn, _):
+        properties = TensorProperties.create_from_tensor(self.whole)
+        return [WriteItem(MetadataIndex(fqn, torch.Size(offsets)), WriteItemType.SHARD, tensor_data=TensorWriteData(
+                    ChunkStorageMetadata(torch.Size(offsets), torch.Size(sizes)), properties, self.whole.size()))
+                for offsets, sizes in self.boxes]
+
+    def __get_tensor_shard__(self, index):
+        return next(self.piece(*box) for box in self.boxes if torch.Size(box[0]) == index.offset)
+
+
+class Planner(dcp.DefaultSavePlanner):
+    def lookup_object(self, index):
+        """torch takes only its own tensors apart."""
+        saved = self.state_dict[index.fqn]
+        return saved.__get_tensor_shard__(index) if isinstance(saved, Shards) else super().lookup_object(index)
+
+
+def cuts(r, rows, ranks):
+    """Rows as ranks share them: any number each, none for some."""
+    at = sorted(r.randrange(rows + 1) for _ in range(ranks - 1))
+    return list(zip([0, *at], [*at, rows]))
+
+
+def save_as_ranks(states, make_writer):
+    """`states`: the state dict of each rank, one after the other; while a rank plans, the next one is not yet made."""
+    ranks, plans = [], []
+    for state in states:
+        planner, writer, first = Planner(), make_writer(), not ranks
+        writer.reset()
+        planner.set_up_planner(state, writer.storage_meta(), first)
+        writer.set_up_storage_writer(first)
+        plans.append(writer.prepare_local_plan(planner.create_local_plan()))
+        ranks.append((planner, writer))
+    planner, writer = ranks[0]
+    plans, metadata = planner.create_global_plan(plans)
+    plans = writer.prepare_global_plan(plans)
+    results = [w.write_data(p.finish_plan(plan), p).wait() for (p, w), plan in zip(ranks, plans)]
+    writer.finish(metadata=metadata, results=results)
