@@ -4,12 +4,13 @@
 An ORACLE_DIR holds what a run of the real Megatron-Bridge, Megatron-Core and Megatron-FSDP left (README.md here says
 how): MODEL/hf/{config.json,model.safetensors}, MODEL/tp*.json with what every rank held, fsdp/*.json with what every
 rank handed to the checkpoint writer, fsdp/*.dcp.json with the checkpoint read back. The weights are not packed: the
-program that made them drew them by name, so each tensor is written down as its recipe (tests/support/golden_model.cc),
+program that made them drew them by name, so each tensor is written down as its recipe (tests/support/golden_weights.h),
 and every recipe is checked here against the real bytes. Needs numpy and torch.
 """
 import glob
 import json
 import os
+import re
 import struct
 import sys
 import zlib
@@ -151,20 +152,79 @@ def pack_fsdp(path, out):
         f.write("\n".join(lines) + "\n")
 
 
+def pack_marks(path, marks):
+    """What the first rank's parameters are marked with, by their names without numbers."""
+    with open(path) as f:
+        golden = json.load(f)
+    seen = marks.setdefault(golden["model"], {})
+    for name, p in golden["ranks"][0]["params"].items():
+        mark = str(p["partition_dim"]) if p.get("tensor_model_parallel") else "-"
+        if seen.setdefault(re.sub(r"(?<=\.)\d+(?=\.)|\d+$", "#", name), mark) != mark:
+            sys.exit(f"{path}: {name} is not marked like the others")
+
+
+def write_marks(marks):
+    with open(os.path.join(HERE, "marks.txt"), "w") as f:
+        for model in sorted(marks):
+            for name, mark in sorted(marks[model].items()):
+                f.write(f"{model} {name} {mark}\n")
+
+
+def pack_buckets(path, out):
+    """The flat buffers of rank 0: their size, the shard's, the grid on which they are packed; who lies where."""
+    with open(path) as f:
+        golden = json.load(f)
+    with open(out, "w") as f:
+        for tag, case in golden["cases"].items():
+            dp = case["world"] // (case["tp"] * case["cp"])
+            f.write(f"case {tag} {case['model']} {case['tp']} {case['cp']} {case['ep']} {dp}\n")
+            for group in case["groups"]:
+                f.write(f"group {group['bucket_size']} {group['shard_size']} {group['chunk_size_factor']}\n")
+                for name, (offset, numel, _) in sorted(group["items"].items(), key=lambda item: item[1][0]):
+                    f.write(f"{name.removeprefix('module.')} {offset} {numel}\n")
+
+
+def pack_torch_dist(path, out):
+    """One line a sharded tensor: key dtype local-shape global-shape offset, how many dimensions stand for layers and
+    experts, digest."""
+    with open(path) as f:
+        ranks = json.load(f)
+    grid = dict(re.findall(r"(tp|cp|ep)(\d+)", os.path.basename(path)))
+    dp = len(ranks) // (int(grid["tp"]) * int(grid["cp"]))
+    with open(out, "w") as f:
+        f.write(f"grid tp={grid['tp']} cp={grid['cp']} ep={grid['ep']} dp={dp}\n")
+        for number, rank in enumerate(ranks):
+            f.write(f"rank {number}\n")
+            for t in (t for entry in rank for t in (entry if isinstance(entry, list) else [entry]) if "key" in t):
+                shapes = " ".join(text(t[k]) for k in ("local_shape", "global_shape", "global_offset"))
+                f.write(f"{t['key']} {t['dtype']} {shapes} {t['prepend']} {t['sha256']}\n")
+
+
+def write_contents():
+    """Every file with the number of its lines, so that a test can tell that it has seen all of them."""
+    with open(os.path.join(HERE, "contents.txt"), "w") as out:
+        for path in sorted(glob.glob(f"{HERE}/*/*.txt")):
+            with open(path) as f:
+                out.write(f"{os.path.relpath(path, HERE)} {sum(1 for _ in f)}\n")
+
+
 def pack_saved(path, out, model):
-    """The checkpoint as a whole: key dtype shape sha256."""
+    """The checkpoint as a whole: key dtype shape sha256, and the boxes (offsets+sizes) that are stored."""
     with open(path) as f:
         golden = json.load(f)
     lines = []
     for key, t in golden["tensors"].items():
         if key.startswith("model.module."):
-            lines.append(f"{key.removeprefix('model.module.')} {t['dtype'].removeprefix('torch.')} {text(t['shape'])} {t['sha256']}")
+            boxes = ";".join(sorted(f"{text(c['offsets'])}+{text(c['sizes'])}" for c in t["chunks"]))
+            dtype = t["dtype"].removeprefix("torch.")
+            lines.append(f"{key.removeprefix('model.module.')} {dtype} {text(t['shape'])} {t['sha256']} {boxes}")
     with open(out, "w") as f:
         f.write(f"model {model}\n" + "\n".join(lines) + "\n")
 
 
 def main():
-    for folder in ("ranks", "fsdp", "saved"):
+    marks = {}
+    for folder in ("ranks", "fsdp", "saved", "torch_dist"):
         os.makedirs(os.path.join(HERE, folder), exist_ok=True)
     for root in sys.argv[1:]:
         for config in sorted(glob.glob(f"{root}/**/config.json", recursive=True)):
@@ -174,6 +234,7 @@ def main():
         for path in sorted(glob.glob(f"{root}/*/tp*.json") + glob.glob(f"{root}/broken/*/tp*.json")):
             model, grid = os.path.basename(os.path.dirname(path)), os.path.basename(path)[:-len(".json")]
             pack_ranks(path, os.path.join(HERE, "ranks", f"{model}.{grid}.txt"))
+            pack_marks(path, marks)
         for path in sorted(glob.glob(f"{root}/fsdp*/*.json") + glob.glob(f"{root}/hsdp/*.json")):
             tag = os.path.basename(path)[:-len(".json")]
             if tag == "fsdp_layout" or ".opt.bf16" in tag or ".opt.rng" in tag:
@@ -182,6 +243,12 @@ def main():
                 pack_fsdp(path, os.path.join(HERE, "fsdp", f"{tag}.txt"))
             elif os.path.basename(os.path.dirname(path)) == "fsdp":
                 pack_saved(path, os.path.join(HERE, "saved", f"{tag[:-len('.dcp')]}.txt"), tag.split(".")[0])
+        for path in glob.glob(f"{root}/fsdp_layout.json"):
+            pack_buckets(path, os.path.join(HERE, "buckets.txt"))
+        for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json")):
+            pack_torch_dist(path, os.path.join(HERE, "torch_dist", os.path.basename(path)[:-len(".json")] + ".txt"))
+    write_marks(marks)
+    write_contents()
 
 
 main()

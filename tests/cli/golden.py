@@ -12,16 +12,14 @@ MCKPT, DATA, GOLDEN_MODEL = sys.argv[1], sys.argv[2], sys.argv[3]
 GOLDEN = os.path.join(DATA, "golden")
 failures = []
 checked = 0
-
-
-def dims(text):
-    return [] if text == "-" else [int(n) for n in text.split("x")]
+seen = {}  # packed file -> its lines
 
 
 def sections(name):
     """The lines of a packed file: those before the first rank, then a list for each rank."""
     with open(os.path.join(GOLDEN, name)) as f:
         lines = f.read().splitlines()
+    seen[name] = len(lines)
     head, ranks = [], []
     for line in lines:
         if line.startswith("rank "):
@@ -79,9 +77,9 @@ class Models:
                 for name, t in json.loads(blob[8:8 + n]).items()}
 
 
-def listing(folder, *args):
+def listing(folder, *args, digest=True):
     """The rows of `mckpt ls --as`, or the text of its error."""
-    run = subprocess.run([MCKPT, "ls", folder, "--digest", "--jsonl", "-q", "-j1", *map(str, args)],
+    run = subprocess.run([MCKPT, "ls", folder, *["--digest"] * digest, "--jsonl", "-q", "-j1", *map(str, args)],
                          capture_output=True, text=True, timeout=60)
     if run.returncode:
         return run.stderr
@@ -98,9 +96,14 @@ def in_parallel(work, items):
             future.result()
 
 
-def finish(least):
-    """Ends the test; `least`: as many lines must have been compared."""
-    print(f"{checked} lines compared, {len(failures)} differences")
-    if checked < least:
-        print(f"FAIL: fewer than {least} lines compared")
-    sys.exit(1 if failures or checked < least else 0)
+def finish(lines, *folders):
+    """Ends the test. Exactly so many lines must have been compared; with folders, from every file of theirs."""
+    with open(os.path.join(GOLDEN, "contents.txt")) as f:
+        contents = {name: int(count) for name, count in map(str.split, f)}
+    expected = {name: count for name, count in contents.items() if name.split("/")[0] in folders}
+    if folders and seen != expected:
+        fail(f"the files seen are not those of contents.txt: {sorted(set(seen.items()) ^ set(expected.items()))}")
+    if checked != lines:
+        fail(f"{checked} lines compared, not {lines}")
+    print(f"{len(seen)} files, {checked} lines compared, {len(failures)} differences")
+    sys.exit(1 if failures else 0)

@@ -3,6 +3,7 @@ global shapes, digests and boxes of the local shards; and the saved checkpoints 
 
 usage: golden_fsdp.py MCKPT TEST_DATA GOLDEN_MODEL
 """
+import math
 import os
 
 from golden import GOLDEN, Models, expect_equal, fail, finish, in_parallel, listing, sections
@@ -55,12 +56,31 @@ def depends_on_tp(key):
     return ".mixer.in_proj.weight" in key or ".mixer.conv1d_" in key
 
 
+def stored_boxes(model, flags):
+    """key -> the boxes that any rank of the run holds, each once."""
+    grid = {flag: int(size) for flag, size in zip(flags[::2], flags[1::2]) if flag in ("--tp", "--cp", "--dp")}
+    boxes = {}
+    for rank in range(math.prod(grid.values())):
+        for row in listing(models.path(model), "--as", "fsdp", "--rank", rank, *flags, digest=False):
+            held = boxes.setdefault(row["name"].removeprefix(PREFIX), set())
+            held |= {f"{text(c['offsets'])}+{text(c['sizes'])}" for c in row["chunks"]}
+    return {key: ";".join(sorted(held)) for key, held in boxes.items()}
+
+
+def check_saved_boxes(tag, model, lines):
+    head, _ = sections(f"fsdp/{tag}")
+    got = stored_boxes(model, run_flags(head[1]))
+    want = {line.split()[0]: line.split()[4] for line in lines}
+    keys = sorted(key for key in want if not (model == "gpt_oss" and is_expert_bias(key)))
+    expect_equal(f"{tag}: boxes", [f"{k} {got.get(k)}" for k in keys], [f"{k} {want[k]}" for k in keys])
+
+
 def check_saved(tag, model, lines):
     """One rank that holds everything has the whole tensors of any run."""
     dtype = [] if "nomain" in tag else ["--dtype", "fp32"]
     rows = listing(models.path(model), "--as", "fsdp", *dtype)
     got = {r["name"].removeprefix(PREFIX): f"{r['dtype']} {text(r['shape'])} {r['sha256']}" for r in rows}
-    want = {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in lines}
+    want = {line.split()[0]: " ".join(line.split()[1:4]) for line in lines}
     if model == "gpt_oss":
         # Half of the biases are lost: the file has those of the upper experts under the numbers of the lower.
         lost = [k for k in got if is_expert_bias(k)]
@@ -90,10 +110,10 @@ for name in sorted(os.listdir(os.path.join(GOLDEN, "fsdp"))):
     work += [(check_rank, (name, model, flags, rank, lines)) for rank, lines in enumerate(ranks)]
 for name in sorted(os.listdir(os.path.join(GOLDEN, "saved"))):
     head, _ = sections(f"saved/{name}")
-    work.append((check_saved, (name, head[0].split()[1], head[1:])))
+    work += [(check, (name, head[0].split()[1], head[1:])) for check in (check_saved, check_saved_boxes)]
 in_parallel(lambda check, args: check(*args), work)
 # Where the real run stops, mckpt does: a shard that would begin inside a row, parts without ranges, stages.
 expect_refused("MC0204", "deepseek_v3", "--ep", 2, "--dp", 4)
 expect_refused("MC0203", "qwen3_dense", "--dp", 2, "--strategy", "no_shard")
 expect_refused("MC0203", "qwen3_dense", "--pp", 3)
-finish(5500)
+finish(8916, "fsdp", "saved")

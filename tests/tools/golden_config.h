@@ -1,4 +1,4 @@
-// The configs of the golden models.
+// The golden models: their configs, maps, and what ranks of a run hold of them.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text.h"
+#include "mappings/expand.h"
 #include "tools/config_json.h"
 
 namespace mckpt {
@@ -24,6 +25,17 @@ inline std::vector<std::string> golden_models() {
   for (const auto& e : std::filesystem::directory_iterator(MCKPT_TEST_DATA "/golden/models"))
     names.push_back(e.path().filename().string());
   return names;
+}
+
+inline ModelMap golden_map(const std::string& model) {
+  HfConfig c = golden_config(model);
+  return ModelMap::promised(c.model, *c.family);
+}
+
+// As the golden runs were set up: bf16, and a vocabulary padded where it does not divide.
+inline std::vector<ModelParameter> golden_parameters(const ModelMap& map, const Grid& grid, i64 rank) {
+  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
+  return map.parameters(grid, cell_of(grid, rank), setup);
 }
 
 }  // namespace mckpt

@@ -32,16 +32,6 @@ Grid grid_of(const GridCase& c) {
   return g;
 }
 
-ModelMap map_of(const std::string& model) {
-  HfConfig c = golden_config(model);
-  return ModelMap::promised(c.model, *c.family);
-}
-
-std::vector<ModelParameter> parameters_of(const ModelMap& map, const Grid& grid, i64 rank) {
-  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
-  return map.parameters(grid, cell_of(grid, rank), setup);
-}
-
 // The runs of one replica by source tensor. Ranks that hold the same are counted once.
 class Held {
  public:
@@ -85,7 +75,7 @@ std::map<std::string, Shape> promised_shapes(const ModelMap& map) {
 TEST(ModelCoverage, EveryItemOfEveryTensorIsHeldOnceOnEveryGrid) {
   for (const std::string& model : golden_models()) {
     if (model.starts_with("tiny")) continue;
-    ModelMap map = map_of(model);
+    ModelMap map = golden_map(model);
     std::map<std::string, Shape> shapes = promised_shapes(map);
     ASSERT_EQ(shapes.size(), static_cast<std::size_t>(map.sources().size())) << model;
     for (const GridCase& c : kGrids) {
@@ -93,7 +83,7 @@ TEST(ModelCoverage, EveryItemOfEveryTensorIsHeldOnceOnEveryGrid) {
       Grid grid = grid_of(c);
       Held held;
       for (i64 rank = 0; rank < grid.world(); rank++)
-        for (const ModelParameter& p : parameters_of(map, grid, rank)) held.add(p, cell_of(grid, rank));
+        for (const ModelParameter& p : golden_parameters(map, grid, rank)) held.add(p, cell_of(grid, rank));
       ASSERT_EQ(held.runs().size(), static_cast<std::size_t>(map.sources().size()))
           << model << " " << to_string(grid);
       for (const auto& [source, runs] : held.runs()) {
@@ -106,11 +96,11 @@ TEST(ModelCoverage, EveryItemOfEveryTensorIsHeldOnceOnEveryGrid) {
 }
 
 TEST(ModelCoverage, StagesHaveTheLayersInOrderAndCountThemFromZero) {
-  ModelMap map = map_of("qwen3_dense");
+  ModelMap map = golden_map("qwen3_dense");
   Grid grid = grid_of({2, 1, 1, 3});
   std::set<std::string> global;
   for (i64 stage = 0; stage < 3; stage++)
-    for (const ModelParameter& p : parameters_of(map, grid, stage * grid.stage_ranks())) {
+    for (const ModelParameter& p : golden_parameters(map, grid, stage * grid.stage_ranks())) {
       EXPECT_TRUE(global.insert(p.global_name).second) << p.global_name;
       if (p.global_name.starts_with("decoder.layers.")) {
         EXPECT_TRUE(p.name.starts_with("decoder.layers.0.")) << p.name;
@@ -123,11 +113,11 @@ TEST(ModelCoverage, StagesHaveTheLayersInOrderAndCountThemFromZero) {
 TEST(ModelCoverage, ATiedModelHasACopyOfTheEmbeddingOnItsLastStageOnly) {
   auto names = [](const ModelMap& map, const GridCase& c, i64 rank) {
     std::string out;
-    for (const ModelParameter& p : parameters_of(map, grid_of(c), rank))
+    for (const ModelParameter& p : golden_parameters(map, grid_of(c), rank))
       if (p.name.starts_with("output_layer") || p.name.starts_with("embedding")) out += cat(p.name, ";");
     return out;
   };
-  EXPECT_EQ(names(map_of("tiny_llama1"), {1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
+  EXPECT_EQ(names(golden_map("tiny_llama1"), {1, 1, 1, 1}, 0), "embedding.word_embeddings.weight;");
   HfConfig c = golden_config("tiny_llama1");
   c.model.text.layers.push_back(LayerSpec{});
   ModelMap two_layers = ModelMap::promised(c.model, *c.family);
@@ -136,16 +126,16 @@ TEST(ModelCoverage, ATiedModelHasACopyOfTheEmbeddingOnItsLastStageOnly) {
 }
 
 TEST(ModelCoverage, AModelWithMtpNeedsTheEmbeddingOnTheLastStageToo) {
-  ModelMap map = map_of("qwen3_next_mtp");
+  ModelMap map = golden_map("qwen3_next_mtp");
   std::string last;
-  for (const ModelParameter& p : parameters_of(map, grid_of({1, 1, 1, 2}), 1)) last += cat(p.name, ";");
+  for (const ModelParameter& p : golden_parameters(map, grid_of({1, 1, 1, 2}), 1)) last += cat(p.name, ";");
   EXPECT_TRUE(last.starts_with("embedding.word_embeddings.weight;decoder.layers.0.")) << last.substr(0, 100);
   EXPECT_NE(last.find("mtp.layers.0.eh_proj.weight;"), std::string::npos);
 }
 
 TEST(ModelCoverage, ExpertsAreCountedFromZeroOnEveryRank) {
-  ModelMap map = map_of("qwen3_moe");
-  for (const ModelParameter& p : parameters_of(map, grid_of({1, 4, 1, 1}), 2)) {
+  ModelMap map = golden_map("qwen3_moe");
+  for (const ModelParameter& p : golden_parameters(map, grid_of({1, 4, 1, 1}), 2)) {
     if (!p.expert()) continue;
     i64 local = std::stoll(p.name.substr(p.name.find(".weight") + 7));
     i64 global = std::stoll(p.global_name.substr(p.global_name.find(".weight") + 7));
@@ -155,14 +145,14 @@ TEST(ModelCoverage, ExpertsAreCountedFromZeroOnEveryRank) {
 
 TEST(ModelCoverage, EveryRankOfAnFsdpRunTogetherHoldsEveryKeyOnce) {
   for (const char* model : {"qwen3_dense", "qwen3_5", "nemotron_h", "qwen3_moe", "qwen3_vl_moe"}) {
-    ModelMap map = map_of(model);
+    ModelMap map = golden_map(model);
     Grid grid = grid_of({2, map.model().moe.experts > 0 ? 2 : 1, 1, 1});
     grid.dp = 4;
     std::map<std::string, i64> rows;   // held of each key
     std::map<std::string, i64> whole;  // of each key
     for (i64 rank = 0; rank < grid.world(); rank++) {
       Cell cell = cell_of(grid, rank);
-      std::vector<ModelParameter> parameters = parameters_of(map, grid, rank);
+      std::vector<ModelParameter> parameters = golden_parameters(map, grid, rank);
       FsdpLayout layout(parameters, map.model(), grid, {});
       for (const FsdpTensor& t : layout.tensors(cell)) {
         const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
