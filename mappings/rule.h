@@ -50,11 +50,17 @@ struct Holding {
   float addend = 0;           // added to every value on the way to Megatron, taken off on the way back
 };
 
+// The parts of a fused parameter, and how it is split into keys on disk.
+enum class KeySplit : u8 { kNone, kSwiglu, kGdnInProj, kGdnConv, kMambaInProj, kMambaConv, kMlaDown };
+
 struct Rule {
   std::string_view name;                    // as `mckpt mappings` and map files write it
   std::span<const std::string_view> roles;  // of its sources, in the order of a row's names
   std::string_view summary;
   Holding (*hold)(const RuleInput&);  // called through hold() below
+  // What it fuses. Where the cells split the rows, each has its share of every part, so that their rows one
+  // after the other depend on how many cells there are.
+  KeySplit parts = KeySplit::kNone;
 };
 
 std::span<const Rule> all_rules();
@@ -66,9 +72,6 @@ const Rule& rule_named(std::string_view name);  // throws kUsage with the neares
 Holding hold(const Rule& rule, const RuleInput& in);
 
 GlobalShape global_shape(const Holding& holding, i64 parts);
-
-// How a parameter is split into keys on disk.
-enum class KeySplit : u8 { kNone, kSwiglu, kGdnInProj, kGdnConv, kMambaInProj, kMambaConv, kMlaDown };
 
 // A part of a fused parameter that fsdp_dtensor or torch_dist stores under a key of its own: rows of the
 // local tensor. The parts of all cells, one after the other, make a tensor that no parallel size shows in.

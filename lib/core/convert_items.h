@@ -14,6 +14,7 @@ struct Conversion {
 
   // Bytes may be copied as they are.
   bool identity() const { return from == via && via == to && add_before == 0 && add_after == 0; }
+  friend bool operator==(const Conversion&, const Conversion&) = default;
 };
 
 Conversion no_conversion(DType dtype);

@@ -20,7 +20,7 @@ i64 destination_bytes(const CopyTask& task) {
 
 class Run {
  public:
-  Run(const CopyJob& job, OutputFiles& out, const CopyOptions& options)
+  Run(const CopyJob& job, CopySink& out, const CopyOptions& options)
       : job_(job), out_(out), options_(options) {}
 
   CopyCounts run() {
@@ -75,7 +75,7 @@ class Run {
   }
 
   const CopyJob& job_;
-  OutputFiles& out_;
+  CopySink& out_;
   const CopyOptions& options_;
   std::mutex mutex_;
   i64 next_ = 0;
@@ -86,7 +86,7 @@ class Run {
 
 }  // namespace
 
-CopyCounts run_copy(const CopyJob& job, OutputFiles& out, const CopyOptions& options) {
+CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options) {
   return Run(job, out, options).run();
 }
 

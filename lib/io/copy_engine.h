@@ -6,7 +6,6 @@
 
 #include "io/copy_job.h"
 #include "io/copy_worker.h"
-#include "io/output_files.h"
 
 namespace mckpt {
 
@@ -19,6 +18,6 @@ struct CopyOptions {
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
 };
 
-CopyCounts run_copy(const CopyJob& job, OutputFiles& out, const CopyOptions& options);
+CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options);
 
 }  // namespace mckpt

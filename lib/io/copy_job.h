@@ -36,4 +36,12 @@ class CopyJob {
   virtual void write_tail(const Region&, u32 /*crc32*/, std::span<u8>) const {}
 };
 
+// Takes what a job writes: the files of a result, or a comparison with files that are there.
+class CopySink {
+ public:
+  virtual ~CopySink() = default;
+  // Thread-safe. No byte is written twice.
+  virtual void write(i32 file, i64 offset, std::span<const u8> bytes) = 0;
+};
+
 }  // namespace mckpt

@@ -8,7 +8,6 @@
 
 #include "io/copy_job.h"
 #include "io/copy_slices.h"
-#include "io/output_files.h"
 
 namespace mckpt {
 
@@ -32,7 +31,7 @@ class Arena {
 
 class CopyWorker {
  public:
-  CopyWorker(const CopyJob& job, OutputFiles& out) : job_(job), out_(out) {}
+  CopyWorker(const CopyJob& job, CopySink& out) : job_(job), out_(out) {}
 
   // Carries out tasks that fit together, and one that may be of any size.
   void run_small(std::span<const CopyTask> tasks);
@@ -53,7 +52,7 @@ class CopyWorker {
   void process(std::vector<Piece>& pieces);
 
   const CopyJob& job_;
-  OutputFiles& out_;
+  CopySink& out_;
   CopyCounts counts_;
   Arena arena_, staging_, block_;
   std::vector<u32> crc_;  // by destination of the large task at hand

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/int.h"
+#include "io/copy_job.h"
 
 namespace mckpt {
 
@@ -18,19 +18,19 @@ struct OutputFile {
   i64 bytes = 0;
 };
 
-class OutputFiles {
+class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;
 
   // Creates every file and reserves its space. pre: the folder exists and has none of the names.
   // Throws kWriteFailed that says what was needed.
   OutputFiles(std::string folder, std::vector<OutputFile> files);
-  ~OutputFiles();
+  ~OutputFiles() override;
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
   // Thread-safe. Throws kWriteFailed.
-  void write(i32 file, i64 offset, std::span<const u8> bytes);
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
   // Makes what was written durable. A failure is final: nothing is tried twice.
   void sync();
 

@@ -1,6 +1,6 @@
 #include "io/pickle_writer.h"
 
-#include <algorithm>
+#include <bit>
 
 namespace mckpt {
 
@@ -28,20 +28,50 @@ void PickleWriter::integer(i64 v) {
   }
 }
 
+void PickleWriter::real(double v) {
+  op(Op::kBinfloat);
+  u64 bits = std::bit_cast<u64>(v);
+  for (int i = 7; i >= 0; i--) byte(static_cast<u8>(bits >> 8 * i));
+}
+
 void PickleWriter::tuple(std::span<const i64> integers) {
+  if (integers.empty()) return op(Op::kEmptyTuple);
+  if (integers.size() <= 3) {
+    for (i64 v : integers) integer(v);
+    return op(integers.size() == 1 ? Op::kTuple1 : integers.size() == 2 ? Op::kTuple2 : Op::kTuple3);
+  }
   op(Op::kMark);
   for (i64 v : integers) integer(v);
   op(Op::kTuple);
 }
 
+u32 PickleWriter::memoize() {
+  if (slots_ < 256)
+    op(Op::kBinput), byte(static_cast<u8>(slots_));
+  else
+    op(Op::kLongBinput), little_endian(slots_, 4);
+  return slots_++;
+}
+
+void PickleWriter::known(u32 slot) {
+  if (slot < 256)
+    op(Op::kBinget), byte(static_cast<u8>(slot));
+  else
+    op(Op::kLongBinget), little_endian(slot, 4);
+}
+
+void PickleWriter::repeated_text(std::string_view utf8, u32& slot) {
+  if (slot != kNoSlot) return known(slot);
+  text(utf8);
+  slot = memoize();
+}
+
 void PickleWriter::class_name(std::string_view module, std::string_view name) {
   std::string line = cat(module, "\n", name, "\n");
-  auto known = std::find(classes_.begin(), classes_.end(), line);
-  u64 slot = static_cast<u64>(known - classes_.begin());
-  if (known != classes_.end()) return op(Op::kLongBinget), little_endian(slot, 4);
+  for (const auto& [known_line, slot] : classes_)
+    if (known_line == line) return known(slot);
   op(Op::kGlobal), out_ += line;
-  op(Op::kLongBinput), little_endian(slot, 4);
-  classes_.push_back(std::move(line));  // a few dozen at most, so a list will do
+  classes_.emplace_back(std::move(line), memoize());
 }
 
 std::string PickleWriter::finish() {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/int.h"
@@ -19,13 +20,24 @@ class PickleWriter {
   void op(Op o) { byte(static_cast<u8>(o)); }
   void text(std::string_view utf8);
   void integer(i64 v);
+  void real(double v);
   void boolean(bool v) { op(v ? Op::kNewtrue : Op::kNewfalse); }
   void tuple(std::span<const i64> integers);
   void class_name(std::string_view module, std::string_view name);
+  // What was written last goes into the memo; known() takes it from there.
+  u32 memoize();
+  void known(u32 slot);
+  // A text that stands often: whole the first time, then from the memo. `slot` is the caller's, kNoSlot at
+  // first.
+  static constexpr u32 kNoSlot = ~u32{0};
+  void repeated_text(std::string_view utf8, u32& slot);
   // An empty call: class_name, then class().
   void call_without_arguments() { op(Op::kEmptyTuple), op(Op::kReduce); }
 
-  // Ends the pickle and hands it over.
+  // Hands over what was written so far: long pickles are taken piece by piece.
+  std::string take() { return std::exchange(out_, {}); }
+  i64 pending_bytes() const { return std::ssize(out_); }
+  // Ends the pickle and hands over the rest.
   std::string finish();
 
  private:
@@ -33,7 +45,8 @@ class PickleWriter {
   void little_endian(u64 v, int bytes);
 
   std::string out_;
-  std::vector<std::string> classes_;  // by their slot of the memo
+  std::vector<std::pair<std::string, u32>> classes_;  // with their slots of the memo; a few dozen at most
+  u32 slots_ = 0;
 };
 
 }  // namespace mckpt

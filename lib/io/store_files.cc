@@ -1,5 +1,7 @@
 #include "io/store_files.h"
 
+#include <algorithm>
+
 namespace mckpt {
 
 StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
@@ -26,6 +28,11 @@ std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   }
   open_.push_front(file);
   return slot = std::move(opened);
+}
+
+StoreBytes::StoreBytes(const Store& store) : files_(store) {
+  for (std::size_t f = 0; f < store.files().size(); f++)
+    bytes_.emplace_back(files_, static_cast<i32>(f), std::max<i64>(store.files()[f].bytes, 0));
 }
 
 }  // namespace mckpt

@@ -33,4 +33,28 @@ class StoreFiles {
   mutable std::list<i32> open_;  // the one opened last is in front
 };
 
+// One of those files as bytes that stay where they are while files are opened and closed behind them.
+class StoreFileBytes final : public ByteSource {
+ public:
+  StoreFileBytes(const StoreFiles& files, i32 file, i64 size)
+      : ByteSource(size), files_(files), file_(file) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override { files_.open(file_)->read(offset, to); }
+
+  const StoreFiles& files_;
+  i32 file_;
+};
+
+// All files of a store, as copy jobs read them.
+class StoreBytes {
+ public:
+  explicit StoreBytes(const Store& store);
+  const ByteSource& operator[](i32 file) const { return bytes_[static_cast<std::size_t>(file)]; }
+
+ private:
+  StoreFiles files_;
+  std::vector<StoreFileBytes> bytes_;
+};
+
 }  // namespace mckpt

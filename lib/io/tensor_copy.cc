@@ -5,18 +5,6 @@
 
 namespace mckpt {
 
-// A file of the store, opened while it is read: there may be more of them than can be open.
-class TensorCopy::FileBytes final : public ByteSource {
- public:
-  FileBytes(const StoreFiles& files, i32 file, i64 size) : ByteSource(size), files_(files), file_(file) {}
-
- private:
-  void read_inside(i64 offset, std::span<u8> to) const override { files_.open(file_)->read(offset, to); }
-
-  const StoreFiles& files_;
-  i32 file_;
-};
-
 // The row-major bytes of a tensor that does not lie so anywhere.
 class TensorCopy::TensorBytes final : public ByteSource {
  public:
@@ -42,8 +30,8 @@ TensorCopy::TensorCopy(const Store& store, const StoreFiles& files, std::vector<
                        std::string_view behind)
     : store_(store), files_(files), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
   for (std::size_t f = 0; f < store.files().size(); f++)
-    bytes_.push_back(
-        std::make_unique<FileBytes>(files, static_cast<i32>(f), std::max<i64>(store.files()[f].bytes, 0)));
+    bytes_.push_back(std::make_unique<StoreFileBytes>(files, static_cast<i32>(f),
+                                                      std::max<i64>(store.files()[f].bytes, 0)));
   TensorReader reader(store, files);
   for (std::size_t p = 0; p < places_.size(); p++) {
     i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);

@@ -36,7 +36,6 @@ class TensorCopy final : public CopyJob {
   std::span<const u32> crc32s() const { return crc32s_; }
 
  private:
-  class FileBytes;
   class TensorBytes;
   std::unique_ptr<TensorReader> take_reader(i64 tensor) const;
 

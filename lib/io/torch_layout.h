@@ -6,17 +6,25 @@
 // in any order; the rest (the frame) needs their checksums and comes last.
 #pragma once
 
+#include "io/pickle_writer.h"
 #include "io/tensor_spec.h"
+#include "io/zip_writer.h"
 
 namespace mckpt {
 
 // As torch names the folder in an archive: the file's name without its suffix.
 std::string torch_archive_folder(std::string_view path);
 
+// Why torch cannot save the tensor; "" when it can.
+std::string torch_fault(const TensorSpec& tensor);
+
+// The tensor as a pickle names it: rebuilt from the storage of that key, row-major.
+void write_tensor(PickleWriter& p, const TensorSpec& tensor, i64 key);
+
 class TorchLayout {
  public:
   // With which every record of the archive begins; so it also follows the bytes of every tensor.
-  static constexpr std::string_view kRecordMark = "PK\3\4";
+  static constexpr std::string_view kRecordMark = kZipRecordMark;
 
   // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
   // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
@@ -39,17 +47,10 @@ class TorchLayout {
   std::vector<Piece> frame(std::span<const u32> crc32) const;
 
  private:
-  struct Record {
-    std::string name;
+  struct Record : ZipRecord {
     std::string content;  // of a record that is part of the frame
-    i64 bytes = 0;
-    i64 header_offset = 0, data_offset = 0;
-    u32 crc32 = 0;
   };
   void add_record(std::string_view name, std::string content, i64 bytes);
-  static std::vector<u8> local_header(const Record& r);
-  static void append_entry(std::vector<u8>& out, const Record& r);
-  void append_ends(std::vector<u8>& out) const;
 
   std::string folder_;
   std::vector<Record> records_;

@@ -20,7 +20,7 @@ Holding hold_gated(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated},
+    {"gated_mlp", kRoles, "each cell's part of gate above its part of up", hold_gated, KeySplit::kSwiglu},
 };
 
 }  // namespace

@@ -42,8 +42,10 @@ Holding hold_conv(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"mamba_in_proj", kInProjRoles, "each cell's part of z, x, B, C, dt", hold_in_proj},
-    {"mamba_conv", kConvRoles, "each cell's part of x, B, C; weight and bias", hold_conv},
+    {"mamba_in_proj", kInProjRoles, "each cell's part of z, x, B, C, dt", hold_in_proj,
+     KeySplit::kMambaInProj},
+    {"mamba_conv", kConvRoles, "each cell's part of x, B, C; weight and bias", hold_conv,
+     KeySplit::kMambaConv},
 };
 
 }  // namespace

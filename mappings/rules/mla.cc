@@ -28,7 +28,8 @@ Holding hold_down(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"mla_down", kRoles, "both down projections of MLA, one below the other, on every cell", hold_down},
+    {"mla_down", kRoles, "both down projections of MLA, one below the other, on every cell", hold_down,
+     KeySplit::kMlaDown},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "io/copy_engine.h"
+#include "io/output_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
 #include "io/tensor_copy.h"
+#include "io/output_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,55 @@
+// ExportJob: the chunks of a checkpoint into Hugging Face tensors. One task is one tensor; that every item of
+// it is written exactly once is proved before the first byte.
+#pragma once
+
+#include "convert/stored_chunks.h"
+#include "io/copy_job.h"
+#include "io/store_files.h"
+
+namespace mckpt {
+
+// Where the tensors of a model's source table lie, or are to lie, in files.
+struct TensorPlaces {
+  struct Place {
+    i32 file = -1;  // -1: it is not asked for
+    i64 offset = 0;
+    DType dtype = DType::kBF16;
+    Shape shape;
+  };
+  std::vector<Place> tensors;  // in the order of the table
+};
+
+class ExportJob final : public CopyJob {
+ public:
+  // All outlive this. Throws kUnaccounted where no chunk holds a tensor that is asked for, kBadCast.
+  ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
+            const TensorPlaces& places);
+
+  i64 task_count() const override { return std::ssize(tasks_); }
+  CopyTask task(i64 index) const override;
+  const ByteSource& source(i32 file) const override { return bytes_[file]; }
+
+  Conversion conversion_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].conversion; }
+  i32 tensor_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].tensor; }
+
+ private:
+  struct Task {
+    i32 tensor;   // to be written
+    i32 content;  // whose items it has: itself, or the tensor that it repeats
+    Conversion conversion;
+  };
+  void list_chunks();
+  void add_task(i32 tensor, i32 content);
+  std::span<const i32> chunks_of(i32 parameter) const;
+
+  const KeyTable& keys_;
+  const ChunkList& chunks_;
+  const TensorPlaces& places_;
+  StoreBytes bytes_;
+  std::vector<Task> tasks_;
+  std::vector<i64> begin_;  // by parameter, in by_parameter_
+  std::vector<i32> by_parameter_;
+  std::vector<std::vector<i32>> readers_;  // parameters, by source tensor
+};
+
+}  // namespace mckpt

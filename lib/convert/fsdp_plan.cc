@@ -1,0 +1,161 @@
+#include "convert/fsdp_plan.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+// What the cells of a run hold, made once for all ranks that differ in their data-parallel places only.
+class Cells {
+ public:
+  Cells(const ModelMap& map, const FsdpRun& run, const Adjust& adjust)
+      : map_(map), run_(run), adjust_(adjust) {}
+
+  struct Held {
+    std::vector<ModelParameter> parameters;
+    std::unique_ptr<FsdpLayout> layout;
+  };
+  const Held& of(const Cell& cell) {
+    std::unique_ptr<Held>& held = cells_[{cell.tp, cell.etp, cell.ep}];
+    if (!held) {
+      held = std::make_unique<Held>();
+      held->parameters = map_.parameters(run_.grid, cell, run_.run);
+      adjust_(held->parameters);
+      held->layout = std::make_unique<FsdpLayout>(held->parameters, map_.model(), run_.grid, run_.fsdp);
+    }
+    return *held;
+  }
+
+ private:
+  const ModelMap& map_;
+  const FsdpRun& run_;
+  const Adjust& adjust_;
+  std::map<std::tuple<i64, i64, i64>, std::unique_ptr<Held>> cells_;
+};
+
+DType stored_type(const ModelParameter& p, std::optional<DType> main) {
+  return main && p.trainable && !p.buffer() ? *main : p.dtype;
+}
+
+// Every box of every key, in the order in which the ranks' lists first have it, and who holds it.
+struct Boxes {
+  struct Box {
+    i32 key;  // in the table
+    i64 at;   // in numbers: offsets, then sizes
+    i64 tensor_bytes;
+    i32 writer = -1;
+  };
+  std::vector<Box> boxes;
+  std::vector<i64> numbers;
+  std::vector<std::vector<i32>> lists;  // by rank: its boxes in order
+  std::vector<DType> dtype;             // by key
+};
+
+class BoxCollector {
+ public:
+  explicit BoxCollector(const KeyTable& keys) : keys_(keys) {
+    out_.dtype.resize(static_cast<std::size_t>(keys.size()));
+  }
+
+  void add(const FsdpTensor& t, DType dtype) {
+    i32 key = keys_.find(*model_key(t.key));
+    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(t.key);
+    out_.dtype[static_cast<std::size_t>(key)] = dtype;
+    i64 first = t.offsets.empty() ? 0 : item_of(t);
+    auto [at, fresh] = known_.try_emplace({key, first}, static_cast<i32>(out_.boxes.size()));
+    if (fresh) {
+      out_.boxes.push_back({key, std::ssize(out_.numbers), dtype_bytes(dtype, t.global.items())});
+      out_.numbers.insert(out_.numbers.end(), t.offsets.begin(), t.offsets.end());
+      out_.numbers.insert(out_.numbers.end(), t.sizes.begin(), t.sizes.end());
+    }
+    out_.lists.back().push_back(at->second);
+  }
+  void next_rank() { out_.lists.emplace_back(); }
+  Boxes take() { return std::move(out_); }
+
+ private:
+  // The offset of a box as the number of its first item.
+  static i64 item_of(const FsdpTensor& t) {
+    i64 item = 0;
+    for (int d = 0; d < t.global.rank(); d++)
+      item = item * t.global[d] + t.offsets[static_cast<std::size_t>(d)];
+    return item;
+  }
+  struct Hash {
+    std::size_t operator()(const std::pair<i32, i64>& k) const {
+      return std::hash<i64>()(k.second * 1000003 + k.first);
+    }
+  };
+
+  const KeyTable& keys_;
+  Boxes out_;
+  std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // key and first item
+};
+
+// As the planner of torch.distributed.checkpoint does: box after box goes to the holder with the least load
+// so far, the lowest rank among equals; a box weighs as much as its whole tensor.
+void choose_writers(Boxes& b) {
+  std::vector<i64> begin(b.boxes.size() + 1);
+  for (const std::vector<i32>& list : b.lists)
+    for (i32 box : list) begin[static_cast<std::size_t>(box) + 1]++;
+  for (std::size_t i = 1; i < begin.size(); i++) begin[i] += begin[i - 1];
+  std::vector<i64> next(begin.begin(), begin.end());
+  std::vector<i32> holders(static_cast<std::size_t>(begin.back()));
+  for (std::size_t rank = 0; rank < b.lists.size(); rank++)
+    for (i32 box : b.lists[rank])
+      holders[static_cast<std::size_t>(next[static_cast<std::size_t>(box)]++)] = static_cast<i32>(rank);
+  std::vector<i64> load(b.lists.size());
+  for (std::size_t i = 0; i < b.boxes.size(); i++) {
+    auto first = holders.begin() + begin[i], last = holders.begin() + begin[i + 1];
+    i32 writer = *std::min_element(first, last, [&](i32 x, i32 y) {
+      return load[static_cast<std::size_t>(x)] < load[static_cast<std::size_t>(y)];
+    });
+    b.boxes[i].writer = writer;
+    load[static_cast<std::size_t>(writer)] += b.boxes[i].tensor_bytes;
+  }
+}
+
+Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
+  Cells cells(keys.map(), run, adjust);
+  BoxCollector collector(keys);
+  for (i64 rank = 0; rank < run.grid.world(); rank++) {
+    Cell cell = cell_of(run.grid, rank);
+    const Cells::Held& held = cells.of(cell);
+    collector.next_rank();
+    for (const FsdpTensor& t : held.layout->tensors(cell)) {
+      if (t.empty()) continue;
+      const ModelParameter& p = held.parameters[static_cast<std::size_t>(t.parameter)];
+      collector.add(t, stored_type(p, run.main_dtype));
+    }
+  }
+  return collector.take();
+}
+
+constexpr i32 kModelDot = 5;  // {"model": {"module.<name>": ...}}
+
+}  // namespace
+
+FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust)
+    : layout(run.grid.world()) {
+  Boxes b = collect(keys, run, adjust);
+  choose_writers(b);
+  std::vector<i32> layout_key(static_cast<std::size_t>(keys.size()), -1);
+  for (std::size_t rank = 0; rank < b.lists.size(); rank++)
+    for (i32 index : b.lists[rank]) {
+      const Boxes::Box& box = b.boxes[static_cast<std::size_t>(index)];
+      if (box.writer != static_cast<i32>(rank)) continue;
+      const CheckpointKey& key = keys[box.key];
+      i32& mine = layout_key[static_cast<std::size_t>(box.key)];
+      if (mine < 0) {
+        mine = layout.add_key({{cat("model.module.", key.name), {kModelDot}},
+                               b.dtype[static_cast<std::size_t>(box.key)],
+                               key.shape});
+        table_key.push_back(box.key);
+      }
+      std::size_t dims = static_cast<std::size_t>(key.shape.rank());
+      std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
+      layout.add_chunk(mine, box.writer, numbers.first(dims), numbers.subspan(dims));
+    }
+}
+
+}  // namespace mckpt

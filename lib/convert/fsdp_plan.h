@@ -1,0 +1,31 @@
+// FsdpPlan: what every rank of a Megatron-FSDP run writes of a model. Ranks that hold the same box share the
+// work as torch.distributed.checkpoint shares it, so that the files, and the order in them, are those of a
+// real run:
+//
+//   each rank's tensors --which boxes, held by whom--> one writer a box --> __R_0.distcp
+#pragma once
+
+#include "convert/key_table.h"
+#include "io/dcp_layout.h"
+#include "mappings/fsdp_layout.h"
+
+namespace mckpt {
+
+struct FsdpRun {
+  Grid grid;
+  RunSetup run;
+  FsdpSetup fsdp;
+  std::optional<DType> main_dtype;  // of trained parameters on disk; none: that of the run
+};
+
+// How a run's parameters differ from what the tables say of them: which are frozen.
+using Adjust = std::function<void(std::vector<ModelParameter>&)>;
+
+struct FsdpPlan {
+  FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust);
+
+  DcpLayout layout;
+  std::vector<i32> table_key;  // by key of the layout, its key in the table
+};
+
+}  // namespace mckpt

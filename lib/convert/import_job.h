@@ -1,0 +1,42 @@
+// ImportJob: Hugging Face tensors into the chunks of a checkpoint. One task is all chunks that are fed by the
+// same source tensors, so that these are read once.
+#pragma once
+
+#include "convert/stored_chunks.h"
+#include "convert/tensor_regions.h"
+#include "io/copy_job.h"
+#include "io/store_files.h"
+
+namespace mckpt {
+
+class ImportJob final : public CopyJob {
+ public:
+  // `layout`: where the chunks get their frames from; null when the chunks are only compared with. All
+  // outlive this. Throws kBadCast.
+  ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks, const DcpLayout* layout);
+
+  i64 task_count() const override { return std::ssize(tasks_) - 1; }
+  CopyTask task(i64 index) const override;
+  const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  Frame frame(const Region& region) const override;
+  void write_head(const Region& region, std::span<u8> to) const override;
+  void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
+
+ private:
+  Conversion conversion_of(i64 chunk) const;
+  void group_chunks();
+  const DcpTensorFrame& frame_of(const Region& region) const { return *layout_->chunk(region.tensor).frame; }
+
+  const KeyTable& keys_;
+  const ChunkList& chunks_;
+  const DcpLayout* layout_;
+  StoreBytes bytes_;
+  TensorRegions regions_;
+  std::vector<i32> order_;  // chunks, task by task
+  std::vector<i64> tasks_;  // the first of each task in order_, and the end
+};
+
+// What happens to a parameter's values between the source's type and that of a stored chunk.
+Conversion import_conversion(const ModelParameter& parameter, DType stored);
+
+}  // namespace mckpt

@@ -1,0 +1,60 @@
+#include "convert/stored_chunks.h"
+
+#include <algorithm>
+
+#include "convert/tensor_regions.h"
+
+namespace mckpt {
+namespace {
+
+void add_named(std::vector<std::string>& lines, std::string line) {
+  if (lines.size() < 20) lines.push_back(std::move(line));
+}
+
+}  // namespace
+
+StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(store) {
+  std::vector<std::string> unknown, shapes;
+  i64 unknown_count = 0;
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    std::optional<std::string> name = model_key(store.name(t));
+    if (!name || name->ends_with("_extra_state")) continue;
+    i32 k = keys.find(*name);
+    if (k < 0) {
+      unknown_count++, add_named(unknown, escaped(store.name(t)));
+      continue;
+    }
+    if (!std::ranges::equal(store.dims(t), keys[k].shape.dims()))
+      add_named(shapes, cat(escaped(store.name(t)), ": expected ", to_string(keys[k].shape), ", found ",
+                            dims_to_string(store.dims(t))));
+    for (i32 c = 0; c < store.chunk_count(t); c++) {
+      Chunk chunk = store.chunk(t, c);
+      if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({k, t, c});
+    }
+  }
+  if (unknown_count > 0) {
+    Error e(Code::kUnaccounted, cat("the checkpoint has ", unknown_count,
+                                    unknown_count == 1 ? " tensor" : " tensors", " that the model has not"));
+    for (std::string& line : unknown) e.note(std::move(line));
+    throw e.file(store.root());
+  }
+  if (!shapes.empty()) {
+    Error e(Code::kSourceShape, "tensors of the checkpoint have not the shapes that the model gives them");
+    for (std::string& line : shapes) e.note(std::move(line));
+    throw e.file(store.root()).help("check that the configuration is that of this checkpoint's model");
+  }
+}
+
+ChunkList::Box StoredChunks::box(i64 c) const {
+  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
+  return {chunk.offsets, chunk.sizes};
+}
+
+ChunkList::Place StoredChunks::place(i64 c) const {
+  const Entry& e = at(c);
+  ChunkData data = store_.resolve(e.tensor, e.chunk);
+  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
+  return {data.file, data.offset, data.dtype};
+}
+
+}  // namespace mckpt

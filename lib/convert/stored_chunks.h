@@ -1,0 +1,74 @@
+// The chunks of a checkpoint by the keys of a model: those that a store has, or those that a layout plans.
+#pragma once
+
+#include <vector>
+
+#include "convert/key_table.h"
+#include "io/dcp_layout.h"
+#include "io/store.h"
+
+namespace mckpt {
+
+class ChunkList {
+ public:
+  struct Box {
+    std::span<const i64> offsets, sizes;
+  };
+  struct Place {
+    i32 file = 0;
+    i64 data_offset = 0;
+    DType dtype = DType::kU8;
+  };
+
+  virtual ~ChunkList() = default;
+  virtual i64 size() const = 0;
+  virtual i32 key(i64 chunk) const = 0;  // in the key table
+  virtual Box box(i64 chunk) const = 0;
+  virtual DType dtype(i64 chunk) const = 0;
+  virtual Place place(i64 chunk) const = 0;  // thread-safe; may read the chunk's own header
+};
+
+class PlannedChunks final : public ChunkList {
+ public:
+  // The layout's keys are those of the table, in another order: table_key[k] is key k of the layout. Both
+  // outlive this.
+  PlannedChunks(const DcpLayout& layout, std::span<const i32> table_key)
+      : layout_(layout), table_key_(table_key) {}
+
+  i64 size() const override { return layout_.chunk_count(); }
+  i32 key(i64 c) const override { return table_key_[static_cast<std::size_t>(layout_.chunk(c).key)]; }
+  Box box(i64 c) const override { return {layout_.chunk(c).offsets, layout_.chunk(c).sizes}; }
+  DType dtype(i64 c) const override { return layout_.key(layout_.chunk(c).key).dtype; }
+  Place place(i64 c) const override {
+    return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c)};
+  }
+
+ private:
+  const DcpLayout& layout_;
+  std::span<const i32> table_key_;
+};
+
+// The model section of a checkpoint, without replicas and empty chunks.
+class StoredChunks final : public ChunkList {
+ public:
+  // Throws kUnaccounted for tensors of the model section that are no key of the table, kSourceShape where a
+  // tensor has not the shape of its key. Both outlive this.
+  StoredChunks(const Store& store, const KeyTable& keys);
+
+  i64 size() const override { return std::ssize(chunks_); }
+  i32 key(i64 c) const override { return at(c).key; }
+  Box box(i64 c) const override;
+  DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
+  Place place(i64 c) const override;
+
+ private:
+  struct Entry {
+    i32 key, tensor, chunk;
+  };
+  const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
+
+  const Store& store_;
+  std::vector<Entry> chunks_;
+};
+
+}  // namespace mckpt
