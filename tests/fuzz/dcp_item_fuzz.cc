@@ -1,0 +1,20 @@
+// Any bytes as an item of a .distcp file: a tensor of 5 x 4 float32, or an object.
+#include <array>
+
+#include "io/dcp_item.h"
+
+using namespace mckpt;
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
+  MemorySource record({data, size});
+  constexpr std::array<i64, 2> kSizes = {5, 4};
+  try {
+    read_dcp_item(record, DType::kF32, kSizes);
+  } catch (const Error&) {
+  }
+  try {
+    read_dcp_object(record);
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,15 @@
+// Any bytes as a .metadata: parsed, joined and checked, or refused with an Error.
+#include "io/dcp_boxes.h"
+
+using namespace mckpt;
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
+  try {
+    DcpMetadata metadata = parse_dcp_metadata({data, size});
+    Findings findings;
+    check_boxes(metadata, findings);
+    check_records(metadata, std::vector<i64>(metadata.files.size(), 1 << 20), findings);
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,143 @@
+// Any text to our JSON reader and to nlohmann's: both take it or both refuse it, and see the same values.
+//
+// Meant to differ. Refused by ours alone: a byte order mark, a key twice in an object, more than 64 levels, keys over
+// 64 KiB. Taken by ours alone: numbers beyond the range of a double, which keep their spelling until their value is
+// asked for. Left out: NUL, which nlohmann takes for the end of the text.
+#include <bit>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "io/json.h"
+
+namespace {
+
+using namespace mckpt;
+
+std::string real_event(std::string_view text, double v) {
+  return cat("number ", text, " ", std::bit_cast<i64>(v), "\n");
+}
+
+class Theirs final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::string events;
+  bool ours_refuses = false, out_of_range = false;
+
+  bool null() override { return add("null\n"); }
+  bool boolean(bool v) override { return add(v ? "true\n" : "false\n"); }
+  bool number_integer(number_integer_t v) override { return add(cat("number ", v, "\n")); }
+  bool number_unsigned(number_unsigned_t v) override {
+    if (v > INT64_MAX) return add(real_event(std::to_string(v), static_cast<double>(v)));
+    return number_integer(static_cast<number_integer_t>(v));
+  }
+  bool number_float(number_float_t v, const string_t& text) override { return add(real_event(text, v)); }
+  bool string(string_t& v) override { return add(cat("string ", v, "\n")); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open("{\n"); }
+  bool key(string_t& v) override {
+    ours_refuses |= !keys_.back().insert(v).second || v.size() > JsonReader::kMaxKeyBytes;
+    return add(cat("key ", v, "\n"));
+  }
+  bool end_object() override { return close("}\n"); }
+  bool start_array(std::size_t) override { return open("[\n"); }
+  bool end_array() override { return close("]\n"); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
+    out_of_range = e.id == 406;
+    return false;
+  }
+
+ private:
+  bool add(std::string_view event) { return events += event, true; }
+  bool open(std::string_view event) {
+    keys_.emplace_back();
+    ours_refuses |= keys_.size() > JsonReader::kMaxDepth;
+    return add(event);
+  }
+  bool close(std::string_view event) { return keys_.pop_back(), add(event); }
+
+  std::vector<std::set<std::string>> keys_;  // of the open objects; empty sets for arrays
+};
+
+struct Ours {
+  std::string events;
+  bool out_of_range = false;
+
+  void number(JsonReader& json) {
+    std::string text(json.number());
+    i64 integer = 0;
+    if (json_integer_fault(text, integer).empty()) {
+      events += cat("number ", integer, "\n");
+      return;
+    }
+    try {
+      events += real_event(text, JsonValue(JsonValue::Number{text}).real("number"));
+    } catch (const Error&) {
+      out_of_range = true;
+    }
+  }
+
+  void value(JsonReader& json) {
+    std::string_view key;
+    switch (json.peek()) {
+      case JsonType::kNull:
+        json.null(), events += "null\n";
+        break;
+      case JsonType::kBool:
+        events += json.boolean() ? "true\n" : "false\n";
+        break;
+      case JsonType::kNumber:
+        number(json);
+        break;
+      case JsonType::kString:
+        events += cat("string ", json.string(), "\n");
+        break;
+      case JsonType::kArray:
+        events += "[\n";
+        for (json.begin_array(); json.next_item();) value(json);
+        events += "]\n";
+        break;
+      case JsonType::kObject:
+        events += "{\n";
+        for (json.begin_object(); json.next_key(key); value(json)) events += cat("key ", key, "\n");
+        events += "}\n";
+        break;
+    }
+  }
+};
+
+template <typename Fn>
+bool accepts(const Fn& read) {
+  try {
+    read();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  Ours ours;
+  bool taken = accepts([&] {
+    JsonReader json(text);
+    ours.value(json);
+    json.end();
+  });
+  bool skipped = accepts([&] {
+    JsonReader json(text);
+    json.skip();
+    json.end();
+  });
+  if (skipped != taken || accepts([&] { parse_json(text); }) != taken) __builtin_trap();
+  if (text.find('\0') != std::string_view::npos) return 0;
+
+  Theirs theirs;
+  bool theirs_taken = nlohmann::json::sax_parse(text, &theirs);
+  if (theirs.out_of_range) return 0;
+  if (theirs.ours_refuses || text.starts_with("\xef\xbb\xbf")) theirs_taken = false;
+  if (taken != theirs_taken) __builtin_trap();
+  if (taken && !ours.out_of_range && ours.events != theirs.events) __builtin_trap();
+  return 0;
+}

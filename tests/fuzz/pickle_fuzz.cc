@@ -1,0 +1,44 @@
+// Any bytes as a pickle: read plainly, and once more with a visitor that takes what it can, then shown.
+#include "io/pickle.h"
+#include "io/pickle_render.h"
+
+namespace {
+
+using namespace mckpt;
+
+// Takes every object and every entry that has been an object.
+class TakeAll : public PickleVisitor {
+ public:
+  std::optional<u64> build(const PickleObject& object, PickleValue state) override {
+    for (PickleEntry e : state.entries()) seen_ += pickle_line(e.value, 20).size();
+    if (const PickleValue* v = object.field("a")) seen_ += pickle_line(*v, 20).size();
+    return seen_;
+  }
+  bool entry(PickleValue key, PickleValue value) override {
+    seen_ += pickle_line(key, 20).size() + pickle_line(value, 20).size();
+    return key.row().has_value();
+  }
+
+ private:
+  u64 seen_ = 0;
+};
+
+void read(std::span<const u8> bytes, const PickleRules& rules) {
+  try {
+    Pickle pickle(bytes, rules);
+    pickle_summary(pickle.root());
+    pickle_line(pickle.root(), 2000);
+    render_pickle(pickle.root(), {.lines = 100}, [](std::string_view) {});
+    pickle.notes();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  TakeAll visitor;
+  read({data, size}, {.storages = true});
+  read({data, size}, {.visitor = &visitor});
+  return 0;
+}

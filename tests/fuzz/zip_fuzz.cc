@@ -1,0 +1,86 @@
+// Archives: any bytes, or bytes that choose what a builder falsifies in an archive that fits together
+// otherwise.
+#include "io/zip.h"
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include "tests/support/zip_builder.h"
+
+namespace {
+
+using namespace mckpt;
+
+void falsify(FuzzedDataProvider& choice, ZipHeader& h) {
+  switch (choice.ConsumeIntegralInRange(0, 9)) {
+    case 0:
+      h.flags = choice.ConsumeIntegral<u16>();
+      break;
+    case 1:
+      h.method = choice.ConsumeBool() ? 8 : choice.ConsumeIntegral<u16>();
+      break;
+    case 2:
+      h.crc = choice.ConsumeIntegral<u32>();
+      break;
+    case 3:
+      h.stored = choice.ConsumeIntegral<u32>();
+      break;
+    case 4:
+      h.bytes = choice.ConsumeIntegral<u32>();
+      break;
+    case 5:
+      h.name = choice.ConsumeRandomLengthString(20);
+      break;
+    case 6:
+      h.extra = choice.ConsumeRandomLengthString(40);
+      break;
+    case 7:
+      h.offset = choice.ConsumeIntegral<u32>();
+      break;
+    case 8:
+      h.attributes = choice.ConsumeIntegral<u32>();
+      break;
+    default:
+      break;
+  }
+}
+
+std::vector<u8> built(FuzzedDataProvider& choice) {
+  ZipBuilder b;
+  for (int records = choice.ConsumeIntegralInRange(0, 6); records > 0; records--) {
+    std::string name = choice.ConsumeBool() ? "archive/data.pkl" : choice.ConsumeRandomLengthString(10);
+    b.add(name, choice.ConsumeRandomLengthString(64), [&](ZipHeader& local, ZipHeader& central) {
+      if (choice.ConsumeBool()) falsify(choice, local);
+      if (choice.ConsumeBool()) falsify(choice, central);
+    });
+  }
+  return b.finish([&](ZipBuilder::End& end) {
+    end.zip64 = choice.ConsumeBool();
+    if (choice.ConsumeBool()) end.entries = choice.ConsumeIntegral<u64>();
+    if (choice.ConsumeBool()) end.directory_bytes += choice.ConsumeIntegral<u64>();
+    if (choice.ConsumeBool()) end.directory_offset += choice.ConsumeIntegral<u64>();
+    end.comment = choice.ConsumeRandomLengthString(30);
+  });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  FuzzedDataProvider choice(data, size);
+  bool raw = choice.ConsumeBool();
+  i64 trailing = choice.ConsumeIntegralInRange(0, 8);
+  std::vector<u8> bytes = raw ? choice.ConsumeRemainingBytes<u8>() : built(choice);
+  MemorySource source(bytes);
+  try {
+    ZipArchive zip(source, trailing);
+    for (const ZipEntry& e : zip.entries()) {
+      if (e.data_offset < 0 || e.data_offset + e.stored_bytes > source.size()) __builtin_trap();
+      if (zip.find(e.name) != &e) __builtin_trap();
+      try {
+        if (static_cast<i64>(zip.read(e, 1 << 20).size()) != e.bytes) __builtin_trap();
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+  return 0;
+}
