@@ -92,7 +92,7 @@ void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, 
 void write_text(Output& out, const std::vector<ModuleReport>& modules, int ranks) {
   out.line(out.styled(Style::kBold, cat("mckpt ", MCKPT_VERSION)));
   out.line(cat("  compiler   ", compiler(), ", ", kBuildType));
-  out.line(cat("  processor  ", processor(), ", ", usable_cores(), " cores"));
+  out.line(cat("  processor  ", processor(), ", ", counted(usable_cores(), "core")));
   out.line(cat("  ranks      ", ranks));
   for (const ModuleReport& m : modules) {
     std::string name(m.name);

@@ -44,8 +44,8 @@ std::string first_line(const Store& store, const std::string& path) {
 std::string format_line(const Store& store) {
   std::string out = store.format();
   i64 files = static_cast<i64>(store.files().size());
-  if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", files, files == 1 ? " file" : " files");
-  if (store.ranks() > 1) out += cat(" | ", store.ranks(), " ranks");
+  if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", counted(files, "file"));
+  if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
   for (const auto& [name, value] : store.facts()) out += cat(" | ", escaped(name), " ", escaped(value));
   return out;
 }
@@ -53,7 +53,7 @@ std::string format_line(const Store& store) {
 void write_parts(Output& out, const StoreSummary& s) {
   TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
   auto row = [&](std::string_view name, const Amount& a) {
-    table.row({std::string(name), cat(with_commas(a.tensors), a.tensors == 1 ? " tensor" : " tensors"),
+    table.row({std::string(name), counted(a.tensors, "tensor"),
                cat(human_count(a.items), name == part_name(StatePart::kModel) ? " params" : " items"),
                human_bytes(a.bytes)});
   };
@@ -127,8 +127,7 @@ class TreeWriter {
     }
     bool tensor = t.tensor >= 0;
     table_.row({cat(indent, hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
-                tensor ? dims_to_string(store_.dims(t.tensor))
-                       : cat(with_commas(t.tensors), t.tensors == 1 ? " tensor" : " tensors"),
+                tensor ? dims_to_string(store_.dims(t.tensor)) : counted(t.tensors, "tensor"),
                 tensor ? std::string(dtype_name(store_.dtype(t.tensor))) : "",
                 cat(human_bytes(t.bytes), t.copies > 1 ? " each" : "")});
   }

@@ -7,6 +7,7 @@
 #include "core/flat_buffer.h"
 #include "tools/buffer_picture.h"
 #include "tools/commands.h"
+#include "tools/findings.h"
 #include "tools/json_writer.h"
 #include "tools/text_table.h"
 
@@ -99,15 +100,16 @@ void write_ranges(JsonWriter& json, const Layout& l) {
   json.end_array();
 }
 
-void write_findings(JsonWriter& json, const Layout& l) {
-  json.key("findings").begin_array();
+std::vector<Finding> findings_of(const Layout& l) {
+  std::vector<Finding> findings;
   std::string help = l.aligned ? "" : advice(l);
   for (i64 p = 0; p < std::ssize(l.shapes); p++)
-    if (std::optional<i64> item = unaligned_cut(l.buffer, p)) {
-      json.begin_object().field("code", code_name(Code::kRowUnaligned)).field("parameter", p);
-      json.field("item", *item).field("message", cut_message(l, p, *item)).field("help", help).end_object();
-    }
-  json.end_array();
+    if (std::optional<i64> item = unaligned_cut(l.buffer, p))
+      findings.push_back({.code = Code::kRowUnaligned,
+                          .tensor = cat("parameter ", p),
+                          .message = cut_message(l, p, *item),
+                          .help = help});
+  return findings;
 }
 
 void write_json(Output& out, const Layout& l) {
@@ -130,8 +132,8 @@ void write_json(Output& out, const Layout& l) {
   json.field("shard", b.shard_items).field("holes", l.last_item() - l.parameter_items());
   json.field("padding", b.bucket_items - l.last_item());
   write_ranges(json, l);
-  json.field("row_aligned", l.aligned);
-  write_findings(json, l);
+  json.field("row_aligned", l.aligned).key("findings");
+  write_findings(json, findings_of(l));
   json.end_answer();
 }
 

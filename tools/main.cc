@@ -10,6 +10,7 @@
 
 #include "runtime/world.h"
 #include "tools/commands.h"
+#include "tools/json_error.h"
 
 #ifndef MCKPT_VERSION
 #error "the build sets MCKPT_VERSION"
@@ -40,7 +41,7 @@ constexpr Command kCommands[] = {
      verify_command},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
-    {"Help", "formats", "", "the data types mckpt knows", formats_command},
+    {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
     {"Help", "mappings", "[list|show|check]", "the tables of the model families", mappings_command},
     {"Help", "help", "[COMMAND]", "this page, or that of one command", help_command},
 };
@@ -145,7 +146,9 @@ Exit run(std::vector<std::string> args) {
 // Flags that decide how an error is printed, read without a parser because the parser may be what failed.
 GlobalFlags flags_for_errors(const std::vector<std::string>& args) {
   GlobalFlags flags;
-  for (std::size_t i = 0; i < args.size(); i++) {
+  for (std::size_t i = 0; i < args.size() && args[i] != "--"; i++) {
+    flags.json |= args[i] == "--json";
+    flags.jsonl |= args[i] == "--jsonl";
     std::string value = args[i].starts_with("--color=")               ? args[i].substr(8)
                         : args[i] == "--color" && i + 1 < args.size() ? args[i + 1]
                                                                       : "";
@@ -162,6 +165,7 @@ void report(const GlobalFlags& flags, Error e) {
   if (common && job.rank != 0) return;
   if (!common && job.size != 1) e.note(cat("on rank ", job.rank));
   print_error(flags, e);
+  write_json_error(flags, e);
 }
 
 // A standard stream that the caller closed would have its number taken by the first file that is opened, and
@@ -188,6 +192,7 @@ int run_reporting(const std::vector<std::string>& args) {
     // Without an allocation; so the code stands here as text.
     static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
     std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
+    write_json_out_of_memory(flags);
     status = static_cast<int>(code_info(Code::kOutOfMemory).exit);
   } catch (const std::exception& e) {
     report(flags, Error(Code::kInternal, escaped(e.what())));

@@ -77,6 +77,13 @@ void write_row(JsonWriter& json, const ShownRow& r) {
   json.end_object();
 }
 
+void write_unread(JsonWriter& json, std::string_view name, std::string_view copy_of,
+                  std::string_view reason) {
+  json.begin_object().field("name", name);
+  copy_of.empty() ? json.null_field("copy_of") : json.field("copy_of", copy_of);
+  json.field("reason", reason).end_object();
+}
+
 void show_family(Output& out, const Family& family) {
   std::vector<ShownRow> rows = shown_rows(family);
   JsonWriter json(out);
@@ -84,12 +91,7 @@ void show_family(Output& out, const Family& family) {
     json.begin_answer("mappings", true).field("family", family.name).key("rows").begin_array();
     for (const ShownRow& r : rows) write_row(json, r);
     json.end_array().key("unread").begin_array();
-    for (const Unread& u : family.unread)
-      json.begin_object()
-          .field("name", u.name)
-          .field("copy_of", u.copy_of)
-          .field("reason", u.reason)
-          .end_object();
+    for (const Unread& u : family.unread) write_unread(json, u.name, u.copy_of, u.reason);
     json.end_array();
     json.end_answer();
     return;
@@ -123,7 +125,8 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
         .field("unlike_copies", unlike)
         .key("unread")
         .begin_array();
-    for (const UnreadTensor& u : map.unread()) json.value(map.sources()[u.tensor].name);
+    for (const UnreadTensor& u : map.unread())
+      write_unread(json, map.sources()[u.tensor].name, u.of < 0 ? "" : map.sources()[u.of].name, u.reason);
     json.end_array();
     json.end_answer();
     return;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
 
+bool stdout_used = false;
+
 bool env_set(const char* name) {
   const char* v = std::getenv(name);
   return v && *v;
@@ -67,6 +69,7 @@ void Output::flush() {
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
     if (n >= 0) {
+      stdout_used = true;
       done += static_cast<std::size_t>(n);
     } else if (errno == EPIPE) {
       throw BrokenPipe{};
@@ -76,6 +79,8 @@ void Output::flush() {
   }
   buffer_.clear();
 }
+
+bool Output::has_written() { return stdout_used; }
 
 std::string Output::styled(Style style, std::string_view text) const { return paint(color_, style, text); }
 

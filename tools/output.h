@@ -38,6 +38,8 @@ class Output {
     write("\n");
   }
   void flush();
+  // Whether this process has put anything on stdout.
+  static bool has_written();
 
   // The text wrapped in colour codes, or as it is where colour is off.
   std::string styled(Style style, std::string_view text) const;

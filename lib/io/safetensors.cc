@@ -1,5 +1,6 @@
 #include "io/safetensors.h"
 
+#include "io/safetensors_shards.h"
 #include "io/sniff.h"
 
 namespace mckpt {
@@ -87,6 +88,11 @@ SafetensorsTable read_safetensors_table(const ByteSource& file) {
   }
 }
 
+void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
+  for (const auto& [key, value] : table.metadata())
+    if (key != kShardingInfoKey) add_fact(cat("metadata.", key), value);
+}
+
 std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
     InputFile file(path);
@@ -94,7 +100,7 @@ std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     for (i64 row = 0; row < table.size(); row++) store->add_tensor(index, row);
-    for (const auto& [key, value] : table.metadata()) store->add_fact(key, value);
+    store->add_metadata_facts(table);
     return store;
   });
 }

@@ -32,6 +32,8 @@ class SafetensorsStore final : public Store {
   void add_fact(std::string name, std::string value) {
     facts_.emplace_back(std::move(name), std::move(value));
   }
+  // The strings of __metadata__ that are for people.
+  void add_metadata_facts(const SafetensorsTable& table);
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
   void set_ranks(i64 ranks) { ranks_ = ranks; }
   void set_format(std::string format) { format_ = std::move(format); }

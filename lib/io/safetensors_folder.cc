@@ -51,7 +51,7 @@ class FolderOpener {
     } else {
       open_set();
     }
-    if (!store_->files().empty()) add_metadata_facts(store_->table(0));
+    if (!store_->files().empty()) store_->add_metadata_facts(store_->table(0));
     return std::move(store_);
   }
 
@@ -103,7 +103,6 @@ class FolderOpener {
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
-  void add_metadata_facts(const SafetensorsTable& table);
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
@@ -318,11 +317,6 @@ void FolderOpener::add_config_facts() {
     finding.warning = true;
     store_->add_finding(std::move(finding));
   }
-}
-
-void FolderOpener::add_metadata_facts(const SafetensorsTable& table) {
-  for (const auto& [key, value] : table.metadata())
-    if (key != kShardingInfoKey) store_->add_fact(key, value);
 }
 
 }  // namespace

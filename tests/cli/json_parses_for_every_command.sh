@@ -7,7 +7,7 @@ import json, sys
 command, status, lines = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "--jsonl"
 text = open("out", encoding="utf-8").read()
 if status > 1:
-    sys.exit("an error wrote to stdout" if text else 0)
+    command, lines = "error", False
 for part in text.splitlines() if lines else [text]:
     answer = json.loads(part)
     if not lines:

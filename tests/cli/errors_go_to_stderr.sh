@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 . "$(dirname "$0")"/common.inc
 
-for line in "formts" "formats --no-such-option" "explain MC9999" "ls no-such-file" "ls no-such-file --json"; do
+for line in "formts" "formats --no-such-option" "explain MC9999" "ls no-such-file"; do
   status=0
   "$mckpt" $line >out 2>err </dev/null || status=$?
   [ $status -ge 2 ] || fail "exit status $status of: $line"
