@@ -61,6 +61,8 @@ class Values {
     });
   }
 
+  void check_unchanged() const { files_.check_unchanged(); }
+
   // The element at an index of the last dimension, in parts: a complex number has two.
   int parts() const { return form_.per_element; }
   std::string text(i64 index, int part) const {
@@ -233,6 +235,7 @@ Exit cat_command(CommandLine& line) {
         .field("shape", std::span<const i64>(shape))
         .key("values");
     write_json_level(json, values, {});
+    values.check_unchanged();
     json.end_answer();
   } else {
     note(line.flags(), cat(escaped(store->name(target.tensor)), "  ", dtype_name(store->dtype(target.tensor)),
@@ -240,6 +243,7 @@ Exit cat_command(CommandLine& line) {
                            target.sliced ? cat(" of ", dims_to_string(store->dims(target.tensor))) : ""));
     Values values(*store, target.tensor, target.ranges, !target.sliced && count > kManyValues);
     TextWriter(out, values).write();
+    values.check_unchanged();
   }
   out.flush();
   return report_findings(line.flags(), *store);

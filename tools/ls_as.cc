@@ -61,6 +61,7 @@ std::vector<std::string> digests_of(const HfModel& model, std::span<const Held> 
                                                     [&](std::span<const u8> bytes) { sha.update(bytes); });
     digests[static_cast<std::size_t>(i)] = sha.hex_digest();
   });
+  files.check_unchanged();
   return digests;
 }
 

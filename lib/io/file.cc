@@ -106,7 +106,10 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
 
 void InputFile::check_unchanged() const {
   struct stat st;
-  if (::fstat(fd_, &st) == 0 && stamp_of(st) == stamp_) return;
+  if (::fstat(fd_, &st) != 0 || stamp_of(st) != stamp_) throw_changed();
+}
+
+void InputFile::throw_changed() const {
   throw Error(Code::kReadFailed, "the file was changed while it was read")
       .file(path_)
       .help("run again when nothing writes to the checkpoint");

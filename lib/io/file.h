@@ -80,6 +80,7 @@ class InputFile final : public ByteSource {
   const FileStamp& stamp() const { return stamp_; }
   // Throws kReadFailed when the file was changed since it was opened.
   void check_unchanged() const;
+  [[noreturn]] void throw_changed() const;
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override;

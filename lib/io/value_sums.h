@@ -28,8 +28,8 @@ struct Bins {
   Bins(long double low, long double high, int bins);
   void add(double value, i64 times) {
     double at = (value - min) * per_width;
-    std::size_t last = counts.size() - 1, bin = at > 0 ? static_cast<std::size_t>(at) : 0;
-    counts[bin < last ? bin : last] += times;
+    std::size_t last = counts.size() - 1;
+    counts[!(at > 0) ? 0 : at < static_cast<double>(last) ? static_cast<std::size_t>(at) : last] += times;
   }
   // Adds the finite numbers of a stretch. pre: kind is not kCode.
   void add_numbers(ElementForm::Kind kind, std::span<const u8> bytes);

@@ -103,6 +103,7 @@ class Verifier {
     check_crc();
     check_values();
     check_parts();
+    check_unchanged();
     for (Check& c : report_.checks)
       if (c.count > 0) c.status = std::max(c.status, Check::Status::kPass);
     return std::move(report_);
@@ -126,7 +127,18 @@ class Verifier {
   void check_crc();
   void check_values();
   void check_parts();
+  void check_unchanged();
   void add_non_finite(i64 tensor, const NonFinite& found);
+
+  // True when nothing had kept the tensor from being read so far.
+  bool now_unreadable(i64 tensor) {
+    std::lock_guard lock(mutex_);
+    return unreadable_.insert(tensor).second;
+  }
+  bool is_unreadable(i64 tensor) {
+    std::lock_guard lock(mutex_);
+    return unreadable_.contains(tensor);
+  }
 
   const Store& store_;
   StoreFiles files_;
@@ -218,6 +230,14 @@ void Verifier::check_parts() {
   for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
 }
 
+void Verifier::check_unchanged() {
+  try {
+    files_.check_unchanged();
+  } catch (const Error& e) {
+    add(kFiles, to_finding(e));
+  }
+}
+
 void Verifier::check_crc() {
   ChecksumResult result = check_checksums(store_, files_, threads_, progress_);
   at(kCrc).count = result.records;
@@ -243,6 +263,7 @@ void Verifier::check_values() {
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
   parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
     const Unit& unit = units[static_cast<std::size_t>(u)];
+    if (is_unreadable(unit.tensor)) return;
     DType dtype = store_.dtype(unit.tensor);
     i64 number_bits = element_form(dtype).number_bits;
     ExpertTwins::Sums sums(twins, unit.tensor);
@@ -256,13 +277,14 @@ void Verifier::check_values() {
           });
       if (expert) twins.add(sums);
     } catch (const Error& e) {
-      add(kItems, to_finding(e));
+      if (now_unreadable(unit.tensor)) add(kItems, to_finding(e));
     }
   });
   for (std::size_t u = 0; u < units.size();) {
     i64 tensor = units[u].tensor;
     NonFinite all;
     for (; u < units.size() && units[u].tensor == tensor; u++) all.merge(found[u]);
+    if (unreadable_.contains(tensor)) continue;
     at(kValues).count += store_.shape(tensor).items();
     if (all.count() > 0) add_non_finite(tensor, all);
   }
