@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "mappings/partition.h"
 #include "mappings/registry.h"
+#include "mappings/shape_text.h"
 
 namespace mckpt {
 namespace {
@@ -28,10 +30,23 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
 
 std::string_view OwnFamily::keep(std::string_view text) { return texts_.emplace_back(text); }
 
+std::string OwnFamily::rule_for(const MapRow& from) {
+  if (!from.rule.empty()) return from.rule;
+  if (from.sources.size() != 1)
+    throw Error(Code::kBadMap,
+                cat("row ", escaped(from.megatron), " names no rule, and no plain one has its sources"))
+        .expected("one source")
+        .found(from.sources.size());
+  Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
+  notes_.push_back(cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
+                       evidence_text(partition.evidence)));
+  return std::string(rule_of(partition));
+}
+
 Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   Row row;
   row.megatron = keep(name);
-  row.rule = keep(from.rule);
+  row.rule = keep(rule_for(from));
   if (from.sources.size() > row.sources.size())
     throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule takes"))
         .found(from.sources.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,14 @@
 namespace mckpt {
 
 struct MapRow {
-  std::string megatron;  // the whole name, with placeholders
-  std::string rule;
+  std::string megatron;   // the whole name, with placeholders
+  std::string rule = {};  // empty: one source, split as partition_of() says
   struct Source {
     std::string name, shape;  // the whole name
   };
-  std::vector<Source> sources;
-  std::string after;  // of a new row: the whole Megatron name of the row that it follows
+  std::vector<Source> sources = {};
+  std::optional<int> partition_dim = {};  // of rows without a rule
+  std::string after = {};                 // of a new row: the whole Megatron name of the row that it follows
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;
   bool buffer = false, alternates = false;
@@ -33,17 +35,20 @@ struct MapFile {
 
 class OwnFamily {
  public:
-  // Throws kBadMap.
+  // Throws kBadMap, kUnknownPartition for a row without a rule.
   OwnFamily(const Family& base, const MapFile& file);
   OwnFamily(const OwnFamily&) = delete;
   OwnFamily& operator=(const OwnFamily&) = delete;
 
   const Family& family() const { return family_; }
+  // Remarks for a person: by which rule a row is read that names none, and why.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   using Rows = std::vector<Row>;
 
   std::string_view keep(std::string_view text);
+  std::string rule_for(const MapRow& from);
   Row row_of(const MapRow& from, std::string_view name);
   void apply(const MapRow& row);
   bool replace(const MapRow& row);
@@ -58,6 +63,7 @@ class OwnFamily {
   std::deque<Rows> rows_;
   std::deque<LayerRows> layers_;
   std::deque<std::string> texts_;
+  std::vector<std::string> notes_;
 };
 
 KeySplit key_split_from_name(

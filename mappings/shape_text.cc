@@ -117,6 +117,12 @@ Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfi
   return Shape(dims);
 }
 
+int shape_rank(std::string_view text) {
+  int rank = 0;
+  split(text, ' ', [&](std::string_view) { rank++; });
+  return rank;
+}
+
 void check_shape_text(std::string_view text) {
   split(text, ' ', [&](std::string_view dimension) {
     split(dimension, '*', [&](std::string_view word) {

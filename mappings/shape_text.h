@@ -14,6 +14,9 @@ namespace mckpt {
 // for one that this model has no number for.
 Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfig& tower);
 
+// How many dimensions it has.
+int shape_rank(std::string_view text);
+
 // Throws kBadMap that names the first word that is not known.
 void check_shape_text(std::string_view text);
 

@@ -138,6 +138,8 @@ i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int th
 }
 
 void tell_notes(const GlobalFlags& flags, const HfModel& model) {
+  if (model.own)
+    for (const std::string& text : model.own->notes()) note(flags, text);
   for (const std::string& text : model.map->notes()) note(flags, text);
   const SourceTable& sources = model.map->sources();
   for (const UnreadTensor& u : model.map->unread()) {

@@ -42,7 +42,7 @@ constexpr Command kCommands[] = {
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
-    {"Help", "mappings", "[list|show|check]", "the tables of the model families", mappings_command},
+    {"Help", "mappings", "[list|show|check|draw]", "the tables of the model families", mappings_command},
     {"Help", "help", "[COMMAND]", "this page, or that of one command", help_command},
 };
 

@@ -23,6 +23,13 @@ bool flag_of(const JsonMember& m) {
   return m.value.boolean(m.name);
 }
 
+int dimension_of(const JsonMember& m) {
+  if (!m.value.is_integer()) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
+  i64 dim = m.value.integer(m.name);
+  if (dim < -1 || dim > 1) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
+  return static_cast<int>(dim);
+}
+
 // [["model.layers.{L}.mlp.gate_proj.weight", "ffn hidden"], ...]
 std::vector<MapRow::Source> sources_of(const JsonMember& m) {
   if (!m.value.is(JsonType::kArray)) fault(m.name, "must be a list of [name, shape]");
@@ -47,6 +54,8 @@ MapRow row_of(const JsonValue& object) {
       row.rule = text_of(m);
     else if (m.name == "hugging_face")
       row.sources = sources_of(m);
+    else if (m.name == "partition_dim")
+      row.partition_dim = dimension_of(m);
     else if (m.name == "after")
       row.after = text_of(m);
     else if (m.name == "needs")
@@ -61,9 +70,10 @@ MapRow row_of(const JsonValue& object) {
       fault(m.name, "is no key of a row");
   }
   for (const auto& [key, empty] :
-       {std::pair("megatron", row.megatron.empty()), std::pair("rule", row.rule.empty()),
-        std::pair("hugging_face", row.sources.empty())})
+       {std::pair("megatron", row.megatron.empty()), std::pair("hugging_face", row.sources.empty())})
     if (empty) fault(key, "is missing in a row");
+  if (row.partition_dim && !row.rule.empty())
+    fault("partition_dim", "stands beside a rule, which says it already");
   return row;
 }
 

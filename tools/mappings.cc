@@ -1,10 +1,11 @@
-// mckpt mappings: the tables of the model families, and whether a model fits its table.
+// mckpt mappings: the tables of the model families, whether a model fits its table, and what the rules do.
 #include "io/parallel.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "tools/commands.h"
 #include "tools/hf_model.h"
 #include "tools/json_writer.h"
+#include "tools/mappings_draw.h"
 #include "tools/text_table.h"
 
 namespace mckpt {
@@ -142,20 +143,27 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
 Exit mappings_command(CommandLine& line) {
   std::string what = "list", subject;
   HfModelFlags how;
-  line.positional("WHAT", what, "list, show or check").choices({"list", "show", "check"});
-  line.positional("SUBJECT", subject, "for show a family, for check the folder of a model");
+  bool svg = false;
+  line.positional("WHAT", what, "list, show, check or draw").choices({"list", "show", "check", "draw"});
+  line.positional("SUBJECT", subject, "for show a family, for check the folder of a model, for draw a rule");
+  line.flag("--svg", svg, "draw one picture as SVG");
   how.declare(line);
   line.description(
-      "Lists the model families, shows the table of one, or pairs every tensor of a model with a parameter.");
+      "Lists the model families, shows the table of one, pairs every tensor of a model with a parameter, or "
+      "draws "
+      "what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen/Qwen3-30B-A3B");
+  line.example("mckpt mappings draw gated_mlp");
   line.parse();
-  if (what != "list" && subject.empty())
+  if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");
+  if ((what == "show" || what == "check") && subject.empty())
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));
   Output out(line.flags());
   if (what == "list") list_families(out);
   if (what == "show") show_family(out, family_named(subject));
+  if (what == "draw") draw_rules(out, line.flags(), subject, svg);
   if (what == "check") check_model(out, line.flags(), subject, how);
   out.flush();
   return Exit::kOk;

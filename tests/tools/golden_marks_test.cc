@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 
+#include "mappings/partition.h"
 #include "tests/tools/golden_config.h"
 
 namespace mckpt {
@@ -48,6 +49,25 @@ TEST(GoldenMarks, AreTheDimensionsThatTheRulesSplit) {
   }
   EXPECT_EQ(models, 20u);
   EXPECT_GT(compared, 400u);
+}
+
+// What the name alone says of a plain parameter, where no row names its rule.
+TEST(GoldenMarks, AreWhatTheNamesOfPlainParametersSay) {
+  std::size_t plain = 0;
+  for (const auto& [model, marks] : golden_marks()) {
+    ModelMap map = golden_map(model);
+    for (const ModelParameter& p : golden_parameters(map, {}, 0)) {
+      std::string_view rule = p.row->rule;
+      if (rule != "column" && rule != "row" && rule != "replicate" && rule != "vocab") continue;
+      bool ungated =
+          p.name.find("linear_fc1.weight") != p.name.npos || p.name.find("linear_fc1.bias") != p.name.npos;
+      if (ungated) continue;  // by its name it could be gated
+      EXPECT_EQ(partition_of({p.name, p.shape().rank()}).dim, p.holding->partition_dim)
+          << model << " " << p.name;
+      plain++;
+    }
+  }
+  EXPECT_GT(plain, 900u);
 }
 
 }  // namespace golden_marks_test

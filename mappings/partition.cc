@@ -1,4 +1,6 @@
-#include "mappings/annotation.h"
+#include "mappings/partition.h"
+
+#include <algorithm>
 
 #include "core/names.h"
 
@@ -10,15 +12,17 @@ struct KnownName {
   int dim;
 };
 
-// The first match decides. Names of grouped experts end in the expert's number, split keys in their part.
+constexpr int kFused = -2;  // one rule or another, which the name does not tell
+
+// The first match decides. Names of grouped experts end in the expert's number.
 constexpr KnownName kKnownNames[] = {
     {"*layer_norm_weight", -1},
     {"*layer_norm_bias", -1},
     {"*embedding.word_embeddings.weight", 0},
     {"*output_layer.weight", 0},
     // attention
-    {"*self_attention.linear_qkv.weight", 0},
-    {"*self_attention.linear_qkv.bias", 0},
+    {"*self_attention.linear_qkv.weight", kFused},
+    {"*self_attention.linear_qkv.bias", kFused},
     {"*self_attention.linear_proj.weight", 1},
     {"*self_attention.linear_proj.bias", -1},
     {"*core_attention.softmax_offset", 0},
@@ -28,28 +32,28 @@ constexpr KnownName kKnownNames[] = {
     {"*self_attention.linear_kv_up_proj.weight", 0},
     {"*self_attention.linear_q_down_proj.weight", -1},
     {"*self_attention.linear_kv_down_proj.weight", -1},
-    {"*self_attention.linear_qkv_down_proj.weight", -1},
+    {"*self_attention.linear_qkv_down_proj.weight", kFused},
     {"*core_attention.indexer.*", -1},
     // gated delta net
-    {"*self_attention.in_proj.weight*", 0},
-    {"*self_attention.conv1d.weight*", 0},
-    {"*self_attention.conv1d.bias*", 0},
+    {"*self_attention.in_proj.weight", kFused},
+    {"*self_attention.conv1d.weight", kFused},
+    {"*self_attention.conv1d.bias", kFused},
     {"*self_attention.dt_bias", 0},
     {"*self_attention.A_log", 0},
     {"*self_attention.out_norm.weight", -1},
     {"*self_attention.out_proj.weight", 1},
     // Mamba
-    {"*mixer.in_proj.weight*", 0},
-    {"*mixer.conv1d[._]weight*", 0},
-    {"*mixer.conv1d[._]bias*", 0},
+    {"*mixer.in_proj.weight", kFused},
+    {"*mixer.conv1d[._]weight", kFused},
+    {"*mixer.conv1d[._]bias", kFused},
     {"*mixer.dt_bias", 0},
     {"*mixer.A_log", 0},
     {"*mixer.D", 0},
     {"*mixer.norm.weight", 0},
     {"*mixer.out_proj.weight", 1},
     // feed-forward, dense and experts
-    {"*linear_fc1.weight*", 0},
-    {"*linear_fc1.bias*", 0},
+    {"*linear_fc1.weight*", kFused},
+    {"*linear_fc1.bias*", kFused},
     {"*linear_fc2.weight*", 1},
     {"*linear_fc2.bias*", -1},
     {"*router.weight", -1},
@@ -68,42 +72,49 @@ bool is_norm_name(std::string_view name) {
   return glob_match("*norm.weight", name) || glob_match("*norm.bias", name);
 }
 
+[[noreturn]] void refuse(const PartitionClues& clues, std::string_view why) {
+  throw Error(Code::kUnknownPartition, std::string(why))
+      .tensor(clues.name)
+      .help("name the row's \"rule\", or its \"partition_dim\" as Megatron marks the parameter: 0, 1 or -1");
+}
+
 Partition checked(const PartitionClues& clues, int dim, PartitionEvidence evidence) {
   // A bias that goes with a split input is added once, after the sum: every rank has all of it.
   if (clues.rank == 1 && dim == 1) return {-1, evidence};
-  if (dim < clues.rank) return {dim < 0 ? -1 : dim, evidence};
-  throw Error(Code::kUnknownPartition,
-              "the dimension along which a tensor is said to be split does not exist")
+  if (dim >= -1 && dim < std::min(clues.rank, 2)) return {dim, evidence};
+  throw Error(Code::kUnknownPartition, "no rule splits a tensor along this dimension")
       .tensor(clues.name)
-      .expected(cat("one of ", clues.rank))
+      .expected(cat("-1 to ", std::min(clues.rank, 2) - 1))
       .found(dim);
 }
 
 }  // namespace
 
 Partition partition_of(const PartitionClues& clues) {
-  if (clues.file) return checked(clues, *clues.file, PartitionEvidence::kFile);
-  // Without the flag or the dimension a mark is a default that nobody set.
-  if (clues.mark && clues.mark->tensor_parallel && clues.mark->dim >= 0)
-    return checked(clues, clues.mark->dim, PartitionEvidence::kMark);
-  for (const KnownName& known : kKnownNames)
-    if (glob_match(known.glob, clues.name)) return checked(clues, known.dim, PartitionEvidence::kName);
+  if (clues.annotation) return checked(clues, *clues.annotation, PartitionEvidence::kAnnotation);
+  for (const KnownName& known : kKnownNames) {
+    if (!glob_match(known.glob, clues.name)) continue;
+    if (known.dim == kFused) refuse(clues, "a fused parameter is made by one rule or another");
+    return checked(clues, known.dim, PartitionEvidence::kName);
+  }
   if (is_norm_name(clues.name)) return {-1, PartitionEvidence::kNormName};
-  throw Error(Code::kUnknownPartition, "nothing says how a tensor lies over the tensor-parallel ranks")
-      .tensor(clues.name)
-      .help("a row of a map file (--map-file) settles it");
+  refuse(clues, "nothing says how a parameter lies over the tensor-parallel ranks");
 }
 
-std::optional<int> partition_in_file(std::span<const i64> global, std::span<const i64> sizes,
-                                     bool rows_are_cut) {
-  std::optional<int> cut;
-  for (std::size_t d = rows_are_cut ? 1 : 0; d < global.size(); d++)
-    for (std::size_t i = d; i < sizes.size(); i += global.size())
-      if (sizes[i] != global[d]) {
-        if (cut && *cut != static_cast<int>(d)) return std::nullopt;
-        cut = static_cast<int>(d);
-      }
-  return cut;
+std::string_view rule_of(const Partition& partition) {
+  return partition.dim < 0 ? "replicate" : partition.dim == 0 ? "column" : "row";
+}
+
+std::string_view evidence_text(PartitionEvidence evidence) {
+  switch (evidence) {
+    case PartitionEvidence::kAnnotation:
+      return "its partition_dim";
+    case PartitionEvidence::kName:
+      return "its name";
+    case PartitionEvidence::kNormName:
+      return "its name, which is that of a norm";
+  }
+  return "";
 }
 
 }  // namespace mckpt
