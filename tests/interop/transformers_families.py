@@ -1,8 +1,11 @@
 """Every family as transformers itself builds and writes it: each tensor of a tiny model is read by a parameter, and each
 parameter finds its tensors, on one rank and on two.
 
-usage: transformers_families.py MCKPT TEST_DATA
+usage: transformers_families.py MCKPT SHARE TEST_DATA
 """
+from judge import MCKPT, need
+
+need("transformers")
 import copy
 import hashlib
 import json
@@ -17,7 +20,7 @@ import transformers
 
 transformers.utils.logging.disable_progress_bar()
 
-MCKPT, DATA = sys.argv[1], sys.argv[2]
+DATA = sys.argv[3]
 failures = []
 families = set()
 compared = []
