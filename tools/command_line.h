@@ -72,6 +72,8 @@ class CommandLine {
 
   const GlobalFlags& flags() const { return flags_; }
   const std::string& command() const { return command_; }
+  // What stands behind the command's name, unparsed: for commands whose first word chooses what they take.
+  const std::vector<std::string>& args() const { return args_; }
 
  private:
   struct Impl;

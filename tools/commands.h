@@ -6,6 +6,7 @@
 namespace mckpt {
 
 Exit cat_command(CommandLine& line);
+Exit convert_command(CommandLine& line);
 Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
 Exit formats_command(CommandLine& line);

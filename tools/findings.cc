@@ -14,6 +14,18 @@ bool is_sound(const Store& store) {
                      [](const Finding& f) { return f.warning; });
 }
 
+void require_sound(std::span<const Finding> findings, const std::string& root) {
+  auto wrong = [](const Finding& f) { return !f.warning; };
+  auto first = std::find_if(findings.begin(), findings.end(), wrong);
+  if (first == findings.end()) return;
+  Error e(first->code, first->message);
+  e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
+  if (i64 more = std::count_if(first + 1, findings.end(), wrong); more > 0)
+    e.note(cat("and ", more, " more"));
+  throw e.note(cat("found in ", escaped(root, 4096), ", which is not sound"))
+      .help(cat("mckpt verify ", escaped(root, 4096)));
+}
+
 std::string finding_line(bool color, const Finding& f) {
   std::string kind = cat(f.warning ? "warning" : "problem", "[", code_name(f.code), "]");
   std::string out = cat(paint(color, f.warning ? Style::kYellow : Style::kRed, kind), ": ");

@@ -9,6 +9,10 @@ namespace mckpt {
 // Whether nothing is wrong; oddities do not count.
 bool is_sound(const Store& store);
 
+// Throws the first problem of the list as an error, with a count of the rest; oddities pass. What is wrong is
+// not converted: the result would look sound.
+void require_sound(std::span<const Finding> findings, const std::string& root);
+
 // "problem[MC1107]: file: tensor 'x': message"
 std::string finding_line(bool color, const Finding& finding);
 

@@ -39,6 +39,7 @@ constexpr Command kCommands[] = {
     {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},
     {"Check", "verify", "PATH", "files, coverage, checksums, NaN and infinities, equal experts",
      verify_command},
+    {"Make", "convert", "MODE SRC DST", "pt-to-safetensors, safetensors-to-pt", convert_command},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
@@ -210,5 +211,7 @@ int main(int argc, char** argv) {
   // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
   // file.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that grows beyond the limit of the shell likewise.
+  std::signal(SIGXFSZ, SIG_IGN);
   return mckpt::run_reporting(std::vector<std::string>(argv + (argc > 0), argv + argc));
 }

@@ -31,6 +31,8 @@ struct BrokenPipe {};
 class Output {
  public:
   explicit Output(const GlobalFlags& flags);
+  // Writes into the text instead.
+  Output(const GlobalFlags& flags, std::string& into) : Output(flags) { into_ = &into; }
 
   void write(std::string_view text);
   void line(std::string_view text) {
@@ -49,6 +51,7 @@ class Output {
 
  private:
   std::string buffer_;
+  std::string* into_ = nullptr;  // null: stdout
   bool color_, unicode_, json_;
   int width_;
 };

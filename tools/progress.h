@@ -25,6 +25,8 @@ class Progress {
 
   // Thread-safe.
   void add(i64 bytes) { done_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  // For those who count themselves.
+  std::atomic<i64>* counter() { return &done_bytes_; }
 
  private:
   enum class How { kNone, kBar, kPlain, kJson };

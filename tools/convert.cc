@@ -1,0 +1,63 @@
+// mckpt convert: one table of modes. A mode declares its own options and does the work.
+#include "tools/convert_modes.h"
+
+#include "tools/commands.h"
+
+namespace mckpt {
+namespace {
+
+struct Mode {
+  std::string_view name, summary;
+  Exit (*run)(CommandLine&);
+};
+
+constexpr Mode kModes[] = {
+    {"pt-to-safetensors", "tensors of a .pt file into a safetensors file, bit for bit",
+     convert_pt_to_safetensors},
+    {"safetensors-to-pt", "tensors of safetensors files into a .pt file that torch.load takes",
+     convert_safetensors_to_pt},
+};
+
+// The mode stands first among the arguments that are no options; --help may stand alone.
+std::string_view mode_name(const CommandLine& line) {
+  const std::vector<std::string>& args = line.args();
+  for (std::size_t i = 0; i < args.size(); i++) {
+    if (args[i] == "--color" || args[i] == "--progress") {
+      i++;
+    } else if (!args[i].starts_with("-")) {
+      return args[i];
+    }
+  }
+  return "";
+}
+
+[[noreturn]] void throw_unknown_mode(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Mode& m : kModes) names.push_back(m.name);
+  Error e(Code::kUsage, name.empty() ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
+  e.expected(listed(names, 20));
+  if (std::string_view near = nearest(name, names); !near.empty())
+    throw e.help(cat("did you mean ", near, "?"));
+  throw e.help("mckpt convert --help");
+}
+
+}  // namespace
+
+Exit convert_command(CommandLine& line) {
+  std::string_view name = mode_name(line);
+  for (const Mode& m : kModes)
+    if (m.name == name) return m.run(line);
+  for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
+  line.description("");
+  line.description("mckpt convert MODE --help   shows the options of a mode");
+  std::string mode, source, target;
+  line.positional("MODE", mode, "what becomes of what");
+  line.positional("SRC", source, "a checkpoint");
+  line.positional("DST", target, "where the result goes");
+  line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
+  line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
+  line.parse();
+  throw_unknown_mode(name);
+}
+
+}  // namespace mckpt

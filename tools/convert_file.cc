@@ -1,0 +1,211 @@
+// convert pt-to-safetensors and safetensors-to-pt: the tensors of a store into one file, bit for bit.
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "io/checksums.h"
+#include "io/safetensors_layout.h"
+#include "io/shared_tensors.h"
+#include "io/tensor_copy.h"
+#include "io/torch_layout.h"
+#include "tools/convert_modes.h"
+#include "tools/convert_options.h"
+#include "tools/convert_report.h"
+#include "tools/findings.h"
+#include "tools/interrupt.h"
+#include "tools/progress.h"
+
+namespace mckpt {
+namespace {
+
+// What the two modes differ in, apart from the layout of what they write.
+struct FileMode {
+  std::string_view name, source_format, source, target;
+};
+
+constexpr FileMode kPtToSafetensors = {"pt-to-safetensors", "torch.save", "a .pt file, or a folder of them",
+                                       "a safetensors file"};
+constexpr FileMode kSafetensorsToPt = {"safetensors-to-pt", "safetensors",
+                                       "a safetensors file, or a folder of them", "a .pt file"};
+
+struct FileJob {
+  FileJob(CommandLine& line, const FileMode& file_mode) : flags(line.flags()), mode(file_mode) {
+    parse(line);
+  }
+
+  const GlobalFlags& flags;
+  const FileMode& mode;
+  ConvertOptions options;
+  bool tensors_only = false;
+  std::unique_ptr<Store> store;
+  std::vector<i64> tensors;  // of the store, in the order in which they are written
+  ConvertReport report;
+
+  void open();
+  std::vector<TensorSpec> specs() const;
+  void plan(i64 output_bytes);
+  void check_source() const;
+  Exit finish(bool done);
+
+ private:
+  void parse(CommandLine& line);
+  void check_objects() const;
+  void note_shared(std::span<const i64> shared) const;
+};
+
+void FileJob::parse(CommandLine& line) {
+  options.declare(line, std::string(mode.name), std::string(mode.source),
+                  cat("where the result goes: ", mode.target));
+  if (&mode == &kPtToSafetensors)
+    line.flag("--tensors-only", tensors_only,
+              "leave out what is no tensor, such as args and an iteration number");
+  line.description("Every tensor is copied bit for bit under its own name; what the target cannot hold is");
+  line.description("refused before anything is written. Prints the path of the result.");
+  bool to_pt = &mode == &kSafetensorsToPt;
+  line.example(cat("mckpt convert ", mode.name,
+                   to_pt ? " model.safetensors model.pt" : " model.pt model.safetensors"));
+  line.example(cat("mckpt convert ", mode.name, to_pt ? " hf_folder" : " checkpoint.pt --include 'model.*'",
+                   to_pt ? " model.pt --dry-run" : " model.safetensors --tensors-only"));
+  line.parse();
+  struct stat st;
+  if (::stat(options.target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
+    throw Error(Code::kUsage, "DST is a folder, but one file is written")
+        .found(escaped(options.target))
+        .help("name a file in it");
+}
+
+// Opens the source and refuses what is wrong with it: the result would look sound.
+void FileJob::open() {
+  store = open_store(options.source);
+  if (!store->format().starts_with(mode.source_format))
+    throw Error(Code::kUnknownFormat, cat(mode.name, " does not read this format"))
+        .file(store->root())
+        .expected(mode.source)
+        .found(store->format())
+        .help("mckpt convert --help   lists the modes");
+  report_findings(flags, *store);
+  require_sound(store->findings(), store->root());
+  check_objects();
+  tensors = options.choose(*store);
+}
+
+void FileJob::check_objects() const {
+  if (&mode != &kPtToSafetensors || store->objects().empty()) return;
+  std::vector<std::string_view> names;
+  for (const Object& o : store->objects()) names.push_back(o.name);
+  std::string text =
+      cat(counted(static_cast<i64>(names.size()), "object"), " of the source: ", listed(names, 20));
+  if (tensors_only) return warn(flags, cat("not tensors, so not in the result: ", text));
+  throw Error(Code::kNotHeld, "a safetensors file holds tensors only")
+      .file(store->root())
+      .found(text)
+      .help("--tensors-only leaves them out");
+}
+
+std::vector<TensorSpec> FileJob::specs() const {
+  std::vector<TensorSpec> out;
+  for (i64 t : tensors) out.push_back({store->name(t), store->dtype(t), store->dims(t)});
+  return out;
+}
+
+// Says what will be done, and refuses what can be known not to work.
+void FileJob::plan(i64 output_bytes) {
+  std::vector<i64> shared = shared_tensors(*store, tensors);
+  report.tensors_in = store->tensor_count();
+  report.tensors_out = report.copied = static_cast<i64>(tensors.size());
+  report.dropped = report.tensors_in - report.tensors_out;
+  report.tied = static_cast<i64>(shared.size());
+  report.bytes = output_bytes;
+  report.output = options.target;
+  note_plan(flags, report);
+  note_shared(shared);
+  StagedFile::check(options.target, options.staging(), output_bytes);
+}
+
+void FileJob::note_shared(std::span<const i64> shared) const {
+  if (shared.empty()) return;
+  std::vector<std::string_view> names;
+  for (i64 t : shared) names.push_back(store->name(t));
+  note(flags,
+       cat("note    written in full, though they share storage in the source (tied weights, or views): ",
+           listed(names)));
+}
+
+// The sums of the source are checked before its bytes are believed.
+void FileJob::check_source() const {
+  i64 bytes = 0;
+  store->each_checksum([&](const Checksum& c) { bytes += c.bytes; });
+  if (bytes == 0) return;
+  StoreFiles files(*store);
+  Progress progress(flags, "check", bytes);
+  ChecksumResult result = check_checksums(*store, files, options.copying(progress).threads, [&](i64 read) {
+    progress.add(read);
+    check_stop();
+  });
+  check_stop();
+  require_sound(result.findings, store->root());
+}
+
+Exit FileJob::finish(bool done) {
+  if (!done)
+    note(flags, cat("would write ", human_bytes(report.bytes), " to ", escaped(report.output, 4096)));
+  write_report(flags, "convert", report, done, options.report);
+  return Exit::kOk;
+}
+
+// Writes the file: `head` at its beginning, tensor i at offset(i), and what frame(sums) gives once the sums
+// of the tensors are known.
+template <typename Offset, typename Frame>
+void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&& frame) {
+  stop_flag();
+  job.check_source();
+  StagedFile staged(job.options.target, job.options.staging());
+  OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
+  StoreFiles files(*job.store);
+  std::vector<TensorCopy::Place> places;
+  for (std::size_t i = 0; i < job.tensors.size(); i++)
+    places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
+  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  TensorCopy copy(*job.store, files, std::move(places), behind);
+  {
+    Progress progress(job.flags, "write", job.report.bytes);
+    job.report.bytes_read = run_copy(copy, out, job.options.copying(progress)).bytes_read;
+  }
+  frame(out, copy.crc32s());
+  check_stop();
+  staged.publish(out);
+}
+
+std::span<const u8> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const u8*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+Exit convert_pt_to_safetensors(CommandLine& line) {
+  FileJob job(line, kPtToSafetensors);
+  job.open();
+  SafetensorsLayout layout(job.specs());
+  job.plan(layout.files()[0].bytes);
+  if (job.options.dry_run) return job.finish(false);
+  write_output(
+      job, [&](i64 i) { return layout.offset(i); }, "",
+      [&](OutputFiles& out, std::span<const u32>) { out.write(0, 0, as_bytes(layout.files()[0].header)); });
+  return job.finish(true);
+}
+
+Exit convert_safetensors_to_pt(CommandLine& line) {
+  FileJob job(line, kSafetensorsToPt);
+  job.open();
+  TorchLayout layout(torch_archive_folder(job.options.target), job.specs());
+  job.plan(layout.file_bytes());
+  if (job.options.dry_run) return job.finish(false);
+  write_output(
+      job, [&](i64 i) { return layout.data_offset(i); }, TorchLayout::kRecordMark,
+      [&](OutputFiles& out, std::span<const u32> sums) {
+        for (const TorchLayout::Piece& p : layout.frame(sums)) out.write(0, p.offset, p.bytes);
+      });
+  return job.finish(true);
+}
+
+}  // namespace mckpt

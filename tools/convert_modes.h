@@ -1,0 +1,11 @@
+// The modes of `mckpt convert`, each in a file of its own.
+#pragma once
+
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+Exit convert_pt_to_safetensors(CommandLine& line);
+Exit convert_safetensors_to_pt(CommandLine& line);
+
+}  // namespace mckpt

@@ -1,0 +1,52 @@
+#include "tools/convert_options.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "io/parallel.h"
+#include "tools/choice.h"
+#include "tools/interrupt.h"
+#include "tools/progress.h"
+
+namespace mckpt {
+
+ConvertOptions::ConvertOptions() : threads(default_threads()) {}
+
+void ConvertOptions::declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
+                             const std::string& target_is) {
+  line.positional("MODE", mode, mode_name).required();
+  line.positional("SRC", source, source_is).required();
+  line.positional("DST", target, target_is).required();
+  line.flag("-n,--dry-run", dry_run, "tell what would be done, and write nothing");
+  line.flag("--overwrite", overwrite, "replace DST, once the new one is whole");
+  line.option("--include GLOB", include, "only tensors whose whole name matches; may be given several times");
+  line.option("--exclude GLOB", exclude, "no tensors whose whole name matches; may be given several times");
+  line.option("--report FILE", report, "write the account as JSON into this file as well");
+  line.flag("--no-sync", no_sync, "do not wait until the disk has it; for scratch");
+  line.option("-j,--threads", threads, "threads, by default one a processor");
+  line.bytes("--max-memory", memory_bytes, "for buffers, of all threads together; by default 256MiB");
+}
+
+std::vector<i64> ConvertOptions::choose(const Store& store) const {
+  std::vector<i64> chosen = natural_order(store);
+  auto matching = [&](const std::vector<std::string>& globs) {
+    std::unordered_set<i64> tensors;
+    for (const std::string& glob : globs)
+      for (i64 t : TensorChoice{.pattern = glob}.choose(store)) tensors.insert(t);
+    return tensors;
+  };
+  if (!include.empty()) std::erase_if(chosen, [in = matching(include)](i64 t) { return !in.contains(t); });
+  if (!exclude.empty()) std::erase_if(chosen, [out = matching(exclude)](i64 t) { return out.contains(t); });
+  if (chosen.empty() && store.tensor_count() > 0)
+    throw Error(Code::kNoSuchTensor, "--include and --exclude leave no tensor").file(store.root());
+  return chosen;
+}
+
+CopyOptions ConvertOptions::copying(Progress& progress) const {
+  return {.threads = static_cast<int>(std::clamp<i64>(threads, 1, 1024)),
+          .memory_bytes = memory_bytes,
+          .stop = stop_flag(),
+          .written_bytes = progress.counter()};
+}
+
+}  // namespace mckpt

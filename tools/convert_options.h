@@ -1,0 +1,36 @@
+// The options that every mode of `mckpt convert` takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/copy_engine.h"
+#include "io/staged_file.h"
+#include "io/store.h"
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+class Progress;
+
+struct ConvertOptions {
+  std::string mode, source, target;
+  std::optional<std::string> report;
+  std::vector<std::string> include, exclude;
+  bool overwrite = false, dry_run = false, no_sync = false;
+  i64 threads, memory_bytes = i64{256} << 20;
+
+  ConvertOptions();
+  // `source` and `target` are said of SRC and DST: "a .pt file".
+  void declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
+               const std::string& target_is);
+  // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
+  // name matches, and when none is left.
+  std::vector<i64> choose(const Store& store) const;
+  StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
+  // The copy stops when a signal asks for it.
+  CopyOptions copying(Progress& progress) const;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,82 @@
+#include "tools/convert_report.h"
+
+#include <sys/resource.h>
+
+#include <cstdio>
+
+#include "io/output_files.h"
+#include "io/staged_file.h"
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+i64 peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, " in %.2f s (%.2f GiB/s)", seconds,
+                static_cast<double>(bytes) / seconds / (1 << 30));
+  note(flags, cat("done    ", human_bytes(bytes), text));
+}
+
+std::string account_of(const GlobalFlags& flags, std::string_view command, const ConvertReport& r,
+                       double seconds) {
+  std::string text;
+  Output out(flags, text);
+  JsonWriter json(out);
+  json.begin_answer(command, true);
+  json.field("tensors_in", r.tensors_in).field("tensors_out", r.tensors_out).field("copied", r.copied);
+  json.field("fused", r.fused).field("split", r.split).field("tied", r.tied).field("padded", r.padded);
+  json.field("changed", r.changed).field("dropped", r.dropped).field("invented", r.invented);
+  json.field("bytes", r.bytes).field("bytes_read", r.bytes_read).field("seconds", seconds);
+  json.field("peak_rss", peak_rss_bytes()).field("output", r.output);
+  json.end_answer();
+  out.flush();
+  return text;
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  StagedFile file(path, {.durable = false, .replace = true});
+  OutputFiles out(file.folder(), {{file.name(), static_cast<i64>(text.size())}});
+  out.write(0, 0, {reinterpret_cast<const u8*>(text.data()), text.size()});
+  file.publish(out);
+}
+
+}  // namespace
+
+void note_plan(const GlobalFlags& flags, const ConvertReport& r) {
+  std::string what;
+  auto part = [&](i64 count, const char* word) {
+    if (count > 0) what += cat(what.empty() ? "" : ", ", with_commas(count), " ", word);
+  };
+  part(r.copied, "copied");
+  part(r.fused, "fused");
+  part(r.split, "split");
+  part(r.padded, "padded");
+  part(r.changed, "changed");
+  part(r.tied, "tied");
+  note(flags, cat("plan    ", with_commas(r.tensors_in), " in -> ", with_commas(r.tensors_out), " out: ",
+                  what.empty() ? "nothing" : what, "; dropped ", r.dropped, ", invented ", r.invented));
+}
+
+void write_report(const GlobalFlags& flags, std::string_view command, const ConvertReport& r, bool done,
+                  const std::optional<std::string>& file) {
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - r.begin).count();
+  if (done) note_speed(flags, r.bytes, seconds);
+  std::string account = account_of(flags, command, r, seconds);
+  if (file) write_file(*file, account);
+  Output out(flags);
+  if (out.json()) {
+    out.write(account);
+  } else if (done) {
+    out.line(r.output);
+  }
+  out.flush();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,36 @@
+#include "tools/interrupt.h"
+
+#include <csignal>
+
+#include "core/error.h"
+
+namespace mckpt {
+namespace {
+
+std::atomic<bool> stop = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // a handler may set it
+
+}  // namespace
+
+const std::atomic<bool>* stop_flag() {
+  static const bool installed = [] {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction before {};
+      // nohup and shells that start a job in the background have them ignored.
+      if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(signal, &action, nullptr);
+    }
+    return true;
+  }();
+  (void)installed;
+  return &stop;
+}
+
+void check_stop() {
+  if (*stop_flag()) throw Error(Code::kInterrupted, "stopped before the work was done");
+}
+
+}  // namespace mckpt
