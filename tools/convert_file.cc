@@ -2,9 +2,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 
 #include "io/checksums.h"
 #include "io/safetensors_layout.h"
+#include "io/safetensors_table.h"
 #include "io/shared_tensors.h"
 #include "io/tensor_copy.h"
 #include "io/torch_layout.h"
@@ -21,12 +23,20 @@ namespace {
 // What the two modes differ in, apart from the layout of what they write.
 struct FileMode {
   std::string_view name, source_format, source, target;
+  std::string_view examples[2];
 };
 
-constexpr FileMode kPtToSafetensors = {"pt-to-safetensors", "torch.save", "a .pt file, or a folder of them",
-                                       "a safetensors file"};
-constexpr FileMode kSafetensorsToPt = {"safetensors-to-pt", "safetensors",
-                                       "a safetensors file, or a folder of them", "a .pt file"};
+constexpr FileMode kPtToSafetensors = {
+    "pt-to-safetensors",
+    "torch.save",
+    "a .pt file, or a folder of them",
+    "a safetensors file",
+    {"model.pt model.safetensors", "checkpoint.pt model.safetensors --include 'model.*' --tensors-only"}};
+constexpr FileMode kSafetensorsToPt = {"safetensors-to-pt",
+                                       "safetensors",
+                                       "a safetensors file, or a folder of them",
+                                       "a .pt file",
+                                       {"model.safetensors model.pt", "hf_folder model.pt --dry-run"}};
 
 struct FileJob {
   FileJob(CommandLine& line, const FileMode& file_mode) : flags(line.flags()), mode(file_mode) {
@@ -50,6 +60,7 @@ struct FileJob {
  private:
   void parse(CommandLine& line);
   void check_objects() const;
+  void warn_of_metadata() const;
   void note_shared(std::span<const i64> shared) const;
 };
 
@@ -61,11 +72,7 @@ void FileJob::parse(CommandLine& line) {
               "leave out what is no tensor, such as args and an iteration number");
   line.description("Every tensor is copied bit for bit under its own name; what the target cannot hold is");
   line.description("refused before anything is written. Prints the path of the result.");
-  bool to_pt = &mode == &kSafetensorsToPt;
-  line.example(cat("mckpt convert ", mode.name,
-                   to_pt ? " model.safetensors model.pt" : " model.pt model.safetensors"));
-  line.example(cat("mckpt convert ", mode.name, to_pt ? " hf_folder" : " checkpoint.pt --include 'model.*'",
-                   to_pt ? " model.pt --dry-run" : " model.safetensors --tensors-only"));
+  for (std::string_view example : mode.examples) line.example(cat("mckpt convert ", mode.name, " ", example));
   line.parse();
   struct stat st;
   if (::stat(options.target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
@@ -86,6 +93,7 @@ void FileJob::open() {
   report_findings(flags, *store);
   require_sound(store->findings(), store->root());
   check_objects();
+  warn_of_metadata();
   tensors = options.choose(*store);
 }
 
@@ -100,6 +108,19 @@ void FileJob::check_objects() const {
       .file(store->root())
       .found(text)
       .help("--tensors-only leaves them out");
+}
+
+// The texts in the headers of safetensors files have no place in a .pt file.
+void FileJob::warn_of_metadata() const {
+  if (&mode != &kSafetensorsToPt) return;
+  StoreFiles files(*store);
+  std::set<std::string> keys;
+  for (i32 f = 0; f < static_cast<i32>(store->files().size()); f++) {
+    SafetensorsTable table(*files.open(f));
+    for (const auto& [key, value] : table.metadata())
+      if (key != "format") keys.insert(key);
+  }
+  if (!keys.empty()) warn(flags, cat("metadata of the source that is not in the result: ", listed(keys, 20)));
 }
 
 std::vector<TensorSpec> FileJob::specs() const {

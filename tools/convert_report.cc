@@ -1,21 +1,17 @@
 #include "tools/convert_report.h"
 
-#include <sys/resource.h>
-
 #include <cstdio>
 
 #include "io/output_files.h"
 #include "io/staged_file.h"
 #include "tools/json_writer.h"
+#include "tools/progress.h"
 
 namespace mckpt {
 namespace {
 
-i64 peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
+// What getrusage() tells includes the program that started this one.
+i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   char text[64];

@@ -1,23 +1,12 @@
 #include "tools/progress.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace mckpt {
 namespace {
 
 constexpr std::chrono::milliseconds kFirst{200}, kBarStep{100}, kPlainStep{10'000}, kJsonStep{1'000};
-
-// Memory of this process that is its own, in bytes; 0 where the system does not tell.
-i64 private_bytes() {
-  i64 kib = 0;
-  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
-    char text[256];
-    while (std::fgets(text, sizeof text, f))
-      if (long v; std::sscanf(text, "RssAnon: %ld kB", &v) == 1) kib = v;
-    std::fclose(f);
-  }
-  return kib * 1024;
-}
 
 std::string clock_text(double seconds) {
   i64 s = static_cast<i64>(seconds);
@@ -28,6 +17,18 @@ std::string clock_text(double seconds) {
 }
 
 }  // namespace
+
+i64 status_bytes(std::string_view name) {
+  i64 kib = 0;
+  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
+    std::string start = cat(name, ":");
+    char text[256];
+    while (std::fgets(text, sizeof text, f))
+      if (std::string_view(text).starts_with(start)) kib = std::strtol(text + start.size(), nullptr, 10);
+    std::fclose(f);
+  }
+  return kib * 1024;
+}
 
 Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
     : how_(How::kNone), color_(stderr_color(flags)), what_(std::move(what)), total_bytes_(total_bytes) {
@@ -83,13 +84,13 @@ std::string Progress::line(double seconds) const {
   out += cat("  ", rate_text);
   if (total_bytes_ > done && rate > 0)
     out += cat("  ETA ", clock_text(static_cast<double>(total_bytes_ - done) / rate));
-  return cat(out, "  memory ", human_bytes(private_bytes()));
+  return cat(out, "  memory ", human_bytes(status_bytes("RssAnon")));
 }
 
 std::string Progress::json_line(double seconds) const {
   return cat("{\"schema\": \"mckpt.progress/1\", \"command\": \"", what_,
              "\", \"bytes\": ", done_bytes_.load(), ", \"total_bytes\": ", total_bytes_,
-             ", \"seconds\": ", seconds, ", \"memory\": ", private_bytes(), "}");
+             ", \"seconds\": ", seconds, ", \"memory\": ", status_bytes("RssAnon"), "}");
 }
 
 }  // namespace mckpt

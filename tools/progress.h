@@ -15,6 +15,10 @@
 
 namespace mckpt {
 
+// A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 where
+// the system does not tell.
+i64 status_bytes(std::string_view name);
+
 class Progress {
  public:
   // `what` is one word: "verify". `total_bytes` 0: not known.

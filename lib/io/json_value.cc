@@ -103,6 +103,7 @@ std::string JsonValue::summary() const {
 
 void append_json_string(std::string& out, std::string_view s) {
   static constexpr char kHex[] = "0123456789abcdef";
+  static constexpr std::string_view kShort = "\b\t\n\f\r";
   auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
   out += '"';
   while (!s.empty()) {
@@ -117,6 +118,8 @@ void append_json_string(std::string& out, std::string_view s) {
         out += "\xef\xbf\xbd";
       } else if (b == '"' || b == '\\') {
         out += {'\\', s[0]};
+      } else if (std::size_t letter = kShort.find(s[0]); letter != kShort.npos) {
+        out += {'\\', "btnfr"[letter]};
       } else {
         out += {'\\', 'u', '0', '0', kHex[b >> 4], kHex[b & 15]};
       }
