@@ -5,6 +5,7 @@
 #include <set>
 
 #include "io/checksums.h"
+#include "io/output_files.h"
 #include "io/safetensors_layout.h"
 #include "io/safetensors_table.h"
 #include "io/shared_tensors.h"
@@ -182,12 +183,11 @@ void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&
   job.check_source();
   StagedFile staged(job.options.target, job.options.staging());
   OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
-  StoreFiles files(*job.store);
   std::vector<TensorCopy::Place> places;
   for (std::size_t i = 0; i < job.tensors.size(); i++)
     places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  TensorCopy copy(*job.store, files, std::move(places), behind);
+  TensorCopy copy(*job.store, std::move(places), behind);
   {
     Progress progress(job.flags, "write", job.report.bytes);
     job.report.bytes_read = run_copy(copy, out, job.options.copying(progress)).bytes_read;

@@ -55,6 +55,7 @@ class StoreBytes {
  public:
   explicit StoreBytes(const Store& store);
   const ByteSource& operator[](i32 file) const { return bytes_[static_cast<std::size_t>(file)]; }
+  const StoreFiles& files() const { return files_; }
 
  private:
   StoreFiles files_;

@@ -26,13 +26,9 @@ class TensorCopy::TensorBytes final : public ByteSource {
   i64 tensor_, item_bytes_;
 };
 
-TensorCopy::TensorCopy(const Store& store, const StoreFiles& files, std::vector<Place> places,
-                       std::string_view behind)
-    : store_(store), files_(files), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
-  for (std::size_t f = 0; f < store.files().size(); f++)
-    bytes_.push_back(std::make_unique<StoreFileBytes>(files, static_cast<i32>(f),
-                                                      std::max<i64>(store.files()[f].bytes, 0)));
-  TensorReader reader(store, files);
+TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind)
+    : store_(store), files_(store), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
+  TensorReader reader(store, files_.files());
   for (std::size_t p = 0; p < places_.size(); p++) {
     i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);
     int bits = dtype_info(store.dtype(tensor)).bits;
@@ -45,8 +41,8 @@ TensorCopy::TensorCopy(const Store& store, const StoreFiles& files, std::vector<
       source.file = stretch->file;
       source.offset = stretch->offset;
     } else {
-      source.file = static_cast<i32>(bytes_.size());
-      bytes_.push_back(std::make_unique<TensorBytes>(*this, tensor, size, item_bytes));
+      source.file = static_cast<i32>(store.files().size() + combined_.size());
+      combined_.push_back(std::make_unique<TensorBytes>(*this, tensor, size, item_bytes));
     }
     sources_.push_back(source);
   }
@@ -68,7 +64,10 @@ CopyTask TensorCopy::task(i64 index) const {
   return task;
 }
 
-const ByteSource& TensorCopy::source(i32 file) const { return *bytes_[static_cast<std::size_t>(file)]; }
+const ByteSource& TensorCopy::source(i32 file) const {
+  std::size_t at = static_cast<std::size_t>(file), files = store_.files().size();
+  return at < files ? files_[file] : *combined_[at - files];
+}
 
 void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
   crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
@@ -77,7 +76,7 @@ void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) c
 
 std::unique_ptr<TensorReader> TensorCopy::take_reader(i64 tensor) const {
   std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_);
+  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_.files());
   auto it =
       std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == tensor; });
   if (it == idle_.end()) it--;

@@ -21,9 +21,8 @@ class TensorCopy final : public CopyJob {
 
   // `behind`: the bytes that follow every tensor in the output, if they are the same behind each; with them
   // the CRC-32 of what is written is taken. Throws what Store::resolve() does: all chunks are looked at.
-  // Store and files outlive it.
-  TensorCopy(const Store& store, const StoreFiles& files, std::vector<Place> places,
-             std::string_view behind = {});
+  // The store outlives it.
+  TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {});
   ~TensorCopy() override;
 
   i64 task_count() const override { return static_cast<i64>(places_.size()); }
@@ -40,12 +39,11 @@ class TensorCopy final : public CopyJob {
   std::unique_ptr<TensorReader> take_reader(i64 tensor) const;
 
   const Store& store_;
-  const StoreFiles& files_;
+  StoreBytes files_;
   std::vector<Place> places_;
   std::string_view behind_;
-  std::vector<Region> sources_;  // by place
-  // The store's files, then tensors that are to be put together.
-  std::vector<std::unique_ptr<const ByteSource>> bytes_;
+  std::vector<Region> sources_;                              // by place
+  std::vector<std::unique_ptr<const ByteSource>> combined_;  // tensors; they count on from the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
 
   mutable std::mutex mutex_;

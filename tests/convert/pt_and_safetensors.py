@@ -98,7 +98,7 @@ def safetensors_to_pt(judge, count):
 
 def large_tensors(judge):
     """More than the engine takes at a time, at strides and tied."""
-    base = torch.arange(3_000_000, dtype=torch.int32).reshape(1500, 2000)
+    base = torch.arange(4_000_000).reshape(2000, 2000)
     state = {"base": base, "tied": base, "turned": base.t(), "columns": base[:, ::3], "small": torch.ones(3, dtype=torch.bool)}
     source, target, back = judge.path(".pt"), judge.path(".safetensors"), judge.path(".pt")
     torch.save(state, source)

@@ -153,7 +153,7 @@ TEST(JsonValue, NamesTheFieldOfTheWrongType) {
 TEST(JsonString, EscapesAndReplacesWhatIsNotUtf8) {
   std::string out;
   append_json_string(out, "a\"\\\n\x7f\xc3\xa9\xff");
-  EXPECT_EQ(out, "\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\xef\xbf\xbd\"");
+  EXPECT_EQ(out, "\"a\\\"\\\\\\n\\u007f\xc3\xa9\xef\xbf\xbd\"");
   EXPECT_EQ(parse_json(out).string("it"), "a\"\\\n\x7f\xc3\xa9\xef\xbf\xbd");
 }
 

@@ -66,7 +66,6 @@ std::vector<u8> bytes_of(const TableStore& store, i64 tensor) {
 
 // Copies all tensors, the last first, with gaps between them, and compares each with what a reader reads.
 void expect_copied(const TableStore& store, std::string_view behind, int threads) {
-  StoreFiles files(store);
   std::vector<TensorCopy::Place> places;
   i64 end = 11;
   for (i64 t = store.tensor_count(); t-- > 0;) {
@@ -74,7 +73,7 @@ void expect_copied(const TableStore& store, std::string_view behind, int threads
     end += TensorReader::tensor_bytes(store, t) + static_cast<i64>(behind.size()) + t;
   }
   TempFolder result;
-  TensorCopy copy(store, files, places, behind);
+  TensorCopy copy(store, places, behind);
   OutputFiles written(result.path(), {{"out", end}});
   CopyCounts counts = run_copy(copy, written, {.threads = threads, .batch_bytes = 300'000});
   EXPECT_NEAR(static_cast<double>(counts.bytes_read), static_cast<double>(end), 1000);
@@ -98,17 +97,13 @@ TEST(TensorCopy, CopiesWhatAReaderReadsHoweverItLies) {
 TEST(TensorCopy, LooksAtEveryTensorBeforehand) {
   TempFolder folder;
   TableStore store = every_way(folder);
-  StoreFiles files(store);
   store.tensors[4].pieces[0].data.offset = kFileBytes;
   EXPECT_NE(thrown_by([&] {
-              TensorCopy(store, files, {{4, 0, 0}});
+              TensorCopy(store, {{4, 0, 0}});
             }).find("tensor 'transposed'"),
             std::string::npos);
   store.tensors[7].pieces.pop_back();
-  EXPECT_NE(thrown_by([&] {
-              TensorCopy(store, files, {{7, 0, 0}});
-            }).find("tensor 'pieces'"),
-            std::string::npos);
+  EXPECT_NE(thrown_by([&] { TensorCopy(store, {{7, 0, 0}}); }).find("tensor 'pieces'"), std::string::npos);
 }
 
 TEST(SharedTensors, AreThoseThatLieInTheSameBytes) {
