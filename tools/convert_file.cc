@@ -2,12 +2,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <set>
 
 #include "io/checksums.h"
 #include "io/output_files.h"
 #include "io/safetensors_layout.h"
-#include "io/safetensors_table.h"
 #include "io/shared_tensors.h"
 #include "io/tensor_copy.h"
 #include "io/torch_layout.h"
@@ -55,7 +53,7 @@ struct FileJob {
   void open();
   std::vector<TensorSpec> specs() const;
   void plan(i64 output_bytes);
-  void check_source() const;
+  void check_source(const StoreFiles& files) const;
   Exit finish(bool done);
 
  private:
@@ -113,15 +111,13 @@ void FileJob::check_objects() const {
 
 // The texts in the headers of safetensors files have no place in a .pt file.
 void FileJob::warn_of_metadata() const {
-  if (&mode != &kSafetensorsToPt) return;
-  StoreFiles files(*store);
-  std::set<std::string> keys;
-  for (i32 f = 0; f < static_cast<i32>(store->files().size()); f++) {
-    SafetensorsTable table(*files.open(f));
-    for (const auto& [key, value] : table.metadata())
-      if (key != "format") keys.insert(key);
-  }
-  if (!keys.empty()) warn(flags, cat("metadata of the source that is not in the result: ", listed(keys, 20)));
+  constexpr std::string_view kPrefix = "metadata.";
+  std::vector<std::string_view> keys;
+  for (const auto& [name, value] : store->facts())
+    if (name.starts_with(kPrefix) && name != "metadata.format")
+      keys.push_back(std::string_view(name).substr(kPrefix.size()));
+  if (&mode == &kSafetensorsToPt && !keys.empty())
+    warn(flags, cat("metadata of the source that is not in the result: ", listed(keys, 20)));
 }
 
 std::vector<TensorSpec> FileJob::specs() const {
@@ -154,11 +150,10 @@ void FileJob::note_shared(std::span<const i64> shared) const {
 }
 
 // The sums of the source are checked before its bytes are believed.
-void FileJob::check_source() const {
+void FileJob::check_source(const StoreFiles& files) const {
   i64 bytes = 0;
   store->each_checksum([&](const Checksum& c) { bytes += c.bytes; });
   if (bytes == 0) return;
-  StoreFiles files(*store);
   Progress progress(flags, "check", bytes);
   ChecksumResult result = check_checksums(*store, files, options.copying(progress).threads, [&](i64 read) {
     progress.add(read);
@@ -179,20 +174,21 @@ Exit FileJob::finish(bool done) {
 // of the tensors are known.
 template <typename Offset, typename Frame>
 void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&& frame) {
-  stop_flag();
-  job.check_source();
-  StagedFile staged(job.options.target, job.options.staging());
-  OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
   std::vector<TensorCopy::Place> places;
   for (std::size_t i = 0; i < job.tensors.size(); i++)
     places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   TensorCopy copy(*job.store, std::move(places), behind);
+  stop_flag();  // from here on, what was begun is given up in order
+  job.check_source(copy.files());
+  StagedFile staged(job.options.target, job.options.staging());
+  OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
   {
     Progress progress(job.flags, "write", job.report.bytes);
     job.report.bytes_read = run_copy(copy, out, job.options.copying(progress)).bytes_read;
   }
   frame(out, copy.crc32s());
+  copy.files().check_unchanged();
   check_stop();
   staged.publish(out);
 }

@@ -31,6 +31,8 @@ class TensorCopy final : public CopyJob {
   Frame frame(const Region&) const override { return {0, static_cast<i64>(behind_.size())}; }
   void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
 
+  // The source's, to be asked afterwards whether they are unchanged.
+  const StoreFiles& files() const { return files_.files(); }
   // By place, once the copy is done.
   std::span<const u32> crc32s() const { return crc32s_; }
 
