@@ -269,7 +269,7 @@ Exit layout_command(CommandLine& line) {
   l.packing.strategy = strategy_from_name(strategy);
   l.packing.engine = engine_from_name(engine);
   l.packing.outer = outer == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
-  l.dtype = dtype_from_name(dtype);
+  l.dtype = parse_dtype(dtype, "--dtype");
   l.buffer = pack(l.shapes, l.packing);
   l.aligned = row_aligned(l.buffer);
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/names.h"
+#include "tools/parse_number.h"
 
 namespace mckpt {
 namespace {
 
 DType parameter_type(std::string_view name, std::string_view option) {
-  DType type = dtype_from_name(name);
+  DType type = parse_dtype(name, option);
   if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
     throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
   return type;
@@ -54,8 +55,7 @@ Grid GridFlags::grid() const {
 std::string GridFlags::note() const {
   if (dp_) return "";
   Grid g = grid();
-  return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", g.world(),
-             g.world() == 1 ? " rank" : " ranks");
+  return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
 }
 
 void FsdpFlags::declare(CommandLine& line) {

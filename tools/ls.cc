@@ -52,7 +52,7 @@ std::string place(const Store& store, i64 tensor) {
   for (i64 i = 0; i < count; i++) files.push_back(store.chunk(tensor, i).file);
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
-  return cat(count, count == 1 ? " chunk in " : " chunks in ",
+  return cat(counted(count, "chunk"), " in ",
              files.size() == 1 ? escaped(file_label(store, files[0])) : cat(files.size(), " files"));
 }
 

@@ -57,4 +57,12 @@ i64 parse_bytes(std::string_view text, std::string_view option) {
   bad_number(text, option, "a size such as 5GB, 512MiB or 1048576");
 }
 
+DType parse_dtype(std::string_view text, std::string_view option) {
+  try {
+    return dtype_from_name(text);
+  } catch (const Error& e) {
+    throw Error(Code::kUsage, cat(option, ": ", e.message())).help(e.help());
+  }
+}
+
 }  // namespace mckpt

@@ -1,9 +1,9 @@
-// Numbers as they stand on a command line. `option` is what messages call the place.
+// Numbers and types as they stand on a command line. `option` is what messages call the place.
 #pragma once
 
 #include <string_view>
 
-#include "core/int.h"
+#include "core/dtype.h"
 
 namespace mckpt {
 
@@ -11,5 +11,6 @@ namespace mckpt {
 i64 parse_bytes(std::string_view text, std::string_view option);  // "5GB", "64MiB", "1024"
 i64 parse_i64(std::string_view text, std::string_view option);    // kSizeOverflow beyond 63 bits
 double parse_double(std::string_view text, std::string_view option);
+DType parse_dtype(std::string_view text, std::string_view option);  // "bf16", "float32"
 
 }  // namespace mckpt

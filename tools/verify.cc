@@ -83,7 +83,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
   }
   std::string name = escaped(path, 4096);
   if (failed > 0) {
-    out.line(cat(name, ": ", failed, failed == 1 ? " check" : " checks", " failed"));
+    out.line(cat(name, ": ", counted(failed, "check"), " failed"));
   } else {
     out.line(cat(name, report.findings.empty() ? ": sound" : ": sound, with warnings"));
   }

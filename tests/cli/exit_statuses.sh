@@ -8,4 +8,5 @@ grep -qE '^mckpt [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version is not one line
 expect 1 "$mckpt" pattern X           # the answer is no
 expect 2 "$mckpt" explain MC9999x     # usage
 expect 2 "$mckpt" --json              # a command is missing
+expect 2 "$mckpt" layout 4x4 --world 2 --dtype foo
 expect 3 "$mckpt" ls no-such-file     # input
