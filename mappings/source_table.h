@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/dtype.h"
 #include "core/int.h"
+#include "core/name_hash.h"
 
 namespace mckpt {
 
@@ -34,7 +34,7 @@ class SourceTable {
 
  private:
   std::vector<SourceTensor> tensors_;
-  std::unordered_map<std::string_view, i32> by_name_;
+  NameMap<std::string_view, i32> by_name_;
   std::deque<std::string> names_;
 };
 

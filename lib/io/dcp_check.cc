@@ -5,9 +5,8 @@
 #include <charconv>
 #include <map>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "core/name_hash.h"
 #include "io/findings.h"
 #include "io/pickle_value.h"
 
@@ -86,7 +85,7 @@ class NameChecks {
     i64 tensor;
   };
   // Tensors by the name of their parameter. Keys point into the store.
-  using Tensors = std::unordered_map<std::string_view, i64>;
+  using Tensors = NameMap<std::string_view, i64>;
 
   void gather();
   void check_half(const Entry& e);
@@ -177,7 +176,7 @@ void NameChecks::check_shape_of_state(const Entry& e) {
 
 void NameChecks::check_group_meta() {
   if (group_meta_.empty()) return;
-  std::unordered_set<std::string> with_state;
+  NameSet<std::string> with_state;
   for (const Entry& e : entries_) {
     if (e.key.section != Section::kState) continue;
     std::string name = fused_name(e.key.parameter);

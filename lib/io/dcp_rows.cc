@@ -2,14 +2,13 @@
 
 #include <utility>
 
+#include "core/name_hash.h"
 #include "io/folder.h"
 
 namespace mckpt {
 namespace {
 
 using ValueKind = PickleValue::Kind;
-
-constexpr std::size_t kMostSteps = 10'000;
 
 PickleValue field(PickleValue state, std::string_view class_name, std::string_view name) {
   const PickleValue* value = state.find(name);
@@ -49,11 +48,8 @@ void throw_bad_metadata(std::string message) { throw Error(Code::kBadMetadata, s
 std::size_t NameTable::slot_of(std::string_view text, u32 hash) const {
   std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
-  for (std::size_t steps = 0; slots_[at].number_and_one != 0; at = (at + 1) & mask) {
+  for (; slots_[at].number_and_one != 0; at = (at + 1) & mask)
     if (slots_[at].hash == hash && (*this)[slots_[at].number_and_one - 1] == text) break;
-    // By chance this does not happen; names made to collide would keep the table busy for hours.
-    if (++steps == kMostSteps) throw_bad_metadata("the names in .metadata are made to be slow to tell apart");
-  }
   return at;
 }
 
@@ -71,7 +67,7 @@ void NameTable::grow() {
 
 u32 NameTable::add(std::string_view text) {
   if (slots_.size() < static_cast<std::size_t>(size() + 1) * 2) grow();
-  u32 hash = static_cast<u32>(std::hash<std::string_view>()(text));
+  u32 hash = static_cast<u32>(NameHash()(text));
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number_and_one == 0) {
     texts_.items.insert(texts_.items.end(), text.begin(), text.end());

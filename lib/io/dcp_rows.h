@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "io/dcp_metadata.h"
 #include "io/pickle.h"
 
@@ -70,7 +70,7 @@ class DcpRows final : public PickleVisitor {
   u64 build_record(PickleValue state);
   i32 file_number(std::string_view path);
 
-  std::unordered_map<std::string, i32> file_numbers_;
+  NameMap<std::string, i32> file_numbers_;
 };
 
 [[noreturn]] void throw_bad_metadata(std::string message);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/name_hash.h"
+
 namespace mckpt {
 namespace {
 
@@ -26,16 +28,6 @@ u64 zero_bytes(u64 v) { return (v - kOnes) & ~v & kHighs; }
 u64 special_bytes(u64 v) {
   u64 control = (v - kOnes * 0x20) & ~v & kHighs;
   return zero_bytes(v ^ (kOnes * '"')) | zero_bytes(v ^ (kOnes * '\\')) | control;
-}
-
-u32 hash_key(std::string_view key) {
-  u64 h = key.size() * 0x9e3779b97f4a7c15;
-  std::size_t i = 0;
-  for (; i + 8 <= key.size(); i += 8) h = (std::rotl(h, 29) ^ load8(key.data() + i)) * 0xff51afd7ed558ccd;
-  u64 tail = 0;
-  std::memcpy(&tail, key.data() + i, key.size() - i);
-  h = (std::rotl(h, 29) ^ tail) * 0xff51afd7ed558ccd;
-  return static_cast<u32>(h >> 32);
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -207,7 +199,7 @@ void JsonReader::note_key(std::string_view key, std::size_t at) {
 void JsonReader::insert_key(Keys& keys, u32 index, std::size_t at) {
   std::string_view key = keys.names[index];
   std::size_t mask = keys.slots.size() - 1;
-  for (std::size_t slot = hash_key(key) & mask;; slot = (slot + 1) & mask) {
+  for (std::size_t slot = NameHash()(key) & mask;; slot = (slot + 1) & mask) {
     if (keys.slots[slot] == 0) {
       keys.slots[slot] = index + 1;
       return;

@@ -2,8 +2,7 @@
 // pickle_*.cc.
 #pragma once
 
-#include <unordered_map>
-
+#include "core/name_hash.h"
 #include "io/bytes.h"
 #include "io/pickle.h"
 #include "io/pickle_opcodes.h"
@@ -139,8 +138,8 @@ class PickleMachine {
   std::size_t stack_counted_ = 0;  // entries that the arena's budget knows of
   std::vector<std::size_t> marks_;
   std::vector<std::unique_ptr<PickleValue[]>> memo_;
-  u64 memo_count_ = 0;                                              // slots ever written
-  std::unordered_map<std::string_view, PickleValue> class_values_;  // by "module\nname"
+  u64 memo_count_ = 0;                                   // slots ever written
+  NameMap<std::string_view, PickleValue> class_values_;  // by "module\nname"
 };
 
 }  // namespace mckpt

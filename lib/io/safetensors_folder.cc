@@ -3,9 +3,8 @@
 // becomes a finding.
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "core/name_hash.h"
 #include "io/folder.h"
 #include "io/safetensors.h"
 #include "io/safetensors_index.h"
@@ -135,7 +134,7 @@ void FolderOpener::open_indexed(const std::string& index_name) {
 
 // Tensors that lie where the index says; the others are noted as strays.
 void FolderOpener::add_listed(const SafetensorsIndex& index) {
-  std::unordered_map<std::string_view, std::size_t> entries;
+  NameMap<std::string_view, std::size_t> entries;
   entries.reserve(index.weight_map.size());
   for (std::size_t i = 0; i < index.weight_map.size(); i++) entries.emplace(index.weight_map[i].tensor, i);
   found_.assign(index.weight_map.size(), false);
@@ -155,11 +154,10 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
   auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
-  std::unordered_map<std::string_view, i32> stray_files;  // where the first of each name lies
+  NameMap<std::string_view, i32> stray_files;  // where the first of each name lies
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
-  std::unordered_map<std::string_view, i32>
-      homes;  // of the tensors that are added, where a stray has their name
-  std::unordered_set<std::string_view> misplaced;
+  NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
+  NameSet<std::string_view> misplaced;
   for (std::size_t i = 0; i < found_.size(); i++) {
     const SafetensorsIndex::Entry& e = index.weight_map[i];
     i32 file = static_cast<i32>(e.file);
@@ -240,7 +238,7 @@ void FolderOpener::open_set() {
 }
 
 void FolderOpener::add_all_once() {
-  std::unordered_map<std::string_view, i32> homes;
+  NameMap<std::string_view, i32> homes;
   for (i32 f = 0; f < static_cast<i32>(store_->files().size()); f++) {
     for (i64 row = 0; row < store_->table(f).size(); row++) {
       std::string_view name = store_->table(f).name(row);

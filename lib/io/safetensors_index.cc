@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
+#include "core/name_hash.h"
 #include "core/names.h"
 #include "io/folder.h"
 #include "io/json.h"
@@ -108,7 +108,7 @@ class IndexReader {
 
   JsonReader json_;
   SafetensorsIndex index_;
-  std::unordered_map<std::string_view, u32> known_files_;  // views into the text or the reader
+  NameMap<std::string_view, u32> known_files_;  // views into the text or the reader
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <numeric>
 #include <tuple>
-#include <unordered_set>
 
+#include "core/name_hash.h"
 #include "core/shape.h"
 #include "io/json.h"
 #include "io/safetensors_table.h"
@@ -51,7 +51,7 @@ std::string fault(const TensorSpec& t) {
 
 void check(std::span<const TensorSpec> tensors) {
   std::vector<std::string> faults;
-  std::unordered_set<std::string_view> names;
+  NameSet<std::string_view> names;
   for (const TensorSpec& t : tensors) {
     std::string why = fault(t);
     if (why.empty() && !names.insert(t.name).second) why = "the name occurs twice";

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
+#include "core/name_hash.h"
 #include "core/names.h"
 #include "io/cover.h"
 
@@ -42,8 +42,8 @@ std::vector<i64> saved_offsets(const JsonValue& entry) {
 }
 
 // Where each tensor of the file begins in its global tensor.
-std::unordered_map<std::string, std::vector<i64>> offsets_of(const SafetensorsTable& table) {
-  std::unordered_map<std::string, std::vector<i64>> out;
+NameMap<std::string, std::vector<i64>> offsets_of(const SafetensorsTable& table) {
+  NameMap<std::string, std::vector<i64>> out;
   const std::string* text = sharding_info(table);
   if (!text) return out;
   JsonValue info = parse_json(*text);

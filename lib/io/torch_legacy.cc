@@ -4,8 +4,8 @@
 //   pickle 2   1001                         pickle 5   the keys of the storages, a list
 //   pickle 3   {little_endian: True, ...}   then for each key: count of elements (8 bytes), the elements
 #include <algorithm>
-#include <unordered_map>
 
+#include "core/name_hash.h"
 #include "io/bytes.h"
 #include "io/pickle_render.h"
 #include "io/torch_file.h"
@@ -72,18 +72,17 @@ void read_frame(Stream& stream, bool& big_endian) {
 }
 
 // Where each storage lies, from the list of keys and the counts between them.
-std::unordered_map<std::string, i64> place(const ByteSource& file, PickleValue keys, const Pickle& objects,
-                                           i64& at) {
+NameMap<std::string, i64> place(const ByteSource& file, PickleValue keys, const Pickle& objects, i64& at) {
   struct Known {
     i64 bytes, item_bytes;
   };
-  std::unordered_map<std::string_view, Known> known;
+  NameMap<std::string_view, Known> known;
   for (PickleValue v : objects.storages()) {
     TorchStorage s = read_torch_storage(v);
     known[s.key] = {s.bytes, dtype_bytes(s.dtype, 1)};
   }
   if (!keys.is(PickleValue::Kind::kList)) throw_bad("the keys of its storages are not a list", at);
-  std::unordered_map<std::string, i64> offsets;
+  NameMap<std::string, i64> offsets;
   for (PickleValue key : keys.items()) {
     std::string name(key.to_text("the key of a storage"));
     auto k = known.find(name);
@@ -122,7 +121,7 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   out.pickle_bytes = end - begin;
   out.big_endian = big_endian;
   i64 at = stream.at();
-  std::unordered_map<std::string, i64> offsets = place(file, plain(keys), *objects, at);
+  NameMap<std::string, i64> offsets = place(file, plain(keys), *objects, at);
   out.table.place_storages([&](const TorchStorage& s) {
     auto it = offsets.find(std::string(s.key));
     if (it == offsets.end())

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "io/pickle.h"
 #include "io/store.h"
 #include "io/torch_tensor.h"
@@ -78,7 +79,7 @@ class TorchTable {
   std::string names_;
   std::vector<i64> numbers_;
   std::vector<Storage> storages_;
-  std::unordered_map<std::string_view, u32> storage_by_key_;
+  NameMap<std::string_view, u32> storage_by_key_;
   std::deque<TorchSharding> shardings_;
   std::vector<Item> objects_;
   std::vector<Finding> findings_;

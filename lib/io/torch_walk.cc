@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/name_hash.h"
 #include "io/pickle_render.h"
 
 namespace mckpt {
@@ -118,7 +119,7 @@ void TorchWalk::walk_parts(PickleValue v) {
 
 // Python keeps the last of two entries with one key; a reader that keeps the first sees another model.
 void TorchWalk::check_keys(PickleValue dict) {
-  std::unordered_set<std::string_view> keys;
+  NameSet<std::string_view> keys;
   for (PickleEntry e : dict.entries())
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
       table_.add_finding({.code = Code::kBadPickle,

@@ -4,9 +4,9 @@
 
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "io/torch_table.h"
 
 namespace mckpt {
@@ -38,7 +38,7 @@ class TorchWalk {
   // Tensors below a container; kOnPath while it is being counted. Those without any that have one owner are
   // left out, which are most.
   std::unordered_map<const PickleNode*, i64> counts_;
-  std::unordered_set<std::string> names_;
+  NameSet<std::string> names_;
   TorchMeshes meshes_;
   i64 distinct_tensors_ = 0, name_bytes_ = 0;
   int depth_ = 0;

@@ -5,8 +5,8 @@
 //   NAME/data/KEY        the bytes of one storage, not compressed
 //   NAME/version, NAME/.data/serialization_id, NAME/.format_version, NAME/.storage_alignment
 #include <algorithm>
-#include <unordered_set>
 
+#include "core/name_hash.h"
 #include "io/torch_file.h"
 #include "io/torch_zip.h"
 
@@ -51,7 +51,7 @@ bool is_big_endian(const ZipArchive& zip, std::string_view top) {
 
 // Records that nothing names: storages without a tensor, and records outside of the folder.
 void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
-  std::unordered_set<std::string_view> used;
+  NameSet<std::string_view> used;
   for (PickleValue s : out.table.pickle()->storages())
     if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText)) used.insert(key.text());
   std::vector<std::string_view> unused;
@@ -77,7 +77,7 @@ void list_checksums(const ZipArchive& zip, std::string_view top, TorchFile& out)
                             .warning = true});
     return;
   }
-  std::unordered_map<std::string_view, i64> tensors;
+  NameMap<std::string_view, i64> tensors;
   for (const TorchTable::Storage& s : out.table.storages()) tensors[s.id.key] = s.tensor;
   std::string data = cat(top, "data/");
   for (const ZipEntry& e : zip.entries()) {

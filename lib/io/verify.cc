@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "core/name_hash.h"
 #include "io/checksums.h"
 #include "io/cover.h"
 #include "io/element.h"
@@ -150,7 +151,7 @@ class Verifier {
 };
 
 void Verifier::check_files() {
-  std::unordered_set<std::string_view> told;
+  NameSet<std::string_view> told;
   for (const Finding& f : store_.findings()) told.insert(f.file);
   for (std::size_t i = 0; i < store_.files().size(); i++) {
     const StoreFile& file = store_.files()[i];
@@ -175,7 +176,7 @@ void Verifier::check_format() {
 }
 
 void Verifier::check_coverage() {
-  std::unordered_set<std::string_view> told;  // openers of sharded formats prove the cover themselves
+  NameSet<std::string_view> told;  // openers of sharded formats prove the cover themselves
   for (const Finding& f : store_.findings())
     if (!f.warning) told.insert(f.tensor);
   for (i64 t = 0; t < store_.tensor_count(); t++) {

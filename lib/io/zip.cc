@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "core/name_hash.h"
 #include "io/bytes.h"
 #include "io/crc32.h"
 #include "io/folder.h"
@@ -102,9 +103,9 @@ bool same_but_case(std::string_view a, std::string_view b) {
 }
 
 u64 hash_but_case(std::string_view name) {
-  u64 h = 0xcbf29ce484222325;  // FNV-1a
-  for (char c : name) h = (h ^ static_cast<u8>(folded(c))) * 0x100000001b3;
-  return h ^ h >> 32;
+  std::string one_case(name);
+  for (char& c : one_case) c = folded(c);
+  return NameHash()(one_case);
 }
 
 // The local header repeats what the directory says; sizes may be left to a descriptor behind the data. Sets
