@@ -1,6 +1,6 @@
 """Every case of test_data/bad_files: refused, warned of or accepted as it should be, by a message that names the file and
 the matter. No command that looks at it crashes, hangs, runs what the file says, takes much memory, changes a file,
-shows what another file holds or sends control characters to the terminal.
+shows what another file holds or sends control characters to the terminal. What is refused is not converted either.
 
 usage: bad_files.py MCKPT TEST_DATA [SANITIZERS]
 """
@@ -30,18 +30,19 @@ COMMANDS = {
     "as": ["ls", "--as", "megatron", "--digest", "-j2"],
 }
 # A model is read with its config by `ls --as`; what else shows only when data are converted shows to who reads them all.
+CONVERTERS = {"pt": ["pt-to-safetensors", "--tensors-only"], "safetensors": ["safetensors-to-pt"], "hf_index": ["safetensors-to-pt"]}
 JUDGES = {"inspect": "inspect", "verify": "verify", "convert": "ls"}
 CRASHES = ("Sanitizer", "runtime error:", "terminate called", "Assertion `", "MC9901", "MC9902")
 
 
-def run(command, path, cwd):
+def run(args, cwd):
     limits = "" if SANITIZED else f"ulimit -v {MOST_MEMORY_KIB};"
     shell = f'ulimit -c 0; ulimit -f 1024; {limits} exec "$@"'
     env = {k: v for k, v in os.environ.items() if not k.startswith("MCKPT")}
     # Address space cannot be limited under ASan; single allocations and the resident size can.
     env["ASAN_OPTIONS"] = "max_allocation_size_mb=512:hard_rss_limit_mb=1024"
     env["UBSAN_OPTIONS"] = "print_stacktrace=1"
-    return subprocess.run(["sh", "-c", shell, "sh", MCKPT, *COMMANDS[command], path], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+    return subprocess.run(["sh", "-c", shell, "sh", MCKPT, *args], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=MOST_SECONDS)
 
 
@@ -64,12 +65,12 @@ def verdict(result):
     return "reject"
 
 
-def faults_of(result):
+def faults_of(result, statuses=(0, 1, 3)):
     """What no command may do, whatever the file."""
     text = (result.stdout + result.stderr).decode("utf8", "replace")
-    if result.returncode not in (0, 1, 3):
+    if result.returncode not in statuses:
         yield f"exit status {result.returncode}"
-    if result.returncode == 3 and not result.stderr.startswith(b"error[MC"):
+    if result.returncode >= 3 and b"error[MC" not in result.stderr:
         yield "no error is shown"
     yield from (f"the output has '{crash}'" for crash in CRASHES if crash in text)
     if any(c < " " and c not in "\n\t" for c in text):
@@ -95,6 +96,21 @@ def misjudged(case, result, path):
         yield f"the error has none of {case['words']}"
 
 
+def conversion_faults(case, path, cwd):
+    """A file that is wrong is not converted, one that is right is; nothing is left of what failed."""
+    with tempfile.TemporaryDirectory(prefix="mckpt_bad_") as target:
+        mode, *options = CONVERTERS[case["copy"].split("/")[0]]
+        result = run(["convert", mode, path, os.path.join(target, "out"), "--no-sync", "-j2", *options], cwd)
+        written = os.listdir(target)
+    yield from faults_of(result, (0, 3, 4))
+    if case["verdicts"] == ["reject"] and result.returncode == 0:
+        yield "converted"
+    if "reject" not in case["verdicts"] and result.returncode != 0:
+        yield "not converted: " + result.stderr.decode("utf8", "replace").split("\n")[0]
+    if written != (["out"] if result.returncode == 0 else []):
+        yield f"written: {written}"
+
+
 def try_case(case, files):
     """Returns what is wrong with mckpt's answers, and whether the reader of such files is not built."""
     with tempfile.TemporaryDirectory(prefix="mckpt_bad_") as scratch:
@@ -112,7 +128,7 @@ def try_case(case, files):
         wrong, missing = [], False
         for command in dict.fromkeys((judge, "inspect", "verify", "ls")):
             try:
-                result = run(command, path, cwd)
+                result = run([*COMMANDS[command], path], cwd)
             except subprocess.TimeoutExpired:
                 wrong.append(f"{command}: still running after {MOST_SECONDS} s")
                 continue
@@ -122,6 +138,8 @@ def try_case(case, files):
                 faults += misjudged(case, result, copy)
             shown = " ".join(result.stderr.decode("utf8", "replace").split())[:200]
             wrong += [f"{command}: {fault} | {shown}" for fault in faults]
+        if case["copy"].split("/")[0] in CONVERTERS:
+            wrong += [f"convert: {fault}" for fault in conversion_faults(case, path, cwd)]
         after = snapshot(scratch)
         if after != before:
             changed = sorted(p for p in before.keys() | after.keys() if before.get(p) != after.get(p))
