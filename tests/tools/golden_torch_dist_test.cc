@@ -39,13 +39,6 @@ std::string bare(std::string name) {
   return std::regex_replace(name, std::regex("final_norm"), "final_layernorm");
 }
 
-KeySplit split_of(const ModelParameter& p) {
-  if (p.row->rule.starts_with("gated_")) return KeySplit::kSwiglu;
-  if (p.row->rule == "mamba_in_proj") return KeySplit::kMambaInProj;
-  if (p.row->rule == "mamba_conv") return KeySplit::kMambaConv;
-  return KeySplit::kNone;
-}
-
 class Weights {
  public:
   explicit Weights(const std::string& model) {
@@ -86,7 +79,7 @@ class RankLines {
 
  private:
   void add(const ModelParameter& p) {
-    KeySplit split = split_of(p);
+    KeySplit split = rule_named(p.row->rule).parts;
     Shape whole = global_shape(*p.holding, p.part.count).shape;
     if (split == KeySplit::kNone) return add(p, p.name, {"", 0, p.shape()[0]}, whole, 0);
     // The halves of a gated parameter keep its name: the second follows the first in the global tensor.
