@@ -212,6 +212,20 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   return out;
 }
 
+std::vector<Shape> ModelMap::source_shapes() const {
+  std::vector<Shape> shapes(static_cast<std::size_t>(sources_.size()));
+  each_site(*family_, model_, [&](const Site& site) {
+    each_row(site, model_, form_of(*site.section), 0, model_.moe.experts, [&](const Row& row, i64 expert) {
+      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
+        if (i32 t = sources_.find(present_name(site, row, s, expert, sources_)); t >= 0)
+          shapes[static_cast<std::size_t>(t)] = shape_of(row.sources[s].shape, model_, *site.tower);
+    });
+  });
+  for (const UnreadTensor& u : unread_)
+    if (u.of >= 0) shapes[static_cast<std::size_t>(u.tensor)] = shapes[static_cast<std::size_t>(u.of)];
+  return shapes;
+}
+
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {
     if (choice.rows < model.vocab || choice.rows % cells != 0)

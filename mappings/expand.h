@@ -69,6 +69,9 @@ class ModelMap {
   const Family& family() const { return *family_; }
   const SourceTable& sources() const { return sources_; }
   const std::vector<UnreadTensor>& unread() const { return unread_; }
+  // The shapes of sources(), as the tables promise them; a scalar's where no parameter reads the tensor and it
+  // repeats none.
+  std::vector<Shape> source_shapes() const;
   // Remarks for a person: what was inferred.
   const std::vector<std::string>& notes() const { return notes_; }
   i64 parameter_count() const { return parameter_count_; }  // of the whole model, buffers included

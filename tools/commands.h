@@ -9,6 +9,7 @@ Exit cat_command(CommandLine& line);
 Exit convert_command(CommandLine& line);
 Exit env_command(CommandLine& line);
 Exit explain_command(CommandLine& line);
+Exit export_command(CommandLine& line);
 Exit formats_command(CommandLine& line);
 Exit layout_command(CommandLine& line);
 Exit inspect_command(CommandLine& line);

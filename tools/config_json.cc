@@ -67,6 +67,9 @@ HfConfig read_hf_config(std::string_view text) {
   // For models with vision too the flag at the top decides; the one in text_config is often a wrong default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
   family_reader(config.family->name)(top, config.model);
+  config.max_positions = top.count_or("max_position_embeddings", 0);
+  if (config.max_positions == 0 && top.has("text_config"))
+    config.max_positions = top.object("text_config").count_or("max_position_embeddings", 0);
   return config;
 }
 

@@ -13,6 +13,7 @@ struct HfConfig {
   const Family* family = nullptr;
   std::string architecture;          // architectures[0]; "" when the config has none
   std::string transformers_version;  // that wrote it
+  i64 max_positions = 0;             // 0: the config does not say
 };
 
 // Throws kBadJson, kBadConfig, kUnknownModel, kUnsupportedModel, kQuantized; none of them names the file.

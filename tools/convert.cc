@@ -1,6 +1,7 @@
 // mckpt convert: one table of modes. A mode declares its own options and does the work.
 #include "tools/convert_modes.h"
 
+#include "runtime/world.h"
 #include "tools/commands.h"
 
 namespace mckpt {
@@ -9,9 +10,14 @@ namespace {
 struct Mode {
   std::string_view name, summary;
   Exit (*run)(CommandLine&);
+  bool shares_work = false;  // among ranks; the others run in rank 0 alone
 };
 
 constexpr Mode kModes[] = {
+    {"hf-to-fsdp", "a Hugging Face model into the checkpoint of a Megatron-FSDP run of any grid",
+     convert_hf_to_fsdp, true},
+    {"fsdp-to-hf", "such a checkpoint into a Hugging Face folder; the same as `mckpt export`",
+     convert_fsdp_to_hf, true},
     {"pt-to-safetensors", "tensors of a .pt file into a safetensors file, bit for bit",
      convert_pt_to_safetensors},
     {"safetensors-to-pt", "tensors of safetensors files into a .pt file that torch.load takes",
@@ -46,7 +52,7 @@ std::string_view mode_name(const CommandLine& line) {
 Exit convert_command(CommandLine& line) {
   std::string_view name = mode_name(line);
   for (const Mode& m : kModes)
-    if (m.name == name) return m.run(line);
+    if (m.name == name) return launch().rank == 0 || m.shares_work ? m.run(line) : Exit::kOk;
   for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
   line.description("");
   line.description("mckpt convert MODE --help   shows the options of a mode");
@@ -54,6 +60,7 @@ Exit convert_command(CommandLine& line) {
   line.positional("MODE", mode, "what becomes of what");
   line.positional("SRC", source, "a checkpoint");
   line.positional("DST", target, "where the result goes");
+  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
   line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
   line.parse();

@@ -66,6 +66,7 @@ struct FileJob {
 void FileJob::parse(CommandLine& line) {
   options.declare(line, std::string(mode.name), std::string(mode.source),
                   cat("where the result goes: ", mode.target));
+  options.declare_choice(line);
   if (&mode == &kPtToSafetensors)
     line.flag("--tensors-only", tensors_only,
               "leave out what is no tensor, such as args and an iteration number");

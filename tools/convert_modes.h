@@ -5,6 +5,8 @@
 
 namespace mckpt {
 
+Exit convert_fsdp_to_hf(CommandLine& line);
+Exit convert_hf_to_fsdp(CommandLine& line);
 Exit convert_pt_to_safetensors(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 

@@ -14,17 +14,30 @@ ConvertOptions::ConvertOptions() : threads(default_threads()) {}
 
 void ConvertOptions::declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
                              const std::string& target_is) {
-  line.positional("MODE", mode, mode_name).required();
+  if (!mode_name.empty()) line.positional("MODE", mode, mode_name).required();
   line.positional("SRC", source, source_is).required();
   line.positional("DST", target, target_is).required();
   line.flag("-n,--dry-run", dry_run, "tell what would be done, and write nothing");
   line.flag("--overwrite", overwrite, "replace DST, once the new one is whole");
-  line.option("--include GLOB", include, "only tensors whose whole name matches; may be given several times");
-  line.option("--exclude GLOB", exclude, "no tensors whose whole name matches; may be given several times");
   line.option("--report FILE", report, "write the account as JSON into this file as well");
   line.flag("--no-sync", no_sync, "do not wait until the disk has it; for scratch");
   line.option("-j,--threads", threads, "threads, by default one a processor");
   line.bytes("--max-memory", memory_bytes, "for buffers, of all threads together; by default 256MiB");
+}
+
+void ConvertOptions::declare_choice(CommandLine& line) {
+  line.option("--include GLOB", include, "only tensors whose whole name matches; may be given several times");
+  line.option("--exclude GLOB", exclude, "no tensors whose whole name matches; may be given several times");
+}
+
+void ConvertOptions::declare_resume(CommandLine& line) {
+  line.flag("--resume", resume, "go on with what an interrupted run of the same command left");
+}
+
+void ConvertOptions::check() const {
+  if (resume && overwrite)
+    throw Error(Code::kUsage,
+                "--resume goes on with what was begun, --overwrite starts anew: give one of them");
 }
 
 std::vector<i64> ConvertOptions::choose(const Store& store) const {

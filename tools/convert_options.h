@@ -18,13 +18,18 @@ struct ConvertOptions {
   std::string mode, source, target;
   std::optional<std::string> report;
   std::vector<std::string> include, exclude;
-  bool overwrite = false, dry_run = false, no_sync = false;
+  bool overwrite = false, dry_run = false, no_sync = false, resume = false;
   i64 threads, memory_bytes = i64{256} << 20;
 
   ConvertOptions();
   // `source` and `target` are said of SRC and DST: "a .pt file".
   void declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
                const std::string& target_is);
+  // Of modes that write some tensors and not others, and of modes that can go on with what was begun.
+  void declare_choice(CommandLine& line);
+  void declare_resume(CommandLine& line);
+  // Throws kUsage for options that exclude each other. Called when the line is parsed.
+  void check() const;
   // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
   // name matches, and when none is left.
   std::vector<i64> choose(const Store& store) const;

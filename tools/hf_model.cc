@@ -71,6 +71,14 @@ SourceTable table_of(const Store& store) {
   return table;
 }
 
+SourceTable table_of(const TensorTable& tensors) {
+  SourceTable table;
+  for (const TensorTable::Entry& e : tensors.tensors)
+    if (table.add({e.name, e.dims, e.dtype, true}) < 0)
+      throw Error(Code::kUnaccounted, "a tensor stands in the list twice").tensor(e.name);
+  return table;
+}
+
 SourceTable table_of(const SafetensorsIndex& index) {
   SourceTable table;
   for (const SafetensorsIndex::Entry& entry : index.weight_map)
@@ -110,6 +118,9 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
       m.store = open_safetensors_folder(path);
       refuse_findings(*m.store);
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
+    } else if (std::string list(kTensorTableName); folder.has_file(list)) {
+      m.table = std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table), flags.options());
     } else if (!index.empty()) {
       m.index = std::make_unique<SafetensorsIndex>(
           parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));

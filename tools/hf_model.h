@@ -11,6 +11,7 @@
 #include "mappings/map_rows.h"
 #include "tools/command_line.h"
 #include "tools/config_json.h"
+#include "tools/hf_assets.h"
 
 namespace mckpt {
 
@@ -18,6 +19,7 @@ struct HfModel {
   std::string path;
   HfConfig config;
   std::unique_ptr<Store> store;             // null: only the config, or the config and an index, is here
+  std::unique_ptr<TensorTable> table;       // where the folder has mckpt's list of tensors and no weights
   std::unique_ptr<SafetensorsIndex> index;  // where the index is here but none of the files that it names
   std::unique_ptr<OwnFamily> own;           // where a map file changes the family's tables
   std::unique_ptr<ModelMap> map;            // its source table has the store's tensors, in the store's order

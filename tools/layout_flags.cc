@@ -8,13 +8,6 @@
 namespace mckpt {
 namespace {
 
-DType parameter_type(std::string_view name, std::string_view option) {
-  DType type = parse_dtype(name, option);
-  if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
-    throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
-  return type;
-}
-
 // "a,b" as two words.
 std::vector<std::string> words(const std::vector<std::string>& values) {
   std::vector<std::string> out;
@@ -28,6 +21,13 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
 }
 
 }  // namespace
+
+DType parameter_type(std::string_view name, std::string_view option) {
+  DType type = parse_dtype(name, option);
+  if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
+    throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
+  return type;
+}
 
 void GridFlags::declare(CommandLine& line) {
   line.heading("Grid");

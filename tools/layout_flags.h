@@ -11,6 +11,9 @@
 
 namespace mckpt {
 
+// bf16, fp16 or fp32; throws kUsage that names the option.
+DType parameter_type(std::string_view name, std::string_view option);
+
 class GridFlags {
  public:
   void declare(CommandLine& line);

@@ -83,6 +83,11 @@ void ExportJob::add_task(i32 tensor, i32 content) {
   tasks_.push_back({tensor, content, *conversion});
 }
 
+i64 ExportJob::task_bytes(i64 index) const {
+  const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(tensor_of(index))];
+  return dtype_bytes(place.dtype, place.shape.items());
+}
+
 CopyTask ExportJob::task(i64 index) const {
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t.tensor)];

@@ -27,6 +27,7 @@ class ExportJob final : public CopyJob {
 
   i64 task_count() const override { return std::ssize(tasks_); }
   CopyTask task(i64 index) const override;
+  i64 task_bytes(i64 index) const override;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
   Conversion conversion_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].conversion; }

@@ -75,9 +75,12 @@ void ImportJob::group_chunks() {
       known.push_back({std::ssize(count), conversion});
       at = known.end() - 1;
       count.push_back(0);
+      task_bytes_.push_back(0);
     }
     task_of[static_cast<std::size_t>(c)] = at->task;
     count[static_cast<std::size_t>(at->task)]++;
+    task_bytes_[static_cast<std::size_t>(at->task)] +=
+        dtype_bytes(conversion.to, Shape(chunks_.box(c).sizes).items());
   }
   tasks_.assign(count.size() + 1, 0);
   for (std::size_t t = 0; t < count.size(); t++) tasks_[t + 1] = tasks_[t] + count[t];

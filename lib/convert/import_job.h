@@ -17,6 +17,7 @@ class ImportJob final : public CopyJob {
 
   i64 task_count() const override { return std::ssize(tasks_) - 1; }
   CopyTask task(i64 index) const override;
+  i64 task_bytes(i64 index) const override { return task_bytes_[static_cast<std::size_t>(index)]; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
   Frame frame(const Region& region) const override;
   void write_head(const Region& region, std::span<u8> to) const override;
@@ -33,6 +34,7 @@ class ImportJob final : public CopyJob {
   StoreBytes bytes_;
   TensorRegions regions_;
   std::vector<i32> order_;  // chunks, task by task
+  std::vector<i64> task_bytes_;
   std::vector<i64> tasks_;  // the first of each task in order_, and the end
 };
 

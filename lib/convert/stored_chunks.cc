@@ -13,7 +13,7 @@ void add_named(std::vector<std::string>& lines, std::string line) {
 
 }  // namespace
 
-StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(store) {
+StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
   i64 unknown_count = 0;
   for (i32 t = 0; t < store.tensor_count(); t++) {
@@ -43,6 +43,14 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(st
     for (std::string& line : shapes) e.note(std::move(line));
     throw e.file(store.root()).help("check that the configuration is that of this checkpoint's model");
   }
+}
+
+std::optional<DType> StoredChunks::type_of_source(i32 source) const {
+  for (i64 c = 0; c < size(); c++)
+    if (std::ranges::find(keys_.parameter(keys_[key(c)]).sources, source) !=
+        keys_.parameter(keys_[key(c)]).sources.end())
+      return dtype(c);
+  return std::nullopt;
 }
 
 ChunkList::Box StoredChunks::box(i64 c) const {

@@ -60,6 +60,8 @@ class StoredChunks final : public ChunkList {
   Box box(i64 c) const override;
   DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
   Place place(i64 c) const override;
+  // The type in which the items of a source tensor are stored; nothing where no chunk has them.
+  std::optional<DType> type_of_source(i32 source) const;
 
  private:
   struct Entry {
@@ -68,6 +70,7 @@ class StoredChunks final : public ChunkList {
   const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
 
   const Store& store_;
+  const KeyTable& keys_;
   std::vector<Entry> chunks_;
 };
 

@@ -21,7 +21,11 @@ i64 destination_bytes(const CopyTask& task) {
 class Run {
  public:
   Run(const CopyJob& job, CopySink& out, const CopyOptions& options)
-      : job_(job), out_(out), options_(options) {}
+      : job_(job),
+        out_(out),
+        options_(options),
+        next_(options.first_task),
+        end_(options.end_task < 0 ? job.task_count() : options.end_task) {}
 
   CopyCounts run() {
     {
@@ -38,13 +42,15 @@ class Run {
     CopyWorker worker(job_, out_);
     try {
       std::vector<CopyTask> batch;
-      while (take(batch)) {
+      std::vector<i64> indexes;
+      while (take(batch, indexes)) {
         i64 before = worker.counts().bytes_written;
         if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
           worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
         else
           worker.run_small(batch);
         if (options_.written_bytes) *options_.written_bytes += worker.counts().bytes_written - before;
+        if (options_.log) options_.log->add(indexes);
       }
     } catch (...) {
       std::lock_guard lock(mutex_);
@@ -59,16 +65,18 @@ class Run {
 
   // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
   // write next to each other, so that a batch of a thousand small ones is a handful of writes.
-  bool take(std::vector<CopyTask>& batch) {
-    batch.clear();
+  bool take(std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
+    batch.clear(), indexes.clear();
     std::lock_guard lock(mutex_);
     if (error_) return false;
     if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
-    for (i64 bytes = 0; next_ < job_.task_count() && batch.size() < kBatchTasks; next_++) {
+    for (i64 bytes = 0; next_ < end_ && batch.size() < kBatchTasks; next_++) {
+      if (options_.log && options_.log->is_done(next_)) continue;
       if (!waiting_) waiting_ = job_.task(next_);
       bytes += destination_bytes(*waiting_);
       if (!batch.empty() && bytes > options_.batch_bytes) break;
       batch.push_back(std::move(*waiting_));
+      indexes.push_back(next_);
       waiting_.reset();
     }
     return !batch.empty();
@@ -78,7 +86,7 @@ class Run {
   CopySink& out_;
   const CopyOptions& options_;
   std::mutex mutex_;
-  i64 next_ = 0;
+  i64 next_, end_;
   std::optional<CopyTask> waiting_;  // made, but too large for the batch before it
   std::exception_ptr error_;
   CopyCounts counts_;

@@ -6,6 +6,7 @@
 
 #include "io/copy_job.h"
 #include "io/copy_worker.h"
+#include "io/task_log.h"
 
 namespace mckpt {
 
@@ -16,6 +17,8 @@ struct CopyOptions {
   i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
   const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
+  TaskLog* log = nullptr;                     // what it has as done is left out; what gets done goes there
+  i64 first_task = 0, end_task = -1;          // this process's share; -1: up to the last
 };
 
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options);

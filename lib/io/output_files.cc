@@ -29,12 +29,13 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
   throw e;
 }
 
-OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files)
+OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin)
     : folder_(std::move(folder)), files_(std::move(files)), open_(files_.size()) {
+  int exclusive = begin == Begin::kCreate ? O_EXCL : 0;
   for (std::size_t i = 0; i < files_.size(); i++) {
     i32 file = static_cast<i32>(i);
     std::string path = cat(folder_, "/", files_[i].name);
-    int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666);
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
     Open made(fd);
     // Reserved space makes writing half as dear again and finds a full disk before anything is written; a

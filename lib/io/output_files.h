@@ -22,9 +22,11 @@ class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;
 
-  // Creates every file and reserves its space. pre: the folder exists and has none of the names.
-  // Throws kWriteFailed that says what was needed.
-  OutputFiles(std::string folder, std::vector<OutputFile> files);
+  enum class Begin { kCreate, kGoOn };
+
+  // Creates every file and reserves its space. pre: the folder exists and has none of the names; with kGoOn
+  // it may have them, as an interrupted run left them. Throws kWriteFailed that says what was needed.
+  OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate);
   ~OutputFiles() override;
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,14 +10,10 @@
 
 #include "io/file.h"
 #include "io/output_files.h"
+#include "io/place.h"
 
 namespace mckpt {
 namespace {
-
-std::string folder_of(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
 
 void check_clobber(const std::string& path, bool replace) {
   struct stat st;
@@ -31,43 +26,16 @@ void check_clobber(const std::string& path, bool replace) {
   throw e;
 }
 
-void check_room(const std::string& path, i64 bytes) {
-  struct statvfs fs;
-  if (::statvfs(folder_of(path).c_str(), &fs) != 0) return;  // writing will say what is wrong
-  u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
-  if (free >= static_cast<u64>(bytes)) return;
-  throw Error(Code::kNoRoom, "the file system has not enough space for the output")
-      .file(path)
-      .expected(cat(bytes, " bytes"))
-      .found(cat(free, " bytes free"))
-      .help("free some space, or write to another disk");
-}
-
-// fsync of a folder makes the names in it durable.
-int sync_folder(const std::string& folder) {
-  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  return error;
-}
-
-bool same_file(int fd, const std::string& path) {
-  struct stat opened, named;
-  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 void StagedFile::check(const std::string& path, Options options, i64 bytes) {
   check_clobber(path, options.replace);
-  check_room(path, bytes);
+  check_room(path, bytes, 1);
 }
 
 StagedFile::StagedFile(std::string path, Options options)
     : path_(std::move(path)),
-      folder_(folder_of(path_)),
+      folder_(parent_folder(path_)),
       name_(path_.substr(path_.rfind('/') + 1)),
       options_(options) {
   if (name_.empty() || name_ == "." || name_ == "..") fail("this is not the name of a file", EISDIR);
@@ -94,7 +62,7 @@ void StagedFile::open_staging() {
       throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
     }
     // Between open and lock the other may have published and removed it.
-    if (same_file(fd_, staging_)) {
+    if (leads_to(fd_, staging_)) {
       if (::unlinkat(fd_, name_.c_str(), 0) != 0 && errno != ENOENT)
         fail("cannot remove what an interrupted run left", errno);
       return;

@@ -1,0 +1,22 @@
+// The objects beside the tensors of an fsdp_dtensor checkpoint, as pickles: `args`, an argparse.Namespace
+// with what Megatron reads back of a model and its run, `checkpoint_version` and `iteration`.
+#pragma once
+
+#include <string>
+
+#include "convert/fsdp_plan.h"
+
+namespace mckpt {
+
+struct MegatronArgs {
+  const ModelConfig& model;
+  const FsdpRun& run;
+  i64 iteration = 0;
+  i64 max_positions = 0;  // 0: config.json does not say
+};
+
+std::string pickle_args(const MegatronArgs& args);
+std::string pickle_integer(i64 value);
+std::string pickle_real(double value);
+
+}  // namespace mckpt

@@ -1,0 +1,55 @@
+#include "io/place.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace mckpt {
+
+std::string parent_folder(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_room(const std::string& path, i64 bytes, i64 files) {
+  struct statvfs fs;
+  // The folder may be still to be made: the first one above that is there tells.
+  std::string folder = parent_folder(path);
+  while (::statvfs(folder.c_str(), &fs) != 0) {
+    if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will say what is wrong
+    folder = parent_folder(folder);
+  }
+  u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
+  if (free < static_cast<u64>(bytes))
+    throw Error(Code::kNoRoom, "the file system has not enough space for the output")
+        .file(path)
+        .expected(cat(bytes, " bytes"))
+        .found(cat(free, " bytes free"))
+        .help("free some space, or write to another disk");
+  // Some file systems do not count files.
+  if (fs.f_files > 0 && static_cast<u64>(fs.f_favail) < static_cast<u64>(files))
+    throw Error(Code::kNoRoom, "the file system cannot hold so many more files")
+        .file(path)
+        .expected(cat(files, " files"))
+        .found(cat(static_cast<u64>(fs.f_favail), " free"))
+        .help("remove some files, or write to another disk");
+}
+
+int sync_folder(const std::string& folder) {
+  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+bool leads_to(int fd, const std::string& path) {
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,100 @@
+#include "tools/checkpoint_model.h"
+
+#include <sys/stat.h>
+
+#include <unordered_map>
+
+#include "io/file.h"
+#include "io/pickle_value.h"
+#include "tools/findings.h"
+#include "tools/hf_assets.h"
+
+namespace mckpt {
+namespace {
+
+// A number of the args that the checkpoint carries; 0 where it has none, or none of that name.
+i64 number_of_args(const Store& store, std::string_view name) {
+  for (std::size_t i = 0; i < store.objects().size(); i++) {
+    if (store.objects()[i].name != "args") continue;
+    std::shared_ptr<const PickleValue> args = store.object(static_cast<i64>(i));
+    if (!args || !args->is(PickleValue::Kind::kObject)) return 0;
+    const PickleValue* field = args->as_object().state.find(name);
+    return field && field->is_int() ? field->as_int() : 0;
+  }
+  return 0;
+}
+
+// The rows of the vocabulary with padding, as the checkpoint has them.
+i64 stored_vocab_rows(const ModelMap& map, const std::unordered_map<std::string, i64>& tensors,
+                      const Store& store) {
+  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, {})) {
+    if (p.row->rule != "vocab") continue;
+    auto at = tensors.find(p.global_name);
+    if (at != tensors.end() && !store.dims(at->second).empty()) return store.dims(at->second)[0];
+  }
+  return 0;
+}
+
+}  // namespace
+
+void CheckpointModelFlags::declare(CommandLine& line) {
+  line.option("--assets HF_DIR", assets,
+              "the original model, or a folder with its config.json: names, packing, types, tokenizer");
+  line.option("--source-tp N", source_tp,
+              "tensor-parallel ranks that wrote the checkpoint, where it does not say so and it matters");
+  line.option("--source-etp N", source_etp, "the same of expert-tensor-parallel ranks");
+  model.declare(line);
+}
+
+std::string own_assets(const Store& store) {
+  std::string path = cat(store.root(), "/", kAssetsFolder);
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
+}
+
+std::string source_identity(const Store& store) {
+  std::string out;
+  for (std::size_t f = 0; f < store.files().size(); f++) {
+    FileStamp stamp = InputFile(file_path(store, static_cast<i32>(f))).stamp();
+    out += cat(store.files()[f].path, " ", stamp.bytes, " ", stamp.modified_ns, "\n");
+  }
+  return out;
+}
+
+void CheckpointModel::open(const std::string& path, const CheckpointModelFlags& flags,
+                           const GlobalFlags& global) {
+  std::unique_ptr<Store> store = open_store(path);
+  std::string assets = flags.assets ? *flags.assets : own_assets(*store);
+  if (assets.empty())
+    throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
+        .file(store->root())
+        .help("--assets HF_DIR   the folder of the original model, or one with its config.json");
+  open(std::move(store), open_hf_model(assets, flags.model), flags, global);
+}
+
+void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
+                           const GlobalFlags& global) {
+  store_ = std::move(store);
+  model_ = std::move(model);
+  report_findings(global, *store_);
+  require_sound(store_->findings(), store_->root());
+  std::unordered_map<std::string, i64> tensors;
+  for (i64 t = 0; t < store_->tensor_count(); t++)
+    if (std::optional<std::string> name = model_key(store_->name(t))) tensors.emplace(std::move(*name), t);
+  RunSetup setup{stored_vocab_rows(map(), tensors, *store_), std::nullopt};
+  KeyTable::Cells cells{
+      flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
+      flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};
+  keys_ = std::make_unique<KeyTable>(map(), setup, cells,
+                                     [&](const std::string& name) { return tensors.contains(name); });
+  chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
+}
+
+std::optional<DType> CheckpointModel::stored_type(std::string_view hf_name) const {
+  i32 tensor = map().sources().find(hf_name);
+  for (const UnreadTensor& u : map().unread())
+    if (u.tensor == tensor && u.of >= 0) tensor = u.of;
+  return chunks_->type_of_source(tensor);
+}
+
+}  // namespace mckpt

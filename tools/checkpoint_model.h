@@ -1,0 +1,53 @@
+// A sharded checkpoint with the model that it is of: the store, the mapping from the assets of a Hugging Face
+// folder, and every chunk under its key.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convert/stored_chunks.h"
+#include "tools/hf_model.h"
+
+namespace mckpt {
+
+struct CheckpointModelFlags {
+  std::optional<std::string> assets;
+  std::optional<i64> source_tp, source_etp;
+  HfModelFlags model;
+
+  void declare(CommandLine& line);
+};
+
+class CheckpointModel {
+ public:
+  // Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint,
+  // and what KeyTable and StoredChunks throw.
+  void open(const std::string& path, const CheckpointModelFlags& flags, const GlobalFlags& global);
+  // The same for a store that is open and a model that is known.
+  void open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
+            const GlobalFlags& global);
+
+  const Store& store() const { return *store_; }
+  const ModelMap& map() const { return *model_.map; }
+  const HfModel& model() const { return model_; }
+  const KeyTable& keys() const { return *keys_; }
+  const ChunkList& chunks() const { return *chunks_; }
+  const std::string& assets_path() const { return model_.path; }
+  // The type of the stored tensor that holds a Hugging Face tensor; nothing where none does.
+  std::optional<DType> stored_type(std::string_view hf_name) const;
+
+ private:
+  std::unique_ptr<Store> store_;
+  HfModel model_;
+  std::unique_ptr<KeyTable> keys_;
+  std::unique_ptr<StoredChunks> chunks_;
+};
+
+// Where the assets of the checkpoint are that mckpt put beside it; "" where there are none.
+std::string own_assets(const Store& store);
+
+// What changes when any file of the store is changed.
+std::string source_identity(const Store& store);
+
+}  // namespace mckpt

@@ -1,0 +1,223 @@
+// convert hf-to-fsdp: a Hugging Face model into the fsdp_dtensor checkpoint that a Megatron run of any grid
+// would have saved.
+//
+//   DST/latest_checkpointed_iteration.txt      "release"
+//   DST/release/.metadata  __0_0.distcp ...    what torch and Megatron read
+//   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
+#include <algorithm>
+
+#include "convert/import_job.h"
+#include "convert/megatron_args.h"
+#include "io/sha256.h"
+#include "io/staged_file.h"
+#include "runtime/world.h"
+#include "tools/checkpoint_model.h"
+#include "tools/convert_modes.h"
+#include "tools/convert_options.h"
+#include "tools/convert_report.h"
+#include "tools/hf_assets.h"
+#include "tools/hf_model.h"
+#include "tools/layout_flags.h"
+#include "tools/staged_copy.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
+constexpr const char* kMetadata = ".metadata";
+
+class HfToFsdp {
+ public:
+  explicit HfToFsdp(CommandLine& line) : flags_(line.flags()) { parse(line); }
+  Exit run();
+
+ private:
+  void parse(CommandLine& line);
+  void open();
+  void count(const KeyTable& keys, const FsdpPlan& plan);
+  void add_objects(DcpLayout& layout) const;
+  std::string plan_text(const std::vector<OutputFile>& files) const;
+  void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder) const;
+  void write_tracker() const;
+  std::string iteration_name() const;
+
+  const GlobalFlags& flags_;
+  ConvertOptions options_;
+  HfModelFlags model_flags_;
+  GridFlags grid_flags_;
+  FsdpFlags fsdp_flags_;
+  ValueFlags values_{"none"};
+  std::optional<i64> iteration_;
+
+  HfModel model_;
+  FsdpRun run_;
+  std::vector<HfAsset> assets_;
+  std::string tensor_table_;
+  i64 metadata_bytes_ = 0;
+  ConvertReport report_;
+};
+
+void HfToFsdp::parse(CommandLine& line) {
+  options_.declare(line, "hf-to-fsdp", "the folder of a Hugging Face model, with safetensors files",
+                   "the folder of the checkpoints of a run; DST/release is made in it");
+  options_.declare_resume(line);
+  line.option("--iteration N", iteration_, "write DST/iter_000000N and not DST/release; above 0");
+  model_flags_.declare(line);
+  grid_flags_.declare(line);
+  fsdp_flags_.declare(line);
+  values_.declare(line);
+  line.description(
+      "Writes what a Megatron-FSDP run of this grid would have saved: every rank's chunks in a file of");
+  line.description("its own, under the keys of fsdp_dtensor. Values are kept bit for bit unless --dtype or");
+  line.description("--params-dtype says otherwise; what a real run saves with fp32 main weights is");
+  line.description("--params-dtype auto --dtype fp32. Under mpirun the ranks share the work.");
+  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
+  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4 --dry-run --json");
+  line.parse();
+  options_.check();
+  if (iteration_ && (*iteration_ <= 0 || *iteration_ > 9'999'999))
+    throw Error(Code::kUsage,
+                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+        .found(cat("--iteration ", *iteration_))
+        .help("leave it out to write DST/release");
+}
+
+std::string HfToFsdp::iteration_name() const {
+  if (!iteration_) return "release";
+  std::string digits = cat(*iteration_);
+  return cat("iter_", std::string(7 - digits.size(), '0'), digits);
+}
+
+void HfToFsdp::open() {
+  run_.grid = grid_flags_.grid();
+  if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
+  model_ = open_hf_model(options_.source, model_flags_);
+  if (!model_.has_data())
+    throw Error(Code::kNotFound, "the folder has no weights to convert")
+        .file(options_.source)
+        .expected("safetensors files")
+        .help("download the model with its weights");
+  tell_notes(flags_, model_);
+  const ModelMap& map = *model_.map;
+  run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values_.vocab()),
+              values_.params_dtype(map.model())};
+  run_.fsdp = fsdp_flags_.setup(run_.grid);
+  run_.main_dtype = values_.dtype();
+  assets_ = hf_assets(Folder(options_.source));
+  tensor_table_ = tensor_table_json(map.sources());
+}
+
+// What becomes of the source's tensors, counted by keys of the result.
+void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
+  const ModelMap& map = keys.map();
+  report_.tensors_in = map.sources().size();
+  report_.tensors_out = plan.layout.key_count();
+  std::vector<i32> readers(static_cast<std::size_t>(map.sources().size()));
+  for (i32 k = 0; k < keys.size(); k++)
+    for (i32 source : keys.parameter(keys[k]).sources)
+      if (source >= 0) readers[static_cast<std::size_t>(source)]++;
+  for (i64 k = 0; k < plan.layout.key_count(); k++) {
+    const CheckpointKey& key = keys[plan.table_key[static_cast<std::size_t>(k)]];
+    const ModelParameter& p = keys.parameter(key);
+    bool padded =
+        std::ranges::any_of(p.holding->runs, [](const ItemRun& r) { return r.slot == kPaddingSlot; });
+    if (padded) report_.padded++;
+    if (!import_conversion(p, plan.layout.key(static_cast<i32>(k)).dtype).identity()) report_.changed++;
+    if (p.sources[1] >= 0)
+      report_.fused++;
+    else if (readers[static_cast<std::size_t>(p.sources[0])] > 1)
+      report_.split++;
+    else
+      report_.copied++;
+  }
+  for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? report_.tied : report_.dropped)++;
+}
+
+void HfToFsdp::add_objects(DcpLayout& layout) const {
+  i64 iteration = iteration_.value_or(0);
+  MegatronArgs args{model_.map->model(), run_, iteration, model_.config.max_positions};
+  layout.add_object({"args", {}}, 0, pickle_args(args));
+  layout.add_object({"checkpoint_version", {}}, 0, pickle_real(3.0));
+  layout.add_object({"iteration", {}}, 0, pickle_integer(iteration));
+}
+
+// Another source, another grid, other values or another version give another text.
+std::string HfToFsdp::plan_text(const std::vector<OutputFile>& files) const {
+  Sha256 sha;
+  auto add = [&](std::string_view text) {
+    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
+    sha.update(std::array<u8, 1>{0});
+  };
+  add(MCKPT_VERSION);
+  add(source_identity(*model_.store));
+  add(tensor_table_);
+  add(to_string(run_.grid));
+  add(cat(static_cast<int>(run_.grid.outer), " ", run_.run.vocab_rows, " ",
+          run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none"));
+  for (const OutputFile& f : files) add(cat(f.name, " ", f.bytes));
+  return cat("hf-to-fsdp ", sha.hex_digest(), "\n");
+}
+
+void HfToFsdp::write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder) const {
+  layout.write_objects(out);
+  std::string to = cat(folder, "/", kAssetsFolder);
+  copy_assets(Folder(options_.source), assets_, to, !options_.no_sync);
+  auto write_text = [&](const std::string& in, std::string_view name, const auto& fill) {
+    OutputFiles file(in, {{std::string(name), 0}}, OutputFiles::Begin::kGoOn);
+    i64 at = 0;
+    fill([&](std::string_view text) {
+      file.write(0, at, {reinterpret_cast<const u8*>(text.data()), text.size()});
+      at += std::ssize(text);
+    });
+    if (!options_.no_sync) file.sync();
+  };
+  write_text(to, kTensorTableName, [&](const auto& take) { take(tensor_table_); });
+  // Last, as torch writes it: a folder with .metadata is whole.
+  write_text(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
+}
+
+void HfToFsdp::write_tracker() const {
+  std::string text = iteration_ ? cat(*iteration_) : "release";
+  StagedFile staged(cat(options_.target, "/", kTracker), {.durable = !options_.no_sync, .replace = true});
+  OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
+  out.write(0, 0, {reinterpret_cast<const u8*>(text.data()), text.size()});
+  staged.publish(out);
+}
+
+Exit HfToFsdp::run() {
+  follow_rank_0();
+  open();
+  KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
+  FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
+  add_objects(plan.layout);
+  plan.layout.write_metadata([&](std::string_view text) { metadata_bytes_ += std::ssize(text); });
+  PlannedChunks chunks(plan.layout, plan.table_key);
+  ImportJob job(*model_.store, keys, chunks, &plan.layout);
+
+  count(keys, plan);
+  std::vector<OutputFile> files = plan.layout.files();
+  report_.bytes = metadata_bytes_;
+  for (const OutputFile& f : files) report_.bytes += f.bytes;
+  report_.output = cat(options_.target, "/", iteration_name());
+  note_plan(flags_, report_);
+  note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
+                   counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));
+  StagedCopy copy{report_.output, plan_text(files), files, job,
+                  [&](OutputFiles& out, const std::string& folder) { write_rest(plan.layout, out, folder); }};
+  check_staged_copy(copy, options_);
+  if (options_.dry_run) {
+    write_report(flags_, "convert", report_, false, options_.report);
+    return Exit::kOk;
+  }
+  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
+  if (launch().rank != 0) return Exit::kOk;
+  write_tracker();
+  write_report(flags_, "convert", report_, true, options_.report);
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Exit convert_hf_to_fsdp(CommandLine& line) { return HfToFsdp(line).run(); }
+
+}  // namespace mckpt

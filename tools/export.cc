@@ -1,0 +1,177 @@
+// mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "convert/export_job.h"
+#include "io/pickle_value.h"
+#include "io/safetensors_layout.h"
+#include "io/sha256.h"
+#include "runtime/world.h"
+#include "tools/checkpoint_model.h"
+#include "tools/commands.h"
+#include "tools/convert_modes.h"
+#include "tools/convert_options.h"
+#include "tools/convert_report.h"
+#include "tools/findings.h"
+#include "tools/hf_assets.h"
+#include "tools/layout_flags.h"
+#include "tools/staged_copy.h"
+
+namespace mckpt {
+namespace {
+
+class Export {
+ public:
+  Export(CommandLine& line, const char* command) : flags_(line.flags()), command_(command) { parse(line); }
+  Exit run();
+
+ private:
+  void parse(CommandLine& line);
+  void lay_out();
+  DType type_of(const SourceTensor& tensor) const;
+  void count(const ExportJob& job);
+  std::string plan_text() const;
+  void write_rest(OutputFiles& out, const std::string& folder) const;
+
+  const GlobalFlags& flags_;
+  std::string command_;
+  ConvertOptions options_;
+  CheckpointModelFlags model_flags_;
+  std::string dtype_ = "auto";
+  i64 max_shard_bytes_ = 5'000'000'000;
+
+  CheckpointModel model_;
+  std::vector<i32> written_;  // tensors of the source table, in the order of the layout
+  std::vector<std::vector<i64>> dims_;
+  std::optional<SafetensorsLayout> layout_;
+  TensorPlaces places_;
+  std::vector<HfAsset> assets_;
+  ConvertReport report_;
+};
+
+void Export::parse(CommandLine& line) {
+  options_.declare(line, command_ == "export" ? "" : "fsdp-to-hf",
+                   "a checkpoint: a run's folder, or one iteration of it", "the Hugging Face folder to make");
+  options_.declare_resume(line);
+  model_flags_.declare(line);
+  line.option("--dtype", dtype_,
+              "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
+  line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
+  line.description(
+      "Writes tensors under their original names, in their original packing and types, with config,");
+  line.description(
+      "tokenizer and code byte for byte. These come from --assets, or from the checkpoint itself if mckpt");
+  line.description("made it. The checkpoint may be of any grid. Under mpirun the ranks share the work.");
+  line.example("mckpt export ckpt out_hf");
+  line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
+  line.parse();
+  options_.check();
+}
+
+DType Export::type_of(const SourceTensor& tensor) const {
+  if (dtype_ == "auto") return tensor.dtype;
+  if (dtype_ == "keep") return model_.stored_type(tensor.name).value_or(tensor.dtype);
+  return parameter_type(dtype_, "--dtype");
+}
+
+void Export::lay_out() {
+  const SourceTable& tensors = model_.map().sources();
+  std::vector<Shape> shapes = model_.map().source_shapes();
+  std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
+  for (const UnreadTensor& u : model_.map().unread())
+    if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
+  std::vector<TensorSpec> specs;
+  for (i32 t = 0; t < tensors.size(); t++) {
+    if (computed[static_cast<std::size_t>(t)]) continue;
+    written_.push_back(t);
+    specs.push_back({tensors[t].name, type_of(tensors[t]), shapes[static_cast<std::size_t>(t)].dims()});
+  }
+  layout_.emplace(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes_});
+  places_.tensors.resize(static_cast<std::size_t>(tensors.size()));
+  for (std::size_t i = 0; i < specs.size(); i++) {
+    i64 at = static_cast<i64>(i);
+    places_.tensors[static_cast<std::size_t>(written_[i])] = {layout_->file(at), layout_->offset(at),
+                                                              specs[i].dtype, Shape(specs[i].dims)};
+  }
+}
+
+void Export::count(const ExportJob& job) {
+  const KeyTable& keys = model_.keys();
+  report_.tensors_in = keys.size();
+  report_.tensors_out = std::ssize(written_);
+  std::vector<std::vector<i32>> sources(static_cast<std::size_t>(model_.map().sources().size()));
+  for (i32 k = 0; k < keys.size(); k++)
+    for (i32 s : keys.parameter(keys[k]).sources)
+      if (s >= 0) sources[static_cast<std::size_t>(s)].push_back(k);
+  for (i64 i = 0; i < job.task_count(); i++) {
+    const std::vector<i32>& of = sources[static_cast<std::size_t>(job.tensor_of(i))];
+    if (!job.conversion_of(i).identity()) report_.changed++;
+    if (of.empty())
+      report_.tied++;
+    else if (of.size() > 1 && keys.parameter(keys[of[0]]).sources[1] < 0)
+      report_.fused++;
+    else if (keys.parameter(keys[of[0]]).sources[1] >= 0)
+      report_.split++;
+    else
+      report_.copied++;
+  }
+}
+
+std::string Export::plan_text() const {
+  Sha256 sha;
+  auto add = [&](std::string_view text) {
+    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
+    sha.update(std::array<u8, 1>{0});
+  };
+  add(MCKPT_VERSION);
+  add(source_identity(model_.store()));
+  for (const SafetensorsLayout::File& f : layout_->files()) add(f.name), add(f.header);
+  return cat("export ", sha.hex_digest(), "\n");
+}
+
+void Export::write_rest(OutputFiles& out, const std::string& folder) const {
+  auto as_bytes = [](std::string_view text) {
+    return std::span(reinterpret_cast<const u8*>(text.data()), text.size());
+  };
+  for (std::size_t f = 0; f < layout_->files().size(); f++)
+    out.write(static_cast<i32>(f), 0, as_bytes(layout_->files()[f].header));
+  copy_assets(Folder(model_.assets_path()), assets_, folder, !options_.no_sync);
+  // Last: without it nobody takes several files for a model.
+  if (!layout_->index().empty())
+    out.write(static_cast<i32>(layout_->files().size()), 0, as_bytes(layout_->index()));
+}
+
+Exit Export::run() {
+  follow_rank_0();
+  model_.open(options_.source, model_flags_, flags_);
+  lay_out();
+  ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_);
+  assets_ = hf_assets(Folder(model_.assets_path()));
+
+  count(job);
+  std::vector<OutputFile> files;
+  for (const SafetensorsLayout::File& f : layout_->files()) files.push_back({f.name, f.bytes});
+  if (!layout_->index().empty())
+    files.push_back({std::string(SafetensorsLayout::kIndexName), std::ssize(layout_->index())});
+  for (const OutputFile& f : files) report_.bytes += f.bytes;
+  report_.output = options_.target;
+  note_plan(flags_, report_);
+  StagedCopy copy{report_.output, plan_text(), files, job,
+                  [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); }};
+  check_staged_copy(copy, options_);
+  if (options_.dry_run) {
+    write_report(flags_, command_, report_, false, options_.report);
+    return Exit::kOk;
+  }
+  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
+  if (launch().rank == 0) write_report(flags_, command_, report_, true, options_.report);
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Exit export_command(CommandLine& line) { return Export(line, "export").run(); }
+Exit convert_fsdp_to_hf(CommandLine& line) { return Export(line, "convert").run(); }
+
+}  // namespace mckpt

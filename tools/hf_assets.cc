@@ -1,0 +1,95 @@
+#include "tools/hf_assets.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "io/json.h"
+#include "io/store.h"
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kWeightSuffixes[] = {
+    ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
+    ".npz"};
+
+bool is_asset(const FolderEntry& e) {
+  if (e.folder || e.name.starts_with(".") || e.name == kTensorTableName || has_torch_suffix(e.name))
+    return false;
+  return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
+}
+
+constexpr i64 kBlockBytes = 1 << 20;
+
+}  // namespace
+
+std::vector<HfAsset> hf_assets(const Folder& folder) {
+  std::vector<HfAsset> out;
+  for (const FolderEntry& e : folder.entries())
+    if (is_asset(e)) out.push_back({e.name, folder.file_bytes(e.name).value_or(0)});
+  return out;
+}
+
+void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to,
+                 bool durable) {
+  if (::mkdir(to.c_str(), 0777) != 0 && errno != EEXIST)
+    throw Error(Code::kWriteFailed, cat("cannot create the folder: ", errno_text(errno))).file(to);
+  std::vector<OutputFile> files;
+  for (const HfAsset& a : assets) files.push_back({a.name, a.bytes});
+  OutputFiles out(to, std::move(files), OutputFiles::Begin::kGoOn);
+  for (i32 f = 0; f < static_cast<i32>(assets.size()); f++) {
+    const HfAsset& a = assets[static_cast<std::size_t>(f)];
+    InputFile file = from.open_file(a.name);
+    for (i64 at = 0; at < a.bytes; at += kBlockBytes)
+      out.write(f, at, file.read(at, std::min(kBlockBytes, a.bytes - at)));
+  }
+  if (durable) out.sync();
+}
+
+std::string tensor_table_json(const SourceTable& tensors) {
+  std::string text;
+  GlobalFlags flags;
+  Output out(flags, text);
+  JsonWriter json(out);
+  json.begin_object().field("schema", "mckpt.tensors/1").key("tensors").begin_array();
+  for (i32 t = 0; t < tensors.size(); t++) {
+    json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
+    json.end_array();
+  }
+  json.end_array().end_object();
+  out.flush();
+  return text;
+}
+
+TensorTable parse_tensor_table(std::string_view text) {
+  TensorTable table;
+  JsonReader json(text);
+  std::string_view key;
+  for (json.begin_object(); json.next_key(key);) {
+    if (key != "tensors") {
+      json.skip();
+      continue;
+    }
+    for (json.begin_array(); json.next_item();) {
+      TensorTable::Entry e;
+      json.begin_array();
+      auto next = [&](const char* what) {
+        if (!json.next_item()) json.fail(cat("a tensor lacks its ", what));
+      };
+      next("name"), e.name = json.string();
+      next("type"), e.dtype = dtype_from_name(json.string());
+      next("shape");
+      for (json.begin_array(); json.next_item();) e.dims.push_back(json.integer());
+      static_cast<void>(Shape(e.dims));  // refuses sizes that are none
+      if (json.next_item()) json.fail("a tensor has more than name, type and shape");
+      table.tensors.push_back(std::move(e));
+    }
+  }
+  json.end();
+  return table;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,45 @@
+// What a Hugging Face folder holds beside its weights: config, tokenizer, chat template, code. A checkpoint
+// made of a model carries them along, byte for byte, with the table of the model's tensors, so that it can be
+// exported without the original:
+//
+//   release/hf_assets/config.json, tokenizer.json, ..., mckpt_tensors.json
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/folder.h"
+#include "io/output_files.h"
+#include "mappings/source_table.h"
+
+namespace mckpt {
+
+inline constexpr std::string_view kAssetsFolder = "hf_assets";
+inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
+
+struct HfAsset {
+  std::string name;
+  i64 bytes = 0;
+};
+
+// In natural order; hidden files, folders, weights and their indexes are none, nor is a tensor table.
+std::vector<HfAsset> hf_assets(const Folder& folder);
+
+// Copies them into the folder `to`, which is made. Throws what reading and writing do.
+void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
+
+// The tensors of a model as JSON: names, types and shapes in the order of the table.
+std::string tensor_table_json(const SourceTable& tensors);
+
+// The same, read back.
+struct TensorTable {
+  struct Entry {
+    std::string name;
+    DType dtype;
+    std::vector<i64> dims;
+  };
+  std::vector<Entry> tensors;
+};
+TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
+
+}  // namespace mckpt

@@ -1,0 +1,109 @@
+#include "tools/staged_copy.h"
+
+#include <optional>
+
+#include "io/staged_folder.h"
+#include "runtime/world.h"
+#include "tools/interrupt.h"
+#include "tools/progress.h"
+
+namespace mckpt {
+namespace {
+
+struct Share {
+  i64 first = 0, end = 0;
+};
+
+// Neighbouring tasks, as many as make up this rank's part of the bytes.
+Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
+  i64 total = 0;
+  for (i64 t = 0; t < job.task_count(); t++) total += job.task_bytes(t);
+  Share share{job.task_count(), job.task_count()};
+  i64 before = 0;
+  for (i64 t = 0; t < job.task_count(); t++) {
+    // The rank in whose part the task begins.
+    i64 owner = total > 0 ? static_cast<i64>(static_cast<__int128>(before) * ranks / total) : 0;
+    if (owner >= rank && share.first == job.task_count()) share.first = t;
+    if (owner > rank) {
+      share.end = t;
+      break;
+    }
+    before += job.task_bytes(t);
+  }
+  share.first = std::min(share.first, share.end);
+  return share;
+}
+
+i64 total_bytes(const std::vector<OutputFile>& files) {
+  i64 bytes = 0;
+  for (const OutputFile& f : files) bytes += f.bytes;
+  return bytes;
+}
+
+StagedFolder::Options staging_of(const ConvertOptions& options) {
+  return {.durable = !options.no_sync, .replace = options.overwrite, .resume = options.resume};
+}
+
+}  // namespace
+
+void follow_rank_0() {
+  if (launch().size != 1 && launch().rank != 0) world().barrier();
+}
+
+void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
+  StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
+}
+
+CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, const GlobalFlags& flags) {
+  Comm& comm = world();
+  bool leader = comm.rank() == 0;
+  if (leader) comm.barrier();  // nothing was refused: the others come after
+  stop_flag();
+
+  std::optional<StagedFolder> staged;
+  i64 resumes = 0;
+  std::string folder;
+  std::optional<OutputFiles> out;
+  if (leader) {
+    staged.emplace(copy.path, staging_of(options), copy.plan);
+    resumes = staged->resumes();
+    folder = staged->folder();
+    out.emplace(folder, copy.files, resumes ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate);
+    if (options.resume)
+      note(flags,
+           resumes ? "resume  going on with what an interrupted run left" : "resume  nothing was begun here");
+  }
+  comm.barrier();
+  if (!leader) {
+    folder = StagedFolder::staging_path(copy.path);
+    out.emplace(folder, copy.files, OutputFiles::Begin::kGoOn);
+  }
+
+  Share share = share_of(copy.job, comm.rank(), comm.size());
+  CopyCounts counts;
+  {
+    TaskLog log(StagedFolder::log_path(folder), share.first, share.end, *out, !options.no_sync);
+    Progress progress(flags, "write", total_bytes(copy.files) / comm.size());
+    CopyOptions how = options.copying(progress);
+    how.log = &log;
+    how.first_task = share.first, how.end_task = share.end;
+    try {
+      counts = run_copy(copy.job, *out, how);
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) log.flush();
+      throw;
+    }
+  }
+  i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes};
+  comm.all_reduce(numbers, Reduce::kSum);
+  if (leader) {
+    copy.finish(*out, folder);
+    check_stop();
+    if (!options.no_sync) out->sync();
+    staged->publish();
+  }
+  comm.barrier();
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+}  // namespace mckpt
