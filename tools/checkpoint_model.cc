@@ -69,11 +69,11 @@ void CheckpointModel::open(const std::string& path, const CheckpointModelFlags& 
     throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
         .file(store->root())
         .help("--assets HF_DIR   the folder of the original model, or one with its config.json");
-  open(std::move(store), open_hf_model(assets, flags.model), flags, global);
+  open(std::move(store), open_hf_model(assets, flags.model), flags, global, {0, std::nullopt});
 }
 
 void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
-                           const GlobalFlags& global) {
+                           const GlobalFlags& global, RunSetup setup) {
   store_ = std::move(store);
   model_ = std::move(model);
   report_findings(global, *store_);
@@ -81,7 +81,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   std::unordered_map<std::string, i64> tensors;
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors.emplace(std::move(*name), t);
-  RunSetup setup{stored_vocab_rows(map(), tensors, *store_), std::nullopt};
+  setup.vocab_rows = stored_vocab_rows(map(), tensors, *store_);
   KeyTable::Cells cells{
       flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
       flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};

@@ -107,10 +107,14 @@ void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
   line.option("--vocab-size", vocab_,
               "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
-  line.option("--params-dtype", params_dtype_,
-              "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
+  declare_params(line);
   line.option("--dtype", dtype_,
               "type of what is listed: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+}
+
+void ValueFlags::declare_params(CommandLine& line) {
+  line.option("--params-dtype", params_dtype_,
+              "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
 }
 
 VocabChoice ValueFlags::vocab() const {

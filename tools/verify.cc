@@ -5,6 +5,7 @@
 #include "tools/findings.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
+#include "tools/verify_against.h"
 
 namespace mckpt {
 namespace {
@@ -29,9 +30,11 @@ VerifyReport make_report(const GlobalFlags& flags, const std::string& path, int 
   return verify_store(*store, threads, [&](i64 bytes) { progress.add(bytes); });
 }
 
-void write_json(Output& out, const VerifyReport& report, const std::string& path) {
+void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
   JsonWriter json(out);
-  json.begin_answer("verify", report.sound()).field("path", path).key("checks").begin_array();
+  json.begin_answer("verify", report.sound()).field("path", path);
+  if (equal) json.field("equal", *equal);
+  json.key("checks").begin_array();
   for (const Check& c : report.checks)
     json.begin_object()
         .field("name", c.name)
@@ -61,7 +64,8 @@ std::string pad(std::string text, std::size_t width) {
   return text.append(width - std::min(width, text.size()), ' ');
 }
 
-void write_text(Output& out, const VerifyReport& report, const std::string& path, bool all) {
+void write_text(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal,
+                bool all) {
   i64 failed = 0;
   for (std::size_t c = 0; c < report.checks.size(); c++) {
     const Check& check = report.checks[c];
@@ -82,6 +86,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
   }
   std::string name = escaped(path, 4096);
+  if (equal) return out.line(cat(name, *equal ? ": equal" : ": not equal"));
   if (failed > 0) {
     out.line(cat(name, ": ", counted(failed, "check"), " failed"));
   } else {
@@ -105,14 +110,23 @@ Exit verify_command(CommandLine& line) {
   line.description("nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");
+  line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
+  AgainstFlags against;
+  against.declare(line);
   line.parse();
 
-  VerifyReport report = make_report(line.flags(), path, static_cast<int>(std::clamp<i64>(threads, 1, 1024)));
+  int workers = static_cast<int>(std::clamp<i64>(threads, 1, 1024));
+  VerifyReport report;
+  std::optional<bool> equal;
+  if (against.source)
+    equal = verify_against(path, against, workers, line.flags(), report);
+  else
+    report = make_report(line.flags(), path, workers);
   Output out(line.flags());
   if (out.json()) {
-    write_json(out, report, path);
+    write_json(out, report, path, equal);
   } else {
-    write_text(out, report, path, line.flags().verbose > 0);
+    write_text(out, report, path, equal, line.flags().verbose > 0);
   }
   out.flush();
   return report.sound() ? Exit::kOk : Exit::kNo;

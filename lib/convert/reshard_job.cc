@@ -1,0 +1,109 @@
+#include "convert/reshard_job.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "convert/box_moves.h"
+#include "convert/tensor_regions.h"
+
+namespace mckpt {
+
+ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout)
+    : source_(source), chunks_(chunks), layout_(layout), bytes_(source) {
+  std::unordered_map<i32, std::size_t> task_of;
+  for (i64 c = 0; c < chunks.size(); c++) {
+    auto [at, fresh] = task_of.try_emplace(chunks.key(c), tasks_.size());
+    if (fresh) {
+      DType from = source.dtype(chunks.key(c)), to = chunks.dtype(c);
+      try {
+        check_conversion({from, to, to, 0, 0});
+      } catch (Error& e) {
+        throw e.default_tensor(source.name(chunks.key(c)));
+      }
+      tasks_.push_back({chunks.key(c), {}});
+    }
+    tasks_[at->second].chunks.push_back(static_cast<i32>(c));
+  }
+}
+
+CopyTask ReshardJob::task(i64 index) const {
+  const Task& t = tasks_[static_cast<std::size_t>(index)];
+  DType to_type = chunks_.dtype(t.chunks[0]);
+  CopyTask task;
+  task.conversion = {source_.dtype(t.tensor), to_type, to_type, 0, 0};
+
+  struct SourceBox {
+    Chunk chunk;
+    i32 region;
+  };
+  std::vector<SourceBox> pieces;
+  for (i64 c = 0; c < source_.chunk_count(t.tensor); c++) {
+    Chunk chunk = source_.chunk(t.tensor, c);
+    i64 items = Shape(chunk.sizes).items();
+    if (chunk.replica || items == 0) continue;
+    ChunkData data = source_.resolve(t.tensor, c);
+    check_plain(source_, t.tensor, chunk, data);
+    i32 bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
+    pieces.push_back({chunk, task.plan.add_source({data.file, data.offset, items, bytes, t.tensor})});
+  }
+  std::vector<Move> moves;
+  for (i32 c : t.chunks) {
+    ChunkList::Box box = chunks_.box(c);
+    ChunkList::Place place = chunks_.place(c);
+    i32 to = task.plan.add_destination({place.file, place.data_offset, Shape(box.sizes).items(),
+                                        static_cast<i32>(dtype_bytes(place.dtype, 1)), c});
+    moves.clear();
+    for (const SourceBox& p : pieces)
+      append_box_moves({p.chunk.offsets, p.chunk.sizes}, {box.offsets, box.sizes}, p.region, moves);
+    for (const Move& m : moves) task.plan.add(to, m);
+  }
+  task.plan.finish();
+  return task;
+}
+
+i64 ReshardJob::task_bytes(i64 index) const {
+  i64 bytes = 0;
+  for (i32 c : tasks_[static_cast<std::size_t>(index)].chunks)
+    bytes += dtype_bytes(chunks_.dtype(c), Shape(chunks_.box(c).sizes).items());
+  return bytes;
+}
+
+Frame ReshardJob::frame(const Region& region) const {
+  if (!layout_) return {};
+  return {std::ssize(frame_of(region).head()), frame_of(region).tail_bytes()};
+}
+
+void ReshardJob::write_head(const Region& region, std::span<u8> to) const {
+  std::ranges::copy(frame_of(region).head(), to.begin());
+}
+
+void ReshardJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
+  frame_of(region).write_tail(crc32, to);
+}
+
+NamedChunks::NamedChunks(const Store& store, const Store& other) : store_(store) {
+  std::unordered_map<std::string_view, i32> by_name;
+  for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    auto at = by_name.find(store.name(t));
+    if (at == by_name.end()) continue;
+    for (i32 c = 0; c < store.chunk_count(t); c++) {
+      Chunk chunk = store.chunk(t, c);
+      if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({at->second, t, c});
+    }
+  }
+}
+
+ChunkList::Box NamedChunks::box(i64 c) const {
+  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
+  return {chunk.offsets, chunk.sizes};
+}
+
+ChunkList::Place NamedChunks::place(i64 c) const {
+  const Entry& e = at(c);
+  ChunkData data = store_.resolve(e.tensor, e.chunk);
+  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
+  return {data.file, data.offset, data.dtype};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,207 @@
+#include "tools/verify_against.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "convert/compare_sink.h"
+#include "convert/export_job.h"
+#include "convert/import_job.h"
+#include "convert/reshard_job.h"
+#include "io/copy_engine.h"
+#include "io/findings.h"
+#include "tools/findings.h"
+#include "tools/interrupt.h"
+#include "tools/progress.h"
+
+namespace mckpt {
+namespace {
+
+// A stretch of a file that holds items of one tensor.
+struct Extent {
+  i32 file;
+  i64 begin, end;
+  std::string name;
+  i64 item_bytes;
+};
+
+bool is_sharded(const Store& store) { return store.format().starts_with("DCP"); }
+
+class Comparison {
+ public:
+  Comparison(const Store& there, int threads, const GlobalFlags& flags)
+      : there_(there), threads_(threads), flags_(flags) {}
+
+  // `extents`: where the job's tensors lie, asked for only when something differs.
+  bool run(const CopyJob& job, i64 bytes, i64 tensors, const std::function<std::vector<Extent>()>& extents,
+           VerifyReport& report) {
+    CompareSink sink(there_);
+    {
+      Progress progress(flags_, "compare", bytes);
+      run_copy(job, sink, {.threads = threads_, .stop = stop_flag(), .written_bytes = progress.counter()});
+    }
+    std::vector<CompareSink::Difference> differences = sink.differences();
+    Check check{"against", differences.empty() ? Check::Status::kPass : Check::Status::kFail, tensors,
+                "tensors"};
+    report.checks.push_back(check);
+    if (!differences.empty()) describe(differences, extents(), report);
+    return differences.empty();
+  }
+
+ private:
+  // One finding a tensor, at the first item that differs.
+  void describe(const std::vector<CompareSink::Difference>& differences, std::vector<Extent> extents,
+                VerifyReport& report) const {
+    std::ranges::sort(extents, {}, [](const Extent& e) { return std::tuple(e.file, e.begin); });
+    Findings findings;
+    std::set<std::string> named;
+    for (const CompareSink::Difference& d : differences) {
+      auto at = std::ranges::upper_bound(extents, std::tuple(d.file, d.offset), {},
+                                         [](const Extent& e) { return std::tuple(e.file, e.begin); });
+      if (at == extents.begin()) continue;
+      const Extent& e = *--at;
+      if (e.file != d.file || d.offset >= e.end || !named.insert(e.name).second) continue;
+      findings.add({.code = Code::kUnequal,
+                    .tensor = e.name,
+                    .file = std::string(file_label(there_, d.file)),
+                    .message = cat("differs from item ", (d.offset - e.begin) / e.item_bytes,
+                                   " of what this file holds of it on"),
+                    .offset = d.offset});
+    }
+    for (Finding& f : findings.take()) {
+      report.findings.push_back(std::move(f));
+      report.check_of.push_back(report.checks.size() - 1);
+    }
+  }
+
+  const Store& there_;
+  int threads_;
+  const GlobalFlags& flags_;
+};
+
+Extent extent_of(const ChunkList& chunks, i64 c, std::string name) {
+  ChunkList::Place place = chunks.place(c);
+  i64 item = dtype_bytes(place.dtype, 1), items = Shape(chunks.box(c).sizes).items();
+  return {place.file, place.data_offset, place.data_offset + items * item, std::move(name), item};
+}
+
+i64 bytes_of(const CopyJob& job) {
+  i64 bytes = 0;
+  for (i64 t = 0; t < job.task_count(); t++) bytes += job.task_bytes(t);
+  return bytes;
+}
+
+// A checkpoint against the Hugging Face model that it was made of.
+bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& against, Comparison& compare,
+                          const GlobalFlags& flags, VerifyReport& report) {
+  HfModel model = open_hf_model(*against.source, against.model.model);
+  if (!model.has_data())
+    throw Error(Code::kNotFound, "the folder has no weights to compare with").file(*against.source);
+  const Store* source = model.store.get();  // stays where it is
+  CheckpointModel checkpoint;
+  RunSetup values{0, against.values.params_dtype(model.map->model())};
+  checkpoint.open(std::move(there), std::move(model), against.model, flags, values);
+  ImportJob job(*source, checkpoint.keys(), checkpoint.chunks(), nullptr);
+  return compare.run(
+      job, bytes_of(job), checkpoint.keys().size(),
+      [&] {
+        const KeyTable& keys = checkpoint.keys();
+        const ChunkList& chunks = checkpoint.chunks();
+        std::vector<Extent> out;
+        for (i64 c = 0; c < chunks.size(); c++)
+          out.push_back(extent_of(chunks, c, cat("model.module.", keys[chunks.key(c)].name)));
+        return out;
+      },
+      report);
+}
+
+// A Hugging Face folder against the checkpoint that it was exported from.
+bool model_against_chunks(const Store& there, const std::string& path, const AgainstFlags& against,
+                          Comparison& compare, const GlobalFlags& flags, VerifyReport& report) {
+  HfModel model = open_hf_model(path, against.model.model);
+  std::vector<Extent> extents;
+  TensorPlaces places;
+  const SourceTable& tensors = model.map->sources();
+  places.tensors.resize(static_cast<std::size_t>(tensors.size()));
+  for (i32 t = 0; t < tensors.size(); t++) {
+    i64 index = find_tensor(there, tensors[t].name);
+    if (there.chunk_count(index) != 1)
+      throw Error(Code::kUnsupportedTensor, "a tensor lies in several pieces").tensor(tensors[t].name);
+    ChunkData data = there.resolve(index, 0);
+    places.tensors[static_cast<std::size_t>(t)] = {data.file, data.offset, data.dtype, there.shape(index)};
+    extents.push_back({data.file, data.offset,
+                       data.offset + dtype_bytes(data.dtype, there.shape(index).items()),
+                       std::string(tensors[t].name), dtype_bytes(data.dtype, 1)});
+  }
+  for (const UnreadTensor& u : model.map->unread())
+    if (u.of < 0) places.tensors[static_cast<std::size_t>(u.tensor)].file = -1;
+  CheckpointModel checkpoint;
+  checkpoint.open(open_store(*against.source), std::move(model), against.model, flags, {0, std::nullopt});
+  ExportJob job(checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), places);
+  return compare.run(
+      job, bytes_of(job), job.task_count(), [&] { return extents; }, report);
+}
+
+// The tensors that not both sides have alike, named.
+void refuse_other_tensors(const Store& there, const Store& source) {
+  std::unordered_map<std::string_view, i64> by_name;
+  for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
+  std::vector<std::string> faults;
+  for (i64 t : natural_order(there)) {
+    auto at = by_name.find(there.name(t));
+    std::string name = escaped(there.name(t));
+    if (at == by_name.end()) {
+      faults.push_back(cat(name, ": only here"));
+      continue;
+    }
+    i64 s = at->second;
+    if (source.dtype(s) != there.dtype(t) || !std::ranges::equal(source.dims(s), there.dims(t)))
+      faults.push_back(cat(name, ": ", dtype_name(there.dtype(t)), " ", to_string(there.shape(t)), " here, ",
+                           dtype_name(source.dtype(s)), " ", to_string(source.shape(s)), " there"));
+    by_name.erase(at);
+  }
+  for (i64 s : natural_order(source))
+    if (by_name.contains(source.name(s))) faults.push_back(cat(escaped(source.name(s)), ": only there"));
+  if (faults.empty()) return;
+  Error e(Code::kUnequal,
+          cat("the two sides have not the same tensors: ", counted(std::ssize(faults), "tensor")));
+  for (std::size_t i = 0; i < std::min<std::size_t>(faults.size(), 20); i++) e.note(faults[i]);
+  throw e.file(there.root());
+}
+
+// Two checkpoints whose tensors have the same names, whatever pieces they lie in.
+bool names_against_names(const Store& there, const Store& source, Comparison& compare, VerifyReport& report) {
+  refuse_other_tensors(there, source);
+  NamedChunks chunks(there, source);
+  ReshardJob job(source, chunks, nullptr);
+  auto extents = [&] {
+    std::vector<Extent> out;
+    for (i64 c = 0; c < chunks.size(); c++)
+      out.push_back(extent_of(chunks, c, std::string(source.name(chunks.key(c)))));
+    return out;
+  };
+  return compare.run(job, bytes_of(job), there.tensor_count(), extents, report);
+}
+
+}  // namespace
+
+void AgainstFlags::declare(CommandLine& line) {
+  line.heading("Comparison");
+  line.option("--against SRC", source,
+              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write");
+  model.declare(line);
+  values.declare_params(line);
+}
+
+bool verify_against(const std::string& path, const AgainstFlags& against, int threads,
+                    const GlobalFlags& flags, VerifyReport& report) {
+  std::unique_ptr<Store> there = open_store(path), source = open_store(*against.source);
+  require_sound(source->findings(), source->root());
+  Comparison compare(*there, threads, flags);
+  bool both = is_sharded(*there) == is_sharded(*source);
+  if (both) return names_against_names(*there, *source, compare, report);
+  if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
+  return model_against_chunks(*there, path, against, compare, flags, report);
+}
+
+}  // namespace mckpt
