@@ -50,7 +50,7 @@ if(NOT MCKPT_CUDA STREQUAL "OFF")
     "no torch with CUDA and the CUDA run time's headers was found")
 endif()
 
-# HDF5 has no module yet; the summary says whether it is here.
+# HDF5 is used by a program of its own, tools/hdf5.
 if(NOT MCKPT_HDF5 STREQUAL "OFF")
   find_path(MCKPT_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
   find_library(MCKPT_HDF5_LIBRARY NAMES hdf5_serial hdf5)

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "build_info.h"
+#include "io/hdf5_helper.h"
 #include "runtime/module.h"
 #include "runtime/world.h"
 #include "tools/commands.h"
@@ -29,22 +30,41 @@ std::string_view build_state(std::string_view name) {
   return "unknown to this build";
 }
 
-ModuleReport look_at(const ModuleKind& kind) {
-  ModuleReport report{kind.name, kind.purpose, find_module(kind.name), {}, {}, {}};
+// What is said of a module that nobody finds.
+void report_absent(ModuleReport& report, std::string_view get) {
+  std::string_view state = build_state(report.name);
+  report.problem = state == "built" ? "built, but not found beside the program" : cat("not built: ", state);
+  report.help = get;
+}
+
+// `facts` loads the module, or starts the program, and tells about it.
+template <typename Facts>
+ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
   if (report.path.empty()) {
-    std::string_view state = build_state(kind.name);
-    report.problem = state == "built" ? "built, but not found beside the program" : cat("not built: ", state);
-    report.help = kind.get;
+    report_absent(report, get);
     return report;
   }
   try {
-    report.facts = describe_module(load_module(kind.name));
+    report.facts = facts(report.path);
   } catch (const Error& e) {
     report.problem = e.what();
     for (const std::string& text : e.notes()) report.problem += cat(": ", text);
     report.help = e.help();
   }
   return report;
+}
+
+ModuleReport look_at_module(const ModuleKind& kind) {
+  return look_at({kind.name, kind.purpose, find_module(kind.name), {}, {}, {}}, kind.get,
+                 [&](const std::string&) { return describe_module(load_module(kind.name)); });
+}
+
+ModuleReport look_at_hdf5() {
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(), {}, {}, {}}, kHdf5HelperHelp,
+                 [](const std::string& path) {
+                   return Facts{{"version", hdf5_helper_version(path)}};
+                 });
 }
 
 std::string processor() {
@@ -116,10 +136,9 @@ Exit env_command(CommandLine& line) {
   if (ranks.rank() != 0) return Exit::kOk;
   std::vector<ModuleReport> modules;
   bool ok = true;
-  for (const ModuleKind& kind : module_kinds()) {
-    modules.push_back(look_at(kind));
-    ok &= !modules.back().faulty();
-  }
+  for (const ModuleKind& kind : module_kinds()) modules.push_back(look_at_module(kind));
+  modules.push_back(look_at_hdf5());
+  for (const ModuleReport& m : modules) ok &= !m.faulty();
   Output out(line.flags());
   out.json() ? write_json(out, modules, ok, ranks.size()) : write_text(out, modules, ranks.size());
   out.flush();

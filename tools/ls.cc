@@ -18,11 +18,17 @@ bool is_whole(const Store& store, i64 tensor) {
          std::ranges::equal(store.chunk(tensor, 0).sizes, store.dims(tensor));
 }
 
+// Null where the bytes lie in many places.
+void write_offset(JsonWriter& json, const Chunk& c) {
+  c.record_offset < 0 ? json.null_field("offset") : json.field("offset", c.record_offset);
+}
+
 void write_chunk(JsonWriter& json, const Store& store, const Chunk& c) {
   json.begin_object();
   c.rank < 0 ? json.null_field("rank") : json.field("rank", static_cast<i64>(c.rank));
   json.field("offsets", c.offsets).field("sizes", c.sizes).field("file", file_label(store, c.file));
-  json.field("offset", c.record_offset).field("bytes", c.record_bytes).end_object();
+  write_offset(json, c);
+  json.field("bytes", c.record_bytes).end_object();
 }
 
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256) {
@@ -31,7 +37,8 @@ void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::s
   json.field("shape", store.dims(tensor)).field("bytes", TensorReader::tensor_bytes(store, tensor));
   if (is_whole(store, tensor)) {
     Chunk c = store.chunk(tensor, 0);
-    json.field("file", file_label(store, c.file)).field("offset", c.record_offset);
+    json.field("file", file_label(store, c.file));
+    write_offset(json, c);
   } else {
     json.null_field("file").null_field("offset");
   }
@@ -47,7 +54,10 @@ std::string place(const Store& store, i64 tensor) {
   i64 count = store.chunk_count(tensor);
   if (count == 0) return "no chunks";
   Chunk first = store.chunk(tensor, 0);
-  if (is_whole(store, tensor)) return cat(escaped(file_label(store, first.file)), " @ ", first.record_offset);
+  if (is_whole(store, tensor)) {
+    std::string file = escaped(file_label(store, first.file));
+    return first.record_offset < 0 ? file : cat(file, " @ ", first.record_offset);
+  }
   std::vector<i32> files;
   for (i64 i = 0; i < count; i++) files.push_back(store.chunk(tensor, i).file);
   std::sort(files.begin(), files.end());

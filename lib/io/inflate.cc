@@ -16,13 +16,13 @@ struct EndStream {
   void operator()(z_stream* z) const { ::inflateEnd(z); }
 };
 
-}  // namespace
-
-std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset) {
+// `window_bits`: zlib's way to say which frame there is. Nothing when it is not `bytes` bytes.
+std::optional<std::vector<u8>> inflate(std::span<const u8> stream, i64 bytes, int window_bits) {
   z_stream z{};
-  if (::inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  if (::inflateInit2(&z, window_bits) != Z_OK) throw std::bad_alloc();
   std::unique_ptr<z_stream, EndStream> guard(&z);
   std::vector<u8> out;
+  i64 done = 0;
   int status = Z_OK;
   std::size_t at = 0;
   while (status == Z_OK) {
@@ -32,19 +32,32 @@ std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset) {
       z.avail_in = static_cast<uInt>(take);
       at += take;
     }
-    std::size_t done = out.size();
     // One byte more than declared, so that a stream that goes on is seen.
-    out.resize(done + static_cast<std::size_t>(std::min(kStep, bytes + 1 - static_cast<i64>(done))));
+    std::size_t room = static_cast<std::size_t>(std::min(kStep, bytes + 1 - done));
+    out.resize(static_cast<std::size_t>(done) + room);
     z.next_out = out.data() + done;
-    z.avail_out = static_cast<uInt>(out.size() - done);
+    z.avail_out = static_cast<uInt>(room);
     status = ::inflate(&z, Z_NO_FLUSH);
-    out.resize(out.size() - z.avail_out);
-    if (static_cast<i64>(out.size()) > bytes) break;
+    done += static_cast<i64>(room - z.avail_out);
+    if (done > bytes) break;
   }
-  if (static_cast<i64>(out.size()) != bytes || (status != Z_STREAM_END))
+  if (done != bytes || status != Z_STREAM_END) return {};
+  out.resize(static_cast<std::size_t>(bytes));
+  return out;
+}
+
+}  // namespace
+
+std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset) {
+  std::optional<std::vector<u8>> out = inflate(stream, bytes, -MAX_WBITS);
+  if (!out)
     throw_bad_zip(cat("a compressed record does not inflate to its declared size of ", bytes, " bytes"),
                   offset);
-  return out;
+  return std::move(*out);
+}
+
+std::optional<std::vector<u8>> zlib_inflated(std::span<const u8> stream, i64 bytes) {
+  return inflate(stream, bytes, MAX_WBITS);
 }
 
 }  // namespace mckpt

@@ -14,7 +14,7 @@ namespace mckpt {
 namespace {
 
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
-constexpr const char* kExpectedFile = "safetensors, or a .pt file of torch.save";
+constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or HDF5";
 constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
 
@@ -50,10 +50,11 @@ std::unique_ptr<Store> open_file(const std::string& path) {
     case FileKind::kTar:
       return open_torch_file(path);
     case FileKind::kHdf5:
-      throw Error(Code::kModuleMissing, "this is an HDF5 file; reading it needs the HDF5 module").file(path);
+      return open_hdf5_file(path);
     case FileKind::kUnknown:
       if (name.ends_with(".safetensors")) return open_safetensors_file(path);
       if (has_torch_suffix(name)) return open_torch_file(path);
+      if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path);
       throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
           .file(path)
           .expected(kExpectedFile);

@@ -8,6 +8,7 @@ namespace mckpt {
 namespace {
 
 constexpr i64 kHeadBytes = 512;
+constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
 struct Magic {
   FileKind kind;
@@ -21,7 +22,7 @@ constexpr Magic kMagics[] = {
     {FileKind::kZip, 0, "PK\x05\x06"},
     {FileKind::kLegacyTorch, 0,
      std::string_view("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14)},
-    {FileKind::kHdf5, 0, "\x89HDF\r\n\x1a\n"},
+    {FileKind::kHdf5, 0, kHdf5Signature},
     {FileKind::kGguf, 0, "GGUF"},
     {FileKind::kNumpy, 0, "\x93NUMPY"},
     {FileKind::kGzip, 0, "\x1f\x8b"},
@@ -61,7 +62,17 @@ FileKind sniff(const ByteSource& file) {
   if (begins_like_html(head)) return FileKind::kHtml;
   if (begins_like_json(head)) return FileKind::kJson;
   if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5) return FileKind::kPickle;
-  return FileKind::kUnknown;
+  return find_hdf5_superblock(file) < 0 ? FileKind::kUnknown : FileKind::kHdf5;
+}
+
+i64 find_hdf5_superblock(const ByteSource& file) {
+  i64 bytes = static_cast<i64>(kHdf5Signature.size());
+  for (i64 at = 0; at <= file.size() - bytes; at = at == 0 ? 512 : at * 2) {
+    std::vector<u8> here = file.read(at, bytes);
+    if (std::string_view(reinterpret_cast<const char*>(here.data()), here.size()) == kHdf5Signature)
+      return at;
+  }
+  return -1;
 }
 
 std::string_view sniffed_name(FileKind kind) {

@@ -26,6 +26,10 @@ enum class FileKind : u8 {
 
 FileKind sniff(const ByteSource& file);
 
+// Where the superblock of an HDF5 file lies: at 0, or behind a user block of 512, 1024, 2048 ... bytes, in
+// which anything may stand; -1: this is no HDF5 file.
+i64 find_hdf5_superblock(const ByteSource& file);
+
 // "a git-lfs pointer (...)", for messages; "" for kUnknown and kSafetensors.
 std::string_view sniffed_name(FileKind kind);
 

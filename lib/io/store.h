@@ -29,7 +29,7 @@ struct Chunk {
   i32 file = -1;                 // index into Store::files()
   i32 rank = -1;                 // the rank that wrote it, where the format says so
   // The bytes of the file that hold the chunk: the data themselves, or an archive that resolve() opens.
-  i64 record_offset = 0;
+  i64 record_offset = 0;  // -1: they lie in many places
   i64 record_bytes = 0;
   bool replica = false;  // an earlier chunk of the tensor is the same box: readers skip this one
 };
@@ -160,6 +160,7 @@ std::unique_ptr<Store> open_safetensors_file(const std::string& path);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path);
 std::unique_ptr<Store> open_torch_file(const std::string& path);    // .pt: zip or legacy stream
 std::unique_ptr<Store> open_torch_folder(const std::string& path);  // of ranks, of shards, or of separate files
+std::unique_ptr<Store> open_hdf5_file(const std::string& path);
 std::unique_ptr<Store> open_dcp(const std::string& path);           // a folder with .metadata
 std::unique_ptr<Store> open_megatron_run(const std::string& path);  // a folder of mp_rank_* folders
 

@@ -3,13 +3,11 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
-#include <climits>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
 #include "core/error.h"
+#include "core/module_folders.h"
 
 namespace mckpt {
 namespace {
@@ -27,28 +25,6 @@ std::string_view how_to_get(std::string_view name) {
   for (const ModuleKind& kind : kKinds)
     if (kind.name == name) return kind.get;
   return "mckpt env lists the modules";
-}
-
-std::string program_folder() {
-  std::array<char, PATH_MAX> path;
-  ssize_t n = readlink("/proc/self/exe", path.data(), path.size());
-  std::string_view program(path.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
-  return std::string(program.substr(0, program.rfind('/') + 1));  // "" when it cannot be read
-}
-
-std::vector<std::string> module_folders() {
-  std::vector<std::string> folders;
-  const char* listed = std::getenv("MCKPT_MODULE_PATH");
-  for (std::string_view rest = listed ? listed : ""; !rest.empty();) {
-    std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (!folder.empty()) folders.push_back(cat(folder, "/"));
-  }
-  if (std::string own = program_folder(); !own.empty()) {
-    folders.push_back(own);
-    folders.push_back(cat(own, "../lib/mckpt/"));
-  }
-  return folders;
 }
 
 std::string file_name(std::string_view name) { return cat("libmckpt_", name, ".so"); }

@@ -1,6 +1,5 @@
-// Finding and loading modules (runtime/module_abi.h). Looked for, in this order, in the folders of
-// $MCKPT_MODULE_PATH (separated by ':'), beside the program, and in ../lib/mckpt from there. A loaded module
-// stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
+// Finding and loading modules (runtime/module_abi.h), which lie in the folders of core/module_folders.h. A loaded
+// module stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
 #pragma once
 
 #include <span>

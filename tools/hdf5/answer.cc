@@ -1,0 +1,66 @@
+#include "hdf5/answer.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace mckpt {
+namespace {
+
+constexpr int kOutput = 1;
+constexpr std::size_t kEnough = std::size_t{64} << 10;
+
+}  // namespace
+
+Answer::Answer() : done_(hdf5_wire::kMagic) {}
+
+Answer& Answer::begin(hdf5_wire::Record kind) {
+  record_.assign(1, static_cast<char>(kind));
+  return *this;
+}
+
+Answer& Answer::byte(int v) {
+  record_ += static_cast<char>(v);
+  return *this;
+}
+
+Answer& Answer::number(std::uint64_t v) {
+  for (int i = 0; i < 8; i++) record_ += static_cast<char>(v >> 8 * i & 0xff);
+  return *this;
+}
+
+Answer& Answer::text(std::string_view v) {
+  number(v.size());
+  record_ += v;
+  return *this;
+}
+
+void Answer::end() {
+  done_ += record_;
+  record_.clear();
+  records_++;
+  if (done_.size() >= kEnough) write_out();
+}
+
+void Answer::fault(std::string_view name, hdf5_wire::Blame blame, std::string_view words) {
+  begin(hdf5_wire::Record::kFault).text(name).byte(static_cast<int>(blame)).text(words).end();
+}
+
+void Answer::finish() {
+  std::uint64_t records = records_;
+  begin(hdf5_wire::Record::kEnd).number(records).end();
+  write_out();
+}
+
+// Where nobody reads any more there is nothing left to do.
+void Answer::write_out() {
+  for (std::string_view rest = done_; !rest.empty();) {
+    ssize_t n = ::write(kOutput, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) ::_exit(1);
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+  done_.clear();
+}
+
+}  // namespace mckpt

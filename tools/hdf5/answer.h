@@ -1,0 +1,35 @@
+// The answer, written to standard output as io/hdf5_wire.h has it. A record that is begun appears whole or
+// not at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "io/hdf5_wire.h"
+
+namespace mckpt {
+
+class Answer {
+ public:
+  Answer();
+
+  // Begins a record; one that was begun before and not ended is forgotten.
+  Answer& begin(hdf5_wire::Record kind);
+  Answer& byte(int v);
+  Answer& number(std::uint64_t v);
+  Answer& text(std::string_view v);
+  void end();
+
+  void fault(std::string_view name, hdf5_wire::Blame blame, std::string_view words);
+  // Writes the last record and all that is left.
+  void finish();
+
+ private:
+  void write_out();
+
+  std::string done_, record_;
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace mckpt

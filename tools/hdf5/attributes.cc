@@ -1,0 +1,115 @@
+#include "hdf5/attributes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "hdf5/type.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostText = 4096, kMostFixed = std::size_t{1} << 20;
+constexpr int kMostAttributes = 4096;
+
+struct Value {
+  const char* type = "";
+  std::string text;
+};
+
+struct Visit {
+  Answer& out;
+  const std::string& owner;
+  int count = 0;
+};
+
+bool read_text(hid_t attribute, hid_t type, std::string& to) {
+  if (H5Tis_variable_str(type) > 0) {
+    char* text = nullptr;
+    if (H5Aread(attribute, type, &text) < 0) return false;
+    to.assign(text ? text : "", text ? strnlen(text, kMostText) : 0);
+    H5free_memory(text);
+    return true;
+  }
+  std::size_t bytes = H5Tget_size(type);
+  if (bytes == 0 || bytes > kMostFixed) return false;
+  to.resize(bytes);
+  if (H5Aread(attribute, type, to.data()) < 0) return false;
+  to.resize(std::min(strnlen(to.data(), bytes), kMostText));
+  return true;
+}
+
+template <typename T>
+bool read_number(hid_t attribute, hid_t memory_type, std::string& to) {
+  T value{};
+  if (H5Aread(attribute, memory_type, &value) < 0) return false;
+  char digits[32];
+  to.assign(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  return true;
+}
+
+// A value by itself. False when the library cannot read it; the type stays "" for what is shown by its kind
+// alone.
+bool read_one(hid_t attribute, hid_t type, Value& v) {
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      v.type = "int";
+      return H5Tget_sign(type) == H5T_SGN_2
+                 ? read_number<long long>(attribute, H5T_NATIVE_LLONG, v.text)
+                 : read_number<unsigned long long>(attribute, H5T_NATIVE_ULLONG, v.text);
+    case H5T_FLOAT:
+      v.type = "float";
+      return read_number<double>(attribute, H5T_NATIVE_DOUBLE, v.text);
+    case H5T_STRING:
+      v.type = "str";
+      return read_text(attribute, type, v.text);
+    default:
+      break;
+  }
+  if (!is_bool(type)) return true;
+  unsigned char value = 0;
+  if (H5Aread(attribute, type, &value) < 0) return false;
+  v.type = "bool";
+  v.text = value ? "True" : "False";
+  return true;
+}
+
+bool read_value(hid_t attribute, Value& v) {
+  TypeHandle type(H5Aget_type(attribute));
+  SpaceHandle space(H5Aget_space(attribute));
+  if (!type || !space) return false;
+  hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (count < 0) return false;
+  if (count == 1 && !read_one(attribute, type, v)) return false;
+  if (*v.type) return true;
+  ElementType element = element_type(type);
+  v.text = std::to_string(count) + " " + (element.numeric ? "numbers" : element.other);
+  return true;
+}
+
+herr_t visit(hid_t object, const char* name, const H5A_info_t*, void* context) {
+  Visit& v = *static_cast<Visit*>(context);
+  std::string full = v.owner + "@" + name;
+  if (++v.count > kMostAttributes) {
+    v.out.fault(v.owner, hdf5_wire::Blame::kUnsupported, "more attributes than the limit of 4096");
+    return 1;
+  }
+  Value value;
+  Handle<H5Aclose> attribute(H5Aopen(object, name, H5P_DEFAULT));
+  if (!attribute || !read_value(attribute, value)) {
+    v.out.fault(full, hdf5_wire::Blame::kDamaged, library_words());
+    return 0;
+  }
+  v.out.begin(hdf5_wire::Record::kAttribute).text(v.owner).text(name).text(value.type).text(value.text).end();
+  return 0;
+}
+
+}  // namespace
+
+void answer_attributes(Answer& out, const std::string& name, hid_t object) {
+  Visit v{out, name};
+  if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, visit, &v) < 0)
+    out.fault(name, hdf5_wire::Blame::kDamaged, "its attributes: " + library_words());
+}
+
+}  // namespace mckpt

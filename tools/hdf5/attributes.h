@@ -1,0 +1,13 @@
+// The attributes of a group or dataset, as text.
+#pragma once
+
+#include <string>
+
+#include "hdf5/answer.h"
+#include "hdf5/handle.h"
+
+namespace mckpt {
+
+void answer_attributes(Answer& out, const std::string& name, hid_t object);
+
+}  // namespace mckpt

@@ -1,0 +1,31 @@
+// How the HDF5 library reaches the file: a driver that reads standard input and can do nothing else. No name
+// is ever opened, and what stands before the superblock (a user block) is not part of the file that the
+// library sees, so that all its addresses count from there, whichever version it is.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+
+namespace mckpt {
+
+// Properties for H5Fopen of the file whose superblock lies at `begin`. Negative when the library refuses.
+hid_t input_access(std::int64_t begin);
+
+// Where the library would have read stored data.
+struct Stretch {
+  std::uint64_t address = 0, bytes = 0;
+  int count = 0;  // of reads
+};
+
+// While one exists, data are not read: where they would be is noted instead. That is how a chunk is located.
+// The library's own question, H5Dget_chunk_info, walks all chunks for each.
+class LocateData {
+ public:
+  explicit LocateData(Stretch& to);
+  ~LocateData();
+  LocateData(const LocateData&) = delete;
+  LocateData& operator=(const LocateData&) = delete;
+};
+
+}  // namespace mckpt

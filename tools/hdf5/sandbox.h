@@ -1,0 +1,18 @@
+// Takes every right from the process but those that reading one open file and writing one answer need. What
+// HDF5 finds in a file may make it misbehave; here that can waste its own memory and time, both limited, and
+// nothing else.
+#pragma once
+
+namespace mckpt {
+
+struct SandboxLimits {
+  long memory_bytes = 0;  // of address space
+  long cpu_seconds = 0;
+};
+
+// From here on the process may read standard input at any place, write to standard output, take anonymous
+// memory and end; any other call of the system ends it at once (SIGSYS). It cannot be undone. Returns null,
+// or what the system refused: then nothing may be trusted to it.
+const char* enter_sandbox(const SandboxLimits& limits);
+
+}  // namespace mckpt
