@@ -29,9 +29,9 @@ constexpr FileFormat kFileFormats[] = {
     {"DCP torch_dist", "the same and metadata.json, or the names of Megatron's dist_checkpointing"},
     {"DCP state_dict", "the same, with the names of torch's get_state_dict"},
     {"Megatron run", "latest_checkpointed_iteration.txt: the iter_* or release folder that it names"},
+    {"HDF5", "its first 8 bytes, or those behind a user block of 512, 1024, 2048 ... bytes"},
     {"TorchScript", "a zip archive with code", false},
     {"torch.save tar", "a tar archive, before torch 0.2", false},
-    {"HDF5", "its first 8 bytes", false},
     {"GGUF", "its first 4 bytes", false},
     {"NumPy", "its first 6 bytes", false},
 };
