@@ -1,6 +1,7 @@
 // The program: finds the command in one table, runs it, and turns what comes out of it into an exit status.
 // The only place that prints errors.
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -178,6 +179,14 @@ void hold_standard_streams() {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+// Tables of headers grow by doubling. In one heap their old halves are used again; given back to the kernel
+// each time, every page of them is faulted in anew, which is a quarter of the time of a listing.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 1 << 20);
+}
+
 // Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one.
 int run_reporting(const std::vector<std::string>& args) {
   GlobalFlags flags = flags_for_errors(args);
@@ -210,6 +219,7 @@ int run_reporting(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   mckpt::hold_standard_streams();
+  mckpt::keep_freed_memory();
   // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
   // file.
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,8 @@
 #include "core/names.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace mckpt {
 namespace {
 
@@ -12,6 +15,15 @@ std::string_view number_at(std::string_view s, std::size_t& length) {
   std::size_t zeros = 0;
   while (zeros + 1 < length && s[zeros] == '0') zeros++;
   return s.substr(zeros, length - zeros);
+}
+
+// How many bytes at the front of both are equal and not in the middle of a number.
+std::size_t common_front(std::string_view a, std::string_view b) {
+  std::size_t most = std::min(a.size(), b.size()), n = 0;
+  while (n + 8 <= most && std::memcmp(a.data() + n, b.data() + n, 8) == 0) n += 8;
+  while (n < most && a[n] == b[n]) n++;
+  while (n > 0 && is_digit(a[n - 1])) n--;
+  return n;
 }
 
 // Matches one character against the set at the front of glob, which begins with '['. Returns the length of
@@ -52,6 +64,10 @@ std::size_t match_one(std::string_view glob, char c) {
 
 bool natural_less(std::string_view a, std::string_view b) {
   std::string_view whole_a = a, whole_b = b;
+  // Names of one checkpoint begin alike.
+  std::size_t front = common_front(a, b);
+  a.remove_prefix(front);
+  b.remove_prefix(front);
   while (!a.empty() && !b.empty()) {
     if (is_digit(a[0]) && is_digit(b[0])) {
       std::size_t used_a, used_b;

@@ -120,6 +120,7 @@ void TorchWalk::walk_parts(PickleValue v) {
 // Python keeps the last of two entries with one key; a reader that keeps the first sees another model.
 void TorchWalk::check_keys(PickleValue dict) {
   NameSet<std::string_view> keys;
+  keys.reserve(static_cast<std::size_t>(dict.size()));
   for (PickleEntry e : dict.entries())
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
       table_.add_finding({.code = Code::kBadPickle,

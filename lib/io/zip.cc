@@ -35,14 +35,18 @@ struct CommonFields {
         bytes(load_le<u32>(p + 16)) {}
 };
 
-// Reads through one small block, so that headers that lie close together cost one read.
+// Reads through one block, so that headers that lie close together cost one read: a small block, and a larger
+// one with every step that leads to the neighbourhood.
 class Window {
  public:
   explicit Window(const ByteSource& source) : source_(source) {}
   // The bytes from `offset`, valid until the next call. pre: they lie inside the source.
   const u8* at(i64 offset, i64 bytes) {
-    if (offset < begin_ || offset + bytes > begin_ + static_cast<i64>(block_.size())) {
-      block_.resize(static_cast<std::size_t>(std::min(std::max(bytes, kBlock), source_.size() - offset)));
+    i64 end = begin_ + static_cast<i64>(block_.size());
+    if (offset < begin_ || offset + bytes > end) {
+      bool near = offset >= begin_ && offset < end + step_;
+      step_ = near ? std::min(2 * step_, kMostStep) : kStep;
+      block_.resize(static_cast<std::size_t>(std::min(std::max(bytes, step_), source_.size() - offset)));
       source_.read(offset, block_);
       begin_ = offset;
     }
@@ -50,10 +54,10 @@ class Window {
   }
 
  private:
-  static constexpr i64 kBlock = 512;
+  static constexpr i64 kStep = 512, kMostStep = 64 << 10;
   const ByteSource& source_;
   std::vector<u8> block_;
-  i64 begin_ = 0;
+  i64 begin_ = 0, step_ = kStep;
 };
 
 // Replaces those of `fields` that read 0xffffffff by the 64-bit values of the extra field, which has them in

@@ -3,6 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/int.h"
 
 namespace mckpt {
 namespace names_test {
@@ -14,6 +20,54 @@ TEST(NaturalOrder, CountsAsAPersonDoes) {
   std::reverse(sorted.begin(), sorted.end());
   std::sort(sorted.begin(), sorted.end(), natural_less);
   EXPECT_EQ(sorted, names);
+}
+
+// A second look at it: names as lists of numbers and letters, compared part by part.
+std::vector<std::pair<i64, std::string>> parts_of(const std::string& name) {
+  std::vector<std::pair<i64, std::string>> parts;
+  for (std::size_t i = 0; i < name.size();) {
+    std::size_t end = i;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') end++;
+    if (end == i) {
+      parts.emplace_back(-1, name.substr(i++, 1));
+    } else {
+      parts.emplace_back(std::stoll(name.substr(i, end - i)), "");
+      i = end;
+    }
+  }
+  return parts;
+}
+
+bool plainly_less(const std::string& a, const std::string& b) {
+  auto x = parts_of(a), y = parts_of(b);
+  for (std::size_t i = 0; i < x.size() && i < y.size(); i++) {
+    if (x[i] == y[i]) continue;
+    if (x[i].first >= 0 && y[i].first >= 0) return x[i].first < y[i].first;
+    // A number against a letter: by the characters that stand there.
+    auto first = [](const std::string& name, const auto& parts, std::size_t at) {
+      std::size_t byte = 0;
+      for (std::size_t p = 0; p < at; p++) {
+        if (parts[p].first < 0) byte++;
+        while (parts[p].first >= 0 && byte < name.size() && name[byte] >= '0' && name[byte] <= '9') byte++;
+      }
+      return name[byte];
+    };
+    return first(a, x, i) < first(b, y, i);
+  }
+  return x.size() != y.size() ? x.size() < y.size() : a < b;
+}
+
+TEST(NaturalOrder, OfRandomNamesIsThatOfTheirParts) {
+  std::mt19937 random(7);
+  auto name = [&](std::size_t most) {
+    std::string out;
+    for (std::size_t n = random() % (most + 1); n > 0; n--) out += "0019.a"[random() % 6];
+    return out;
+  };
+  for (int i = 0; i < 200'000; i++) {
+    std::string front = name(12), a = front + name(5), b = front + name(5);
+    ASSERT_EQ(natural_less(a, b), plainly_less(a, b)) << a << " " << b;
+  }
 }
 
 TEST(NaturalOrder, IsAStrictOrder) {
