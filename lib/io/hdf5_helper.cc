@@ -88,9 +88,8 @@ class Process {
     if (int error = ::posix_spawn_file_actions_init(&actions)) return error;
     ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-#ifndef __SANITIZE_ADDRESS__  // what a sanitizer has to say is for the one who tests
+    // What it has to say there could be a file's words to a terminal.
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-#endif
     int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, list.data(), environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) pid_ = -1;
