@@ -1,6 +1,7 @@
 #include "convert/fsdp_plan.h"
 
 #include <algorithm>
+#include <set>
 
 namespace mckpt {
 namespace {
@@ -49,6 +50,7 @@ struct Boxes {
   std::vector<i64> numbers;
   std::vector<std::vector<i32>> lists;  // by rank: its boxes in order
   std::vector<DType> dtype;             // by key
+  std::vector<i32> names;               // keys in the order of planner_data
 };
 
 class BoxCollector {
@@ -58,8 +60,7 @@ class BoxCollector {
   }
 
   void add(const FsdpTensor& t, DType dtype) {
-    i32 key = keys_.find(*model_key(t.key));
-    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(t.key);
+    i32 key = find(t.key);
     out_.dtype[static_cast<std::size_t>(key)] = dtype;
     i64 first = t.offsets.empty() ? 0 : item_of(t);
     auto [at, fresh] = known_.try_emplace({key, first}, static_cast<i32>(out_.boxes.size()));
@@ -71,9 +72,15 @@ class BoxCollector {
     out_.lists.back().push_back(at->second);
   }
   void next_rank() { out_.lists.emplace_back(); }
+  void add_name(const std::string& key) { out_.names.push_back(find(key)); }
   Boxes take() { return std::move(out_); }
 
  private:
+  i32 find(const std::string& name) const {
+    i32 key = keys_.find(*model_key(name));
+    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
+    return key;
+  }
   // The offset of a box as the number of its first item.
   static i64 item_of(const FsdpTensor& t) {
     i64 item = 0;
@@ -115,6 +122,17 @@ void choose_writers(Boxes& b) {
   }
 }
 
+// planner_data has the names of the last rank first, in the order of its model, then what is new in the rank
+// before, and so on; held or not. Ranks of one cell have the same names.
+void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
+  std::set<std::tuple<i64, i64, i64>> seen;
+  for (i64 rank = grid.world(); rank-- > 0;) {
+    Cell cell = cell_of(grid, rank);
+    if (!seen.emplace(cell.tp, cell.etp, cell.ep).second) continue;
+    for (const FsdpTensor& t : cells.of(cell).layout->tensors(cell)) collector.add_name(t.key);
+  }
+}
+
 Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
   Cells cells(keys.map(), run, adjust);
   BoxCollector collector(keys);
@@ -128,6 +146,7 @@ Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
       collector.add(t, stored_type(p, run.main_dtype));
     }
   }
+  add_names(run.grid, cells, collector);
   return collector.take();
 }
 
@@ -140,21 +159,22 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
   Boxes b = collect(keys, run, adjust);
   choose_writers(b);
   std::vector<i32> layout_key(static_cast<std::size_t>(keys.size()), -1);
+  for (i32 k : b.names) {
+    i32& mine = layout_key[static_cast<std::size_t>(k)];
+    if (mine >= 0) continue;
+    mine = layout.add_key({{cat("model.module.", keys[k].name), {kModelDot}},
+                           b.dtype[static_cast<std::size_t>(k)],
+                           keys[k].shape});
+    table_key.push_back(k);
+  }
   for (std::size_t rank = 0; rank < b.lists.size(); rank++)
     for (i32 index : b.lists[rank]) {
       const Boxes::Box& box = b.boxes[static_cast<std::size_t>(index)];
       if (box.writer != static_cast<i32>(rank)) continue;
-      const CheckpointKey& key = keys[box.key];
-      i32& mine = layout_key[static_cast<std::size_t>(box.key)];
-      if (mine < 0) {
-        mine = layout.add_key({{cat("model.module.", key.name), {kModelDot}},
-                               b.dtype[static_cast<std::size_t>(box.key)],
-                               key.shape});
-        table_key.push_back(box.key);
-      }
-      std::size_t dims = static_cast<std::size_t>(key.shape.rank());
+      std::size_t dims = static_cast<std::size_t>(keys[box.key].shape.rank());
       std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
-      layout.add_chunk(mine, box.writer, numbers.first(dims), numbers.subspan(dims));
+      layout.add_chunk(layout_key[static_cast<std::size_t>(box.key)], box.writer, numbers.first(dims),
+                       numbers.subspan(dims));
     }
 }
 

@@ -33,6 +33,7 @@ class DcpLayout {
   // One file a rank.
   explicit DcpLayout(i64 ranks);
 
+  // planner_data has the keys in the order in which they are added. pre: each gets a chunk.
   i32 add_key(DcpLayoutKey key);
   // Appends a chunk to the rank's file. Keys appear in .metadata in the order of their first chunks, and the
   // chunks of a key in the order in which they are added. pre: ranks ascend.

@@ -268,7 +268,7 @@ void Linker::read_planner(PickleValue dict) {
   if (!dict.is(ValueKind::kDict))
     return add_finding(Code::kBadMetadata, "",
                        cat("planner_data is ", kind_name(dict.kind()), ", not a dict"), true);
-  std::optional<i64> first_layer;
+  std::optional<i64> first_layer;  // of the tower that has the embedding
   for (auto [key, path] : dict.entries()) {
     if (!key.is(ValueKind::kText) || !path.is(ValueKind::kTuple)) {
       add_finding(
@@ -279,6 +279,7 @@ void Linker::read_planner(PickleValue dict) {
     }
     DcpKey parts = split_key(DcpDialect::kFsdpDtensor, key.text());
     if (parts.section != DcpKey::Section::kModel) continue;
+    if (parts.parameter.starts_with("vision_model.")) continue;
     auto layer = numbered(parts.parameter, "decoder.layers.");
     if (layer && !first_layer) first_layer = layer->number;
     if (first_layer == 0 && parts.parameter.ends_with("embedding.word_embeddings.weight"))

@@ -146,7 +146,10 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++)
       p_.known(object_slot_[o]), write_path(l_.objects_[o].name);
-    for (i32 key : order_) key_name(key), write_path(l_.key(key).name), hand_over();
+    for (std::size_t k = 0; k < l_.keys_.size(); k++) {
+      i32 key = static_cast<i32>(k);
+      key_name(key), write_path(l_.key(key).name), hand_over();
+    }
     p_.op(Op::kSetitems);
   }
 

@@ -86,6 +86,23 @@ def listing(folder, *args, digest=True):
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+def text(numbers):
+    return "x".join(map(str, numbers)) if numbers else "-"
+
+
+def run_flags(line):
+    """"run tp=2 dp=2 strategy=optim dtype=fp32 ..." of a golden Megatron-FSDP run as flags."""
+    flags = ["--vocab-size", "auto", "--bucket-size", "0"]
+    for part in line.split()[1:]:
+        key, value = part.split("=")
+        flags += [{"outer": "--hsdp-outer"}.get(key, f"--{key}"), value]
+    return flags
+
+
+def is_expert_bias(line):
+    return ".mlp.experts.linear_fc" in line and ".bias" in line
+
+
 def sha(*parts):
     return hashlib.sha256(b"".join(parts)).hexdigest()
 

@@ -6,23 +6,10 @@ usage: golden_fsdp.py MCKPT TEST_DATA GOLDEN_MODEL
 import math
 import os
 
-from golden import GOLDEN, Models, expect_equal, fail, finish, in_parallel, listing, sections
+from golden import GOLDEN, Models, expect_equal, fail, finish, in_parallel, is_expert_bias, listing, run_flags, sections, text
 
 PREFIX = "model.module."
 models = Models()
-
-
-def text(numbers):
-    return "x".join(map(str, numbers)) if numbers else "-"
-
-
-def run_flags(line):
-    """"run tp=2 dp=2 strategy=optim dtype=fp32 ..." as flags."""
-    flags = ["--vocab-size", "auto", "--bucket-size", "0"]
-    for part in line.split()[1:]:
-        key, value = part.split("=")
-        flags += [{"outer": "--hsdp-outer"}.get(key, f"--{key}"), value]
-    return flags
 
 
 def line_of(row):
@@ -31,10 +18,6 @@ def line_of(row):
         (chunk,) = row["chunks"]
         box = f"{text(chunk['offsets'])} {text(chunk['sizes'])}"
     return f"{row['name'].removeprefix(PREFIX)} {row['dtype']} {text(row['shape'])} {row['sha256']} {box}"
-
-
-def is_expert_bias(line):
-    return ".mlp.experts.linear_fc" in line and ".bias" in line
 
 
 def check_rank(tag, model, flags, rank, lines):
