@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "io/dcp_dialect.h"
 #include "io/file.h"
 #include "io/pickle_value.h"
 #include "tools/findings.h"
@@ -24,15 +25,27 @@ i64 number_of_args(const Store& store, std::string_view name) {
   return 0;
 }
 
-// The rows of the vocabulary with padding, as the checkpoint has them.
+// The rows of the vocabulary with padding, as the checkpoint has them; 0 where they are not of this model,
+// whose shapes are compared later.
 i64 stored_vocab_rows(const ModelMap& map, const std::unordered_map<std::string, i64>& tensors,
                       const Store& store) {
   for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, {})) {
     if (p.row->rule != "vocab") continue;
     auto at = tensors.find(p.global_name);
-    if (at != tensors.end() && !store.dims(at->second).empty()) return store.dims(at->second)[0];
+    if (at == tensors.end() || store.dims(at->second).empty()) continue;
+    i64 rows = store.dims(at->second)[0];
+    return rows >= map.model().vocab ? rows : 0;
   }
   return 0;
+}
+
+void refuse_stacked_layers(const Store& store) {
+  if (store.format() != cat("DCP ", dialect_name(DcpDialect::kTorchDist))) return;
+  throw Error(Code::kUnknownFormat,
+              "a torch_dist checkpoint cannot be converted: its layers lie in one tensor")
+      .file(store.root())
+      .expected("the keys of fsdp_dtensor, or of Megatron-FSDP alone")
+      .help("save with --ckpt-format fsdp_dtensor");
 }
 
 }  // namespace
@@ -76,6 +89,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
                            const GlobalFlags& global, RunSetup setup) {
   store_ = std::move(store);
   model_ = std::move(model);
+  refuse_stacked_layers(*store_);
   report_findings(global, *store_);
   require_sound(store_->findings(), store_->root());
   std::unordered_map<std::string, i64> tensors;
@@ -85,8 +99,10 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   KeyTable::Cells cells{
       flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
       flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};
-  keys_ = std::make_unique<KeyTable>(map(), setup, cells,
-                                     [&](const std::string& name) { return tensors.contains(name); });
+  keys_ = with_file(store_->root(), [&] {
+    return std::make_unique<KeyTable>(map(), setup, cells,
+                                      [&](const std::string& name) { return tensors.contains(name); });
+  });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
 }
 

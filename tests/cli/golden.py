@@ -70,11 +70,19 @@ class Models:
 
     def tensors(self, model):
         """name -> (shape, bytes), read here and not by mckpt."""
-        with open(os.path.join(self.path(model), "model.safetensors"), "rb") as f:
+        return {name: (shape, data) for name, (_, shape, data) in safetensors(self.path(model)).items()}
+
+
+def safetensors(folder):
+    """name -> (type, shape, bytes) of all files of a folder."""
+    tensors = {}
+    for file in sorted(name for name in os.listdir(folder) if name.endswith(".safetensors")):
+        with open(os.path.join(folder, file), "rb") as f:
             blob = f.read()
         n = struct.unpack("<Q", blob[:8])[0]
-        return {name: (t["shape"], blob[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
-                for name, t in json.loads(blob[8:8 + n]).items()}
+        tensors.update((name, (t["dtype"], t["shape"], blob[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]]))
+                       for name, t in json.loads(blob[8:8 + n]).items() if name != "__metadata__")
+    return tensors
 
 
 def listing(folder, *args, digest=True):
