@@ -1,0 +1,146 @@
+"""Times conversions, whole processes, next to `cp -r` of the same bytes and to torch by hand.
+
+usage: convert.py MCKPT [--folder DIR] [--rounds N] [--threads N] [--mib N] [--only WORD]
+
+Contenders take turns, so that what else the machine does hits all of them alike. The table has best and median wall time as multiples of
+those of cp, processor time as a multiple of cp's, bytes read and written by system calls for each byte of the model, calls per GiB and the
+kernel's peak of the process's memory. Sources are in the page cache; what was written is removed between rounds. Standard library only, but
+for the peers, which are left out where torch is missing.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+parser = argparse.ArgumentParser(add_help=False)
+parser.add_argument("mckpt")
+parser.add_argument("--folder")
+parser.add_argument("--rounds", type=int, default=5)
+parser.add_argument("--threads", type=int, default=2)
+parser.add_argument("--mib", type=int, default=2048)
+parser.add_argument("--only", default="")
+a = parser.parse_args()
+
+HF_TO_DCP = """
+import sys, json, glob, torch, torch.distributed.checkpoint as dcp
+from safetensors import safe_open
+sd = {}
+for f in sorted(glob.glob(sys.argv[1] + '/*.safetensors')):
+    s = safe_open(f, 'pt')
+    sd.update({k: s.get_tensor(k) for k in s.keys()})
+import warnings; warnings.simplefilter('ignore')
+dcp.save(sd, storage_writer=dcp.FileSystemWriter(sys.argv[2], sync_files=False), no_dist=True)
+"""
+DCP_TO_HF = """
+import sys, os, torch, torch.distributed.checkpoint as dcp, warnings
+warnings.simplefilter('ignore')
+from safetensors.torch import save_file
+reader = dcp.FileSystemReader(sys.argv[1])
+sd = {k: torch.empty(m.size, dtype=m.properties.dtype) for k, m in reader.read_metadata().state_dict_metadata.items() if hasattr(m, 'size')}
+dcp.load(sd, storage_reader=reader, no_dist=True)
+os.makedirs(sys.argv[2])
+save_file(sd, sys.argv[2] + '/model.safetensors', metadata={'format': 'pt'})
+"""
+TORCH = subprocess.run([sys.executable, "-c", "import torch, safetensors"], capture_output=True).returncode == 0
+
+
+def run(command):
+    """seconds, processor seconds, bytes read, bytes written, calls, peak bytes"""
+    begin = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    seconds = time.perf_counter() - begin
+    io = dict(line.split(": ") for line in pathlib.Path(f"/proc/{child.pid}/io").read_text().splitlines())
+    errors = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{command}: {errors.decode()}")
+    return (seconds, usage.ru_utime + usage.ru_stime, int(io["rchar"]), int(io["wchar"]), int(io["syscr"]) + int(io["syscw"]), usage.ru_maxrss * 1024)
+
+
+def make(folder, *options):
+    if not folder.exists():
+        subprocess.run([sys.executable, HERE / "make_model.py", folder, *map(str, options)], check=True)
+    return folder
+
+
+def folder_bytes(folder):
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+
+
+def warm(folder):
+    for f in folder.rglob("*"):
+        if f.is_file():
+            with open(f, "rb") as opened:
+                while opened.read(8 << 20):
+                    pass
+
+
+def case(name, source, contenders, target):
+    if a.only and a.only not in name:
+        return
+    size = folder_bytes(source)
+    warm(source)
+    results = {who: [] for who in contenders}
+    for _ in range(a.rounds):
+        for who, command in contenders.items():
+            shutil.rmtree(target, ignore_errors=True)
+            results[who].append(run(command))
+    shutil.rmtree(target, ignore_errors=True)
+    best = {who: min(r[0] for r in rows) for who, rows in results.items()}
+    median = {who: statistics.median(r[0] for r in rows) for who, rows in results.items()}
+    busy = {who: statistics.median(r[1] for r in rows) for who, rows in results.items()}
+    for who, rows in results.items():
+        last = rows[-1]
+        print(f"| {name} | {who} | {best[who]:.3f} s | {best[who] / best['cp']:.2f} / {median[who] / median['cp']:.2f} | {busy[who] / busy['cp']:.2f} "
+              f"| {last[2] / size:.2f} / {last[3] / size:.2f} | {last[4] / size * (1 << 30):,.0f} | {last[5] / (1 << 20):,.0f} MiB |", flush=True)
+
+
+work = pathlib.Path(a.folder or tempfile.mkdtemp(prefix="mckpt_bench_"))
+work.mkdir(parents=True, exist_ok=True)
+out, mckpt, j = work / "out", str(pathlib.Path(a.mckpt).resolve()), ["-j", str(a.threads), "-q", "--progress", "none"]
+layers = max(1, a.mib // 128)  # of 126 MiB each with these sizes
+dense = make(work / "dense", "--layers", layers, "--hidden", 2048, "--heads", 16, "--kv", 8, "--head-dim", 128, "--ffn", 8192, "--vocab", 32000, "--shard-bytes", 1 << 30)
+small = make(work / "small", "--layers", 26, "--hidden", 128, "--heads", 2, "--kv", 1, "--head-dim", 64, "--experts", 128, "--moe-ffn", 80, "--vocab", 512)
+hub = make(work / "hub", "--layers", max(1, a.mib // 152), "--hidden", 2048, "--heads", 8, "--kv", 2, "--head-dim", 128, "--experts", 16, "--moe-ffn", 768, "--vocab", 8192, "--hub")
+
+print("| what | who | best | wall / cp: best, median | CPU / cp | read, written per byte | calls per GiB | peak |\n|---|---|---|---|---|---|---|---|")
+
+
+def to_fsdp(source, *options):
+    return [mckpt, "convert", "hf-to-fsdp", str(source), str(out), *j, *options]
+
+
+def copy(source, sync=False):
+    return ["bash", "-c", f"cp -r {source} {out}" + (f" && sync {out}/*" if sync else "")]
+
+
+def with_peer(contenders, code, source):
+    return contenders | ({"torch by hand": [sys.executable, "-c", code, str(source), str(out)]} if TORCH else {})
+
+
+scratch = ["--no-sync"]
+case("hf-to-fsdp, tp 2, dp 2", dense, with_peer({"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2", *scratch)}, HF_TO_DCP, dense), out)
+case("the same, durable", dense, {"cp": copy(dense, True), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2")}, out)
+case("hf-to-fsdp to fp32", dense, {"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2", "--dtype", "fp32", *scratch)}, out)
+case("row strips, tp 8", dense, {"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "8", *scratch)}, out)
+case("10,000 small tensors", small, with_peer({"cp": copy(small), "mckpt": to_fsdp(small, "--tp", "2", "--ep", "4", *scratch)}, HF_TO_DCP, small), out)
+case("transposed experts", hub, {"cp": copy(hub), "mckpt": to_fsdp(hub, "--tp", "2", "--ep", "4", "--expert-layout", "hub", *scratch)}, out)
+
+for name, model, grid in (("", dense, ["--tp", "2", "--dp", "2"]), (", 10,000 small tensors", small, ["--tp", "2", "--ep", "4"]), (", transposed experts", hub, ["--tp", "2", "--ep", "4", "--expert-layout", "hub"])):
+    checkpoint = work / f"ckpt_{model.name}"
+    if not checkpoint.exists():
+        subprocess.run([mckpt, "convert", "hf-to-fsdp", str(model), str(checkpoint), "-q", *grid], check=True, stdout=subprocess.DEVNULL)
+    export = [mckpt, "export", str(checkpoint), str(out), *j, *scratch]
+    release = checkpoint / "release"
+    case("export" + name, release, with_peer({"cp": copy(release), "mckpt": export}, DCP_TO_HF, release), out)
+    case("verify --against" + name, release, {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j]}, out)
+if not a.folder:
+    shutil.rmtree(work)
