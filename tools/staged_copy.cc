@@ -64,11 +64,13 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   i64 resumes = 0;
   std::string folder;
   std::optional<OutputFiles> out;
+  OutputFiles::How how_to_write = options.no_sync ? OutputFiles::How::kCached : OutputFiles::How::kDirect;
   if (leader) {
     staged.emplace(copy.path, staging_of(options), copy.plan);
     resumes = staged->resumes();
     folder = staged->folder();
-    out.emplace(folder, copy.files, resumes ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate);
+    out.emplace(folder, copy.files, resumes ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate,
+                how_to_write);
     if (options.resume)
       note(flags,
            resumes ? "resume  going on with what an interrupted run left" : "resume  nothing was begun here");
@@ -76,7 +78,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   comm.barrier();
   if (!leader) {
     folder = StagedFolder::staging_path(copy.path);
-    out.emplace(folder, copy.files, OutputFiles::Begin::kGoOn);
+    out.emplace(folder, copy.files, OutputFiles::Begin::kGoOn, how_to_write);
   }
 
   Share share = share_of(copy.job, comm.rank(), comm.size());

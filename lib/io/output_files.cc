@@ -4,15 +4,25 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "io/file.h"
 
 namespace mckpt {
+namespace {
+
+constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
+constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs more than the cache
+
+}  // namespace
 
 struct OutputFiles::Open {
-  int fd;
-  explicit Open(int descriptor) : fd(descriptor) {}
-  ~Open() { ::close(fd); }
+  int fd, direct_fd;  // direct_fd -1: there is no direct way
+  Open(int descriptor, int direct) : fd(descriptor), direct_fd(direct) {}
+  ~Open() {
+    ::close(fd);
+    if (direct_fd >= 0) ::close(direct_fd);
+  }
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
 };
@@ -29,15 +39,15 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
   throw e;
 }
 
-OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin)
-    : folder_(std::move(folder)), files_(std::move(files)), open_(files_.size()) {
+OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin, How how)
+    : folder_(std::move(folder)), files_(std::move(files)), how_(how), open_(files_.size()) {
   int exclusive = begin == Begin::kCreate ? O_EXCL : 0;
   for (std::size_t i = 0; i < files_.size(); i++) {
     i32 file = static_cast<i32>(i);
     std::string path = cat(folder_, "/", files_[i].name);
     int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666);
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
-    Open made(fd);
+    Open made(fd, -1);
     // Reserved space makes writing half as dear again and finds a full disk before anything is written; a
     // file system that cannot reserve gets the size alone.
     if (files_[i].bytes == 0) continue;
@@ -60,15 +70,45 @@ std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
   std::string path = cat(folder_, "/", files_[static_cast<std::size_t>(file)].name);
   int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
-  slot = std::make_shared<Open>(fd);
+  int direct = how_ == How::kDirect ? ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC) : -1;
+  slot = std::make_shared<Open>(fd, direct);
   recent_.push_back(file);
   return slot;
 }
 
 void OutputFiles::write(i32 file, i64 offset, std::span<const u8> bytes) {
   std::shared_ptr<Open> opened = open(file);
+  i64 head = (kDirectUnit - offset % kDirectUnit) % kDirectUnit;
+  i64 middle = (std::ssize(bytes) - head) / kDirectUnit * kDirectUnit;
+  bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data() + head) % kDirectUnit == 0;
+  if (opened->direct_fd < 0 || middle < kLeastDirect || !aligned)
+    return write_cached(file, *opened, offset, bytes);
+  auto part = [&](i64 from, i64 n) {
+    return bytes.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(n));
+  };
+  // Pages that another write shares go through the cache; no page goes both ways.
+  std::span<const u8> rest = write_direct(*opened, offset + head, part(head, middle));
+  write_cached(file, *opened, offset, part(0, head));
+  i64 done = head + middle - std::ssize(rest);
+  write_cached(file, *opened, offset + done, part(done, std::ssize(bytes) - done));
+}
+
+// Returns what could not be written so.
+std::span<const u8> OutputFiles::write_direct(const Open& opened, i64 offset, std::span<const u8> bytes) {
   while (!bytes.empty()) {
-    ssize_t n = ::pwrite(opened->fd, bytes.data(), bytes.size(), offset);
+    ssize_t n = ::pwrite(opened.direct_fd, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    // The other way says what is wrong, if anything is.
+    if (n <= 0 || n % kDirectUnit != 0) return bytes;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+  return bytes;
+}
+
+void OutputFiles::write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::pwrite(opened.fd, bytes.data(), bytes.size(), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) fail(file, "writing failed", offset, n == 0 ? EIO : errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));

@@ -23,10 +23,15 @@ class OutputFiles final : public CopySink {
   static constexpr i64 kMostOpen = 256;
 
   enum class Begin { kCreate, kGoOn };
+  // kDirect: what is aligned as the disk wants it goes there at once, past the page cache, which is what
+  // makes durable writing fast; the rest, and all of it where the file system cannot do that, goes the usual
+  // way.
+  enum class How { kCached, kDirect };
 
   // Creates every file and reserves its space. pre: the folder exists and has none of the names; with kGoOn
   // it may have them, as an interrupted run left them. Throws kWriteFailed that says what was needed.
-  OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate);
+  OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
+              How how = How::kCached);
   ~OutputFiles() override;
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
@@ -41,10 +46,13 @@ class OutputFiles final : public CopySink {
  private:
   struct Open;
   std::shared_ptr<Open> open(i32 file);
+  void write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes);
+  std::span<const u8> write_direct(const Open& opened, i64 offset, std::span<const u8> bytes);
   [[noreturn]] void fail(i32 file, const char* what, i64 offset, int error) const;
 
   std::string folder_;
   std::vector<OutputFile> files_;
+  How how_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Open>> open_;  // by file; null: not open
   std::vector<i32> recent_;                  // the open ones, in the order of opening
