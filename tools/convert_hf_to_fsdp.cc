@@ -6,6 +6,7 @@
 //   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
 #include <algorithm>
 
+#include "convert/chunk_twins.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
 #include "io/sha256.h"
@@ -39,6 +40,7 @@ class HfToFsdp {
   std::string plan_text(const std::vector<OutputFile>& files) const;
   void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder) const;
   void write_tracker() const;
+  void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const;
   std::string iteration_name() const;
 
   const GlobalFlags& flags_;
@@ -103,6 +105,7 @@ void HfToFsdp::open() {
               values_.params_dtype(map.model())};
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
+  run_.dtype_rule = [&](std::string_view key) { return values_.dtype_rule(key); };
   assets_ = hf_assets(Folder(options_.source));
   tensor_table_ = tensor_table_json(map.sources());
 }
@@ -184,6 +187,11 @@ void HfToFsdp::write_tracker() const {
   staged.publish(out);
 }
 
+void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const {
+  for (const ChunkTwins& t : chunk_twins(keys, plan.layout, plan.table_key, job.crc32s(), report_.output, 10))
+    warn(flags_, cat("experts hold the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
+}
+
 Exit HfToFsdp::run() {
   follow_rank_0();
   open();
@@ -212,6 +220,7 @@ Exit HfToFsdp::run() {
   report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
   if (launch().rank != 0) return Exit::kOk;
   write_tracker();
+  warn_of_twins(keys, plan, job);
   write_report(flags_, "convert", report_, true, options_.report);
   return Exit::kOk;
 }

@@ -39,6 +39,7 @@ class Export {
   ConvertOptions options_;
   CheckpointModelFlags model_flags_;
   std::string dtype_ = "auto";
+  ValueFlags rules_{"none"};
   i64 max_shard_bytes_ = 5'000'000'000;
 
   CheckpointModel model_;
@@ -57,6 +58,7 @@ void Export::parse(CommandLine& line) {
   model_flags_.declare(line);
   line.option("--dtype", dtype_,
               "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
+  rules_.declare_rules(line);
   line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
   line.description(
       "Writes tensors under their original names, in their original packing and types, with config,");
@@ -70,6 +72,7 @@ void Export::parse(CommandLine& line) {
 }
 
 DType Export::type_of(const SourceTensor& tensor) const {
+  if (std::optional<DType> type = rules_.dtype_rule(tensor.name)) return *type;
   if (dtype_ == "auto") return tensor.dtype;
   if (dtype_ == "keep") return model_.stored_type(tensor.name).value_or(tensor.dtype);
   return parameter_type(dtype_, "--dtype");

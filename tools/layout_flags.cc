@@ -109,7 +109,8 @@ void ValueFlags::declare(CommandLine& line) {
               "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
   declare_params(line);
   line.option("--dtype", dtype_,
-              "type of what is listed: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+              "type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+  declare_rules(line);
 }
 
 void ValueFlags::declare_params(CommandLine& line) {
@@ -127,6 +128,24 @@ std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
   if (params_dtype_ == "none") return std::nullopt;
   if (params_dtype_ == "auto") return model.dtype.value_or(DType::kF32);
   return parameter_type(params_dtype_, "--params-dtype");
+}
+
+void ValueFlags::declare_rules(CommandLine& line) {
+  line.option("--dtype-rule GLOB=TYPE", rules_,
+              "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
+}
+
+std::optional<DType> ValueFlags::dtype_rule(std::string_view name) const {
+  std::optional<DType> type;
+  for (const std::string& rule : rules_) {
+    std::size_t equals = rule.rfind('=');
+    if (equals == rule.npos)
+      throw Error(Code::kUsage, "a rule is a glob, '=' and a type")
+          .found(cat("--dtype-rule ", escaped(rule)));
+    DType asked = parameter_type(std::string_view(rule).substr(equals + 1), "--dtype-rule");
+    if (glob_match(std::string_view(rule).substr(0, equals), name)) type = asked;
+  }
+  return type;
 }
 
 std::optional<DType> ValueFlags::dtype() const {

@@ -54,9 +54,13 @@ class ValueFlags {
   std::optional<DType> params_dtype(const ModelConfig& model) const;
   // The type of what is listed or written; none: as it is.
   std::optional<DType> dtype() const;
+  // What --dtype-rule says of a tensor of this name; the last rule that matches counts.
+  std::optional<DType> dtype_rule(std::string_view name) const;
+  void declare_rules(CommandLine& line);
 
  private:
   std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";
+  std::vector<std::string> rules_;  // GLOB=TYPE
 };
 
 }  // namespace mckpt

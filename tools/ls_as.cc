@@ -35,12 +35,12 @@ DType stored_type(const ModelParameter& p, std::optional<DType> asked) {
 }
 
 std::vector<Held> held_as_fsdp(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
-                               const Cell& cell, std::optional<DType> dtype) {
+                               const Cell& cell, const ValueFlags& values) {
   std::vector<Held> out;
   for (FsdpTensor& t : layout.tensors(cell)) {
     const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
-    out.push_back({std::move(t.key), &p, t.global, std::move(t.offsets), std::move(t.sizes), t.items,
-                   stored_type(p, dtype)});
+    DType dtype = values.dtype_rule(t.key).value_or(stored_type(p, values.dtype()));
+    out.push_back({std::move(t.key), &p, t.global, std::move(t.offsets), std::move(t.sizes), t.items, dtype});
   }
   return out;
 }
@@ -159,10 +159,11 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   std::vector<Held> held;
   bool fsdp = as_ == "fsdp";
   if (fsdp)
-    held = held_as_fsdp(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell,
-                        values_.dtype());
+    held =
+        held_as_fsdp(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell, values_);
   else
-    for (const ModelParameter& p : parameters) held.push_back(whole(p, stored_type(p, values_.dtype())));
+    for (const ModelParameter& p : parameters)
+      held.push_back(whole(p, values_.dtype_rule(p.name).value_or(stored_type(p, values_.dtype()))));
   choose(choice, held);
 
   std::vector<std::string> digests;

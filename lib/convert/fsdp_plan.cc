@@ -34,8 +34,10 @@ class Cells {
   std::map<std::tuple<i64, i64, i64>, std::unique_ptr<Held>> cells_;
 };
 
-DType stored_type(const ModelParameter& p, std::optional<DType> main) {
-  return main && p.trainable && !p.buffer() ? *main : p.dtype;
+DType stored_type(const FsdpRun& run, const ModelParameter& p, std::string_view key) {
+  if (run.dtype_rule)
+    if (std::optional<DType> type = run.dtype_rule(key)) return *type;
+  return run.main_dtype && p.trainable && !p.buffer() ? *run.main_dtype : p.dtype;
 }
 
 // Every box of every key, in the order in which the ranks' lists first have it, and who holds it.
@@ -143,7 +145,7 @@ Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
     for (const FsdpTensor& t : held.layout->tensors(cell)) {
       if (t.empty()) continue;
       const ModelParameter& p = held.parameters[static_cast<std::size_t>(t.parameter)];
-      collector.add(t, stored_type(p, run.main_dtype));
+      collector.add(t, stored_type(run, p, t.key));
     }
   }
   add_names(run.grid, cells, collector);

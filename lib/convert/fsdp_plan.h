@@ -16,6 +16,8 @@ struct FsdpRun {
   RunSetup run;
   FsdpSetup fsdp;
   std::optional<DType> main_dtype;  // of trained parameters on disk; none: that of the run
+  // What is said of single keys comes before that.
+  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
 };
 
 // How a run's parameters differ from what the tables say of them: which are frozen.

@@ -43,7 +43,12 @@ Conversion import_conversion(const ModelParameter& p, DType stored) {
 
 ImportJob::ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks,
                      const DcpLayout* layout)
-    : keys_(keys), chunks_(chunks), layout_(layout), bytes_(source), regions_(source) {
+    : keys_(keys),
+      chunks_(chunks),
+      layout_(layout),
+      bytes_(source),
+      regions_(source),
+      crc32s_(static_cast<std::size_t>(chunks.size())) {
   group_chunks();
 }
 
@@ -124,6 +129,7 @@ void ImportJob::write_head(const Region& region, std::span<u8> to) const {
 }
 
 void ImportJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
+  crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
   frame_of(region).write_tail(crc32, to);
 }
 

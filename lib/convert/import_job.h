@@ -22,6 +22,8 @@ class ImportJob final : public CopyJob {
   Frame frame(const Region& region) const override;
   void write_head(const Region& region, std::span<u8> to) const override;
   void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
+  // By chunk, of what was written in this run; 0 for the others.
+  std::span<const u32> crc32s() const { return crc32s_; }
 
  private:
   Conversion conversion_of(i64 chunk) const;
@@ -35,7 +37,8 @@ class ImportJob final : public CopyJob {
   TensorRegions regions_;
   std::vector<i32> order_;  // chunks, task by task
   std::vector<i64> task_bytes_;
-  std::vector<i64> tasks_;  // the first of each task in order_, and the end
+  mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its chunk
+  std::vector<i64> tasks_;           // the first of each task in order_, and the end
 };
 
 // What happens to a parameter's values between the source's type and that of a stored chunk.

@@ -22,6 +22,11 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
     if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will say what is wrong
     folder = parent_folder(folder);
   }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0 && (errno == EACCES || errno == EROFS))
+    throw Error(Code::kNoRoom,
+                errno == EROFS ? "the file system is read-only" : "no files may be made in this folder")
+        .file(folder)
+        .help("write to another folder, or change its rights");
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
   if (free < static_cast<u64>(bytes))
     throw Error(Code::kNoRoom, "the file system has not enough space for the output")
