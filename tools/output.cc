@@ -96,10 +96,11 @@ bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STD
 std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
 
 void note(const GlobalFlags& flags, std::string_view text) {
-  if (!flags.quiet) to_stderr(cat(text, "\n"));
+  if (!flags.quiet && launch().rank == 0) to_stderr(cat(text, "\n"));
 }
 
 void warn(const GlobalFlags& flags, std::string_view text) {
+  if (launch().rank != 0) return;
   to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", text, "\n"));
 }
 

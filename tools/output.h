@@ -61,7 +61,7 @@ bool stderr_color(const GlobalFlags& flags);
 std::optional<int> stderr_width();
 std::string paint(bool color, Style style, std::string_view text);
 
-// One line on stderr. note() is silent under -q.
+// One line on stderr, from rank 0 alone: all ranks have the same to say. note() is silent under -q.
 void note(const GlobalFlags& flags, std::string_view text);
 void warn(const GlobalFlags& flags, std::string_view text);
 

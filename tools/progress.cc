@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/world.h"
+
 namespace mckpt {
 namespace {
 
@@ -36,7 +38,7 @@ Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
   if (flags.progress == "bar" || (flags.progress == "auto" && terminal)) how_ = How::kBar;
   if (flags.progress == "plain" || (flags.progress == "auto" && !terminal)) how_ = How::kPlain;
   if (flags.progress == "json") how_ = How::kJson;
-  if (flags.quiet) how_ = How::kNone;
+  if (flags.quiet || launch().rank != 0) how_ = How::kNone;
   if (how_ != How::kNone) thread_ = std::thread([this] { run(); });
 }
 

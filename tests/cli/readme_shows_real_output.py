@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), os.path.dirname(os.path.abspath(sys.argv[2]))
 README = os.path.join(ROOT, "README.md")
@@ -16,13 +17,13 @@ ENVIRONMENT = {
 }
 
 
-def shown(block):
-    """The block as it should be: each command, and below it what it prints."""
+def shown(block, folder):
+    """The block as it should be: each command, and below it what it prints. What one block makes the next ones find."""
     commands = [line for line in block.splitlines() if line.startswith("$ ")]
     assert commands, f"a console block without a command: {block!r}"
     out = ""
     for command in commands:
-        run = subprocess.run(["bash", "-c", command[2:]], cwd=ROOT, env=ENVIRONMENT, text=True, capture_output=True, timeout=60)
+        run = subprocess.run(["bash", "-c", command[2:]], cwd=folder, env=ENVIRONMENT, text=True, capture_output=True, timeout=60)
         assert run.returncode == 0, f"{command}: exit {run.returncode}: {run.stderr}"
         out += command + "\n" + run.stdout
     return out
@@ -33,11 +34,14 @@ def main():
     pattern = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.M | re.S)
     blocks = pattern.findall(text)
     assert len(blocks) >= 3, "README.md has lost its examples"
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.join(ROOT, "test_data"), os.path.join(folder, "test_data"))
+        real = {block: shown(block, folder) for block in blocks}
     if "--update" in sys.argv:
         with open(README, "w", encoding="utf-8") as f:
-            f.write(pattern.sub(lambda m: shown(m[0]), text))
+            f.write(pattern.sub(lambda m: real[m[0]], text))
         return
-    stale = [b.splitlines()[0] for b in blocks if shown(b) != b]
+    stale = [block.splitlines()[0] for block in blocks if real[block] != block]
     if stale:
         sys.exit("README.md shows another output than: " + "; ".join(stale) + "\nread what changed, then run this with --update")
 
