@@ -86,11 +86,16 @@ NamedChunks::NamedChunks(const Store& store, const Store& other) : store_(store)
   for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
   for (i32 t = 0; t < store.tensor_count(); t++) {
     auto at = by_name.find(store.name(t));
-    if (at == by_name.end()) continue;
-    for (i32 c = 0; c < store.chunk_count(t); c++) {
-      Chunk chunk = store.chunk(t, c);
-      if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({at->second, t, c});
-    }
+    if (at != by_name.end()) add(t, at->second);
+  }
+}
+
+NamedChunks::NamedChunks(const Store& store, i32 tensor, i32 other) : store_(store) { add(tensor, other); }
+
+void NamedChunks::add(i32 tensor, i32 other) {
+  for (i32 c = 0; c < store_.chunk_count(tensor); c++) {
+    Chunk chunk = store_.chunk(tensor, c);
+    if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({other, tensor, c});
   }
 }
 

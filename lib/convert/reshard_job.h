@@ -40,6 +40,8 @@ class ReshardJob final : public CopyJob {
 class NamedChunks final : public ChunkList {
  public:
   NamedChunks(const Store& store, const Store& other);
+  // Those of one tensor alone, by another of the same store.
+  NamedChunks(const Store& store, i32 tensor, i32 other);
 
   i64 size() const override { return std::ssize(chunks_); }
   i32 key(i64 c) const override { return at(c).key; }
@@ -52,6 +54,7 @@ class NamedChunks final : public ChunkList {
     i32 key, tensor, chunk;
   };
   const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
+  void add(i32 tensor, i32 other);
 
   const Store& store_;
   std::vector<Entry> chunks_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "convert/tensor_regions.h"
+#include "convert/tied_copy.h"
 
 namespace mckpt {
 namespace {
@@ -20,6 +21,7 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(st
     std::optional<std::string> name = model_key(store.name(t));
     if (!name || name->ends_with("_extra_state")) continue;
     i32 k = keys.find(*name);
+    if (k < 0 && is_tied_copy(store, t, keys.map().model())) continue;
     if (k < 0) {
       unknown_count++, add_named(unknown, escaped(store.name(t)));
       continue;

@@ -48,7 +48,7 @@ class PlannedChunks final : public ChunkList {
   std::span<const i32> table_key_;
 };
 
-// The model section of a checkpoint, without replicas and empty chunks.
+// The model section of a checkpoint, without replicas, empty chunks and copies of tied weights.
 class StoredChunks final : public ChunkList {
  public:
   // Throws kUnaccounted for tensors of the model section that are no key of the table, kSourceShape where a

@@ -36,7 +36,7 @@ import torch  # noqa: E402
 
 torch.set_num_threads(1)
 MCKPT = sys.argv[1]
-SHARE = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+SHARE = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 100
 
 # Those that have a storage class of their own, and those that do not.
 OLDER = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
