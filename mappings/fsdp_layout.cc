@@ -27,21 +27,25 @@ void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
 
 }  // namespace
 
+void refuse_pipeline(const Grid& grid) {
+  if (grid.pp > 1)
+    throw Error(Code::kBadLayout, "Megatron-FSDP has no pipeline stages")
+        .expected("--pp 1")
+        .found(grid.pp)
+        .note(
+            "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
+            "are lost");
+}
+
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
                        const Grid& grid, const FsdpSetup& setup)
     : parameters_(parameters), model_(model), grid_(grid), sharded_(setup.strategy != Strategy::kNoShard) {
+  refuse_pipeline(grid);
   refuse_unsavable(setup);
   pack_groups(setup);
 }
 
 void FsdpLayout::refuse_unsavable(const FsdpSetup& setup) const {
-  if (grid_.pp > 1)
-    throw Error(Code::kBadLayout, "Megatron-FSDP has no pipeline stages")
-        .expected("--pp 1")
-        .found(grid_.pp)
-        .note(
-            "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
-            "are lost");
   if (setup.strategy != Strategy::kNoShard) return;
   for (const ModelParameter& p : parameters_)
     if (p.split != KeySplit::kNone)

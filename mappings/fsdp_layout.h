@@ -30,6 +30,9 @@ struct FsdpTensor {
   bool empty() const { return items.empty(); }
 };
 
+// Throws kBadLayout for a grid with pipeline stages.
+void refuse_pipeline(const Grid& grid);
+
 class FsdpLayout {
  public:
   struct Group {

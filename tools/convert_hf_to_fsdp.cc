@@ -9,6 +9,7 @@
 #include "convert/chunk_twins.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
+#include "io/crc32.h"
 #include "io/sha256.h"
 #include "io/staged_file.h"
 #include "runtime/world.h"
@@ -56,6 +57,7 @@ class HfToFsdp {
   std::vector<HfAsset> assets_;
   std::string tensor_table_;
   i64 metadata_bytes_ = 0;
+  u32 metadata_crc32_ = 0;
   ConvertReport report_;
 };
 
@@ -154,9 +156,12 @@ std::string HfToFsdp::plan_text(const std::vector<OutputFile>& files) const {
   add(MCKPT_VERSION);
   add(source_identity(*model_.store));
   add(tensor_table_);
+  add(mapping_identity(model_, model_flags_));
   add(to_string(run_.grid));
   add(cat(static_cast<int>(run_.grid.outer), " ", run_.run.vocab_rows, " ",
           run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none"));
+  // Keys, types and boxes.
+  add(cat(metadata_bytes_, " ", metadata_crc32_));
   for (const OutputFile& f : files) add(cat(f.name, " ", f.bytes));
   return cat("hf-to-fsdp ", sha.hex_digest(), "\n");
 }
@@ -193,12 +198,15 @@ void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const I
 }
 
 Exit HfToFsdp::run() {
-  follow_rank_0();
+  if (!follow_rank_0(options_)) return Exit::kOk;
   open();
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
   FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
   add_objects(plan.layout);
-  plan.layout.write_metadata([&](std::string_view text) { metadata_bytes_ += std::ssize(text); });
+  plan.layout.write_metadata([&](std::string_view text) {
+    metadata_bytes_ += std::ssize(text);
+    metadata_crc32_ = crc32(metadata_crc32_, {reinterpret_cast<const u8*>(text.data()), text.size()});
+  });
   PlannedChunks chunks(plan.layout, plan.table_key);
   ImportJob job(*model_.store, keys, chunks, &plan.layout);
 

@@ -129,6 +129,8 @@ std::string Export::plan_text() const {
   };
   add(MCKPT_VERSION);
   add(source_identity(model_.store()));
+  add(mapping_identity(model_.model(), model_flags_.model));
+  add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
   for (const SafetensorsLayout::File& f : layout_->files()) add(f.name), add(f.header);
   return cat("export ", sha.hex_digest(), "\n");
 }
@@ -146,7 +148,7 @@ void Export::write_rest(OutputFiles& out, const std::string& folder) const {
 }
 
 Exit Export::run() {
-  follow_rank_0();
+  if (!follow_rank_0(options_)) return Exit::kOk;
   model_.open(options_.source, model_flags_, flags_);
   lay_out();
   ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_);

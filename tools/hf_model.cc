@@ -14,8 +14,7 @@ constexpr i64 kMaxConfigBytes = 16 << 20;
 constexpr i64 kMaxIndexBytes = 256 << 20;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-std::string read_text(const Folder& folder, const std::string& name, i64 most) {
-  InputFile file = folder.open_file(name);
+std::string read_text(const InputFile& file, i64 most) {
   if (file.size() > most)
     throw Error(Code::kBadJson, "the JSON file is too large")
         .expected(cat("at most ", most, " bytes"))
@@ -23,6 +22,10 @@ std::string read_text(const Folder& folder, const std::string& name, i64 most) {
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
   return text;
+}
+
+std::string read_text(const Folder& folder, const std::string& name, i64 most) {
+  return read_text(folder.open_file(name), most);
 }
 
 HfConfig read_config(const Folder& folder) {
@@ -130,6 +133,13 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
     }
     return std::move(m);
   });
+}
+
+std::string mapping_identity(const HfModel& model, const HfModelFlags& flags) {
+  std::string out = read_text(Folder(model.path), "config.json", kMaxConfigBytes);
+  out += cat("\n", flags.expert_layout, "\n");
+  if (!flags.map_file.empty()) out += read_text(InputFile(flags.map_file), kMaxConfigBytes);
+  return out;
 }
 
 i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads) {

@@ -39,6 +39,10 @@ struct HfModelFlags {
 // wrong with the safetensors files, all at once.
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
 
+// What decides, beside the tensors, which item goes where: another text for another config.json, map file or
+// layout of experts.
+std::string mapping_identity(const HfModel& model, const HfModelFlags& flags);
+
 // Reads the tensors that are known as copies and warns of those that are not equal to what they repeat: such
 // a model loses them. Without data it does nothing. Returns how many differ.
 i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads);

@@ -46,8 +46,11 @@ StagedFolder::Options staging_of(const ConvertOptions& options) {
 
 }  // namespace
 
-void follow_rank_0() {
-  if (launch().size != 1 && launch().rank != 0) world().barrier();
+bool follow_rank_0(const ConvertOptions& options) {
+  if (launch().size == 1 || launch().rank == 0) return true;
+  if (options.dry_run) return false;
+  world().barrier();
+  return true;
 }
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
@@ -97,6 +100,8 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     }
   }
   i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes};
+  // Each rank makes durable what it wrote: it may stand on another host than rank 0.
+  if (!leader && !options.no_sync) out->sync();
   comm.all_reduce(numbers, Reduce::kSum);
   if (leader) {
     copy.finish(*out, folder);

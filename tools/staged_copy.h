@@ -27,8 +27,8 @@ void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options);
 // The counts are those of all ranks.
 CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, const GlobalFlags& flags);
 
-// Rank 0 goes ahead up to here: what it refuses it refuses for all, so that it is said once. The other ranks
-// wait at their first call.
-void follow_rank_0();
+// Rank 0 goes ahead, up to run_staged_copy(): what it refuses it refuses for all, so that it is said once.
+// The other ranks wait here. Returns whether this rank has anything to do: a dry run is rank 0's alone.
+bool follow_rank_0(const ConvertOptions& options);
 
 }  // namespace mckpt

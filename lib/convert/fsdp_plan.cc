@@ -136,6 +136,7 @@ void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
 }
 
 Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
+  refuse_pipeline(run.grid);
   Cells cells(keys.map(), run, adjust);
   BoxCollector collector(keys);
   for (i64 rank = 0; rank < run.grid.world(); rank++) {

@@ -52,8 +52,14 @@ void TaskLog::flush() {
     done = done_;
   }
   if (durable_) out_.sync();
-  if (::pwrite(fd_, done.data(), done.size(), first_) != static_cast<ssize_t>(done.size()))
-    throw Error(Code::kWriteFailed, cat("cannot write the log: ", errno_text(errno))).file(path_);
+  for (std::size_t at = 0; at < done.size();) {
+    ssize_t n = ::pwrite(fd_, done.data() + at, done.size() - at, first_ + static_cast<i64>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      throw Error(Code::kWriteFailed, cat("cannot write the log: ", errno_text(n < 0 ? errno : EIO)))
+          .file(path_);
+    at += static_cast<std::size_t>(n);
+  }
 }
 
 }  // namespace mckpt

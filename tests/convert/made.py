@@ -1,0 +1,75 @@
+"""What the tests of whole runs share: models of some size, folders compared byte by byte, runs alone and as ranks."""
+import filecmp
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL_MAKER = HERE.parent / "bench" / "make_model.py"
+MPIRUN = HERE.parent.parent / "scripts" / "mpirun"
+failures = []
+checked = 0
+
+
+def expect(ok, what):
+    global checked
+    checked += 1
+    if not ok:
+        failures.append(what)
+        if len(failures) <= 20:
+            print("FAIL", what)
+    return ok
+
+
+def finish(least):
+    """Ends the test; at least so many things must have been looked at."""
+    print(f"{checked} checked, {len(failures)} failures")
+    sys.exit(1 if failures or checked < least else 0)
+
+
+def make_model(folder, **sizes):
+    flags = [text for name, value in sizes.items() for text in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)]))]
+    subprocess.run([sys.executable, MODEL_MAKER, folder, *flags], check=True)
+    return folder
+
+
+def files_of(folder):
+    return sorted(os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names)
+
+
+def difference(a, b):
+    """The first thing in which two folders differ; "" where they hold the same bytes under the same names."""
+    if files_of(a) != files_of(b):
+        return f"other files: {sorted(set(files_of(a)) ^ set(files_of(b)))[:5]}"
+    for name in files_of(a):
+        if not filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False):
+            return name
+    return ""
+
+
+def snapshot(folder):
+    """Every name below a folder with what tells that it was touched."""
+    out = {}
+    for root, folders, names in os.walk(folder):
+        for name in folders + names:
+            st = os.lstat(os.path.join(root, name))
+            out[os.path.relpath(os.path.join(root, name), folder)] = (st.st_ino, st.st_mtime_ns, st.st_size if name in names else 0)
+    return out
+
+
+class Program:
+    def __init__(self, mckpt, with_ranks):
+        self.mckpt, self.with_ranks = os.path.abspath(mckpt), with_ranks
+
+    def run(self, *args, ranks=1, env=None, timeout=120):
+        start = [MPIRUN, "-n", str(ranks), "--timeout", "100"] if ranks > 1 else []
+        return subprocess.run([*start, self.mckpt, *map(str, args)], capture_output=True, text=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+
+
+def scratch():
+    """A folder in memory where there is one: these tests write much and keep nothing."""
+    memory = "/dev/shm"
+    return tempfile.TemporaryDirectory(prefix="mckpt_made_", dir=memory if os.access(memory, os.W_OK) else None)
