@@ -1,0 +1,187 @@
+"""A run that is killed, stopped, or meets an error of the system, at any of its calls: nothing stands under the final name
+that is not whole, what was there before is untouched, and the same command with --resume gives what a run that was left
+alone gives, byte for byte.
+
+usage: stopped_runs.py MCKPT FAULTY_IO [ranks]
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from made import Program, difference, expect, finish, make_model, scratch, snapshot
+
+program, SHIM = Program(sys.argv[1], "ranks" in sys.argv), os.path.abspath(sys.argv[2])
+folder = scratch()
+TRACKER = "latest_checkpointed_iteration.txt"
+
+
+def path(name):
+    return os.path.join(folder.name, name)
+
+
+def faulty(call, n, what, rank=None):
+    return {"LD_PRELOAD": SHIM, "FAULTY_IO": f"{call}:{n}:{what}", **({} if rank is None else {"FAULTY_IO_RANK": str(rank)})}
+
+
+def fresh(name, before=None):
+    """An empty folder for results, or one that holds what `before` holds."""
+    shutil.rmtree(path(name), ignore_errors=True)
+    shutil.copytree(path(before), path(name)) if before else os.mkdir(path(name))
+    return path(name)
+
+
+class Job:
+    """A conversion into RUNS/made, beside something older."""
+
+    def __init__(self, name, command, source, place, options, reference):
+        self.name, self.command, self.source, self.place, self.options = name, command, source, place, options
+        self.reference = reference  # the folder that a run which was left alone makes
+
+    def run(self, runs, *more, options=None, **how):
+        target = os.path.join(runs, self.place)
+        return program.run(*self.command, self.source, target, "-q", "-j2", *(self.options if options is None else options), *more, **how)
+
+    def made(self, runs):
+        return os.path.join(runs, self.place, "iter_0000007") if self.place == "." else os.path.join(runs, self.place)
+
+    def check_after(self, what, runs, before):
+        """Whether the result was published: then it is whole, and else not there. What is older is as it was."""
+        made = self.made(runs)
+        published = os.path.exists(made)
+        if published:
+            expect(difference(made, self.reference) == "", f"{what}: published and not whole: {difference(made, self.reference)}")
+        for name, stamp in before.items():
+            if name == TRACKER:
+                with open(os.path.join(runs, TRACKER)) as f:
+                    tracked = f.read()
+                expect(tracked == "3" or published and tracked == "7", f"{what}: the tracker holds {tracked!r}")
+            else:
+                expect(snapshot(runs).get(name) == stamp, f"{what}: {name} was touched")
+        return published
+
+    def check_resumed(self, what, runs, *more, **how):
+        again = self.run(runs, "--resume", *more, **how)
+        if expect(again.returncode == 0, f"{what}: --resume: exit status {again.returncode}: {again.stderr[-500:]}"):
+            expect(difference(self.made(runs), self.reference) == "", f"{what}: --resume made something else: {difference(self.made(runs), self.reference)}")
+            expect(not any(".mckpt-" in name for name in os.listdir(runs)), f"{what}: left behind: {os.listdir(runs)}")
+
+
+def stop_at_every_call(job, call, what, statuses, step=1):
+    """Walks over the calls of that name until the run does not reach the next one."""
+    reached = 0
+    for n in range(1, 10_000, step):
+        runs = fresh("runs", "older")
+        before = snapshot(runs)
+        result = job.run(runs, env=faulty(call, n, what))
+        label = f"{job.name}: {what} at {call} {n}"
+        published = job.check_after(label, runs, before)
+        if result.returncode == 0:
+            expect(published, f"{label}: done, and nothing published")
+            break
+        reached += 1
+        expect(result.returncode in statuses, f"{label}: exit status {result.returncode}: {result.stderr[:300]}")
+        if result.returncode > 0:
+            expect(len(result.stderr.splitlines()) > 1 and "MC99" not in result.stderr, f"{label}: {result.stderr[:300]}")
+        if not published:
+            job.check_resumed(label, runs)
+    expect(reached > 0, f"{job.name}: {call} is never called")
+
+
+def wrong_counts(job):
+    """Calls that move less than they were asked to, or are broken off, change nothing."""
+    for call, n, what in (("pwrite", 0, "SHORT"), ("pread", 0, "SHORT"), ("pwrite", 3, "EINTR"), ("pread", 3, "EINTR")):
+        runs = fresh("runs", "older")
+        result = job.run(runs, env=faulty(call, n, what))
+        if expect(result.returncode == 0, f"{job.name}: {call} {what}: exit status {result.returncode}: {result.stderr[:300]}"):
+            expect(difference(job.made(runs), job.reference) == "", f"{job.name}: {call} {what}: {difference(job.made(runs), job.reference)}")
+
+
+def kill_at_random(job, times):
+    r = random.Random(5)
+    begin = time.time()
+    job.run(fresh("runs"))
+    usual = time.time() - begin
+    for i in range(times):
+        runs = fresh("runs", "older")
+        before = snapshot(runs)
+        p = subprocess.Popen([program.mckpt, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        time.sleep(r.uniform(0, usual))
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        if not job.check_after(f"{job.name}: killed, time {i}", runs, before):
+            job.check_resumed(f"{job.name}: killed, time {i}", runs)
+
+
+def goes_on(job, at, other_options):
+    """What is done is not done again, is not mixed with other work, and is thrown away where nobody asks for it."""
+    def stopped():
+        runs = fresh("runs", "older")
+        result = job.run(runs, env=faulty("pwrite", at, "TERM"))
+        expect(result.returncode == 130 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}")
+        return runs
+
+    whole = json.loads(job.run(fresh("runs"), "--json").stdout)
+    runs = stopped()
+    result = job.run(runs, "--resume", "--json")
+    account = json.loads(result.stdout)
+    expect(0 < account["bytes_read"] < whole["bytes_read"], f"{job.name}: --resume read {account['bytes_read']} of {whole['bytes_read']} bytes")
+    expect(difference(job.made(runs), job.reference) == "", f"{job.name}: after SIGTERM: {difference(job.made(runs), job.reference)}")
+    for options in other_options:
+        runs = stopped()
+        left = snapshot(runs)
+        result = job.run(runs, "--resume", options=options)
+        expect(result.returncode == 4 and "error[MC3007]" in result.stderr, f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}")
+        expect(snapshot(runs) == left, f"{job.name}: --resume {options} touched what was there")
+        job.check_resumed(f"{job.name}: after a refused --resume", runs)
+    runs = stopped()
+    result = job.run(runs, "--json")
+    expect(json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"], f"{job.name}: without --resume it went on: {result.stderr}")
+    expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
+
+
+def dying_ranks(job):
+    for rank, n in ((1, 1), (2, 4), (0, 3)):
+        for what in ("KILL", "DEAD"):
+            runs = fresh("runs", "older")
+            before = snapshot(runs)
+            label = f"{job.name}: rank {rank} of 3, {what} at pwrite {n}"
+            result = job.run(runs, ranks=3, env=faulty("pwrite", n, what, rank), timeout=60)
+            expect(result.returncode not in (0, 1, 124), f"{label}: exit status {result.returncode}")
+            expect(what == "KILL" or f"on rank {rank}" in result.stderr and "MC3001" in result.stderr, f"{label}: {result.stderr[:500]}")
+            expect(not job.check_after(label, runs, before), f"{label}: published")
+            job.check_resumed(label, runs, ranks=2 if what == "DEAD" else 1)
+
+
+SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)
+model = make_model(path("model"), **SIZES)
+os.mkdir(path("older"))
+subprocess.run([program.mckpt, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL)
+for where, command in (("c", ["convert", "hf-to-fsdp", "--tp", "2", "--iteration", "7"]), ("e", ["export"])):
+    source = model if where == "c" else path("c")
+    subprocess.run([program.mckpt, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+
+GRID = ["--tp", "2", "--iteration", "7"]
+convert = Job("convert", ["convert", "hf-to-fsdp"], model, ".", GRID, path("c/iter_0000007"))
+export = Job("export", ["export"], path("c"), "hf", [], path("e"))
+for job in (convert, export):
+    stop_at_every_call(job, "pwrite", "KILL", [-signal.SIGKILL])
+    stop_at_every_call(job, "pwrite", "FULL", [5], step=2)
+    for call in ("fsync", "rename", "create", "fallocate", "mkdir"):
+        stop_at_every_call(job, call, "EIO", [5], step=2 if call in ("fsync", "create", "fallocate") else 1)
+    for call in ("fsync", "rename"):
+        stop_at_every_call(job, call, "KILL", [-signal.SIGKILL])
+    stop_at_every_call(job, "pread", "EIO", [3], step=7)
+    wrong_counts(job)
+    kill_at_random(job, 20)
+    if program.with_ranks:
+        dying_ranks(job)
+OTHER = ["--dtype fp16", "--params-dtype auto", "--dp 2", "--vocab-size 4098", "--strategy optim_grads --dp 3", "--expert-layout hub"]
+goes_on(convert, 8, [["--tp", "4", "--iteration", "7"], *([*GRID, *other.split()] for other in OTHER)])
+goes_on(export, 2, [["--dtype", "fp16"], ["--max-shard-size", "1MB"], ["--source-tp", "4"]])
+finish(500)

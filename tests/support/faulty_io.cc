@@ -1,0 +1,112 @@
+// Preloaded into a program, this lets system calls fail the way they do on bad days. FAULTY_IO says which:
+//
+//   fsync:7:EIO       the 7th call fails, once
+//   pwrite:7:FULL     it fails with ENOSPC, and so does every later one; DEAD: the same with EIO
+//   pwrite:7:KILL     the process is killed at it     pwrite:7:TERM   or asked to end, and the call succeeds
+//   pwrite:0:SHORT    every call moves a part of what it was asked to
+//
+// FAULTY_IO_RANK=1: in this rank of an mpirun only.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+struct Wish {
+  char call[32] = "", what[16] = "";
+  long when = 0;
+
+  Wish() {
+    const char *text = std::getenv("FAULTY_IO"), *only = std::getenv("FAULTY_IO_RANK"),
+               *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (!text || (only && std::string_view(only) != (rank ? rank : ""))) return;
+    if (std::sscanf(text, "%31[^:]:%ld:%15s", call, &when, what) != 3) std::abort();
+  }
+  bool is(std::string_view name) const { return name == call; }
+};
+
+const Wish& wish() {
+  static const Wish it;
+  return it;
+}
+
+// Whether this call of that name is to fail; errno says how.
+bool fails(std::string_view name) {
+  static std::atomic<long> calls = 0;
+  const Wish& w = wish();
+  if (!w.is(name) || w.when == 0) return false;
+  std::string_view what = w.what;
+  long call = ++calls;
+  bool stays = what == "FULL" || what == "DEAD";
+  if (stays ? call < w.when : call != w.when) return false;
+  if (what == "KILL") raise(SIGKILL);
+  if (what == "TERM") {
+    raise(SIGTERM);
+    return false;
+  }
+  errno = what == "FULL" ? ENOSPC : what == "EINTR" ? EINTR : EIO;
+  return true;
+}
+
+size_t part_of(std::string_view name, size_t n) {
+  return wish().is(name) && std::string_view(wish().what) == "SHORT" && n > 1 ? n / 2 : n;
+}
+
+template <typename Fn>
+Fn* next(Fn*, const char* name) {
+  return reinterpret_cast<Fn*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t pwrite(int fd, const void* data, size_t n, off_t at) {
+  static auto* real = next(&pwrite, "pwrite");
+  return fails("pwrite") ? -1 : real(fd, data, part_of("pwrite", n), at);
+}
+
+ssize_t pread(int fd, void* data, size_t n, off_t at) {
+  static auto* real = next(&pread, "pread");
+  return fails("pread") ? -1 : real(fd, data, part_of("pread", n), at);
+}
+
+int fsync(int fd) {
+  static auto* real = next(&fsync, "fsync");
+  return fails("fsync") ? -1 : real(fd);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t n) {
+  static auto* real = next(&fallocate, "fallocate");
+  return fails("fallocate") ? -1 : real(fd, mode, at, n);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  static auto* real = next(&mkdir, "mkdir");
+  return fails("mkdir") ? -1 : real(path, mode);
+}
+
+int renameat2(int from_dir, const char* from, int to_dir, const char* to, unsigned flags) noexcept {
+  static auto* real = next(&renameat2, "renameat2");
+  return fails("rename") ? -1 : real(from_dir, from, to_dir, to, flags);
+}
+
+// Of files that are made.
+int open(const char* path, int flags, ...) {
+  static auto* real = next(&open, "open");
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return (flags & O_CREAT) && fails("create") ? -1 : real(path, flags, mode);
+}
+}
