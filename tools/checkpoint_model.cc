@@ -106,11 +106,21 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
 }
 
-std::optional<DType> CheckpointModel::stored_type(std::string_view hf_name) const {
-  i32 tensor = map().sources().find(hf_name);
-  for (const UnreadTensor& u : map().unread())
-    if (u.tensor == tensor && u.of >= 0) tensor = u.of;
-  return chunks_->type_of_source(tensor);
+std::vector<DType> CheckpointModel::original_types() const {
+  const SourceTable& tensors = map().sources();
+  std::vector<std::optional<DType>> stored = stored_types();
+  std::vector<bool> buffer(stored.size());
+  for (const ModelParameter& p : keys_->parameters())
+    for (i32 source : p.sources)
+      if (source >= 0 && p.buffer()) buffer[static_cast<std::size_t>(source)] = true;
+  std::vector<DType> out;
+  for (i32 t = 0; t < tensors.size(); t++) {
+    std::size_t i = static_cast<std::size_t>(t);
+    DType own = stored[i].value_or(tensors[t].dtype);
+    DType promised = buffer[i] ? own : map().model().dtype.value_or(own);
+    out.push_back(tensors[t].header_known ? tensors[t].dtype : promised);
+  }
+  return out;
 }
 
 }  // namespace mckpt

@@ -34,8 +34,11 @@ class CheckpointModel {
   const KeyTable& keys() const { return *keys_; }
   const ChunkList& chunks() const { return *chunks_; }
   const std::string& assets_path() const { return model_.path; }
-  // The type of the stored tensor that holds a Hugging Face tensor; nothing where none does.
-  std::optional<DType> stored_type(std::string_view hf_name) const;
+  // By Hugging Face tensor, the type in which it is stored; nothing where nothing holds it.
+  std::vector<std::optional<DType>> stored_types() const { return chunks_->types_of_sources(); }
+  // The types that the original model has. Where no header tells them they are those of its config; buffers
+  // are no weights and have their own, in which they are stored.
+  std::vector<DType> original_types() const;
 
  private:
   std::unique_ptr<Store> store_;

@@ -29,7 +29,7 @@ class Export {
  private:
   void parse(CommandLine& line);
   void lay_out();
-  DType type_of(const SourceTensor& tensor) const;
+  std::vector<DType> types() const;  // by tensor of the source table
   void count(const ExportJob& job);
   std::string plan_text() const;
   void write_rest(OutputFiles& out, const std::string& folder) const;
@@ -71,11 +71,18 @@ void Export::parse(CommandLine& line) {
   options_.check();
 }
 
-DType Export::type_of(const SourceTensor& tensor) const {
-  if (std::optional<DType> type = rules_.dtype_rule(tensor.name)) return *type;
-  if (dtype_ == "auto") return tensor.dtype;
-  if (dtype_ == "keep") return model_.stored_type(tensor.name).value_or(tensor.dtype);
-  return parameter_type(dtype_, "--dtype");
+std::vector<DType> Export::types() const {
+  std::vector<DType> types = model_.original_types();
+  std::vector<std::optional<DType>> stored = model_.stored_types();
+  for (std::size_t t = 0; t < types.size(); t++) {
+    if (dtype_ == "keep")
+      types[t] = stored[t].value_or(types[t]);
+    else if (dtype_ != "auto")
+      types[t] = parameter_type(dtype_, "--dtype");
+    std::string_view name = model_.map().sources()[static_cast<i32>(t)].name;
+    types[t] = rules_.dtype_rule(name).value_or(types[t]);
+  }
+  return types;
 }
 
 void Export::lay_out() {
@@ -84,11 +91,13 @@ void Export::lay_out() {
   std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
   for (const UnreadTensor& u : model_.map().unread())
     if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
+  std::vector<DType> types = this->types();
   std::vector<TensorSpec> specs;
   for (i32 t = 0; t < tensors.size(); t++) {
     if (computed[static_cast<std::size_t>(t)]) continue;
     written_.push_back(t);
-    specs.push_back({tensors[t].name, type_of(tensors[t]), shapes[static_cast<std::size_t>(t)].dims()});
+    std::size_t i = static_cast<std::size_t>(t);
+    specs.push_back({tensors[t].name, types[i], shapes[i].dims()});
   }
   layout_.emplace(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes_});
   places_.tensors.resize(static_cast<std::size_t>(tensors.size()));

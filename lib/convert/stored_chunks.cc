@@ -47,12 +47,14 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(st
   }
 }
 
-std::optional<DType> StoredChunks::type_of_source(i32 source) const {
+std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {
+  std::vector<std::optional<DType>> out(static_cast<std::size_t>(keys_.map().sources().size()));
   for (i64 c = 0; c < size(); c++)
-    if (std::ranges::find(keys_.parameter(keys_[key(c)]).sources, source) !=
-        keys_.parameter(keys_[key(c)]).sources.end())
-      return dtype(c);
-  return std::nullopt;
+    for (i32 source : keys_.parameter(keys_[key(c)]).sources)
+      if (source >= 0) out[static_cast<std::size_t>(source)] = dtype(c);
+  for (const UnreadTensor& u : keys_.map().unread())
+    if (u.of >= 0) out[static_cast<std::size_t>(u.tensor)] = out[static_cast<std::size_t>(u.of)];
+  return out;
 }
 
 ChunkList::Box StoredChunks::box(i64 c) const {

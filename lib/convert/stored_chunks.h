@@ -60,8 +60,8 @@ class StoredChunks final : public ChunkList {
   Box box(i64 c) const override;
   DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
   Place place(i64 c) const override;
-  // The type in which the items of a source tensor are stored; nothing where no chunk has them.
-  std::optional<DType> type_of_source(i32 source) const;
+  // By source tensor, the type in which its items are stored; nothing where no chunk has them.
+  std::vector<std::optional<DType>> types_of_sources() const;
 
  private:
   struct Entry {

@@ -87,6 +87,25 @@ def spoil(folder, chunk):
         f.write(bytes([byte[0] ^ 1]))
 
 
+def check_without_headers(model, dtype):
+    """The original model as config.json alone, and with an index: types are those of the config, and of the buffers themselves."""
+    with tempfile.TemporaryDirectory(prefix="mckpt_round_") as folder:
+        checkpoint, whole, assets = (os.path.join(folder, name) for name in ("checkpoint", "whole", "assets"))
+        mckpt("convert", "hf-to-fsdp", models.path(model), checkpoint, "--no-sync", "--tp", "2", "--dtype", "fp32", "--vocab-size", "auto")
+        mckpt("export", checkpoint, whole, "--no-sync", *(["--dtype", "fp32"] if dtype == "float32" else []))
+        want = safetensors(whole)
+        os.mkdir(assets)
+        with open(os.path.join(models.path(model), "config.json")) as f, open(os.path.join(assets, "config.json"), "w") as out:
+            json.dump({**json.load(f), "dtype": dtype}, out)
+        for again in ("config alone", "with an index"):
+            back = os.path.join(folder, again)
+            mckpt("export", checkpoint, back, "--assets", assets, "--no-sync")
+            got = safetensors(back)
+            expect_equal(f"{model} {dtype}, {again}", [(n, got.get(n)) for n in sorted(want)], [(n, want[n]) for n in sorted(want)])
+            with open(os.path.join(assets, "model.safetensors.index.json"), "w") as f:
+                json.dump({"weight_map": {name: "model-00001-of-00002.safetensors" for name in want}}, f)
+
+
 def all_round_trips():
     for m, model in enumerate(sorted(os.listdir(os.path.join(GOLDEN, "models")))):
         for g, grid in enumerate(GRIDS):
@@ -97,4 +116,6 @@ in_parallel(round_trip, list(all_round_trips()))
 expect_equal("outcomes", sorted(outcomes.items()), sorted(OUTCOMES.items()))
 for model in ("qwen3_moe", "nemotron_h"):
     check_that_verify_sees(model)
-finish(26898)
+for model, dtype in (("qwen3_dense", "float32"), ("deepseek_v3_even", "bfloat16"), ("deepseek_v3_even", "float32")):
+    check_without_headers(model, dtype)
+finish(27526)
