@@ -92,18 +92,22 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   refuse_stacked_layers(*store_);
   report_findings(global, *store_);
   require_sound(store_->findings(), store_->root());
-  std::unordered_map<std::string, i64> tensors;
   for (i64 t = 0; t < store_->tensor_count(); t++)
-    if (std::optional<std::string> name = model_key(store_->name(t))) tensors.emplace(std::move(*name), t);
-  setup.vocab_rows = stored_vocab_rows(map(), tensors, *store_);
+    if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
+  setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
   KeyTable::Cells cells{
       flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
       flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};
   keys_ = with_file(store_->root(), [&] {
     return std::make_unique<KeyTable>(map(), setup, cells,
-                                      [&](const std::string& name) { return tensors.contains(name); });
+                                      [&](const std::string& name) { return tensors_.contains(name); });
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
+}
+
+i32 CheckpointModel::tensor_of_key(const std::string& key) const {
+  auto at = tensors_.find(key);
+  return at == tensors_.end() ? -1 : static_cast<i32>(at->second);
 }
 
 std::vector<DType> CheckpointModel::original_types() const {

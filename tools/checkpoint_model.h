@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "convert/stored_chunks.h"
 #include "tools/hf_model.h"
@@ -32,6 +33,9 @@ class CheckpointModel {
   const ModelMap& map() const { return *model_.map; }
   const HfModel& model() const { return model_; }
   const KeyTable& keys() const { return *keys_; }
+  const RunSetup& setup() const { return setup_; }
+  // The tensor of the model section with that key; -1: there is none.
+  i32 tensor_of_key(const std::string& key) const;
   const ChunkList& chunks() const { return *chunks_; }
   const std::string& assets_path() const { return model_.path; }
   // By Hugging Face tensor, the type in which it is stored; nothing where nothing holds it.
@@ -43,6 +47,8 @@ class CheckpointModel {
  private:
   std::unique_ptr<Store> store_;
   HfModel model_;
+  RunSetup setup_;
+  std::unordered_map<std::string, i64> tensors_;  // of the model section, by key
   std::unique_ptr<KeyTable> keys_;
   std::unique_ptr<StoredChunks> chunks_;
 };

@@ -18,6 +18,8 @@ constexpr Mode kModes[] = {
      convert_hf_to_fsdp, true},
     {"fsdp-to-hf", "such a checkpoint into a Hugging Face folder; the same as `mckpt export`",
      convert_fsdp_to_hf, true},
+    {"reshard", "such a checkpoint, optimizer states included, onto another grid or strategy",
+     convert_reshard, true},
     {"pt-to-safetensors", "tensors of a .pt file into a safetensors file, bit for bit",
      convert_pt_to_safetensors},
     {"safetensors-to-pt", "tensors of safetensors files into a .pt file that torch.load takes",

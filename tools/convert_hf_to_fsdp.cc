@@ -1,32 +1,23 @@
 // convert hf-to-fsdp: a Hugging Face model into the fsdp_dtensor checkpoint that a Megatron run of any grid
 // would have saved.
-//
-//   DST/latest_checkpointed_iteration.txt      "release"
-//   DST/release/.metadata  __0_0.distcp ...    what torch and Megatron read
-//   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
 #include <algorithm>
 
 #include "convert/chunk_twins.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
-#include "io/crc32.h"
 #include "io/sha256.h"
-#include "io/staged_file.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
 #include "tools/convert_options.h"
 #include "tools/convert_report.h"
-#include "tools/hf_assets.h"
+#include "tools/fsdp_folder.h"
 #include "tools/hf_model.h"
 #include "tools/layout_flags.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
 namespace {
-
-constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
-constexpr const char* kMetadata = ".metadata";
 
 class HfToFsdp {
  public:
@@ -38,11 +29,8 @@ class HfToFsdp {
   void open();
   void count(const KeyTable& keys, const FsdpPlan& plan);
   void add_objects(DcpLayout& layout) const;
-  std::string plan_text(const std::vector<OutputFile>& files) const;
-  void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder) const;
-  void write_tracker() const;
+  std::string plan_text(const MetadataSummary& metadata) const;
   void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const;
-  std::string iteration_name() const;
 
   const GlobalFlags& flags_;
   ConvertOptions options_;
@@ -54,10 +42,7 @@ class HfToFsdp {
 
   HfModel model_;
   FsdpRun run_;
-  std::vector<HfAsset> assets_;
   std::string tensor_table_;
-  i64 metadata_bytes_ = 0;
-  u32 metadata_crc32_ = 0;
   ConvertReport report_;
 };
 
@@ -86,12 +71,6 @@ void HfToFsdp::parse(CommandLine& line) {
         .help("leave it out to write DST/release");
 }
 
-std::string HfToFsdp::iteration_name() const {
-  if (!iteration_) return "release";
-  std::string digits = cat(*iteration_);
-  return cat("iter_", std::string(7 - digits.size(), '0'), digits);
-}
-
 void HfToFsdp::open() {
   run_.grid = grid_flags_.grid();
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
@@ -108,7 +87,6 @@ void HfToFsdp::open() {
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
   run_.dtype_rule = [&](std::string_view key) { return values_.dtype_rule(key); };
-  assets_ = hf_assets(Folder(options_.source));
   tensor_table_ = tensor_table_json(map.sources());
 }
 
@@ -146,8 +124,8 @@ void HfToFsdp::add_objects(DcpLayout& layout) const {
   layout.add_object({"iteration", {}}, 0, pickle_integer(iteration));
 }
 
-// Another source, another grid, other values or another version give another text.
-std::string HfToFsdp::plan_text(const std::vector<OutputFile>& files) const {
+// Another source, other values or another version give another text.
+std::string HfToFsdp::plan_text(const MetadataSummary& metadata) const {
   Sha256 sha;
   auto add = [&](std::string_view text) {
     sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
@@ -157,39 +135,9 @@ std::string HfToFsdp::plan_text(const std::vector<OutputFile>& files) const {
   add(source_identity(*model_.store));
   add(tensor_table_);
   add(mapping_identity(model_, model_flags_));
-  add(to_string(run_.grid));
-  add(cat(static_cast<int>(run_.grid.outer), " ", run_.run.vocab_rows, " ",
-          run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none"));
-  // Keys, types and boxes.
-  add(cat(metadata_bytes_, " ", metadata_crc32_));
-  for (const OutputFile& f : files) add(cat(f.name, " ", f.bytes));
+  add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
+  add(metadata.sha256);
   return cat("hf-to-fsdp ", sha.hex_digest(), "\n");
-}
-
-void HfToFsdp::write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder) const {
-  layout.write_objects(out);
-  std::string to = cat(folder, "/", kAssetsFolder);
-  copy_assets(Folder(options_.source), assets_, to, !options_.no_sync);
-  auto write_text = [&](const std::string& in, std::string_view name, const auto& fill) {
-    OutputFiles file(in, {{std::string(name), 0}}, OutputFiles::Begin::kGoOn);
-    i64 at = 0;
-    fill([&](std::string_view text) {
-      file.write(0, at, {reinterpret_cast<const u8*>(text.data()), text.size()});
-      at += std::ssize(text);
-    });
-    if (!options_.no_sync) file.sync();
-  };
-  write_text(to, kTensorTableName, [&](const auto& take) { take(tensor_table_); });
-  // Last, as torch writes it: a folder with .metadata is whole.
-  write_text(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
-}
-
-void HfToFsdp::write_tracker() const {
-  std::string text = iteration_ ? cat(*iteration_) : "release";
-  StagedFile staged(cat(options_.target, "/", kTracker), {.durable = !options_.no_sync, .replace = true});
-  OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
-  out.write(0, 0, {reinterpret_cast<const u8*>(text.data()), text.size()});
-  staged.publish(out);
 }
 
 void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const {
@@ -203,23 +151,23 @@ Exit HfToFsdp::run() {
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
   FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
   add_objects(plan.layout);
-  plan.layout.write_metadata([&](std::string_view text) {
-    metadata_bytes_ += std::ssize(text);
-    metadata_crc32_ = crc32(metadata_crc32_, {reinterpret_cast<const u8*>(text.data()), text.size()});
-  });
+  MetadataSummary metadata = summarize_metadata(plan.layout);
   PlannedChunks chunks(plan.layout, plan.table_key);
   ImportJob job(*model_.store, keys, chunks, &plan.layout);
 
   count(keys, plan);
   std::vector<OutputFile> files = plan.layout.files();
-  report_.bytes = metadata_bytes_;
+  report_.bytes = metadata.bytes;
   for (const OutputFile& f : files) report_.bytes += f.bytes;
-  report_.output = cat(options_.target, "/", iteration_name());
+  FsdpFolder folder(options_.target, iteration_, !options_.no_sync);
+  report_.output = folder.path();
   note_plan(flags_, report_);
   note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
                    counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));
-  StagedCopy copy{report_.output, plan_text(files), files, job,
-                  [&](OutputFiles& out, const std::string& folder) { write_rest(plan.layout, out, folder); }};
+  StagedCopy copy{report_.output, plan_text(metadata), files, job,
+                  [&](OutputFiles& out, const std::string& to) {
+                    folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
+                  }};
   check_staged_copy(copy, options_);
   if (options_.dry_run) {
     write_report(flags_, "convert", report_, false, options_.report);
@@ -227,7 +175,7 @@ Exit HfToFsdp::run() {
   }
   report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
   if (launch().rank != 0) return Exit::kOk;
-  write_tracker();
+  folder.write_tracker();
   warn_of_twins(keys, plan, job);
   write_report(flags_, "convert", report_, true, options_.report);
   return Exit::kOk;

@@ -8,6 +8,7 @@ namespace mckpt {
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_hf_to_fsdp(CommandLine& line);
 Exit convert_pt_to_safetensors(CommandLine& line);
+Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 
 }  // namespace mckpt

@@ -40,44 +40,76 @@ DType stored_type(const FsdpRun& run, const ModelParameter& p, std::string_view 
   return run.main_dtype && p.trainable && !p.buffer() ? *run.main_dtype : p.dtype;
 }
 
-// Every box of every key, in the order in which the ranks' lists first have it, and who holds it.
+// What has a name of its own: the keys of the table, then all companions.
+struct Item {
+  i32 key;
+  const Companion* companion = nullptr;
+};
+
+std::vector<Item> items_of(const KeyTable& keys, const Companions& companions,
+                           std::vector<i32>& first_companion) {
+  std::vector<Item> items;
+  for (i32 k = 0; k < keys.size(); k++) items.push_back({k});
+  for (std::size_t k = 0; k < companions.size(); k++) {
+    first_companion.push_back(static_cast<i32>(items.size()));
+    for (const Companion& c : companions[k]) items.push_back({static_cast<i32>(k), &c});
+  }
+  return items;
+}
+
+// Every box of every item, in the order in which the ranks' lists first have it, and who holds it.
 struct Boxes {
   struct Box {
-    i32 key;  // in the table
-    i64 at;   // in numbers: offsets, then sizes
+    i32 item;
+    i64 at;  // in numbers: offsets, then sizes
     i64 tensor_bytes;
     i32 writer = -1;
   };
   std::vector<Box> boxes;
   std::vector<i64> numbers;
   std::vector<std::vector<i32>> lists;  // by rank: its boxes in order
-  std::vector<DType> dtype;             // by key
-  std::vector<i32> names;               // keys in the order of planner_data
+  std::vector<DType> dtype;             // by item
+  std::vector<i32> names;               // items in the order of planner_data
 };
 
 class BoxCollector {
  public:
-  explicit BoxCollector(const KeyTable& keys) : keys_(keys) {
-    out_.dtype.resize(static_cast<std::size_t>(keys.size()));
+  BoxCollector(const KeyTable& keys, const Companions& companions)
+      : keys_(keys), companions_(companions), items_(items_of(keys, companions, first_companion_)) {
+    out_.dtype.resize(items_.size());
   }
 
-  void add(const FsdpTensor& t, DType dtype) {
-    i32 key = find(t.key);
-    out_.dtype[static_cast<std::size_t>(key)] = dtype;
+  void add(const FsdpTensor& t, DType dtype) { add(find(t.key), t, dtype); }
+  void add_companions(const FsdpTensor& t) {
+    for_companions(t,
+                   [&](i32 item) { add(item, t, items_[static_cast<std::size_t>(item)].companion->dtype); });
+  }
+  void next_rank() { out_.lists.emplace_back(); }
+  void add_name(const std::string& key) { out_.names.push_back(find(key)); }
+  void add_companion_names(const FsdpTensor& t) {
+    for_companions(t, [&](i32 item) { out_.names.push_back(item); });
+  }
+  Boxes take() { return std::move(out_); }
+  const std::vector<Item>& items() const { return items_; }
+
+ private:
+  template <typename Fn>
+  void for_companions(const FsdpTensor& t, Fn&& fn) {
+    if (companions_.empty()) return;
+    std::size_t key = static_cast<std::size_t>(find(t.key));
+    for (std::size_t c = 0; c < companions_[key].size(); c++) fn(first_companion_[key] + static_cast<i32>(c));
+  }
+  void add(i32 item, const FsdpTensor& t, DType dtype) {
+    out_.dtype[static_cast<std::size_t>(item)] = dtype;
     i64 first = t.offsets.empty() ? 0 : item_of(t);
-    auto [at, fresh] = known_.try_emplace({key, first}, static_cast<i32>(out_.boxes.size()));
+    auto [at, fresh] = known_.try_emplace({item, first}, static_cast<i32>(out_.boxes.size()));
     if (fresh) {
-      out_.boxes.push_back({key, std::ssize(out_.numbers), dtype_bytes(dtype, t.global.items())});
+      out_.boxes.push_back({item, std::ssize(out_.numbers), dtype_bytes(dtype, t.global.items())});
       out_.numbers.insert(out_.numbers.end(), t.offsets.begin(), t.offsets.end());
       out_.numbers.insert(out_.numbers.end(), t.sizes.begin(), t.sizes.end());
     }
     out_.lists.back().push_back(at->second);
   }
-  void next_rank() { out_.lists.emplace_back(); }
-  void add_name(const std::string& key) { out_.names.push_back(find(key)); }
-  Boxes take() { return std::move(out_); }
-
- private:
   i32 find(const std::string& name) const {
     i32 key = keys_.find(*model_key(name));
     if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
@@ -97,8 +129,11 @@ class BoxCollector {
   };
 
   const KeyTable& keys_;
+  const Companions& companions_;
+  std::vector<i32> first_companion_;  // item, by key
+  std::vector<Item> items_;
   Boxes out_;
-  std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // key and first item
+  std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // item and first number
 };
 
 // As the planner of torch.distributed.checkpoint does: box after box goes to the holder with the least load
@@ -131,53 +166,59 @@ void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
   for (i64 rank = grid.world(); rank-- > 0;) {
     Cell cell = cell_of(grid, rank);
     if (!seen.emplace(cell.tp, cell.etp, cell.ep).second) continue;
-    for (const FsdpTensor& t : cells.of(cell).layout->tensors(cell)) collector.add_name(t.key);
+    std::vector<FsdpTensor> tensors = cells.of(cell).layout->tensors(cell);
+    for (const FsdpTensor& t : tensors) collector.add_name(t.key);
+    for (const FsdpTensor& t : tensors) collector.add_companion_names(t);
   }
 }
 
-Boxes collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
+void collect(const ModelMap& map, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
   refuse_pipeline(run.grid);
-  Cells cells(keys.map(), run, adjust);
-  BoxCollector collector(keys);
+  Cells cells(map, run, adjust);
   for (i64 rank = 0; rank < run.grid.world(); rank++) {
     Cell cell = cell_of(run.grid, rank);
     const Cells::Held& held = cells.of(cell);
     collector.next_rank();
-    for (const FsdpTensor& t : held.layout->tensors(cell)) {
-      if (t.empty()) continue;
-      const ModelParameter& p = held.parameters[static_cast<std::size_t>(t.parameter)];
-      collector.add(t, stored_type(run, p, t.key));
-    }
+    std::vector<FsdpTensor> tensors = held.layout->tensors(cell);
+    std::erase_if(tensors, [](const FsdpTensor& t) { return t.empty(); });
+    for (const FsdpTensor& t : tensors)
+      collector.add(t, stored_type(run, held.parameters[static_cast<std::size_t>(t.parameter)], t.key));
+    for (const FsdpTensor& t : tensors) collector.add_companions(t);
   }
   add_names(run.grid, cells, collector);
-  return collector.take();
 }
 
 constexpr i32 kModelDot = 5;  // {"model": {"module.<name>": ...}}
 
 }  // namespace
 
-FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust)
+FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust,
+                   const Companions& companions)
     : layout(run.grid.world()) {
-  Boxes b = collect(keys, run, adjust);
+  BoxCollector collector(keys, companions);
+  collect(keys.map(), run, adjust, collector);
+  const std::vector<Item>& items = collector.items();
+  Boxes b = collector.take();
   choose_writers(b);
-  std::vector<i32> layout_key(static_cast<std::size_t>(keys.size()), -1);
-  for (i32 k : b.names) {
-    i32& mine = layout_key[static_cast<std::size_t>(k)];
+  std::vector<i32> layout_key(items.size(), -1);
+  for (i32 i : b.names) {
+    i32& mine = layout_key[static_cast<std::size_t>(i)];
     if (mine >= 0) continue;
-    mine = layout.add_key({{cat("model.module.", keys[k].name), {kModelDot}},
-                           b.dtype[static_cast<std::size_t>(k)],
-                           keys[k].shape});
-    table_key.push_back(k);
+    const Item& item = items[static_cast<std::size_t>(i)];
+    const CheckpointKey& key = keys[item.key];
+    DcpName name =
+        item.companion ? item.companion->name : DcpName{cat("model.module.", key.name), {kModelDot}};
+    mine = layout.add_key({std::move(name), b.dtype[static_cast<std::size_t>(i)], key.shape});
+    table_key.push_back(item.key);
   }
   for (std::size_t rank = 0; rank < b.lists.size(); rank++)
     for (i32 index : b.lists[rank]) {
       const Boxes::Box& box = b.boxes[static_cast<std::size_t>(index)];
       if (box.writer != static_cast<i32>(rank)) continue;
-      std::size_t dims = static_cast<std::size_t>(keys[box.key].shape.rank());
+      i32 key = layout_key[static_cast<std::size_t>(box.item)];
+      std::size_t dims = static_cast<std::size_t>(layout.key(key).shape.rank());
       std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
-      layout.add_chunk(layout_key[static_cast<std::size_t>(box.key)], box.writer, numbers.first(dims),
-                       numbers.subspan(dims));
+      layout.add_chunk(key, box.writer, numbers.first(dims), numbers.subspan(dims));
     }
 }
 

@@ -23,11 +23,19 @@ struct FsdpRun {
 // How a run's parameters differ from what the tables say of them: which are frozen.
 using Adjust = std::function<void(std::vector<ModelParameter>&)>;
 
+// What lies beside a key and is cut as it is: the states of an optimizer.
+struct Companion {
+  DcpName name;
+  DType dtype = DType::kF32;
+};
+using Companions = std::vector<std::vector<Companion>>;  // by key of the table
+
 struct FsdpPlan {
-  FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust);
+  FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Companions& companions = {});
 
   DcpLayout layout;
-  std::vector<i32> table_key;  // by key of the layout, its key in the table
+  std::vector<i32>
+      table_key;  // by key of the layout: its key in the table, or that of which it is a companion
 };
 
 }  // namespace mckpt

@@ -8,8 +8,14 @@
 
 namespace mckpt {
 
-ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout)
-    : source_(source), chunks_(chunks), layout_(layout), bytes_(source) {
+ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
+                       const Fused* fused, std::vector<Record> records)
+    : source_(source),
+      chunks_(chunks),
+      layout_(layout),
+      fused_(fused),
+      bytes_(source),
+      records_(std::move(records)) {
   std::unordered_map<i32, std::size_t> task_of;
   for (i64 c = 0; c < chunks.size(); c++) {
     auto [at, fresh] = task_of.try_emplace(chunks.key(c), tasks_.size());
@@ -26,7 +32,37 @@ ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLa
   }
 }
 
+CopyTask ReshardJob::record_task(const Record& r) const {
+  CopyTask task;
+  task.conversion = no_conversion(DType::kU8);
+  i32 from = task.plan.add_source({r.from_file, r.from, r.bytes, 1, -1});
+  i32 to = task.plan.add_destination({r.to_file, r.to, r.bytes, 1, -1});
+  task.plan.add(to, {.slot = from, .length = r.bytes});
+  task.plan.finish();
+  return task;
+}
+
+void ReshardJob::append_moves(i32 tensor, const ChunkList::Box& from, const ChunkList::Box& to, i32 region,
+                              std::vector<Move>& out) const {
+  i32 key = fused_ ? fused_->key_of[static_cast<std::size_t>(tensor)] : -1;
+  if (key < 0) return append_box_moves({from.offsets, from.sizes}, {to.offsets, to.sizes}, region, out);
+  i64 to_at = 0;
+  for (const ItemRun& mine : fused_->to.runs(fused_->to[key], to.offsets, to.sizes)) {
+    i64 from_at = 0;
+    for (const ItemRun& theirs : fused_->from.runs(fused_->from[key], from.offsets, from.sizes)) {
+      std::size_t first = out.size();
+      if (mine.slot == theirs.slot) overlap(theirs, mine, out);
+      for (std::size_t m = first; m < out.size(); m++)
+        out[m].slot = region, out[m].from += from_at, out[m].to += to_at;
+      from_at += theirs.items();
+    }
+    to_at += mine.items();
+  }
+}
+
 CopyTask ReshardJob::task(i64 index) const {
+  if (index >= std::ssize(tasks_))
+    return record_task(records_[static_cast<std::size_t>(index - std::ssize(tasks_))]);
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   DType to_type = chunks_.dtype(t.chunks[0]);
   CopyTask task;
@@ -54,7 +90,7 @@ CopyTask ReshardJob::task(i64 index) const {
                                         static_cast<i32>(dtype_bytes(place.dtype, 1)), c});
     moves.clear();
     for (const SourceBox& p : pieces)
-      append_box_moves({p.chunk.offsets, p.chunk.sizes}, {box.offsets, box.sizes}, p.region, moves);
+      append_moves(t.tensor, {p.chunk.offsets, p.chunk.sizes}, box, p.region, moves);
     for (const Move& m : moves) task.plan.add(to, m);
   }
   task.plan.finish();
@@ -62,6 +98,8 @@ CopyTask ReshardJob::task(i64 index) const {
 }
 
 i64 ReshardJob::task_bytes(i64 index) const {
+  if (index >= std::ssize(tasks_))
+    return records_[static_cast<std::size_t>(index - std::ssize(tasks_))].bytes;
   i64 bytes = 0;
   for (i32 c : tasks_[static_cast<std::size_t>(index)].chunks)
     bytes += dtype_bytes(chunks_.dtype(c), Shape(chunks_.box(c).sizes).items());
@@ -69,7 +107,7 @@ i64 ReshardJob::task_bytes(i64 index) const {
 }
 
 Frame ReshardJob::frame(const Region& region) const {
-  if (!layout_) return {};
+  if (!layout_ || region.tensor < 0) return {};
   return {std::ssize(frame_of(region).head()), frame_of(region).tail_bytes()};
 }
 

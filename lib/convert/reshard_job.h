@@ -9,11 +9,25 @@ namespace mckpt {
 
 class ReshardJob final : public CopyJob {
  public:
+  // Fused tensors that are stored cell after cell, where the number of cells differs between the two sides:
+  // they take the way over the model's own items.
+  struct Fused {
+    const KeyTable& from;
+    const KeyTable& to;
+    std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: it is no such tensor
+  };
+  // A record that is carried along as it is.
+  struct Record {
+    i32 from_file, to_file;
+    i64 from, to, bytes;
+  };
+
   // The keys of `chunks` are tensors of the source. `layout`: where the chunks get their frames from; null
   // when they are only compared with. All outlive this. Throws kBadCast.
-  ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout);
+  ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
+             const Fused* fused = nullptr, std::vector<Record> records = {});
 
-  i64 task_count() const override { return std::ssize(tasks_); }
+  i64 task_count() const override { return std::ssize(tasks_) + std::ssize(records_); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
@@ -26,13 +40,18 @@ class ReshardJob final : public CopyJob {
     i32 tensor;
     std::vector<i32> chunks;
   };
+  CopyTask record_task(const Record& record) const;
+  void append_moves(i32 tensor, const ChunkList::Box& from, const ChunkList::Box& to, i32 region,
+                    std::vector<Move>& out) const;
   const DcpTensorFrame& frame_of(const Region& region) const { return *layout_->chunk(region.tensor).frame; }
 
   const Store& source_;
   const ChunkList& chunks_;
   const DcpLayout* layout_;
+  const Fused* fused_;
   StoreBytes bytes_;
   std::vector<Task> tasks_;
+  std::vector<Record> records_;
 };
 
 // The chunks of a store's tensors, by the tensors of the same names in another store. Tensors that the other

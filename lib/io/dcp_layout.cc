@@ -24,10 +24,17 @@ i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::s
   return std::ssize(chunks_) - 1;
 }
 
-void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
+i64 DcpLayout::add_object_record(DcpName name, i32 rank, i64 bytes) {
   i64& end = file_bytes_[static_cast<std::size_t>(rank)];
-  objects_.push_back({std::move(name), rank, end, dcp_object_record(pickle)});
-  end = checked_add(end, std::ssize(objects_.back().record), "the size of a file");
+  objects_.push_back({std::move(name), rank, end, bytes, ""});
+  end = checked_add(end, bytes, "the size of a file");
+  return objects_.back().offset;
+}
+
+void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
+  std::string record = dcp_object_record(pickle);
+  add_object_record(std::move(name), rank, std::ssize(record));
+  objects_.back().record = std::move(record);
 }
 
 DcpLayout::Chunk DcpLayout::chunk(i64 index) const {

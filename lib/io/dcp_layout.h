@@ -40,6 +40,8 @@ class DcpLayout {
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
   // pre: the rank's chunks are all there.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
+  // The same for a record whose bytes somebody else puts there. Returns where, in the rank's file.
+  i64 add_object_record(DcpName name, i32 rank, i64 bytes);
 
   struct Chunk {
     i32 key = 0, rank = 0;
@@ -69,8 +71,8 @@ class DcpLayout {
   struct Object {
     DcpName name;
     i32 rank;
-    i64 offset;
-    std::string record;
+    i64 offset, bytes;
+    std::string record;  // empty where the bytes are somebody else's
   };
   class MetadataWriter;
 

@@ -169,7 +169,7 @@ class DcpLayout::MetadataWriter {
       field("fqn"), p_.known(object_slot_[o]);
       field("index"), p_.op(Op::kNone);
       end();
-      write_place(l_.objects_[o].rank, l_.objects_[o].offset, std::ssize(l_.objects_[o].record));
+      write_place(l_.objects_[o].rank, l_.objects_[o].offset, l_.objects_[o].bytes);
     }
     for (i64 i = 0; i < l_.chunk_count(); i++) {
       Chunk c = l_.chunk(i);

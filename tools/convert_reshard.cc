@@ -1,0 +1,281 @@
+// convert reshard: a Megatron-FSDP checkpoint, with its optimizer states, onto another grid or strategy.
+#include <algorithm>
+#include <array>
+
+#include "convert/args_patch.h"
+#include "convert/fsdp_plan.h"
+#include "convert/reshard_job.h"
+#include "io/sha256.h"
+#include "io/torch_zip.h"
+#include "runtime/world.h"
+#include "tools/checkpoint_model.h"
+#include "tools/convert_modes.h"
+#include "tools/convert_options.h"
+#include "tools/convert_report.h"
+#include "tools/fsdp_folder.h"
+#include "tools/layout_flags.h"
+#include "tools/staged_copy.h"
+
+namespace mckpt {
+namespace {
+
+// "optimizer.state.module.module.module.<key>.<state>": the key without wrappers, and the dots of the name.
+struct StateName {
+  std::string key;
+  std::vector<i32> dots;
+};
+
+std::optional<StateName> state_name(std::string_view name) {
+  constexpr std::string_view kState = "optimizer.state.";
+  if (!name.starts_with(kState)) return std::nullopt;
+  std::size_t last = name.rfind('.');
+  if (last <= kState.size()) return std::nullopt;
+  std::string_view middle = name.substr(kState.size(), last - kState.size());
+  std::optional<std::string> key = model_key(cat("model.", middle));
+  return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
+}
+
+// The dots of a name that part the keys of nested dictionaries, by the sections that Megatron writes.
+std::vector<i32> object_dots(std::string_view name) {
+  std::vector<i32> all;
+  for (std::size_t at = name.find('.'); at != name.npos; at = name.find('.', at + 1))
+    all.push_back(static_cast<i32>(at));
+  if (name.starts_with("optimizer.param_to_group_meta.") && all.size() > 3)
+    return {all[0], all[1], all.back()};
+  if (name.starts_with("opt_param_scheduler.") && !all.empty()) return {all[0]};
+  if (name.starts_with("rng_state.")) return all;
+  return {};
+}
+
+class Reshard {
+ public:
+  explicit Reshard(CommandLine& line) : flags_(line.flags()) { parse(line); }
+  Exit run();
+
+ private:
+  void parse(CommandLine& line);
+  void open();
+  void match_states();
+  void carry_tensors(DcpLayout& layout) const;
+  void carry_objects(DcpLayout& layout);
+  std::string patched_args(const Object& object) const;
+  void keep_forms(std::vector<ModelParameter>& parameters) const;
+  i32 source_tensor(const std::string& name) const;
+  std::vector<i32> source_of(const DcpLayout& layout) const;
+  std::string plan_text(const MetadataSummary& metadata) const;
+
+  const GlobalFlags& flags_;
+  ConvertOptions options_;
+  CheckpointModelFlags model_flags_;
+  GridFlags grid_flags_;
+  FsdpFlags fsdp_flags_;
+  bool weights_only_ = false;
+
+  CheckpointModel model_;
+  std::unique_ptr<KeyTable> target_keys_;  // of fused tensors as the new grid stores them
+  FsdpRun run_;
+  Companions states_;
+  std::unordered_map<std::string, i32> tensor_of_;  // by whole name
+  std::vector<ReshardJob::Record> records_;
+  ConvertReport report_;
+};
+
+void Reshard::parse(CommandLine& line) {
+  options_.declare(line, "reshard", "a Megatron-FSDP checkpoint: a run's folder, or one iteration of it",
+                   "the folder of the checkpoints of the new run");
+  options_.declare_resume(line);
+  line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
+  model_flags_.declare(line);
+  grid_flags_.declare(line);
+  fsdp_flags_.declare(line);
+  line.description(
+      "Writes the same weights, optimizer states and objects, bit for bit, in the chunks that the ranks of");
+  line.description(
+      "another grid or strategy hold. Which parameters lie in one buffer comes from the model's config.json");
+  line.description(
+      "(--assets), or from the checkpoint itself if mckpt made it. Under mpirun the ranks share the work.");
+  line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
+  line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
+  line.parse();
+  options_.check();
+}
+
+void Reshard::open() {
+  model_.open(options_.source, model_flags_, flags_);
+  const Store& store = model_.store();
+  run_.grid = grid_flags_.grid();
+  if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
+  run_.run = model_.setup();
+  vocab_rows(
+      model_.map().model(), model_.map().family(), run_.grid.tp,
+      {VocabChoice::kRows, run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model_.map().model().vocab});
+  run_.fsdp = fsdp_flags_.setup(run_.grid);
+  for (i32 t = 0; t < store.tensor_count(); t++) tensor_of_.emplace(store.name(t), t);
+  run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
+    i32 t = source_tensor(*model_key(key));
+    return t < 0 ? std::nullopt : std::optional(model_.store().dtype(t));
+  };
+  target_keys_ =
+      std::make_unique<KeyTable>(model_.map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
+                                 [&](const std::string& name) { return model_.keys().find(name) >= 0; });
+}
+
+// The tensor of the model section that has the key.
+i32 Reshard::source_tensor(const std::string& name) const { return model_.tensor_of_key(name); }
+
+// Every state beside the key that it is of. Throws kCounterpart where one has another shape: a local piece
+// was saved for the whole.
+void Reshard::match_states() {
+  const Store& store = model_.store();
+  states_.resize(static_cast<std::size_t>(target_keys_->size()));
+  std::vector<std::string> faults;
+  for (i32 t = 0; t < store.tensor_count() && !weights_only_; t++) {
+    std::optional<StateName> state = state_name(store.name(t));
+    if (!state) continue;
+    i32 key = target_keys_->find(state->key);
+    std::string name(store.name(t));
+    if (key < 0) {
+      faults.push_back(cat(escaped(name), ": there is no such parameter"));
+    } else if (!std::ranges::equal(store.dims(t), (*target_keys_)[key].shape.dims())) {
+      faults.push_back(cat(escaped(name), ": the parameter has ", to_string((*target_keys_)[key].shape),
+                           ", the state ", dims_to_string(store.dims(t))));
+    } else {
+      states_[static_cast<std::size_t>(key)].push_back({{name, state->dots}, store.dtype(t)});
+    }
+  }
+  if (faults.empty()) return;
+  Error e(Code::kCounterpart, "states of the optimizer do not fit their parameters");
+  for (std::size_t i = 0; i < std::min<std::size_t>(faults.size(), 20); i++) e.note(faults[i]);
+  throw e.file(store.root()).help("--weights-only leaves the states behind");
+}
+
+// The fused parameters stay in the form, parts or whole, in which the source has them.
+void Reshard::keep_forms(std::vector<ModelParameter>& parameters) const {
+  fsdp_flags_.freeze(parameters);
+  for (ModelParameter& p : parameters) {
+    if (p.split != KeySplit::kNone && target_keys_->find(p.global_name) >= 0) p.split = KeySplit::kNone;
+    KeySplit parts = rule_named(p.row->rule).parts;
+    if (p.split == KeySplit::kNone && parts != KeySplit::kNone && target_keys_->find(p.global_name) < 0)
+      p.split = parts;
+  }
+}
+
+std::string Reshard::patched_args(const Object& object) const {
+  const Store& store = model_.store();
+  InputFile file(file_path(store, object.file));
+  RangeSource record(file, object.record_offset, object.record_bytes);
+  TorchZip zip(record, 64);
+  std::vector<u8> bytes = zip.read_pickle();
+  std::string pickle(bytes.begin(), bytes.end());
+  const Grid& g = run_.grid;
+  const std::pair<const char*, i64> numbers[] = {{"tensor_model_parallel_size", g.tp},
+                                                 {"context_parallel_size", g.cp},
+                                                 {"expert_model_parallel_size", g.ep},
+                                                 {"expert_tensor_parallel_size", g.etp},
+                                                 {"data_parallel_size", g.dp},
+                                                 {"world_size", g.world()},
+                                                 {"num_distributed_optimizer_instances", g.hsdp}};
+  for (auto [name, value] : numbers)
+    if (!replace_integer(pickle, name, value) && pickle.find(name) != pickle.npos)
+      warn(flags_, cat("args: ", name, " keeps its old value"));
+  return pickle;
+}
+
+// Tensors that are no weights and no states, such as random states: whole, by the last rank.
+void Reshard::carry_tensors(DcpLayout& layout) const {
+  const Store& store = model_.store();
+  i32 last = static_cast<i32>(run_.grid.world() - 1);
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    std::string name(store.name(t));
+    if (model_key(name) || name.starts_with("optimizer.") || store.shape(t).items() == 0) continue;
+    i32 key = layout.add_key({{name, object_dots(name)}, store.dtype(t), store.shape(t)});
+    layout.add_chunk(key, last, zero_offsets(store.dims(t).size()), store.dims(t));
+  }
+}
+
+void Reshard::carry_objects(DcpLayout& layout) {
+  const Store& store = model_.store();
+  for (const Object& o : store.objects()) {
+    if (weights_only_ && o.name.starts_with("optimizer.")) continue;
+    DcpName name{o.name, object_dots(o.name)};
+    if (o.name == "args")
+      layout.add_object(std::move(name), 0, patched_args(o));
+    else
+      records_.push_back({o.file, 0, o.record_offset,
+                          layout.add_object_record(std::move(name), 0, o.record_bytes), o.record_bytes});
+  }
+}
+
+std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
+  std::vector<i32> out;
+  for (i32 k = 0; k < layout.key_count(); k++) {
+    const std::string& name = layout.key(k).name.text;
+    auto at = tensor_of_.find(name);
+    out.push_back(at != tensor_of_.end() ? at->second : source_tensor(*model_key(name)));
+  }
+  return out;
+}
+
+std::string Reshard::plan_text(const MetadataSummary& metadata) const {
+  Sha256 sha;
+  auto add = [&](std::string_view text) {
+    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
+  };
+  add(cat(MCKPT_VERSION, "\n", source_identity(model_.store()), mapping_identity(model_.model(), model_flags_.model),
+          metadata.sha256));
+  return cat("reshard ", sha.hex_digest(), "\n");
+}
+
+Exit Reshard::run() {
+  follow_rank_0();
+  open();
+  match_states();
+  FsdpPlan plan(
+      *target_keys_, run_, [&](std::vector<ModelParameter>& p) { keep_forms(p); }, states_);
+  carry_tensors(plan.layout);
+  carry_objects(plan.layout);
+
+  std::vector<i32> source = source_of(plan.layout);
+  PlannedChunks chunks(plan.layout, source);
+  ReshardJob::Fused fused{model_.keys(), *target_keys_, {}};
+  fused.key_of.assign(static_cast<std::size_t>(model_.store().tensor_count()), -1);
+  for (i32 k = 0; k < static_cast<i32>(plan.table_key.size()); k++) {
+    const CheckpointKey& to = (*target_keys_)[plan.table_key[static_cast<std::size_t>(k)]];
+    i32 from = model_.keys().find(to.name);
+    if (to.by_cell || model_.keys()[from].by_cell)
+      fused.key_of[static_cast<std::size_t>(source[static_cast<std::size_t>(k)])] = from;
+  }
+  ReshardJob job(model_.store(), chunks, &plan.layout, &fused, records_);
+
+  report_.tensors_in = model_.store().tensor_count();
+  report_.tensors_out = report_.copied = plan.layout.key_count();
+  report_.dropped = report_.tensors_in - report_.tensors_out;
+  FsdpFolder folder(options_.target, iteration_of(model_.store().root()), !options_.no_sync);
+  std::vector<OutputFile> files = plan.layout.files();
+  MetadataSummary metadata = summarize_metadata(plan.layout);
+  report_.bytes = metadata.bytes;
+  for (const OutputFile& f : files) report_.bytes += f.bytes;
+  report_.output = folder.path();
+  note_plan(flags_, report_);
+  StagedCopy copy{report_.output, plan_text(metadata), files, job,
+                  [&](OutputFiles& out, const std::string& to) {
+                    folder.write_rest(plan.layout, out, to, model_.assets_path(),
+                                      tensor_table_json(model_.map().sources()));
+                  }};
+  check_staged_copy(copy, options_);
+  if (options_.dry_run) {
+    write_report(flags_, "convert", report_, false, options_.report);
+    return Exit::kOk;
+  }
+  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
+  if (launch().rank != 0) return Exit::kOk;
+  folder.write_tracker();
+  write_report(flags_, "convert", report_, true, options_.report);
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Exit convert_reshard(CommandLine& line) { return Reshard(line).run(); }
+
+}  // namespace mckpt
