@@ -95,6 +95,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
+  setup_ = setup;
   KeyTable::Cells cells{
       flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
       flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};

@@ -227,7 +227,7 @@ std::string Reshard::plan_text(const MetadataSummary& metadata) const {
 }
 
 Exit Reshard::run() {
-  follow_rank_0();
+  follow_rank_0(options_);
   open();
   match_states();
   FsdpPlan plan(
