@@ -39,7 +39,12 @@ i64 stored_vocab_rows(const ModelMap& map, const std::unordered_map<std::string,
   return 0;
 }
 
-void refuse_stacked_layers(const Store& store) {
+void refuse_other_formats(const Store& store) {
+  if (!store.format().starts_with("DCP"))
+    throw Error(Code::kUnknownFormat, "this is not a sharded checkpoint")
+        .file(store.root())
+        .expected("a torch DCP folder with the keys of fsdp_dtensor, or of Megatron-FSDP alone")
+        .found(store.format());
   if (store.format() != cat("DCP ", dialect_name(DcpDialect::kTorchDist))) return;
   throw Error(Code::kUnknownFormat,
               "a torch_dist checkpoint cannot be converted: its layers lie in one tensor")
@@ -77,6 +82,7 @@ std::string source_identity(const Store& store) {
 void CheckpointModel::open(const std::string& path, const CheckpointModelFlags& flags,
                            const GlobalFlags& global) {
   std::unique_ptr<Store> store = open_store(path);
+  refuse_other_formats(*store);
   std::string assets = flags.assets ? *flags.assets : own_assets(*store);
   if (assets.empty())
     throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
@@ -89,7 +95,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
                            const GlobalFlags& global, RunSetup setup) {
   store_ = std::move(store);
   model_ = std::move(model);
-  refuse_stacked_layers(*store_);
+  refuse_other_formats(*store_);
   report_findings(global, *store_);
   require_sound(store_->findings(), store_->root());
   for (i64 t = 0; t < store_->tensor_count(); t++)

@@ -142,20 +142,41 @@ std::string mapping_identity(const HfModel& model, const HfModelFlags& flags) {
   return out;
 }
 
-i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads) {
-  if (!model.has_data()) return 0;
+namespace {
+
+// "lm_head.weight differs from model.embed_tokens.weight": of those that are known as copies.
+std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
+  std::vector<std::string> out;
+  if (!model.has_data()) return out;
   std::vector<i64> tensors;
   for (const UnreadTensor& u : model.map->unread())
     if (u.of >= 0) tensors.insert(tensors.end(), {u.tensor, u.of});
   std::vector<std::string> digests = tensor_digests(*model.store, tensors, threads);
-  i64 unlike = 0;
-  for (std::size_t i = 0; i < tensors.size(); i += 2) {
-    if (digests[i] == digests[i + 1]) continue;
-    unlike++;
-    warn(flags, cat(escaped(model.store->name(tensors[i])), " differs from ",
-                    escaped(model.store->name(tensors[i + 1])), ", which it should repeat; it is not read"));
-  }
-  return unlike;
+  for (std::size_t i = 0; i < tensors.size(); i += 2)
+    if (digests[i] != digests[i + 1])
+      out.push_back(cat(escaped(model.store->name(tensors[i])), " differs from ",
+                        escaped(model.store->name(tensors[i + 1]))));
+  return out;
+}
+
+}  // namespace
+
+i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads) {
+  std::vector<std::string> unlike = unlike_copies(model, threads);
+  for (const std::string& pair : unlike) warn(flags, cat(pair, ", which it should repeat; it is not read"));
+  return std::ssize(unlike);
+}
+
+void refuse_unlike_copies(const HfModel& model, int threads) {
+  std::vector<std::string> unlike = unlike_copies(model, threads);
+  if (unlike.empty()) return;
+  Error e(Code::kUnaccounted,
+          "a tensor that should repeat another one has values of its own, which would be lost");
+  for (std::size_t i = 0; i < std::min<std::size_t>(unlike.size(), 20); i++) e.note(unlike[i]);
+  throw e.file(model.path)
+      .help(
+          "set tie_word_embeddings to false in config.json if the model uses it, or save the model without "
+          "it");
 }
 
 void tell_notes(const GlobalFlags& flags, const HfModel& model) {

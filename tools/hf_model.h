@@ -47,6 +47,9 @@ std::string mapping_identity(const HfModel& model, const HfModelFlags& flags);
 // a model loses them. Without data it does nothing. Returns how many differ.
 i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads);
 
+// The same as an error, for who would lose them. Throws kUnaccounted.
+void refuse_unlike_copies(const HfModel& model, int threads);
+
 // Tells what was inferred, and which tensors are not read, on stderr.
 void tell_notes(const GlobalFlags& flags, const HfModel& model);
 

@@ -55,7 +55,12 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
   std::filesystem::create_directories(parent_, made);
   if (made) fail("cannot create the folder above", made.value());
   open_staging();
-  resumes_ = begin_plan(plan);
+  try {
+    resumes_ = begin_plan(plan);
+  } catch (...) {
+    ::close(fd_);  // and with it the lock
+    throw;
+  }
 }
 
 StagedFolder::~StagedFolder() {

@@ -1,0 +1,149 @@
+#include "io/staged_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "io/file.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+const StagedFolder::Options kNew{.durable = false}, kReplace{.durable = false, .replace = true},
+    kResume{.durable = false, .resume = true};
+
+std::string code_of(const std::function<void()>& fn) { return thrown_by(fn).substr(0, 6); }
+
+void put(const StagedFolder& folder, const std::string& name, std::string_view text) {
+  std::ofstream(folder.folder() + "/" + name) << text;
+}
+
+// "name=text name=text" of a folder's files, hidden ones as well.
+std::string content(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream in(entry.path());
+    files[entry.path().filename().string()] =
+        entry.is_directory() ? "/" : std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  std::string out;
+  for (const auto& [name, text] : files) out += (out.empty() ? "" : " ") + name + "=" + text;
+  return out;
+}
+
+TEST(StagedFolder, AppearsOnlyWhenItIsPublished) {
+  TempFolder temp;
+  for (bool durable : {false, true}) {
+    std::string path = temp.path() + (durable ? "/a/b/durable" : "/a/b/out");
+    StagedFolder folder(path, {.durable = durable}, "plan");
+    EXPECT_FALSE(folder.resumes());
+    put(folder, "x", "1");
+    EXPECT_FALSE(fs::exists(path));
+    folder.publish();
+    EXPECT_EQ(content(path), "x=1");
+    EXPECT_FALSE(fs::exists(StagedFolder::staging_path(path)));
+  }
+}
+
+TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
+  TempFolder temp;
+  temp.put("out/x", "old");
+  for (const StagedFolder::Options& options : {kNew, kResume}) {
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3003");
+    EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), options, 0, 0); }), "MC3003");
+  }
+  EXPECT_EQ(content(temp.path()), "out=/");
+  StagedFolder::check(temp.at("out"), kReplace, 0, 0);
+  StagedFolder folder(temp.at("out"), kReplace, "plan");
+  put(folder, "y", "new");
+  EXPECT_EQ(content(temp.at("out")), "x=old");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=new");
+  EXPECT_EQ(content(temp.path()), "out=/");
+}
+
+TEST(StagedFolder, DoesNotReplaceWhatIsNoFolder) {
+  TempFolder temp;
+  temp.put("file", "old");
+  fs::create_symlink("nowhere", temp.at("link"));
+  for (const char* name : {"file", "link"})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at(name), kReplace, "plan"); }), "MC3003") << name;
+  for (const char* name : {".", "..", "/"})
+    EXPECT_NE(code_of([&] { StagedFolder(name, kReplace, "plan"); }), "nothing") << name;
+}
+
+TEST(StagedFolder, DoesNotReplaceWhatCameMeanwhile) {
+  TempFolder temp;
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  put(folder, "x", "mine");
+  temp.put("out/x", "theirs");
+  EXPECT_EQ(code_of([&] { folder.publish(); }), "MC3003");
+  EXPECT_EQ(content(temp.at("out")), "x=theirs");
+}
+
+TEST(StagedFolder, GoesOnWithTheSamePlanAlone) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan 1");
+    put(folder, "x", "half");
+  }
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan 2"); }), "MC3007");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3007");
+  {
+    StagedFolder folder(temp.at("out"), kResume, "plan 1");
+    EXPECT_TRUE(folder.resumes());
+    EXPECT_TRUE(fs::exists(folder.folder() + "/x"));
+    put(folder, "x", "whole");
+    folder.publish();
+  }
+  EXPECT_EQ(content(temp.at("out")), "x=whole");
+}
+
+TEST(StagedFolder, StartsAnewWhereNothingWasBegun) {
+  TempFolder temp;
+  fs::create_directories(StagedFolder::staging_path(temp.at("out")) + "/sub");
+  temp.put(".out.mckpt-tmp/.plan", "");  // the disk lost what was written
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  EXPECT_FALSE(folder.resumes());
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "");
+}
+
+TEST(StagedFolder, ThrowsAwayWhatNobodyGoesOnWith) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, "x", "half");
+    fs::create_directory(folder.folder() + "/sub");
+  }
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  EXPECT_FALSE(folder.resumes());
+  put(folder, "y", "1");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=1");
+}
+
+TEST(StagedFolder, HasOneWriter) {
+  TempFolder temp;
+  StagedFolder first(temp.at("out"), kNew, "plan");
+  put(first, "x", "1");
+  for (const StagedFolder::Options& options : {kNew, kReplace, kResume})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3004");
+  StagedFolder other(temp.at("other"), kNew, "plan");
+  first.publish();
+  EXPECT_EQ(content(temp.at("out")), "x=1");
+}
+
+TEST(StagedFolder, IsRefusedWhereThereIsNoRoom) {
+  TempFolder temp;
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, i64{1} << 60, 1); }), "MC3006");
+  StagedFolder::check(temp.path() + "/not/yet/there", kNew, 1, 1);
+  EXPECT_TRUE(fs::is_empty(temp.path()));
+}
+
+}  // namespace
+}  // namespace mckpt
