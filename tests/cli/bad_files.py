@@ -30,7 +30,8 @@ COMMANDS = {
     "as": ["ls", "--as", "megatron", "--digest", "-j2"],
 }
 # A model is read with its config by `ls --as`; what else shows only when data are converted shows to who reads them all.
-CONVERTERS = {"pt": ["pt-to-safetensors", "--tensors-only"], "safetensors": ["safetensors-to-pt"], "hf_index": ["safetensors-to-pt"]}
+CONVERTERS = {"pt": ["pt-to-safetensors", "--tensors-only"], "safetensors": ["safetensors-to-pt"], "hf_index": ["safetensors-to-pt"],
+              "config": ["hf-to-fsdp"]}
 JUDGES = {"inspect": "inspect", "verify": "verify", "convert": "ls"}
 CRASHES = ("Sanitizer", "runtime error:", "terminate called", "Assertion `", "MC9901", "MC9902")
 
