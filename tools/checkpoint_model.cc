@@ -4,26 +4,13 @@
 
 #include <unordered_map>
 
-#include "io/dcp_dialect.h"
+#include "io/dcp.h"
 #include "io/file.h"
-#include "io/pickle_value.h"
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
 
 namespace mckpt {
 namespace {
-
-// A number of the args that the checkpoint carries; 0 where it has none, or none of that name.
-i64 number_of_args(const Store& store, std::string_view name) {
-  for (std::size_t i = 0; i < store.objects().size(); i++) {
-    if (store.objects()[i].name != "args") continue;
-    std::shared_ptr<const PickleValue> args = store.object(static_cast<i64>(i));
-    if (!args || !args->is(PickleValue::Kind::kObject)) return 0;
-    const PickleValue* field = args->as_object().state.find(name);
-    return field && field->is_int() ? field->as_int() : 0;
-  }
-  return 0;
-}
 
 // The rows of the vocabulary with padding, as the checkpoint has them; 0 where they are not of this model,
 // whose shapes are compared later.
@@ -102,9 +89,9 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
   setup_ = setup;
-  KeyTable::Cells cells{
-      flags.source_tp ? *flags.source_tp : number_of_args(*store_, "tensor_model_parallel_size"),
-      flags.source_etp ? *flags.source_etp : number_of_args(*store_, "expert_tensor_parallel_size")};
+  RunFacts run = dcp_run_facts(*store_);
+  KeyTable::Cells cells{flags.source_tp.value_or(run.tensor_ranks.value_or(0)),
+                        flags.source_etp.value_or(run.expert_tensor_ranks.value_or(0))};
   keys_ = with_file(store_->root(), [&] {
     return std::make_unique<KeyTable>(map(), setup, cells,
                                       [&](const std::string& name) { return tensors_.contains(name); });

@@ -68,13 +68,27 @@ void KeyTable::add_whole(i32 parameter) {
   const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
   bool by_cell =
       rule_named(p.row->rule).parts != KeySplit::kNone && p.holding->partition_dim == 0 && cells_of(p) != 1;
-  if (by_cell && cells_of(p) == 0)
+  if (by_cell) check_cells(parameter);
+  keys_.push_back({p.global_name, parameter, 0, p.shape(), by_cell});
+}
+
+void KeyTable::check_cells(i32 parameter) const {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const char* flag = p.expert() ? "--source-etp N" : "--source-tp N";
+  i64 cells = cells_of(p), rows = p.shape()[0];
+  if (cells == 0)
     throw Error(Code::kUnknownPartition,
                 "it is not known with how many tensor-parallel ranks this was written")
         .tensor(p.global_name)
         .note("it is stored fused, rank after rank, so what lies where depends on that number")
-        .help(p.expert() ? "give it with --source-etp N" : "give it with --source-tp N");
-  keys_.push_back({p.global_name, parameter, 0, p.shape(), by_cell});
+        .help(cat("give it with ", flag));
+  if (cells < 0 || cells > rows || rows % cells != 0)
+    throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have written this")
+        .tensor(p.global_name)
+        .expected(cat("a number that divides its ", rows, " rows"))
+        .found(cat(cells))
+        .help(cat("give the right one with ", flag));
+  holding(parameter, {0, cells});  // throws where the model does not divide
 }
 
 void KeyTable::add_parts(i32 parameter, KeySplit split) {

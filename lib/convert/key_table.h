@@ -66,6 +66,7 @@ class KeyTable {
   using Holdings = std::vector<std::shared_ptr<const Holding>>;  // by parameter
 
   void add_whole(i32 parameter);
+  void check_cells(i32 parameter) const;
   void add_parts(i32 parameter, KeySplit split);
   bool add_stored(i32 parameter, const Has& has);
   void index_names();

@@ -49,6 +49,7 @@ class DcpStore final : public Store {
   std::shared_ptr<const PickleValue> object(i64 index) const override;
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
   std::optional<std::vector<Finding>> check(int threads) const override;
+  RunFacts run_facts_found() const;
 
  private:
   void read_metadata(const Folder& folder);
@@ -64,7 +65,6 @@ class DcpStore final : public Store {
   auto with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
       -> decltype(fn(std::declval<const ByteSource&>()));
   void check_objects(int threads, Findings& findings) const;
-  RunFacts run_facts_found() const;
 
   DcpMetadata meta_;
   DcpDialect dialect_ = DcpDialect::kPlain;
@@ -357,6 +357,11 @@ RunFacts DcpStore::run_facts_found() const {
 }
 
 }  // namespace
+
+RunFacts dcp_run_facts(const Store& store) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
+}
 
 std::unique_ptr<Store> open_dcp(const std::string& path) { return std::make_unique<DcpStore>(path); }
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "io/dcp_check.h"
 #include "io/dcp_dialect.h"
 #include "io/store.h"
 
@@ -12,5 +13,8 @@ namespace mckpt {
 
 // Nothing when the store is no DCP folder.
 std::optional<DcpDialect> dcp_dialect(const Store& store);
+
+// What the run that wrote a DCP folder says of itself; nothing where it says nothing, or is no DCP folder.
+RunFacts dcp_run_facts(const Store& store);
 
 }  // namespace mckpt

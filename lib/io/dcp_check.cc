@@ -280,6 +280,8 @@ RunFacts run_facts(const PickleValue& args) {
   facts.layers = number_field(args, "num_layers");
   facts.experts = number_field(args, "num_experts");
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
+  facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
+  facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
   return facts;
 }
 
@@ -295,6 +297,8 @@ RunFacts run_facts_of_yaml(std::string_view text) {
     if (auto n = yaml_number(line, "num_layers")) facts.layers = n;
     if (auto n = yaml_number(line, "num_moe_experts")) facts.experts = n;
     if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
+    if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
+    if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
   }
   return facts;
 }

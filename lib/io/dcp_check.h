@@ -14,6 +14,7 @@ namespace mckpt {
 // What the run that wrote a checkpoint says of itself, as far as it does.
 struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
+  std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
 };
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.

@@ -113,22 +113,23 @@ TEST(KeyTable, RefusesBoxesThatNoRankHolds) {
 
 TEST(KeyTable, FindsStoredKeysWhetherInPartsOrWhole) {
   ModelMap map = golden_map("qwen3_dense");
-  KeyTable written(map, {}, {2, 1});
+  RunSetup setup{vocab_rows(map.model(), map.family(), 2, {VocabChoice::kAuto, 0}), {}};
+  KeyTable written(map, setup, {2, 1});
   auto has_written = [&](const std::string& name) { return written.find(name) >= 0; };
-  KeyTable same(map, {}, {2, 1}, has_written);
+  KeyTable same(map, setup, {2, 1}, has_written);
   ASSERT_EQ(same.size(), written.size());
   for (i32 k = 0; k < same.size(); k++) EXPECT_EQ(same[k].name, written[k].name);
 
   std::string lost = written[3].name;
   std::string error = thrown_by([&] {
-    KeyTable(map, {}, {2, 1}, [&](const std::string& name) { return name != lost && has_written(name); });
+    KeyTable(map, setup, {2, 1}, [&](const std::string& name) { return name != lost && has_written(name); });
   });
   EXPECT_EQ(error.substr(0, 6), "MC2005") << error;
 
   // Whole gated parameters lie cell by cell, so the number of cells must be known.
   auto whole = [&](const std::string& name) { return !name.ends_with("_w") && !name.ends_with("_v"); };
-  EXPECT_EQ(thrown_by([&] { KeyTable(map, {}, {0, 0}, whole); }).substr(0, 6), "MC2013");
-  KeyTable fused(map, {}, {2, 1}, whole);
+  EXPECT_EQ(thrown_by([&] { KeyTable(map, setup, {0, 0}, whole); }).substr(0, 6), "MC2013");
+  KeyTable fused(map, setup, {2, 1}, whole);
   EXPECT_LT(fused.size(), written.size());
 }
 

@@ -118,10 +118,16 @@ check_export("nemotron_h", save(state, "module.", args=arguments))
 unknown = save(state, "module.")
 check_export("nemotron_h", unknown, "--source-tp", "2")
 told = mckpt("export", unknown, place("back"), "--assets", models.path("nemotron_h"), "--no-sync", status=4)
+for ranks in ("1000000", "5", "-1"):
+    told = mckpt("export", unknown, place("back"), "--assets", models.path("nemotron_h"), "--no-sync", "--source-tp", ranks, status=4)
+    expect_equal("told", ["MC2013" in told, "divides its 384 rows" in told], [True, True])
+with open(os.path.join(unknown, "run_config.yaml"), "w") as f:  # Megatron-Bridge's
+    f.write("model:\n  tensor_model_parallel_size: 2\n  expert_tensor_parallel_size: null\n")
+check_export("nemotron_h", unknown)
 expect_equal("told", ["MC2013" in told, "--source-tp" in told], [True, True])
 # An output layer that is not the embedding is no copy of it.
 state, arguments = parameters("tiny_llama1")
 untied = save(state | {"output_layer.weight": state["embedding.word_embeddings.weight"] + 1}, "")
 told = mckpt("export", untied, place("back"), "--assets", models.path("tiny_llama1"), "--no-sync", status=3)
 expect_equal("told", ["MC2005" in told, "output_layer.weight" in told], [True, True])
-finish(2287)
+finish(2331)

@@ -175,11 +175,15 @@ TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
       "    num_layers: 3\n"
       "  num_moe_experts: null\n"
       "  pipeline_model_parallel_size: 2\n"
+      "  tensor_model_parallel_size: 4\n"
+      "  expert_tensor_parallel_size: 1\n"
       "rng:\n"
       "  num_layers: 8");
   EXPECT_EQ(facts.layers, 12);
   EXPECT_EQ(facts.experts, std::nullopt);
   EXPECT_EQ(facts.pipeline_stages, 2);
+  EXPECT_EQ(facts.tensor_ranks, 4);
+  EXPECT_EQ(facts.expert_tensor_ranks, 1);
 }
 
 }  // namespace
