@@ -29,6 +29,8 @@ function(mckpt_library target folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # No function is replaced when the program is loaded. g++ has to be told, or it inlines none that is not in a header.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   mckpt_include_root(${target} ${folder})
   target_link_libraries(${target} PRIVATE mckpt_flags ${ARG_LINK})
 endfunction()

@@ -34,7 +34,7 @@ u64 mix(u64 x, u64 y) {
 
 }  // namespace
 
-std::size_t NameHash::operator()(std::string_view name) const noexcept {
+std::size_t NameHash::operator()(std::string_view name) const {
   const char* at = name.data();
   std::size_t left = name.size();
   u64 h = kKey.b ^ left;

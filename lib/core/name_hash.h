@@ -10,7 +10,9 @@
 namespace mckpt {
 
 struct NameHash {
-  std::size_t operator()(std::string_view name) const noexcept;
+  // Not noexcept: libstdc++ stores the hashes in its tables then, where it would else compute that of every name
+  // it passes again.
+  std::size_t operator()(std::string_view name) const;
 };
 
 template <typename Name, typename Value>
