@@ -102,6 +102,9 @@ void Linker::add_finding(Code code, std::string_view name, std::string message, 
 
 void Linker::add_names(PickleValue dict) {
   meaning_.assign(static_cast<std::size_t>(rows_.names.size()), kNothing);
+  out_.records.items.reserve(rows_.chunks.items.size());
+  out_.offsets.items.reserve(rows_.boxes.items.size() / 2);
+  out_.sizes.items.reserve(rows_.boxes.items.size() / 2);
   for (auto [key, value] : dict.entries()) {
     if (!key.is(ValueKind::kText))
       throw_bad_metadata(cat("a name in .metadata is ", kind_name(key.kind()), ", not a string"));

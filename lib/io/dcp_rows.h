@@ -41,7 +41,6 @@ class DcpRows final : public PickleVisitor {
   static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {});
 
   std::optional<u64> build(const PickleObject& object, PickleValue state) override;
-  bool entry(PickleValue /*key*/, PickleValue /*value*/) override { return false; }
 
   struct Index {
     u32 name;

@@ -16,7 +16,7 @@
 
 namespace mckpt {
 
-// Sees records as soon as they are complete and may take them, so that a pickle of a million small records
+// Sees objects as soon as they are complete and may take them, so that a pickle of a million small records
 // costs what the visitor keeps of them.
 class PickleVisitor {
  public:
@@ -24,8 +24,6 @@ class PickleVisitor {
   // `state` is what BUILD is about to give the object. A number (below 2^56): the visitor has read the two,
   // and the number stands for the object from now on, as PickleValue::row().
   virtual std::optional<u64> build(const PickleObject& object, PickleValue state) = 0;
-  // An entry on its way into a dict. True: the visitor has read it, and it does not go there.
-  virtual bool entry(PickleValue key, PickleValue value) = 0;
 };
 
 struct PickleRules {

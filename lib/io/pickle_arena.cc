@@ -29,16 +29,18 @@ void* PickleArena::take(std::size_t bytes) {
     std::memcpy(&free_[list], p, sizeof(void*));
     return p;
   }
-  if (bytes > static_cast<std::size_t>(end_ - at_)) {
-    // The rest of the block is lost; large pieces get a block of their own, so that it never is much.
-    std::size_t block = bytes > kBlockBytes / 4 ? bytes : kBlockBytes;
-    account(static_cast<i64>(block));
-    blocks_.push_back(std::make_unique_for_overwrite<u8[]>(block));
-    if (block == bytes) return blocks_.back().get();
-    at_ = blocks_.back().get();
-    end_ = at_ + block;
-  }
+  if (bytes > static_cast<std::size_t>(end_ - at_)) return take_from_new_block(bytes);
   return std::exchange(at_, at_ + bytes);
+}
+
+void* PickleArena::take_from_new_block(std::size_t bytes) {
+  // The rest of the block is lost; large pieces get a block of their own, so that it never is much.
+  std::size_t block = bytes > kBlockBytes / 4 ? bytes : kBlockBytes;
+  account(static_cast<i64>(block));
+  blocks_.push_back(std::make_unique_for_overwrite<u8[]>(block));
+  u8* begin = blocks_.back().get();
+  if (block != bytes) at_ = begin + bytes, end_ = begin + block;
+  return begin;
 }
 
 void PickleArena::give_back(void* p, std::size_t bytes) {
@@ -109,7 +111,7 @@ PickleValue PickleArena::object(Kind kind, const PickleClass* type, PickleValue 
 }
 
 void PickleArena::deepen(PickleNode& node, PickleValue child) {
-  const PickleNode* below = child.node();
+  const PickleNode* below = child.container();
   if (below == nullptr || below->depth < node.depth) return;
   if (below->depth + 1 > kMostDepth) throw_limit("the pickle's structure is nested too deep", kMostDepth);
   node.depth = (below->depth + 1u) & 511u;
@@ -163,32 +165,10 @@ void PickleArena::set_items(PickleValue object, PickleValue items) {
   o.items = items;
 }
 
-void PickleArena::share(PickleValue v) {
-  if (v.node() != nullptr) v.pointer<PickleNode>()->shared = 1;
-}
-
-void PickleArena::set_memo(PickleValue v, u32 slot) {
-  if (v.node() == nullptr) return;
-  auto& node = *v.pointer<PickleNode>();
-  if (node.memo != 0)
-    node.shared = 1;
-  else
-    node.memo = (slot + 1u) & ((1u << 26) - 1);
-}
-
 bool PickleArena::release(PickleValue v) {
-  if (v.node() == nullptr || v.node()->shared) return false;
+  if (v.container() == nullptr || v.container()->shared) return false;
   std::size_t bytes = 0;
   switch (v.kind()) {
-    case Kind::kWideInt:
-    case Kind::kFloat:
-      bytes = sizeof(PickleNumber);
-      break;
-    case Kind::kBigInt:
-    case Kind::kText:
-    case Kind::kBytes:
-      bytes = sizeof(PickleBytes);
-      break;
     case Kind::kTuple:
       bytes = sizeof(PickleNode) + v.node()->count * sizeof(PickleValue);
       break;

@@ -43,21 +43,31 @@ class PickleArena {
   void set_state(PickleValue object, PickleValue state);
   void set_items(PickleValue object, PickleValue items);
 
-  static void share(PickleValue v);  // from now on it may be referred to from two places
-  // Gives back the memory of a value to which nothing refers any more, but not of what it refers to itself.
-  // Shared values stay: false.
+  static void share(PickleValue v) {  // from now on it may be referred to from two places
+    if (v.container() != nullptr) v.pointer<PickleNode>()->shared = 1;
+  }
+  // Gives back the memory of a container to which nothing refers any more, but not of what it refers to
+  // itself. Shared ones and plain values stay: false.
   bool release(PickleValue v);
 
   // Counts memory that is held elsewhere on behalf of the pickle. Throws kPickleLimit.
   void account(i64 bytes);
   i64 used_bytes() const { return used_; }
-  static void set_memo(PickleValue v, u32 slot);  // or marks it as shared, when it has a slot already
+  static void set_memo(PickleValue v, u32 slot) {  // or marks it as shared, when it has a slot already
+    if (v.container() == nullptr) return;
+    auto& node = *v.pointer<PickleNode>();
+    if (node.memo != 0)
+      node.shared = 1;
+    else
+      node.memo = (slot + 1u) & ((1u << 26) - 1);
+  }
 
  private:
   static constexpr std::size_t kGrain = 8, kFreeLists = 64;
   template <typename T>
   T* take_node(std::size_t extra_bytes = 0);
   void* take(std::size_t bytes);
+  void* take_from_new_block(std::size_t bytes);
   void give_back(void* p, std::size_t bytes);
   static void deepen(PickleNode& node, PickleValue child);
   PickleChunk& room(PickleList& list, std::size_t wanted);

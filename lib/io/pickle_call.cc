@@ -224,9 +224,7 @@ void PickleMachine::set_entries(PickleValue target, std::span<const PickleValue>
     int left = 1000;
     if (!kv[i].is(Kind::kText)) check_key(kv[i], 8, left);
   }
-  if (rules_.visitor == nullptr) return arena_.append(dict, kv);
-  for (std::size_t i = 0; i < kv.size(); i += 2)
-    if (!rules_.visitor->entry(kv[i], kv[i + 1])) arena_.append(dict, kv.subspan(i, 2));
+  arena_.append(dict, kv);
 }
 
 void PickleMachine::add_items(PickleValue target, std::span<const PickleValue> items, Kind kind) {

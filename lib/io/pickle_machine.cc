@@ -47,27 +47,6 @@ u64 PickleMachine::take_decimal() {
 
 // ---- The stack
 
-PickleValue& PickleMachine::top() {
-  if (stack_.size() <= floor()) fail("an opcode finds the stack empty");
-  return stack_.back();
-}
-
-PickleValue PickleMachine::pop() {
-  PickleValue v = top();
-  stack_.pop_back();
-  return v;
-}
-
-std::span<const PickleValue> PickleMachine::above_mark() const {
-  if (marks_.empty()) fail("an opcode needs a mark on the stack, but there is none");
-  return std::span(stack_).subspan(marks_.back());
-}
-
-void PickleMachine::drop_to_mark() {
-  stack_.resize(stack_.size() - above_mark().size());
-  marks_.pop_back();
-}
-
 PickleValue& PickleMachine::below_mark() {
   std::size_t at = stack_.size() - above_mark().size();
   if (at <= (marks_.size() > 1 ? marks_[marks_.size() - 2] : 0))
@@ -76,54 +55,40 @@ PickleValue& PickleMachine::below_mark() {
 }
 
 void PickleMachine::count_stack() {
-  std::size_t size = stack_.size() + marks_.size();
-  if (size <= stack_counted_) return;
-  std::size_t more = std::max<std::size_t>(size, 8192);
+  std::size_t more = std::max<std::size_t>(stack_.size() + marks_.size(), 8192);
   arena_.account(static_cast<i64>(more * sizeof(PickleValue)));
   stack_counted_ += more;
 }
 
 // ---- The memo
 
-PickleValue& PickleMachine::slot(u64 index) {
+PickleValue* PickleMachine::make_slot(u64 index) {
   // Every slot in use was written by an opcode of its own.
-  if (index > bytes_.size() || index >= (u64{1} << 26) - 2)
+  if (index > bytes_.size() || index >= kMostSlots)
     throw Error(Code::kPickleLimit, "the pickle's memo is too large")
         .offset(opcode_at_)
         .expected(cat("at most ", bytes_.size(), " slots"))
         .found(index);
   std::size_t page = static_cast<std::size_t>(index / kPageSlots);
   if (page >= memo_.size()) memo_.resize(page + 1);
-  if (!memo_[page]) {
-    arena_.account(static_cast<i64>(kPageSlots * sizeof(PickleValue)));
-    memo_[page] = std::make_unique_for_overwrite<PickleValue[]>(kPageSlots);
-    std::fill_n(memo_[page].get(), kPageSlots, PickleArena::hole());
-  }
-  return memo_[page][index % kPageSlots];
+  arena_.account(static_cast<i64>(kPageSlots * sizeof(PickleValue)));
+  memo_[page] = std::make_unique_for_overwrite<PickleValue[]>(kPageSlots);
+  std::fill_n(memo_[page].get(), kPageSlots, PickleArena::hole());
+  return find_slot(index);
 }
 
-void PickleMachine::put(u64 index) {
-  PickleValue v = top();
-  PickleValue& s = slot(index);
-  memo_count_ += s == PickleArena::hole();
-  PickleArena::set_memo(v, static_cast<u32>(index));
-  s = v;
-}
-
-void PickleMachine::get(u64 index) {
-  bool written = index / kPageSlots < memo_.size() && memo_[index / kPageSlots];
-  PickleValue v = written ? slot(index) : PickleArena::hole();
-  if (v == PickleArena::hole()) fail(cat("slot ", index, " of the memo is read but was never written"));
-  if (v == PickleArena::given_up())
-    fail(cat("slot ", index, " of the memo is read after its value was used up"));
-  PickleArena::share(v);
-  push(v);
+void PickleMachine::throw_no_value(u64 index) const {
+  const PickleValue* slot = find_slot(index);
+  bool gone = slot != nullptr && *slot == PickleArena::given_up();
+  fail(cat("slot ", index, " of the memo is read ",
+           gone ? "after its value was used up" : "but was never written"));
 }
 
 bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
-  u64 memo = v.node() != nullptr ? v.node()->memo : 0;
+  u64 memo = v.container() != nullptr ? v.container()->memo : 0;
   if (!arena_.release(v)) return false;
-  if (memo != 0 && slot(memo - 1) == v) slot(memo - 1) = instead;
+  if (memo != 0)
+    if (PickleValue* slot = find_slot(memo - 1); *slot == v) *slot = instead;
   return true;
 }
 

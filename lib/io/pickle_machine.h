@@ -36,17 +36,47 @@ class PickleMachine {
   // The stack. Nothing below the last mark can be reached.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   void push(PickleValue v) { stack_.push_back(v); }
-  PickleValue pop();
-  PickleValue& top();
-  std::span<const PickleValue> above_mark() const;
-  void drop_to_mark();  // with the mark
+  PickleValue& top() {
+    if (stack_.size() <= floor()) fail("an opcode finds the stack empty");
+    return stack_.back();
+  }
+  PickleValue pop() {
+    PickleValue v = top();
+    stack_.pop_back();
+    return v;
+  }
+  std::span<const PickleValue> above_mark() const {
+    if (marks_.empty()) fail("an opcode needs a mark on the stack, but there is none");
+    return std::span(stack_).subspan(marks_.back());
+  }
+  void drop_to_mark() {  // with the mark
+    stack_.resize(stack_.size() - above_mark().size());
+    marks_.pop_back();
+  }
   PickleValue& below_mark();
   void count_stack();
 
-  // The memo, in pages: picklers number its slots from 0 on.
-  PickleValue& slot(u64 index);
-  void put(u64 index);
-  void get(u64 index);
+  // The memo, in pages: picklers number its slots from 0 on. A slot's page is null until it is written.
+  PickleValue* find_slot(u64 index) const {
+    std::size_t page = static_cast<std::size_t>(index / kPageSlots);
+    return page < memo_.size() && memo_[page] ? &memo_[page][index % kPageSlots] : nullptr;
+  }
+  PickleValue* make_slot(u64 index);
+  void put(u64 index) {
+    PickleValue v = top();
+    PickleValue* slot = find_slot(index);
+    if (slot == nullptr) slot = make_slot(index);
+    memo_count_ += *slot == PickleArena::hole();
+    PickleArena::set_memo(v, static_cast<u32>(index));
+    *slot = v;
+  }
+  void get(u64 index) {
+    const PickleValue* slot = find_slot(index);
+    if (slot == nullptr || slot->is(Kind::kHole)) throw_no_value(index);
+    PickleArena::share(*slot);
+    push(*slot);
+  }
+  [[noreturn]] void throw_no_value(u64 slot) const;
   // Gives up a value that only the memo refers to; its slot gets `instead`. False: it is shared and stays.
   bool give_up(PickleValue v, PickleValue instead);
   static void share_all(std::span<const PickleValue> values);
@@ -127,6 +157,7 @@ class PickleMachine {
   PickleValue storage(PickleValue id);
 
   static constexpr std::size_t kPageSlots = 1024;
+  static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;  // PickleNode::memo holds the next number
 
   Pickle& out_;
   PickleArena& arena_;

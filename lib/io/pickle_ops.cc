@@ -92,7 +92,7 @@ void PickleMachine::run() {
     u8 opcode = take_int<u8>();
     if (opcode == static_cast<u8>(Op::kStop)) break;
     (this->*kHandlers.by_opcode[opcode])();
-    count_stack();
+    if (stack_.size() + marks_.size() > stack_counted_) count_stack();
   }
   if (!marks_.empty()) fail(cat("it ends with ", marks_.size(), " open marks on its stack"));
   // Like Python's own reader, this one does not mind what lies below the last value.

@@ -42,29 +42,6 @@ std::string_view PickleValue::to_text(std::string_view what) const {
   return text();
 }
 
-i64 PickleValue::as_int() const {
-  if (is(Kind::kWideInt)) return static_cast<i64>(pointer<PickleNumber>()->bits);
-  return static_cast<i64>(bits_ << 8) >> 8;
-}
-
-double PickleValue::as_float() const { return std::bit_cast<double>(pointer<PickleNumber>()->bits); }
-
-std::span<const u8> PickleValue::bytes() const {
-  const auto& b = *pointer<PickleBytes>();
-  return {b.data, b.count};
-}
-
-std::string_view PickleValue::text() const {
-  std::span<const u8> b = bytes();
-  return {reinterpret_cast<const char*>(b.data()), b.size()};
-}
-
-std::optional<u64> PickleValue::row() const {
-  if (is(Kind::kRow)) return payload();
-  if (is(Kind::kObject) && as_object().state.is(Kind::kRow)) return as_object().state.payload();
-  return std::nullopt;
-}
-
 i64 PickleValue::size() const {
   switch (kind()) {
     case Kind::kText:
@@ -78,32 +55,6 @@ i64 PickleValue::size() const {
     default:
       return 0;
   }
-}
-
-std::span<const PickleValue> PickleValue::tuple() const {
-  if (!is(Kind::kTuple)) return {};
-  return {reinterpret_cast<const PickleValue*>(node() + 1), node()->count};
-}
-
-PickleValue PickleValue::at(i64 index) const {
-  std::span<const PickleValue> t = tuple();
-  return index >= 0 && index < static_cast<i64>(t.size()) ? t[static_cast<std::size_t>(index)]
-                                                          : PickleValue();
-}
-
-PickleValue::Items PickleValue::items() const {
-  if (is(Kind::kTuple)) return Items(Items::Iterator(tuple()));
-  if (!is(Kind::kList) && !is(Kind::kSet)) return {};
-  return Items(Items::Iterator(pointer<PickleList>()->first));
-}
-
-PickleValue::Entries PickleValue::entries() const {
-  if (!is(Kind::kDict)) return {};
-  return Entries(Entries::Iterator(Items::Iterator(pointer<PickleList>()->first)));
-}
-
-PickleValue PickleValue::attributes() const {
-  return is(Kind::kDict) ? pointer<PickleDict>()->attributes : PickleValue();
 }
 
 const PickleValue* PickleValue::find(std::string_view key) const {

@@ -19,9 +19,9 @@ struct PickleObject;
 // Heads everything in the arena.
 struct PickleNode {
   u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict
-  u64 memo : 26;   // its slot in the memo + 1; 0: none
+  u64 memo : 26;   // a container's slot in the memo + 1; 0: none
   u64 depth : 9;   // of the containers below it, itself included
-  u64 shared : 1;  // it may be referred to from two places
+  u64 shared : 1;  // a container may be referred to from two places
 };
 
 class PickleValue {
@@ -84,6 +84,9 @@ class PickleValue {
   friend bool operator==(PickleValue a, PickleValue b) { return a.bits_ == b.bits_; }
   // What identifies a container, to see it again on another path; null for plain values.
   const PickleNode* node() const { return kind() >= Kind::kWideInt ? pointer<PickleNode>() : nullptr; }
+  // The same of containers and objects alone. Texts are not even looked at, as half a million of them lie far
+  // apart.
+  const PickleNode* container() const { return kind() >= Kind::kTuple ? pointer<PickleNode>() : nullptr; }
 
  private:
   friend class PickleArena;
@@ -207,6 +210,44 @@ class PickleValue::Entries {
  private:
   Iterator begin_;
 };
+
+inline i64 PickleValue::as_int() const {
+  if (is(Kind::kWideInt)) return static_cast<i64>(pointer<PickleNumber>()->bits);
+  return static_cast<i64>(bits_ << 8) >> 8;
+}
+inline double PickleValue::as_float() const { return std::bit_cast<double>(pointer<PickleNumber>()->bits); }
+inline std::span<const u8> PickleValue::bytes() const {
+  const auto& b = *pointer<PickleBytes>();
+  return {b.data, b.count};
+}
+inline std::string_view PickleValue::text() const {
+  return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
+}
+inline std::optional<u64> PickleValue::row() const {
+  if (is(Kind::kRow)) return payload();
+  if (is(Kind::kObject) && as_object().state.is(Kind::kRow)) return as_object().state.payload();
+  return std::nullopt;
+}
+inline std::span<const PickleValue> PickleValue::tuple() const {
+  if (!is(Kind::kTuple)) return {};
+  return {reinterpret_cast<const PickleValue*>(node() + 1), node()->count};
+}
+inline PickleValue PickleValue::at(i64 index) const {
+  std::span<const PickleValue> t = tuple();
+  return index >= 0 && index < std::ssize(t) ? t[static_cast<std::size_t>(index)] : PickleValue();
+}
+inline PickleValue::Items PickleValue::items() const {
+  if (is(Kind::kTuple)) return Items(Items::Iterator(tuple()));
+  if (!is(Kind::kList) && !is(Kind::kSet)) return {};
+  return Items(Items::Iterator(pointer<PickleList>()->first));
+}
+inline PickleValue::Entries PickleValue::entries() const {
+  if (!is(Kind::kDict)) return {};
+  return Entries(Entries::Iterator(Items::Iterator(pointer<PickleList>()->first)));
+}
+inline PickleValue PickleValue::attributes() const {
+  return is(Kind::kDict) ? pointer<PickleDict>()->attributes : PickleValue();
+}
 
 // "a list", "an integer": for messages.
 std::string_view kind_name(PickleValue::Kind kind);
