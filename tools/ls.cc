@@ -75,11 +75,13 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < tensors.size(); i++) {
     i64 t = tensors[i];
-    std::vector<std::string> cells = {escaped(store.name(t)), std::string(dtype_name(store.dtype(t))),
-                                      dims_to_string(store.dims(t)),
-                                      with_commas(TensorReader::tensor_bytes(store, t)), place(store, t)};
-    if (!digests.empty()) cells.insert(cells.begin() + 4, digests[i]);
-    table.row(std::move(cells));
+    table.cell(escaped(store.name(t)));
+    table.cell(dtype_name(store.dtype(t)));
+    table.cell(dims_to_string(store.dims(t)));
+    table.cell(with_commas(TensorReader::tensor_bytes(store, t)));
+    if (!digests.empty()) table.cell(digests[i]);
+    table.cell(place(store, t));
+    table.end_row();
   }
   table.write(out);
 }

@@ -133,13 +133,10 @@ std::string human_bytes(std::int64_t bytes) {
 }
 
 std::string with_commas(std::int64_t n) {
-  std::string digits = cat(n), out;
+  std::string digits = cat(n);
   std::size_t first = digits[0] == '-' ? 1 : 0;
-  for (std::size_t i = 0; i < digits.size(); i++) {
-    if (i > first && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, 1, ',');
+  return digits;
 }
 
 std::string counted(std::int64_t n, std::string_view noun) {

@@ -8,42 +8,67 @@ std::size_t display_width(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (const Column& c : columns_) cell(c.title);
+  end_row();
+}
 
-void TextTable::row(std::vector<std::string> cells) { lines_.push_back({false, std::move(cells)}); }
-void TextTable::heading(std::string text) { lines_.push_back({true, {std::move(text)}}); }
+void TextTable::cell(std::string_view text) {
+  cells_.push_back({text_.size(), text.size(), display_width(text)});
+  text_ += text;
+}
 
-std::string TextTable::aligned(const std::vector<std::string>& cells,
-                               const std::vector<std::size_t>& widths) const {
-  std::string out;
+void TextTable::end_row() { lines_.push_back({false, cells_.size()}); }
+
+void TextTable::row(const std::vector<std::string>& cells) {
+  for (const std::string& c : cells) cell(c);
+  end_row();
+}
+
+void TextTable::heading(std::string_view text) {
+  cell(text);
+  lines_.push_back({true, cells_.size()});
+}
+
+void TextTable::append_aligned(std::string& out, std::span<const Cell> cells,
+                               std::span<const std::size_t> widths) const {
   std::size_t owed = 0;  // blanks, written only when something follows them
   for (std::size_t c = 0; c < cells.size(); c++) {
     if (widths[c] == 0) continue;
-    std::size_t pad = widths[c] - display_width(cells[c]);
+    std::size_t pad = widths[c] - cells[c].width;
     bool right = columns_[c].align == Align::kRight;
-    if (!cells[c].empty()) {
-      out += std::string(owed + (right ? pad : 0), ' ') + cells[c];
+    if (cells[c].bytes > 0) {
+      out.append(owed + (right ? pad : 0), ' ').append(text(cells[c]));
       owed = 0;
     }
-    owed += 2 + (cells[c].empty() ? widths[c] : right ? 0 : pad);
+    owed += 2 + (cells[c].bytes == 0 ? widths[c] : right ? 0 : pad);
   }
-  return out;
 }
 
 void TextTable::write(Output& out) const {
+  auto cells_of = [&](std::size_t line) {
+    std::size_t begin = line == 0 ? 0 : lines_[line - 1].end;
+    return std::span(cells_).subspan(begin, lines_[line].end - begin);
+  };
+  std::span<const Cell> titles = cells_of(0);
   std::vector<std::size_t> widths(columns_.size());
-  for (const Line& line : lines_)
-    for (std::size_t c = 0; !line.heading && c < line.cells.size(); c++)
-      widths[c] = std::max(widths[c], display_width(line.cells[c]));
-  std::vector<std::string> titles;
+  for (std::size_t l = 1; l < lines_.size(); l++)
+    for (std::size_t c = 0; !lines_[l].heading && c < cells_of(l).size(); c++)
+      widths[c] = std::max(widths[c], cells_of(l)[c].width);
+  bool titled = false;
   for (std::size_t c = 0; c < columns_.size(); c++) {
-    titles.push_back(columns_[c].title);
-    if (widths[c] > 0) widths[c] = std::max(widths[c], display_width(columns_[c].title));
+    titled |= titles[c].bytes > 0;
+    if (widths[c] > 0) widths[c] = std::max(widths[c], titles[c].width);
   }
-  bool titled = std::any_of(titles.begin(), titles.end(), [](const std::string& t) { return !t.empty(); });
-  if (titled) out.line(out.styled(Style::kBold, aligned(titles, widths)));
-  for (const Line& line : lines_)
-    out.line(line.heading ? out.styled(Style::kDim, line.cells[0]) : aligned(line.cells, widths));
+  std::string line;
+  for (std::size_t l = titled ? 0 : 1; l < lines_.size(); l++) {
+    line.clear();
+    if (lines_[l].heading)
+      line = out.styled(Style::kDim, text(cells_of(l)[0]));
+    else
+      append_aligned(line, cells_of(l), widths);
+    out.line(l == 0 ? out.styled(Style::kBold, line) : line);
+  }
 }
 
 }  // namespace mckpt

@@ -45,8 +45,12 @@ Shape Shape::with_dim(int d, i64 size) const {
 
 std::string dims_to_string(std::span<const i64> dims) {
   std::string out = "[";
-  for (std::size_t i = 0; i < dims.size(); i++) out += cat(i ? ", " : "", dims[i]);
-  return out + "]";
+  for (std::size_t i = 0; i < dims.size(); i++) {
+    if (i > 0) out += ", ";
+    append_one(out, dims[i]);
+  }
+  out += ']';
+  return out;
 }
 
 std::string to_string(const Shape& shape) { return dims_to_string(shape.dims()); }

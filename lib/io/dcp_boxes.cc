@@ -65,12 +65,14 @@ Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string 
 // Whether the record's range is one at all and lies inside its file; adds a finding when not.
 bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings& findings) {
   const DcpRecord& r = o.record;
+  bool negative = r.offset < 0 || r.bytes < 0;
+  if (!negative && (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)))
+    return true;
   std::string range = cat("its record at offset ", r.offset, ", length ", r.bytes, ", ");
-  if (r.offset < 0 || r.bytes < 0) {
+  if (negative) {
     findings.add(finding_of(m, o, Code::kRecordOutside, range + "has a negative number: out of range"));
     return false;
   }
-  if (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)) return true;
   Finding f = finding_of(m, o, Code::kRecordOutside,
                          cat(range, "reaches beyond the end of the file, which has ", file_bytes, " bytes"));
   f.help = "the file is truncated: copy it again";

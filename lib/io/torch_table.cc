@@ -94,8 +94,8 @@ const TorchSharding* TorchTable::sharding(i64 row) const {
 i64 TorchTable::offset(i64 row) const { return storages_[at(row).storage].offset + at(row).begin_bytes; }
 
 void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& find) {
-  std::vector<Finding> wrong(storages_.size());
-  for (std::size_t i = 0; i < storages_.size(); i++) {
+  std::map<u32, Finding> wrong;
+  for (u32 i = 0; i < storages_.size(); i++) {
     try {
       storages_[i].offset = find(storages_[i].id);
     } catch (const Error& e) {
@@ -106,12 +106,12 @@ void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& f
   drop_rows_without_storage(wrong);
 }
 
-void TorchTable::drop_rows_without_storage(const std::vector<Finding>& wrong) {
+void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) {
   auto lost = [&](const Row& r) { return storages_[r.storage].offset < 0; };
-  if (std::none_of(rows_.begin(), rows_.end(), lost)) return;
+  if (wrong.empty()) return;
   for (i64 i = 0; i < size(); i++) {
     if (!lost(at(i))) continue;
-    Finding f = wrong[at(i).storage];
+    Finding f = wrong.at(at(i).storage);
     f.tensor = name(i);
     add_finding(std::move(f));
   }

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,7 +73,7 @@ class TorchTable {
   void add(std::string_view name, const TorchTensor& tensor);
   u32 storage_index(const TorchStorage& s);
   void add_finding(Finding f);
-  void drop_rows_without_storage(const std::vector<Finding>& wrong);
+  void drop_rows_without_storage(const std::map<u32, Finding>& wrong);  // by storage
 
   std::shared_ptr<const Pickle> pickle_;
   std::vector<Row> rows_;

@@ -147,8 +147,12 @@ std::string TorchWalk::joined(bool escape_dots) const {
   std::string out;
   for (const std::string& part : path_) {
     if (&part != &path_.front()) out += '.';
+    if (!escape_dots) {
+      out += part;
+      continue;
+    }
     for (char c : part) {
-      if (escape_dots && (c == '.' || c == '\\')) out += '\\';
+      if (c == '.' || c == '\\') out += '\\';
       out += c;
     }
   }

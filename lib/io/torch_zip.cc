@@ -52,6 +52,7 @@ bool is_big_endian(const ZipArchive& zip, std::string_view top) {
 // Records that nothing names: storages without a tensor, and records outside of the folder.
 void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
   NameSet<std::string_view> used;
+  used.reserve(out.table.storages().size());
   for (PickleValue s : out.table.pickle()->storages())
     if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText)) used.insert(key.text());
   std::vector<std::string_view> unused;
@@ -78,8 +79,10 @@ void list_checksums(const ZipArchive& zip, std::string_view top, TorchFile& out)
     return;
   }
   NameMap<std::string_view, i64> tensors;
+  tensors.reserve(out.table.storages().size());
   for (const TorchTable::Storage& s : out.table.storages()) tensors[s.id.key] = s.tensor;
   std::string data = cat(top, "data/");
+  out.checksums.reserve(zip.entries().size());
   for (const ZipEntry& e : zip.entries()) {
     if (e.deflated) continue;  // its checksum is of what it inflates to, and was looked at when it was read
     auto tensor = e.name.starts_with(data) ? tensors.find(e.name.substr(data.size())) : tensors.end();
