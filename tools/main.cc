@@ -2,6 +2,7 @@
 // The only place that prints errors.
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "io/huge_pages.h"
 #include "runtime/world.h"
 #include "tools/commands.h"
 #include "tools/json_error.h"
@@ -183,15 +183,18 @@ void hold_standard_streams() {
 
 // Tables of headers grow by doubling. In one heap their old halves are used again; given back to the kernel
 // each time, every page of them is faulted in anew, which is a quarter of the time of a listing. The heap's
-// room is set aside at once, so that huge pages can be asked for; it costs nothing until it is used.
+// first room, enough for most headers, is set aside at once and in huge pages, which fault once for 2 MB; it
+// costs nothing until it is used. More of them would not help: the kernel has to compact memory to find them.
 void prepare_heap() {
-  constexpr int kRoom = 256 << 20;
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, kRoom);
+  constexpr int kRoom = 32 << 20;
+  constexpr std::size_t kPage = 4096;
+  mallopt(M_MMAP_THRESHOLD, kRoom);
+  mallopt(M_TRIM_THRESHOLD, 2 * kRoom);
   mallopt(M_TOP_PAD, kRoom);
   void* first = std::malloc(1 << 20);  // more than is left: the heap grows
-  auto *begin = static_cast<u8*>(first), *end = static_cast<u8*>(sbrk(0));
-  if (first != nullptr && begin < end) prefer_huge_pages(begin, static_cast<std::size_t>(end - begin));
+  char *begin = static_cast<char*>(first), *end = static_cast<char*>(sbrk(0));
+  begin += -reinterpret_cast<std::size_t>(begin) % kPage;
+  if (first != nullptr && begin < end) madvise(begin, static_cast<std::size_t>(end - begin), MADV_HUGEPAGE);
   std::free(first);
   mallopt(M_TOP_PAD, 1 << 20);
 }

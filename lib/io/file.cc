@@ -8,14 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "io/huge_pages.h"
-
 namespace mckpt {
 namespace {
 
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr i64 kMostPerCall = i64{1} << 30;
-constexpr i64 kManyBytes = i64{4} << 20;
 
 FileStamp stamp_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec};
@@ -55,10 +52,7 @@ void ByteSource::read(i64 offset, std::span<u8> to) const {
 
 std::vector<u8> ByteSource::read(i64 offset, i64 bytes) const {
   check_range(offset, bytes);
-  std::vector<u8> out;
-  out.reserve(static_cast<std::size_t>(bytes));
-  if (bytes >= kManyBytes) prefer_huge_pages(out.data(), out.capacity());
-  out.resize(static_cast<std::size_t>(bytes));
+  std::vector<u8> out(static_cast<std::size_t>(bytes));
   if (!out.empty()) read_inside(offset, out);
   return out;
 }
