@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/name_hash.h"
 #include "io/file.h"
 
 namespace mckpt {
@@ -42,7 +43,7 @@ std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layou
                                     std::span<const i32> table_key, std::span<const u32> crc32s,
                                     const std::string& folder, std::size_t most) {
   std::vector<ChunkTwins> out;
-  std::unordered_map<std::string, i64> seen;  // chunks by what twins have in common
+  NameMap<std::string, i64> seen;  // chunks by what twins have in common
   for (i64 c = 0; c < layout.chunk_count() && out.size() < most; c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);
     const CheckpointKey& key = keys[table_key[static_cast<std::size_t>(chunk.key)]];

@@ -11,9 +11,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "core/name_hash.h"
 #include "mappings/expand.h"
 
 namespace mckpt {
@@ -80,7 +80,7 @@ class KeyTable {
   Cells cells_;
   std::vector<ModelParameter> parameters_;
   std::vector<CheckpointKey> keys_;
-  std::unordered_map<std::string_view, i32> by_name_;
+  NameMap<std::string_view, i32> by_name_;
   mutable std::mutex mutex_;
   mutable std::map<std::tuple<bool, i64, i64>, std::unique_ptr<Holdings>> views_;  // expert, count, index
 };

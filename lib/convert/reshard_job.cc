@@ -5,6 +5,7 @@
 
 #include "convert/box_moves.h"
 #include "convert/tensor_regions.h"
+#include "core/name_hash.h"
 
 namespace mckpt {
 
@@ -120,7 +121,7 @@ void ReshardJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) c
 }
 
 NamedChunks::NamedChunks(const Store& store, const Store& other) : store_(store) {
-  std::unordered_map<std::string_view, i32> by_name;
+  NameMap<std::string_view, i32> by_name;
   for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
   for (i32 t = 0; t < store.tensor_count(); t++) {
     auto at = by_name.find(store.name(t));

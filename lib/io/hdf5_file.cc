@@ -1,8 +1,8 @@
 #include "io/hdf5_file.h"
 
 #include <algorithm>
-#include <unordered_set>
 
+#include "core/name_hash.h"
 #include "io/hdf5_answer.h"
 #include "io/hdf5_chunks.h"
 #include "io/hdf5_helper.h"
@@ -153,7 +153,7 @@ void Hdf5Store::add_objects(const Hdf5Answer& answer) {
 
 void Hdf5Store::add_links(const Hdf5Answer& answer, const std::vector<Hdf5Dataset>& datasets) {
   if (answer.links.empty()) return;
-  std::unordered_set<std::string_view> names(answer.groups.begin(), answer.groups.end());
+  NameSet<std::string_view> names(answer.groups.begin(), answer.groups.end());
   for (const Hdf5Dataset& d : datasets) names.insert(d.name);
   for (const Hdf5Other& other : answer.others) names.insert(other.name);
   for (const Hdf5Link& link : answer.links) {
