@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <unordered_map>
-
 #include "io/dcp.h"
 #include "io/file.h"
 #include "tools/findings.h"
@@ -14,8 +12,7 @@ namespace {
 
 // The rows of the vocabulary with padding, as the checkpoint has them; 0 where they are not of this model,
 // whose shapes are compared later.
-i64 stored_vocab_rows(const ModelMap& map, const std::unordered_map<std::string, i64>& tensors,
-                      const Store& store) {
+i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tensors, const Store& store) {
   for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, {})) {
     if (p.row->rule != "vocab") continue;
     auto at = tensors.find(p.global_name);
@@ -27,11 +24,14 @@ i64 stored_vocab_rows(const ModelMap& map, const std::unordered_map<std::string,
 }
 
 void refuse_other_formats(const Store& store) {
-  if (!store.format().starts_with("DCP"))
-    throw Error(Code::kUnknownFormat, "this is not a sharded checkpoint")
-        .file(store.root())
+  if (!store.format().starts_with("DCP")) {
+    Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
+    if (store.format().starts_with("safetensors"))
+      e.help("mckpt convert hf-to-fsdp makes one of a Hugging Face model");
+    throw e.file(store.root())
         .expected("a torch DCP folder with the keys of fsdp_dtensor, or of Megatron-FSDP alone")
         .found(store.format());
+  }
   if (store.format() != cat("DCP ", dialect_name(DcpDialect::kTorchDist))) return;
   throw Error(Code::kUnknownFormat,
               "a torch_dist checkpoint cannot be converted: its layers lie in one tensor")

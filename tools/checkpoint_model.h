@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "convert/stored_chunks.h"
+#include "core/name_hash.h"
 #include "tools/hf_model.h"
 
 namespace mckpt {
@@ -48,7 +48,7 @@ class CheckpointModel {
   std::unique_ptr<Store> store_;
   HfModel model_;
   RunSetup setup_;
-  std::unordered_map<std::string, i64> tensors_;  // of the model section, by key
+  NameMap<std::string, i64> tensors_;  // of the model section, by key
   std::unique_ptr<KeyTable> keys_;
   std::unique_ptr<StoredChunks> chunks_;
 };

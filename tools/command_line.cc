@@ -65,7 +65,18 @@ struct CommandLine::Impl {
   std::vector<std::string> description, examples, spellings;
   std::vector<Row> rows;
   std::vector<Positional> positionals;
+  std::string companion;  // of the options that are declared now; see only_with()
+  std::vector<std::pair<CLI::Option*, std::string>> dependents;
 
+  CLI::Option* noted(CLI::Option* option) {
+    if (!companion.empty()) dependents.emplace_back(option, companion);
+    return option;
+  }
+  void check_dependents() const {
+    for (const auto& [option, needed] : dependents)
+      if (option->count() > 0 && app.get_option(needed)->count() == 0)
+        throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", needed));
+  }
   // "-n,--dry-run|--plan VALUE" -> CLI11's list of names; the row of the help page is noted.
   std::string declare(const std::string& names, std::string_view value, const std::string& text) {
     std::size_t blank = names.find(' ');
@@ -82,7 +93,7 @@ struct CommandLine::Impl {
     return all;
   }
   CLI::Option* flag(const std::string& names, bool& value, const std::string& text) {
-    return app.add_flag(declare(names, "", text), value, text)->disable_flag_override();
+    return noted(app.add_flag(declare(names, "", text), value, text)->disable_flag_override());
   }
   // `take` gets the one value and the option's name for messages.
   template <typename Fn>
@@ -98,7 +109,8 @@ struct CommandLine::Impl {
   }
   // pre: `take` is called with every value that was given, at least one, and returns true.
   CLI::Option* repeatable(const std::string& all_names, CLI::callback_t take) {
-    return app.add_option(all_names, std::move(take))->take_all()->expected(1)->allow_extra_args(false);
+    return noted(
+        app.add_option(all_names, std::move(take))->take_all()->expected(1)->allow_extra_args(false));
   }
   Option positional(const std::string& name, const std::string& text, CLI::callback_t take) {
     rows.push_back({"Arguments", name, text});
@@ -172,7 +184,15 @@ CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values
   return *this;
 }
 
+void CommandLine::enter(std::size_t at, std::string summary) {
+  command_ += cat(" ", args_[at]);
+  impl_->summary = std::move(summary);
+  args_.erase(args_.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
 void CommandLine::heading(std::string title) { impl_->heading = std::move(title); }
+
+void CommandLine::only_with(std::string name) { impl_->companion = std::move(name); }
 
 CommandLine::Option CommandLine::flag(const std::string& names, bool& value, const std::string& help) {
   return Option(impl_->flag(names, value, help));
@@ -285,6 +305,7 @@ std::string CommandLine::help() const {
 
 void CommandLine::parse() {
   impl_->heading = "Global";
+  impl_->companion.clear();
   bool help = false;
   flag("--json", flags_.json, "the answer as one JSON object");
   flag("--jsonl", flags_.jsonl, "long lists as one JSON object a line");
@@ -310,6 +331,7 @@ void CommandLine::parse() {
   }
   std::reverse(reversed.begin(), reversed.end());
   impl_->parse(std::move(reversed));
+  impl_->check_dependents();
   flags_.color = color == "always" ? When::kAlways : color == "never" ? When::kNever : When::kAuto;
 }
 

@@ -37,6 +37,8 @@ class CommandLine {
   // help, as in "--tp|--tensor-model-parallel-size"; behind a blank stands what the help calls the value, as
   // in "--color WHEN". Options declared after heading() stand under it in the help.
   void heading(std::string title);
+  // The options declared from here on are refused where the option `name` is not given.
+  void only_with(std::string name);
   class Option {
    public:
     explicit Option(CLI::Option* option) : option_(option) {}
@@ -74,6 +76,8 @@ class CommandLine {
   const std::string& command() const { return command_; }
   // What stands behind the command's name, unparsed: for commands whose first word chooses what they take.
   const std::vector<std::string>& args() const { return args_; }
+  // Makes it the command line of the subcommand that is named by args()[at].
+  void enter(std::size_t at, std::string summary);
 
  private:
   struct Impl;

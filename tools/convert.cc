@@ -27,16 +27,16 @@ constexpr Mode kModes[] = {
 };
 
 // The mode stands first among the arguments that are no options; --help may stand alone.
-std::string_view mode_name(const CommandLine& line) {
+std::size_t mode_index(const CommandLine& line) {
   const std::vector<std::string>& args = line.args();
   for (std::size_t i = 0; i < args.size(); i++) {
     if (args[i] == "--color" || args[i] == "--progress") {
       i++;
     } else if (!args[i].starts_with("-")) {
-      return args[i];
+      return i;
     }
   }
-  return "";
+  return args.size();
 }
 
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
@@ -52,9 +52,14 @@ std::string_view mode_name(const CommandLine& line) {
 }  // namespace
 
 Exit convert_command(CommandLine& line) {
-  std::string_view name = mode_name(line);
-  for (const Mode& m : kModes)
-    if (m.name == name) return launch().rank == 0 || m.shares_work ? m.run(line) : Exit::kOk;
+  std::size_t at = mode_index(line);
+  std::string name = at < line.args().size() ? line.args()[at] : "";
+  for (const Mode& m : kModes) {
+    if (m.name != name) continue;
+    if (launch().rank != 0 && !m.shares_work) return Exit::kOk;
+    line.enter(at, std::string(m.summary));
+    return m.run(line);
+  }
   for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
   line.description("");
   line.description("mckpt convert MODE --help   shows the options of a mode");

@@ -64,8 +64,7 @@ struct FileJob {
 };
 
 void FileJob::parse(CommandLine& line) {
-  options.declare(line, std::string(mode.name), std::string(mode.source),
-                  cat("where the result goes: ", mode.target));
+  options.declare(line, std::string(mode.source), cat("where the result goes: ", mode.target));
   options.declare_choice(line);
   if (&mode == &kPtToSafetensors)
     line.flag("--tensors-only", tensors_only,
@@ -138,6 +137,7 @@ void FileJob::plan(i64 output_bytes) {
   report.output = options.target;
   note_plan(flags, report);
   note_shared(shared);
+  options.keep(options.target, {options.source});
   StagedFile::check(options.target, options.staging(), output_bytes);
 }
 

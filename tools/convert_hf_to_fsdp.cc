@@ -47,7 +47,7 @@ class HfToFsdp {
 };
 
 void HfToFsdp::parse(CommandLine& line) {
-  options_.declare(line, "hf-to-fsdp", "the folder of a Hugging Face model, with safetensors files",
+  options_.declare(line, "the folder of a Hugging Face model, with safetensors files",
                    "the folder of the checkpoints of a run; DST/release is made in it");
   options_.declare_resume(line);
   line.option("--iteration N", iteration_, "write DST/iter_000000N and not DST/release; above 0");
@@ -166,7 +166,11 @@ Exit HfToFsdp::run() {
   note_plan(flags_, report_);
   note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
                    counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));
-  StagedCopy copy{report_.output, plan_text(metadata), files, job,
+  StagedCopy copy{report_.output,
+                  plan_text(metadata),
+                  {options_.source},
+                  files,
+                  job,
                   [&](OutputFiles& out, const std::string& to) {
                     folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
                   }};

@@ -1,6 +1,7 @@
 #include "tools/convert_options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_set>
 
 #include "io/parallel.h"
@@ -12,9 +13,7 @@ namespace mckpt {
 
 ConvertOptions::ConvertOptions() : threads(default_threads()) {}
 
-void ConvertOptions::declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
-                             const std::string& target_is) {
-  if (!mode_name.empty()) line.positional("MODE", mode, mode_name).required();
+void ConvertOptions::declare(CommandLine& line, const std::string& source_is, const std::string& target_is) {
   line.positional("SRC", source, source_is).required();
   line.positional("DST", target, target_is).required();
   line.flag("-n,--dry-run", dry_run, "tell what would be done, and write nothing");
@@ -38,6 +37,21 @@ void ConvertOptions::check() const {
   if (resume && overwrite)
     throw Error(Code::kUsage,
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");
+}
+
+void ConvertOptions::keep(const std::string& output, const std::vector<std::string>& inputs) const {
+  std::error_code ec;
+  std::filesystem::path there = std::filesystem::canonical(output, ec);
+  if (!overwrite || ec) return;
+  for (const std::string& input : inputs) {
+    std::filesystem::path read = std::filesystem::canonical(input, ec);
+    if (ec || std::mismatch(there.begin(), there.end(), read.begin(), read.end()).first != there.end())
+      continue;
+    throw Error(Code::kOutputExists, "--overwrite would replace what the result is made from")
+        .file(output)
+        .found(cat("the source ", escaped(input, 4096)))
+        .help("choose another DST");
+  }
 }
 
 std::vector<i64> ConvertOptions::choose(const Store& store) const {

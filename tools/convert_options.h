@@ -15,7 +15,7 @@ namespace mckpt {
 class Progress;
 
 struct ConvertOptions {
-  std::string mode, source, target;
+  std::string source, target;
   std::optional<std::string> report;
   std::vector<std::string> include, exclude;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
@@ -23,8 +23,7 @@ struct ConvertOptions {
 
   ConvertOptions();
   // `source` and `target` are said of SRC and DST: "a .pt file".
-  void declare(CommandLine& line, const std::string& mode_name, const std::string& source_is,
-               const std::string& target_is);
+  void declare(CommandLine& line, const std::string& source_is, const std::string& target_is);
   // Of modes that write some tensors and not others, and of modes that can go on with what was begun.
   void declare_choice(CommandLine& line);
   void declare_resume(CommandLine& line);
@@ -33,6 +32,9 @@ struct ConvertOptions {
   // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
   // name matches, and when none is left.
   std::vector<i64> choose(const Store& store) const;
+  // Throws kOutputExists where --overwrite would replace one of the files or folders that are read, or a
+  // folder that one of them lies in.
+  void keep(const std::string& output, const std::vector<std::string>& inputs) const;
   StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
   // The copy stops when a signal asks for it.
   CopyOptions copying(Progress& progress) const;

@@ -5,6 +5,7 @@
 #include "convert/args_patch.h"
 #include "convert/fsdp_plan.h"
 #include "convert/reshard_job.h"
+#include "core/name_hash.h"
 #include "io/sha256.h"
 #include "io/torch_zip.h"
 #include "runtime/world.h"
@@ -75,13 +76,13 @@ class Reshard {
   std::unique_ptr<KeyTable> target_keys_;  // of fused tensors as the new grid stores them
   FsdpRun run_;
   Companions states_;
-  std::unordered_map<std::string, i32> tensor_of_;  // by whole name
+  NameMap<std::string, i32> tensor_of_;  // by whole name
   std::vector<ReshardJob::Record> records_;
   ConvertReport report_;
 };
 
 void Reshard::parse(CommandLine& line) {
-  options_.declare(line, "reshard", "a Megatron-FSDP checkpoint: a run's folder, or one iteration of it",
+  options_.declare(line, "a Megatron-FSDP checkpoint: a run's folder, or one iteration of it",
                    "the folder of the checkpoints of the new run");
   options_.declare_resume(line);
   line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
@@ -221,8 +222,8 @@ std::string Reshard::plan_text(const MetadataSummary& metadata) const {
   auto add = [&](std::string_view text) {
     sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
   };
-  add(cat(MCKPT_VERSION, "\n", source_identity(model_.store()), mapping_identity(model_.model(), model_flags_.model),
-          metadata.sha256));
+  add(cat(MCKPT_VERSION, "\n", source_identity(model_.store()),
+          mapping_identity(model_.model(), model_flags_.model), metadata.sha256));
   return cat("reshard ", sha.hex_digest(), "\n");
 }
 
@@ -257,7 +258,11 @@ Exit Reshard::run() {
   for (const OutputFile& f : files) report_.bytes += f.bytes;
   report_.output = folder.path();
   note_plan(flags_, report_);
-  StagedCopy copy{report_.output, plan_text(metadata), files, job,
+  StagedCopy copy{report_.output,
+                  plan_text(metadata),
+                  {model_.store().root(), model_.assets_path()},
+                  files,
+                  job,
                   [&](OutputFiles& out, const std::string& to) {
                     folder.write_rest(plan.layout, out, to, model_.assets_path(),
                                       tensor_table_json(model_.map().sources()));

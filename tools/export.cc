@@ -1,7 +1,6 @@
 // mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "convert/export_job.h"
 #include "io/pickle_value.h"
@@ -44,7 +43,6 @@ class Export {
 
   CheckpointModel model_;
   std::vector<i32> written_;  // tensors of the source table, in the order of the layout
-  std::vector<std::vector<i64>> dims_;
   std::optional<SafetensorsLayout> layout_;
   TensorPlaces places_;
   std::vector<HfAsset> assets_;
@@ -52,8 +50,8 @@ class Export {
 };
 
 void Export::parse(CommandLine& line) {
-  options_.declare(line, command_ == "export" ? "" : "fsdp-to-hf",
-                   "a checkpoint: a run's folder, or one iteration of it", "the Hugging Face folder to make");
+  options_.declare(line, "a checkpoint: a run's folder, or one iteration of it",
+                   "the Hugging Face folder to make");
   options_.declare_resume(line);
   model_flags_.declare(line);
   line.option("--dtype", dtype_,
@@ -171,7 +169,11 @@ Exit Export::run() {
   for (const OutputFile& f : files) report_.bytes += f.bytes;
   report_.output = options_.target;
   note_plan(flags_, report_);
-  StagedCopy copy{report_.output, plan_text(), files, job,
+  StagedCopy copy{report_.output,
+                  plan_text(),
+                  {model_.store().root(), model_.assets_path()},
+                  files,
+                  job,
                   [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); }};
   check_staged_copy(copy, options_);
   if (options_.dry_run) {

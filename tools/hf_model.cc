@@ -29,10 +29,12 @@ std::string read_text(const Folder& folder, const std::string& name, i64 most) {
 }
 
 HfConfig read_config(const Folder& folder) {
-  if (!folder.has_file("config.json"))
-    throw Error(Code::kNotFound, "config.json is not there: without it nobody knows what model this is")
-        .file(folder.path())
-        .help("give the folder of a Hugging Face model");
+  if (!folder.has_file("config.json")) {
+    Error e(Code::kNotFound, "config.json is not there: without it nobody knows what model this is");
+    bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
+    if (of_a_run) e.found("the checkpoint of a training run; mckpt export makes a Hugging Face model of it");
+    throw e.file(folder.path()).help("give the folder of a Hugging Face model");
+  }
   return with_file(cat(folder.path(), "/config.json"),
                    [&] { return read_hf_config(read_text(folder, "config.json", kMaxConfigBytes)); });
 }

@@ -136,6 +136,7 @@ void LsAs::declare(CommandLine& line) {
               "of a Hugging Face model, list what one rank holds: megatron (at run time) or fsdp (as it is "
               "saved)")
       .choices({"megatron", "fsdp"});
+  line.only_with("--as");
   line.option("--rank", rank_, "the rank, tp fastest, then cp, dp, pp");
   model_.declare(line);
   grid_.declare(line);

@@ -40,9 +40,9 @@ constexpr Command kCommands[] = {
     {"Look", "cat", "PATH NAME[SLICE]", "values of one tensor, as in 'lm_head.weight[0:4, :8]'", cat_command},
     {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},
-    {"Check", "verify", "PATH", "files, coverage, checksums, NaN and infinities, equal experts",
+    {"Check", "verify", "PATH", "files, coverage, checksums, NaN, equal experts; equality with --against",
      verify_command},
-    {"Make", "convert", "MODE SRC DST", "a checkpoint in another format; convert --help lists the modes",
+    {"Make", "convert", "MODE SRC DST", "a checkpoint in another format; its --help lists the modes",
      convert_command, true},
     {"Make", "export", "SRC HF_DIR", "a sharded checkpoint into a Hugging Face folder", export_command, true},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
@@ -118,7 +118,7 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
     return command.run(line);
   } catch (Error& e) {
     bool usage = code_info(e.code()).exit == Exit::kUsage;
-    if (usage && e.help().empty()) e.help(cat("mckpt ", command.name, " --help"));
+    if (usage && e.help().empty()) e.help(cat("mckpt ", line.command(), " --help"));
     throw;
   }
 }

@@ -54,6 +54,7 @@ bool follow_rank_0(const ConvertOptions& options) {
 }
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
+  options.keep(copy.path, copy.sources);
   StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
 }
 

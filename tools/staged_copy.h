@@ -13,8 +13,9 @@
 namespace mckpt {
 
 struct StagedCopy {
-  std::string path;  // of the folder
-  std::string plan;  // what identifies the work: of what, how, by which version
+  std::string path;                  // of the folder
+  std::string plan;                  // what identifies the work: of what, how, by which version
+  std::vector<std::string> sources;  // the folders that are read
   std::vector<OutputFile> files;
   const CopyJob& job;
   // Writes what is no task's, in rank 0, when all tasks are done. `folder` is where the files are.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "convert/compare_sink.h"
 #include "convert/export_job.h"
 #include "convert/import_job.h"
 #include "convert/reshard_job.h"
+#include "core/name_hash.h"
 #include "io/copy_engine.h"
 #include "io/findings.h"
 #include "tools/findings.h"
@@ -144,7 +144,7 @@ bool model_against_chunks(const Store& there, const std::string& path, const Aga
 
 // The tensors that not both sides have alike, named.
 void refuse_other_tensors(const Store& there, const Store& source) {
-  std::unordered_map<std::string_view, i64> by_name;
+  NameMap<std::string_view, i64> by_name;
   for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
   std::vector<std::string> faults;
   for (i64 t : natural_order(there)) {
@@ -189,6 +189,7 @@ void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
   line.option("--against SRC", source,
               "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write");
+  line.only_with("--against");
   model.declare(line);
   values.declare_params(line);
 }
