@@ -89,7 +89,7 @@ void HfToFsdp::open() {
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
   run_.dtype_rule = [&](std::string_view key) { return values_.dtype_rule(key); };
-  tensor_table_ = tensor_table_json(map.sources());
+  tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout);
 }
 
 // What becomes of the source's tensors, counted by keys of the result.

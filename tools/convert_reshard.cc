@@ -246,7 +246,8 @@ Exit Reshard::run() {
     if (to.by_cell || model_.keys()[from].by_cell)
       fused.key_of[static_cast<std::size_t>(source[static_cast<std::size_t>(k)])] = from;
   }
-  ReshardJob job(model_.store(), chunks, &plan.layout, &fused, records_);
+  ReadSums sums;
+  ReshardJob job(model_.store(), chunks, &plan.layout, &fused, records_, &sums);
 
   report_.tensors_in = model_.store().tensor_count();
   report_.tensors_out = report_.copied = plan.layout.key_count();
@@ -264,9 +265,12 @@ Exit Reshard::run() {
                   files,
                   job,
                   [&](OutputFiles& out, const std::string& to) {
-                    folder.write_rest(plan.layout, out, to, model_.assets_path(),
-                                      tensor_table_json(model_.map().sources()));
-                  }};
+                    folder.write_rest(
+                        plan.layout, out, to, model_.assets_path(),
+                        tensor_table_json(model_.map().sources(), model_.model().expert_layout));
+                  },
+                  &sums,
+                  &model_.store()};
   check_staged_copy(copy, options_);
   if (options_.dry_run) {
     write_report(flags_, "convert", report_, false, options_.report);

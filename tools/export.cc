@@ -158,7 +158,8 @@ Exit Export::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
   model_.open(options_.source, model_flags_, flags_);
   lay_out();
-  ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_);
+  ReadSums sums;
+  ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_, &sums);
   assets_ = hf_assets(Folder(model_.assets_path()));
 
   count(job);
@@ -174,7 +175,9 @@ Exit Export::run() {
                   {model_.store().root(), model_.assets_path()},
                   files,
                   job,
-                  [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); }};
+                  [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); },
+                  &sums,
+                  &model_.store()};
   check_staged_copy(copy, options_);
   if (options_.dry_run) {
     write_report(flags_, command_, report_, false, options_.report);

@@ -49,12 +49,16 @@ void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const s
   if (durable) out.sync();
 }
 
-std::string tensor_table_json(const SourceTable& tensors) {
+std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout) {
   std::string text;
   GlobalFlags flags;
   Output out(flags, text);
   JsonWriter json(out);
-  json.begin_object().field("schema", "mckpt.tensors/1").key("tensors").begin_array();
+  json.begin_object()
+      .field("schema", "mckpt.tensors/1")
+      .field("expert_layout", expert_layout)
+      .key("tensors")
+      .begin_array();
   for (i32 t = 0; t < tensors.size(); t++) {
     json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
     json.end_array();
@@ -69,6 +73,10 @@ TensorTable parse_tensor_table(std::string_view text) {
   JsonReader json(text);
   std::string_view key;
   for (json.begin_object(); json.next_key(key);) {
+    if (key == "expert_layout") {
+      table.expert_layout = json.string();
+      continue;
+    }
     if (key != "tensors") {
       json.skip();
       continue;

@@ -28,8 +28,9 @@ std::vector<HfAsset> hf_assets(const Folder& folder);
 // Copies them into the folder `to`, which is made. Throws what reading and writing do.
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
 
-// The tensors of a model as JSON: names, types and shapes in the order of the table.
-std::string tensor_table_json(const SourceTable& tensors);
+// The tensors of a model as JSON: names, types and shapes in the order of the table, and how experts are
+// stored where the user said so.
+std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout);
 
 // The same, read back.
 struct TensorTable {
@@ -39,6 +40,7 @@ struct TensorTable {
     std::vector<i64> dims;
   };
   std::vector<Entry> tensors;
+  std::string expert_layout = "auto";
 };
 TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
 

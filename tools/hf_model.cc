@@ -112,6 +112,7 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
   Folder folder(path);
   HfModel m;
   m.path = path;
+  m.expert_layout = flags.expert_layout;
   m.config = read_config(folder);
   if (!flags.map_file.empty())
     m.own = std::make_unique<OwnFamily>(*m.config.family, read_map_file(flags.map_file));
@@ -125,7 +126,10 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
     } else if (std::string list(kTensorTableName); folder.has_file(list)) {
       m.table = std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
-      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table), flags.options());
+      // What was said when the model was converted holds as long as nothing else is said.
+      if (m.expert_layout == "auto") m.expert_layout = m.table->expert_layout;
+      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table),
+                                         HfModelFlags{m.expert_layout, ""}.options());
     } else if (!index.empty()) {
       m.index = std::make_unique<SafetensorsIndex>(
           parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));

@@ -17,6 +17,7 @@ namespace mckpt {
 
 struct HfModel {
   std::string path;
+  std::string expert_layout;  // as the user, or who converted the model before, said
   HfConfig config;
   std::unique_ptr<Store> store;             // null: only the config, or the config and an index, is here
   std::unique_ptr<TensorTable> table;       // where the folder has mckpt's list of tensors and no weights

@@ -92,9 +92,11 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     Progress progress(flags, "write", total_bytes(copy.files) / comm.size());
     CopyOptions how = options.copying(progress);
     how.log = &log;
+    how.sums = copy.sums;
     how.first_task = share.first, how.end_task = share.end;
     try {
       counts = run_copy(copy.job, *out, how);
+      if (copy.sums) copy.sums->check(*copy.source);
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) log.flush();
       throw;

@@ -20,6 +20,10 @@ struct StagedCopy {
   const CopyJob& job;
   // Writes what is no task's, in rank 0, when all tasks are done. `folder` is where the files are.
   std::function<void(OutputFiles& out, const std::string& folder)> finish;
+  // What is told of everything that is read, and judges it against the source's own sums before anything is
+  // published; null: the source has none.
+  ReadSums* sums = nullptr;
+  const Store* source = nullptr;
 };
 
 // Refuses what can be known not to work before anything is written.

@@ -17,8 +17,8 @@ Move reversed(const Move& m) {
 }  // namespace
 
 ExportJob::ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
-                     const TensorPlaces& places)
-    : keys_(keys), chunks_(chunks), places_(places), bytes_(checkpoint) {
+                     const TensorPlaces& places, ReadSums* sums)
+    : keys_(keys), chunks_(chunks), places_(places), sums_(sums), bytes_(checkpoint) {
   list_chunks();
   const SourceTable& tensors = keys.map().sources();
   readers_.resize(static_cast<std::size_t>(tensors.size()));
@@ -104,6 +104,7 @@ CopyTask ExportJob::task(i64 index) const {
         if (run.slot == t.content) {
           if (from < 0) {
             ChunkList::Place stored = chunks_.place(c);
+            if (sums_ && stored.checksum) sums_->expect(*stored.checksum);
             from = task.plan.add_source({stored.file, stored.data_offset, Shape(box.sizes).items(),
                                          static_cast<i32>(dtype_bytes(stored.dtype, 1)), c});
           }

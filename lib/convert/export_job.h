@@ -4,6 +4,7 @@
 
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
+#include "io/read_sums.h"
 #include "io/store_files.h"
 
 namespace mckpt {
@@ -23,7 +24,7 @@ class ExportJob final : public CopyJob {
  public:
   // All outlive this. Throws kUnaccounted where no chunk holds a tensor that is asked for, kBadCast.
   ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
-            const TensorPlaces& places);
+            const TensorPlaces& places, ReadSums* sums = nullptr);
 
   i64 task_count() const override { return std::ssize(tasks_); }
   CopyTask task(i64 index) const override;
@@ -46,6 +47,7 @@ class ExportJob final : public CopyJob {
   const KeyTable& keys_;
   const ChunkList& chunks_;
   const TensorPlaces& places_;
+  ReadSums* sums_;  // is told of the chunks that are going to be read
   StoreBytes bytes_;
   std::vector<Task> tasks_;
   std::vector<i64> begin_;  // by parameter, in by_parameter_

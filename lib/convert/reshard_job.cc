@@ -10,11 +10,12 @@
 namespace mckpt {
 
 ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
-                       const Fused* fused, std::vector<Record> records)
+                       const Fused* fused, std::vector<Record> records, ReadSums* sums)
     : source_(source),
       chunks_(chunks),
       layout_(layout),
       fused_(fused),
+      sums_(sums),
       bytes_(source),
       records_(std::move(records)) {
   std::unordered_map<i32, std::size_t> task_of;
@@ -80,6 +81,7 @@ CopyTask ReshardJob::task(i64 index) const {
     if (chunk.replica || items == 0) continue;
     ChunkData data = source_.resolve(t.tensor, c);
     check_plain(source_, t.tensor, chunk, data);
+    if (sums_ && data.checksum) sums_->expect(*data.checksum);
     i32 bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
     pieces.push_back({chunk, task.plan.add_source({data.file, data.offset, items, bytes, t.tensor})});
   }

@@ -3,6 +3,7 @@
 
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
+#include "io/read_sums.h"
 #include "io/store_files.h"
 
 namespace mckpt {
@@ -25,7 +26,7 @@ class ReshardJob final : public CopyJob {
   // The keys of `chunks` are tensors of the source. `layout`: where the chunks get their frames from; null
   // when they are only compared with. All outlive this. Throws kBadCast.
   ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
-             const Fused* fused = nullptr, std::vector<Record> records = {});
+             const Fused* fused = nullptr, std::vector<Record> records = {}, ReadSums* sums = nullptr);
 
   i64 task_count() const override { return std::ssize(tasks_) + std::ssize(records_); }
   CopyTask task(i64 index) const override;
@@ -49,6 +50,7 @@ class ReshardJob final : public CopyJob {
   const ChunkList& chunks_;
   const DcpLayout* layout_;
   const Fused* fused_;
+  ReadSums* sums_;  // is told of the chunks that are going to be read
   StoreBytes bytes_;
   std::vector<Task> tasks_;
   std::vector<Record> records_;

@@ -66,7 +66,7 @@ ChunkList::Place StoredChunks::place(i64 c) const {
   const Entry& e = at(c);
   ChunkData data = store_.resolve(e.tensor, e.chunk);
   check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
-  return {data.file, data.offset, data.dtype};
+  return {data.file, data.offset, data.dtype, std::move(data.checksum)};
 }
 
 }  // namespace mckpt

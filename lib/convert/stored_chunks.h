@@ -18,6 +18,7 @@ class ChunkList {
     i32 file = 0;
     i64 data_offset = 0;
     DType dtype = DType::kU8;
+    std::optional<Checksum> checksum{};
   };
 
   virtual ~ChunkList() = default;
@@ -40,7 +41,7 @@ class PlannedChunks final : public ChunkList {
   Box box(i64 c) const override { return {layout_.chunk(c).offsets, layout_.chunk(c).sizes}; }
   DType dtype(i64 c) const override { return layout_.key(layout_.chunk(c).key).dtype; }
   Place place(i64 c) const override {
-    return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c)};
+    return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c), std::nullopt};
   }
 
  private:

@@ -39,7 +39,7 @@ class Run {
 
  private:
   void work() {
-    CopyWorker worker(job_, out_);
+    CopyWorker worker(job_, out_, options_.sums);
     try {
       std::vector<CopyTask> batch;
       std::vector<i64> indexes;

@@ -1,6 +1,8 @@
 #include "io/copy_slices.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 namespace mckpt {
 namespace {
@@ -48,15 +50,49 @@ std::vector<Slice> windows(const Plan& plan, i64 bytes) {
   return slices;
 }
 
-// Destinations that take turns in the same source bytes share a slice, as many as fit.
-std::vector<Slice> together(const Plan& plan, i64 bytes) {
+// The bytes of the sources that a destination reads, from the first to the last.
+struct Reach {
+  i32 destination = 0;
+  std::pair<i32, i64> begin{INT32_MAX, 0}, end{-1, 0};  // file and byte
+};
+
+std::vector<Reach> reaches(const Plan& plan) {
+  std::vector<Reach> out(static_cast<std::size_t>(plan.destination_count()));
+  for (std::size_t d = 0; d < out.size(); d++) out[d].destination = static_cast<i32>(d);
+  for (const PlannedMove& p : plan.moves()) {
+    if (p.move.kind == MoveKind::kZero) continue;
+    Reach& r = out[static_cast<std::size_t>(p.destination)];
+    const Region& source = plan.source(p.move.slot);
+    ItemRun run = p.move.source();
+    r.begin = std::min(r.begin, {source.file, source.offset + run.begin * source.item_bytes});
+    r.end = std::max(r.end, {source.file, source.offset + run.end() * source.item_bytes});
+  }
+  return out;
+}
+
+// Destinations that take turns in the same source bytes share a slice, and those that do not are apart: a
+// fused tensor is taken expert by expert, whatever files its parts go to. Only `most_bytes` cut further.
+std::vector<Slice> together(const Plan& plan, i64 budget_bytes, i64 most_bytes) {
+  std::vector<Reach> order = reaches(plan);
+  std::ranges::stable_sort(order, {}, &Reach::begin);
   std::vector<Slice> slices;
   i64 used = 0;
-  for (const Slice& one : windows(plan, bytes)) {
-    i64 more = one[0].items.items() * plan.destination(one[0].destination).item_bytes;
-    if (slices.empty() || used + more > bytes) slices.emplace_back(), used = 0;
-    slices.back().push_back(one[0]);
-    used += more;
+  std::pair<i32, i64> read_to{-1, 0};
+  auto take = [&](const Window& w, i64 bytes, bool apart) {
+    if (slices.empty() || used + bytes > most_bytes || (apart && used >= budget_bytes))
+      slices.emplace_back(), used = 0;
+    slices.back().push_back(w);
+    used += bytes;
+  };
+  for (const Reach& r : order) {
+    const Region& region = plan.destination(r.destination);
+    i64 step = std::max<i64>(most_bytes / region.item_bytes, 1);
+    bool apart = r.begin >= read_to;
+    for (i64 at = 0; at < region.items; at += step, apart = false) {
+      ItemRange items{at, std::min(at + step, region.items)};
+      take({r.destination, items}, items.items() * region.item_bytes, apart);
+    }
+    read_to = std::max(read_to, r.end);
   }
   return slices;
 }
@@ -98,7 +134,7 @@ std::vector<Slice> slices_of(const Plan& plan, i64 budget_bytes, i64 most_bytes)
     case Way::kSourceRows:
       return source_rows(plan, budget_bytes);
     case Way::kWhole:
-      return together(plan, most_bytes);
+      return together(plan, budget_bytes, most_bytes);
   }
   return {};
 }

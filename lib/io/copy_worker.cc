@@ -142,6 +142,7 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
       }
     u8* data = buffer + at % kPage;
     file.read(at, {data, static_cast<std::size_t>(block_end - at)});
+    if (sums_) sums_->add(fetches[0].file, at, {data, static_cast<std::size_t>(block_end - at)});
     counts_.bytes_read += block_end - at;
     counts_.reads++;
     while (first < fetches.size() && fetches[first].end <= at) first++;

@@ -8,6 +8,7 @@
 
 #include "io/copy_job.h"
 #include "io/copy_slices.h"
+#include "io/read_sums.h"
 
 namespace mckpt {
 
@@ -31,7 +32,7 @@ class Arena {
 
 class CopyWorker {
  public:
-  CopyWorker(const CopyJob& job, CopySink& out) : job_(job), out_(out) {}
+  CopyWorker(const CopyJob& job, CopySink& out, ReadSums* sums) : job_(job), out_(out), sums_(sums) {}
 
   // Carries out tasks that fit together, and one that may be of any size.
   void run_small(std::span<const CopyTask> tasks);
@@ -53,6 +54,7 @@ class CopyWorker {
 
   const CopyJob& job_;
   CopySink& out_;
+  ReadSums* sums_;  // null: nobody wants them
   CopyCounts counts_;
   Arena arena_, staging_, block_;
   std::vector<u32> crc_;  // by destination of the large task at hand

@@ -250,11 +250,14 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
       return read_dcp_item(record, dtype(tensor), sizes);
     });
     i64 base = item.unpacked ? 0 : r.offset;
+    std::optional<Checksum> checksum;
+    if (item.sum) checksum = {r.file, r.offset + item.sum->offset, item.sum->bytes, item.sum->crc32, "", tensor};
     return {.file = r.file,
             .offset = base + item.offset,
             .dtype = dtype(tensor),
             .strides = std::move(item.strides),
             .big_endian = item.big_endian,
+            .checksum = std::move(checksum),
             .unpacked = std::move(item.unpacked)};
   } catch (Error& e) {
     throw e.default_tensor(name(tensor));

@@ -68,6 +68,8 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
     item.unpacked = std::make_shared<OwnedBytes>(zip.archive().read(storage, kMostUnpacked));
   else
     item.offset = checked_add(item.offset, storage.data_offset, "the offset of a tensor");
+  if (!storage.deflated && zip.archive().has_checksums())
+    item.sum = {storage.data_offset, storage.bytes, storage.crc32};
   // Of an empty tensor any stride is right.
   if (t.shape.items() > 0 && !is_row_major(sizes, t.strides)) item.strides = std::move(t.strides);
   item.big_endian = zip.big_endian();

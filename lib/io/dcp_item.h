@@ -32,6 +32,12 @@ struct DcpItem {
   i64 offset = 0;            // of the first element, from the beginning of the record
   std::vector<i64> strides;  // in elements; empty: row-major
   bool big_endian = false;
+  // Of the storage's bytes, where they lie as they are and have a sum: where, how many, which.
+  struct Sum {
+    i64 offset, bytes;
+    u32 crc32;
+  };
+  std::optional<Sum> sum;
   // The storage's bytes, where they lie compressed in the record; `offset` then counts from their beginning.
   std::shared_ptr<const ByteSource> unpacked;
 };

@@ -34,6 +34,16 @@ struct Chunk {
   bool replica = false;  // an earlier chunk of the tensor is the same box: readers skip this one
 };
 
+// A stretch of a file for which the format keeps a CRC-32 (zip's polynomial).
+struct Checksum {
+  i32 file = -1;
+  i64 offset = 0;
+  i64 bytes = 0;
+  u32 crc32 = 0;
+  std::string name{};  // of the record
+  i64 tensor = -1;     // that the record belongs to, where it is known
+};
+
 // Where the items of a chunk lie, once its own header (if any) is read.
 struct ChunkData {
   i32 file = -1;
@@ -41,6 +51,8 @@ struct ChunkData {
   DType dtype = DType::kU8;    // as stored: equal to the tensor's, or resolve() throws
   std::vector<i64> strides{};  // in items, one a dimension; empty: row-major
   bool big_endian = false;     // the bytes of each element are to be swapped
+  // The stored sum of the bytes that the chunk lies in, where the format keeps one and they lie as they are.
+  std::optional<Checksum> checksum{};
   // Where the items lie in memory, because the file has them compressed: `offset` counts in here. Else null.
   std::shared_ptr<const ByteSource> unpacked{};
 };
@@ -71,16 +83,6 @@ struct Finding {
 
 // The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
 Finding to_finding(const Error& error);
-
-// A stretch of a file for which the format keeps a CRC-32 (zip's polynomial).
-struct Checksum {
-  i32 file = -1;
-  i64 offset = 0;
-  i64 bytes = 0;
-  u32 crc32 = 0;
-  std::string name{};  // of the record
-  i64 tensor = -1;     // that the record belongs to, where it is known
-};
 
 class PickleValue;  // io/pickle_value.h
 

@@ -141,6 +141,6 @@ for name, model, grid in (("", dense, ["--tp", "2", "--dp", "2"]), (", 10,000 sm
     export = [mckpt, "export", str(checkpoint), str(out), *j, *scratch]
     release = checkpoint / "release"
     case("export" + name, release, with_peer({"cp": copy(release), "mckpt": export}, DCP_TO_HF, release), out)
-    case("verify --against" + name, release, {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j]}, out)
+    case("verify --against" + name, release, {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j, *(grid[4:])]}, out)
 if not a.folder:
     shutil.rmtree(work)

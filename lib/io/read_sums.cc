@@ -1,0 +1,52 @@
+#include "io/read_sums.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "io/crc32.h"
+
+namespace mckpt {
+
+void ReadSums::expect(const Checksum& record) {
+  std::lock_guard lock(mutex_);
+  records_.push_back(record);
+}
+
+void ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
+  u32 sum = crc32(0, bytes);
+  std::lock_guard lock(mutex_);
+  blocks_.push_back({file, offset, offset + std::ssize(bytes), sum});
+}
+
+void ReadSums::check(const Store& store) {
+  std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
+  auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
+  std::ranges::sort(records_, {}, place);
+  auto repeated = std::ranges::unique(records_, {}, place);
+  records_.erase(repeated.begin(), repeated.end());
+
+  std::vector<const Checksum*> bad;
+  std::size_t b = 0;
+  for (const Checksum& record : records_) {
+    i64 at = record.offset, end = record.offset + record.bytes;
+    while (b < blocks_.size() && std::tuple(blocks_[b].file, blocks_[b].begin) < std::tuple(record.file, at))
+      b++;
+    u32 sum = 0;
+    for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin == at &&
+           blocks_[b].end <= end;
+         b++) {
+      sum = crc32_join(sum, blocks_[b].crc32, blocks_[b].end - at);
+      at = blocks_[b].end;
+    }
+    if (at == end && sum != record.crc32) bad.push_back(&record);
+  }
+  if (bad.empty()) return;
+  Error e(Code::kBadChecksum,
+          "bytes that were read are not those that were written: the checksum does not match");
+  e.file(file_path(store, bad[0]->file)).offset(bad[0]->offset);
+  if (bad[0]->tensor >= 0) e.tensor(store.name(bad[0]->tensor));
+  if (bad.size() > 1) e.note(cat(bad.size(), " records are damaged"));
+  throw e.help("`mckpt verify` names all that is damaged; copy the file again from its source");
+}
+
+}  // namespace mckpt
