@@ -97,6 +97,27 @@ std::vector<Slice> together(const Plan& plan, i64 budget_bytes, i64 most_bytes) 
   return slices;
 }
 
+// One destination, cut where no move reaches over the cut: the experts of a fused tensor.
+std::vector<Slice> between_moves(const Plan& plan, i64 budget_bytes, i64 most_bytes) {
+  std::vector<ItemRange> moves;
+  for (const PlannedMove& p : plan.moves()) moves.push_back({p.move.to, p.move.destination().end()});
+  std::ranges::sort(moves, {}, &ItemRange::begin);
+  const Region& region = plan.destination(0);
+  i64 budget = std::max<i64>(budget_bytes / region.item_bytes, 1),
+      most = std::max<i64>(most_bytes / region.item_bytes, 1);
+  std::vector<Slice> slices;
+  i64 at = 0, reach = 0;
+  auto cut_at = [&](i64 end) {
+    for (; at < end; at = std::min(at + most, end)) slices.push_back({{0, {at, std::min(at + most, end)}}});
+  };
+  for (const ItemRange& m : moves) {
+    if (m.begin >= reach && m.begin - at >= budget) cut_at(m.begin);
+    reach = std::max(reach, m.end);
+  }
+  cut_at(region.items);
+  return slices;
+}
+
 std::vector<Slice> source_rows(const Plan& plan, i64 bytes) {
   i64 row = 0;
   for (const PlannedMove& p : plan.moves())
@@ -134,7 +155,8 @@ std::vector<Slice> slices_of(const Plan& plan, i64 budget_bytes, i64 most_bytes)
     case Way::kSourceRows:
       return source_rows(plan, budget_bytes);
     case Way::kWhole:
-      return together(plan, budget_bytes, most_bytes);
+      return plan.destination_count() == 1 ? between_moves(plan, budget_bytes, most_bytes)
+                                           : together(plan, budget_bytes, most_bytes);
   }
   return {};
 }

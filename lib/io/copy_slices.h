@@ -3,7 +3,7 @@
 //
 //   long source runs (rows, heads)     windows of each destination in turn; what one needs lies together
 //   strips (row-parallel import)       ranges of source rows; each feeds a window of every destination
-//   transposes                         whole destinations, as long as they fit
+//   transposes                         whole destinations, or experts of one, that share their source bytes
 #pragma once
 
 #include <vector>
