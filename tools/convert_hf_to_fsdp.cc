@@ -152,6 +152,10 @@ Exit HfToFsdp::run() {
   open();
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
   FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
+  fsdp_flags_.refuse_unmatched(keys.parameters());
+  std::vector<std::string> names;
+  for (i32 k = 0; k < plan.layout.key_count(); k++) names.push_back(plan.layout.key(k).name.text);
+  values_.refuse_unmatched(names);
   add_objects(plan.layout);
   MetadataSummary metadata = summarize_metadata(plan.layout);
   PlannedChunks chunks(plan.layout, plan.table_key);

@@ -107,9 +107,13 @@ void Reshard::open() {
   run_.grid = grid_flags_.grid();
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
   run_.run = model_.setup();
-  vocab_rows(
-      model_.map().model(), model_.map().family(), run_.grid.tp,
-      {VocabChoice::kRows, run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model_.map().model().vocab});
+  i64 rows = run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model_.map().model().vocab;
+  if (rows % run_.grid.tp != 0)
+    throw Error(Code::kVocabulary,
+                "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
+        .expected(cat("a multiple of ", run_.grid.tp, " rows"))
+        .found(rows)
+        .help("resharding keeps every row; export the model and convert it with --vocab-size auto");
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   for (i32 t = 0; t < store.tensor_count(); t++) tensor_of_.emplace(store.name(t), t);
   run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
@@ -231,6 +235,7 @@ Exit Reshard::run() {
   follow_rank_0(options_);
   open();
   match_states();
+  fsdp_flags_.refuse_unmatched(target_keys_->parameters());
   FsdpPlan plan(
       *target_keys_, run_, [&](std::vector<ModelParameter>& p) { keep_forms(p); }, states_);
   carry_tensors(plan.layout);

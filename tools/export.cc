@@ -97,6 +97,9 @@ void Export::lay_out() {
     std::size_t i = static_cast<std::size_t>(t);
     specs.push_back({tensors[t].name, types[i], shapes[i].dims()});
   }
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) names.emplace_back(spec.name);
+  rules_.refuse_unmatched(names);
   layout_.emplace(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes_});
   places_.tensors.resize(static_cast<std::size_t>(tensors.size()));
   for (std::size_t i = 0; i < specs.size(); i++) {

@@ -20,6 +20,14 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
   return out;
 }
 
+void refuse_unmatched_glob(const char* option, std::string_view glob, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (glob_match(glob, name)) return;
+  throw Error(Code::kNoSuchTensor, cat(option, ": no name matches"))
+      .found(escaped(glob))
+      .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
+}
+
 }  // namespace
 
 DType parameter_type(std::string_view name, std::string_view option) {
@@ -103,6 +111,13 @@ void FsdpFlags::freeze(std::vector<ModelParameter>& parameters) const {
   }
 }
 
+void FsdpFlags::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
+  std::vector<std::string> names;
+  for (const ModelParameter& p : parameters) names.push_back(p.global_name);
+  for (const std::string& glob : words(frozen_))
+    if (glob != "none") refuse_unmatched_glob("--freeze", glob, names);
+}
+
 void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
   line.option("--vocab-size", vocab_,
@@ -133,6 +148,11 @@ std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
 void ValueFlags::declare_rules(CommandLine& line) {
   line.option("--dtype-rule GLOB=TYPE", rules_,
               "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
+}
+
+void ValueFlags::refuse_unmatched(const std::vector<std::string>& names) const {
+  for (const std::string& rule : rules_)
+    refuse_unmatched_glob("--dtype-rule", rule.substr(0, rule.rfind('=')), names);
 }
 
 std::optional<DType> ValueFlags::dtype_rule(std::string_view name) const {

@@ -34,6 +34,8 @@ class FsdpFlags {
   FsdpSetup setup(const Grid& grid) const;
   // Takes what --freeze names from the trained parameters.
   void freeze(std::vector<ModelParameter>& parameters) const;
+  // Throws kNoSuchTensor for a glob of --freeze that none of the model's parameters matches.
+  void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;
 
  private:
   std::string strategy_ = "optim_grads_params";
@@ -57,6 +59,8 @@ class ValueFlags {
   // What --dtype-rule says of a tensor of this name; the last rule that matches counts.
   std::optional<DType> dtype_rule(std::string_view name) const;
   void declare_rules(CommandLine& line);
+  // Throws kNoSuchTensor for a rule that matches none of the names.
+  void refuse_unmatched(const std::vector<std::string>& names) const;
 
  private:
   std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";

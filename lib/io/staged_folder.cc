@@ -19,11 +19,28 @@ namespace {
 constexpr const char* kPlanName = ".plan";
 constexpr const char* kLogName = ".done";
 
+// What --overwrite may replace is empty or a checkpoint: nobody loses a home folder to a slip of the finger.
+void refuse_foreign(const std::string& path) {
+  bool empty = true;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    std::string name = entry.path().filename();
+    if (name == ".metadata" || name == "config.json" || name.ends_with(".safetensors") ||
+        name.ends_with(".distcp"))
+      return;
+    empty = false;
+  }
+  if (empty) return;
+  throw Error(Code::kOutputExists, "the folder that would be replaced is no checkpoint")
+      .file(path)
+      .expected("an empty folder, or one with .metadata, config.json or safetensors files")
+      .help("choose another name, or remove the folder first");
+}
+
 void check_folder(const std::string& path, const StagedFolder::Options& options) {
   struct stat st;
   if (::lstat(path.c_str(), &st) != 0) return;
   bool folder = S_ISDIR(st.st_mode);
-  if (folder && options.replace) return;
+  if (folder && options.replace) return refuse_foreign(path);
   throw Error(Code::kOutputExists, folder ? "the output folder is already there"
                                           : "something other than a folder has the name of the output")
       .file(path)

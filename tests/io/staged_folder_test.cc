@@ -51,7 +51,7 @@ TEST(StagedFolder, AppearsOnlyWhenItIsPublished) {
 
 TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
   TempFolder temp;
-  temp.put("out/x", "old");
+  temp.put("out/config.json", "old");
   for (const StagedFolder::Options& options : {kNew, kResume}) {
     EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3003");
     EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), options, 0, 0); }), "MC3003");
@@ -60,10 +60,18 @@ TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
   StagedFolder::check(temp.at("out"), kReplace, 0, 0);
   StagedFolder folder(temp.at("out"), kReplace, "plan");
   put(folder, "y", "new");
-  EXPECT_EQ(content(temp.at("out")), "x=old");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
   folder.publish();
   EXPECT_EQ(content(temp.at("out")), "y=new");
   EXPECT_EQ(content(temp.path()), "out=/");
+}
+
+TEST(StagedFolder, DoesNotReplaceAFolderThatIsNoCheckpoint) {
+  TempFolder temp;
+  temp.put("home/letter", "old");
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("home"), kReplace, 0, 0); }), "MC3003");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("home"), kReplace, "plan"); }), "MC3003");
+  EXPECT_EQ(content(temp.at("home")), "letter=old");
 }
 
 TEST(StagedFolder, DoesNotReplaceWhatIsNoFolder) {
