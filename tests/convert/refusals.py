@@ -188,15 +188,17 @@ def places(model):
     for name, command in (("convert", lambda to, *more: convert(model, to, "--iteration", "7", *more)), ("export", lambda to, *more: ["export", checkpoint, to, *more])):
         base = path(f"{name}_base")
         made = os.path.join(base, "iter_0000007") if name == "convert" else base
-        os.makedirs(os.path.join(made, "old"))
+        os.makedirs(made)
+        with open(os.path.join(made, "old.safetensors"), "w") as old:
+            old.write("old")
         for flags in ([], ["-n"], ["--resume"]):
             refused(4, "MC3003", ["--overwrite"], *command(base, *flags))
         result = program.run(*command(base, "--overwrite", "-n"))
-        expect(result.returncode == 0 and os.listdir(made) == ["old"], f"{name} --overwrite -n: {os.listdir(made)} {result.stderr[:300]}")
+        expect(result.returncode == 0 and os.listdir(made) == ["old.safetensors"], f"{name} --overwrite -n: {os.listdir(made)} {result.stderr[:300]}")
         small = subprocess.run([program.mckpt, *command(base, "--overwrite")], capture_output=True, text=True,
                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
         expect(small.returncode == 5 and "MC3001" in small.stderr, f"{name}: files too large: exit status {small.returncode}: {small.stderr[:300]}")
-        expect(os.listdir(made) == ["old"], f"{name}: what could not be written replaced what was there")
+        expect(os.listdir(made) == ["old.safetensors"], f"{name}: what could not be written replaced what was there")
         staging = os.path.join(os.path.dirname(made), f".{os.path.basename(made)}.mckpt-tmp")
         with open(os.devnull):
             fd = os.open(staging, os.O_RDONLY)
@@ -204,7 +206,7 @@ def places(model):
             refused(4, "MC3004", [], *command(base, "--overwrite"))
             os.close(fd)
         done(*command(base, "--overwrite"))
-        expect("old" not in os.listdir(made) and not os.path.exists(staging), f"{name} --overwrite: {os.listdir(made)}")
+        expect("old.safetensors" not in os.listdir(made) and not os.path.exists(staging), f"{name} --overwrite: {os.listdir(made)}")
         # A file, or a link, is not replaced by a folder.
         blocked = path(f"{name}_blocked")
         place = os.path.join(blocked, "iter_0000007") if name == "convert" else blocked
