@@ -16,7 +16,7 @@ class Hdf5AnswerBuilder {
   Hdf5AnswerBuilder() { raw(hdf5_wire::kMagic); }
 
   Hdf5AnswerBuilder& raw(std::string_view v) {
-    bytes_.insert(bytes_.end(), v.begin(), v.end());
+    for (char c : v) bytes_.push_back(static_cast<u8>(c));  // insert() alarms g++ 12
     return *this;
   }
   Hdf5AnswerBuilder& byte(int v) {
