@@ -18,7 +18,7 @@ Hdf5Type float32() { return {hdf5_wire::TypeClass::kFloat, 4, false, {32, 0, 0, 
 // float32 [6, 10] at byte 100, or in chunks of [4, 8] from byte 1000 on.
 Hdf5Dataset whole() {
   Hdf5Dataset d;
-  d.name = "w";
+  d.name += 'w';  // an assignment alarms g++ 12
   d.type = float32();
   d.dims = {6, 10};
   d.offset = 100;

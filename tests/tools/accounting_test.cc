@@ -65,9 +65,9 @@ TEST(Accounting, NamesEverythingThatDoesNotMatchAtOnce) {
 
 TEST(Accounting, SaysHowManyMoreThereAre) {
   Model m("qwen3_moe");
-  for (int e = 0; e < 16; e++)
-    for (const char* leaf : {"gate_proj", "up_proj"})
-      m.tensors.remove(cat("model.layers.0.mlp.experts.", e, ".", leaf, ".weight"));
+  for (i64 e = 0; e < 16; e++)
+    for (std::string_view leaf : {"gate_proj", "up_proj"})
+      m.tensors.remove(cat("model.layers.0.mlp.experts.", std::to_string(e), ".", leaf, ".weight"));
   std::vector<std::string> notes = m.notes();
   ASSERT_EQ(notes.size(), 21u);
   EXPECT_EQ(notes.back(), "and 12 more");

@@ -146,7 +146,8 @@ TEST(ModelCoverage, TheSameForThousandsOfOddModelsOnOddGrids) {
       OddModel odd(seed);
       GridCase grid = odd.grid(c.model);
       odd.change(c.model, grid);
-      expect_covered(cat(name, " ", seed), ModelMap::promised(c.model, *c.family), grid_of(grid));
+      expect_covered(cat(name, " ", std::to_string(seed)), ModelMap::promised(c.model, *c.family),
+                     grid_of(grid));
       proved++;
     }
   EXPECT_GE(proved, 2000);
