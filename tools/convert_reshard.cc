@@ -20,22 +20,6 @@
 namespace mckpt {
 namespace {
 
-// "optimizer.state.module.module.module.<key>.<state>": the key without wrappers, and the dots of the name.
-struct StateName {
-  std::string key;
-  std::vector<i32> dots;
-};
-
-std::optional<StateName> state_name(std::string_view name) {
-  constexpr std::string_view kState = "optimizer.state.";
-  if (!name.starts_with(kState)) return std::nullopt;
-  std::size_t last = name.rfind('.');
-  if (last <= kState.size()) return std::nullopt;
-  std::string_view middle = name.substr(kState.size(), last - kState.size());
-  std::optional<std::string> key = model_key(cat("model.", middle));
-  return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
-}
-
 // The dots of a name that part the keys of nested dictionaries, by the sections that Megatron writes.
 std::vector<i32> object_dots(std::string_view name) {
   std::vector<i32> all;

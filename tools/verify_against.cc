@@ -170,10 +170,11 @@ void refuse_other_tensors(const Store& there, const Store& source) {
 }
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
-bool names_against_names(const Store& there, const Store& source, Comparison& compare, VerifyReport& report) {
+bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
+                         Comparison& compare, VerifyReport& report) {
   refuse_other_tensors(there, source);
   NamedChunks chunks(there, source);
-  ReshardJob job(source, chunks, nullptr);
+  ReshardJob job(source, chunks, nullptr, fused);
   auto extents = [&] {
     std::vector<Extent> out;
     for (i64 c = 0; c < chunks.size(); c++)
@@ -181,6 +182,30 @@ bool names_against_names(const Store& there, const Store& source, Comparison& co
     return out;
   };
   return compare.run(job, bytes_of(job), there.tensor_count(), extents, report);
+}
+
+// Two checkpoints of one model: tensors that are stored fused, rank after rank, are compared item by item
+// where other numbers of ranks wrote them.
+bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
+                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
+                           VerifyReport& report) {
+  std::string assets = against.model.assets.value_or(own_assets(*there));
+  if (assets.empty()) assets = own_assets(*source);
+  if (assets.empty()) return names_against_names(*there, *source, nullptr, compare, report);
+  CheckpointModel to, from;
+  to.open(std::move(there), open_hf_model(assets, against.model.model), against.model, flags,
+          {0, std::nullopt});
+  from.open(std::move(source), open_hf_model(assets, against.model.model), against.model, flags,
+            {0, std::nullopt});
+  ReshardJob::Fused fused{from.keys(), to.keys(), {}};
+  for (i64 t = 0; t < from.store().tensor_count(); t++) {
+    std::optional<std::string> key = model_key(from.store().name(t));
+    if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;
+    i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
+    bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
+    fused.key_of.push_back(by_cell ? mine : -1);
+  }
+  return names_against_names(to.store(), from.store(), &fused, compare, report);
 }
 
 }  // namespace
@@ -199,8 +224,10 @@ bool verify_against(const std::string& path, const AgainstFlags& against, int th
   std::unique_ptr<Store> there = open_store(path), source = open_store(*against.source);
   require_sound(source->findings(), source->root());
   Comparison compare(*there, threads, flags);
-  bool both = is_sharded(*there) == is_sharded(*source);
-  if (both) return names_against_names(*there, *source, compare, report);
+  if (is_sharded(*there) && is_sharded(*source))
+    return chunks_against_chunks(std::move(there), std::move(source), against, compare, flags, report);
+  if (is_sharded(*there) == is_sharded(*source))
+    return names_against_names(*there, *source, nullptr, compare, report);
   if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
   return model_against_chunks(*there, path, against, compare, flags, report);
 }

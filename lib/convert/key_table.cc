@@ -32,6 +32,16 @@ std::optional<std::string> model_key(std::string_view name) {
   return out;
 }
 
+std::optional<StateName> state_name(std::string_view name) {
+  constexpr std::string_view kState = "optimizer.state.";
+  if (!name.starts_with(kState)) return std::nullopt;
+  std::size_t last = name.rfind('.');
+  if (last <= kState.size()) return std::nullopt;
+  std::string_view middle = name.substr(kState.size(), last - kState.size());
+  std::optional<std::string> key = model_key(cat("model.", middle));
+  return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
+}
+
 KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells)
     : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {

@@ -31,6 +31,14 @@ struct CheckpointKey {
 // get the older name.
 std::optional<std::string> model_key(std::string_view name);
 
+// "optimizer.state.module.module.module.<key>.<state>": the key without wrappers, and the dots that part the
+// name. Nothing for a tensor that is no state.
+struct StateName {
+  std::string key;
+  std::vector<i32> dots;
+};
+std::optional<StateName> state_name(std::string_view name);
+
 class KeyTable {
  public:
   // How many cells wrote fused tensors, one after the other; 0: not known.
