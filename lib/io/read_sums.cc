@@ -22,8 +22,8 @@ void ReadSums::check(const Store& store) {
   std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
   auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
   std::ranges::sort(records_, {}, place);
-  auto repeated = std::ranges::unique(records_, {}, place);
-  records_.erase(repeated.begin(), repeated.end());
+  auto same_place = [&](const Checksum& x, const Checksum& y) { return place(x) == place(y); };
+  records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
 
   std::vector<const Checksum*> bad;
   std::size_t b = 0;
