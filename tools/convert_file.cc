@@ -179,7 +179,10 @@ void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&
   for (std::size_t i = 0; i < job.tensors.size(); i++)
     places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  TensorCopy copy(*job.store, std::move(places), behind);
+  // Half of a thread's memory; the other half is the engine's.
+  i64 strided = std::clamp<i64>(job.options.memory_bytes / std::max<i64>(job.options.threads, 1) / 2, 1 << 20,
+                                TensorReader::kStridedBytes);
+  TensorCopy copy(*job.store, std::move(places), behind, strided);
   stop_flag();  // from here on, what was begun is given up in order
   job.check_source(copy.files());
   StagedFile staged(job.options.target, job.options.staging());

@@ -5,7 +5,6 @@
 #include "convert/chunk_twins.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
-#include "io/sha256.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
@@ -30,7 +29,7 @@ class HfToFsdp {
   void count(const KeyTable& keys, const FsdpPlan& plan);
   void add_objects(DcpLayout& layout) const;
   std::string plan_text(const MetadataSummary& metadata) const;
-  void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const;
+  void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const;
 
   const GlobalFlags& flags_;
   ConvertOptions options_;
@@ -126,24 +125,18 @@ void HfToFsdp::add_objects(DcpLayout& layout) const {
   layout.add_object({"iteration", {}}, 0, pickle_integer(iteration));
 }
 
-// Another source, other values or another version give another text.
 std::string HfToFsdp::plan_text(const MetadataSummary& metadata) const {
-  Sha256 sha;
-  auto add = [&](std::string_view text) {
-    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
-    sha.update(std::array<u8, 1>{0});
-  };
-  add(MCKPT_VERSION);
-  add(source_identity(*model_.store));
-  add(tensor_table_);
-  add(mapping_identity(model_, model_flags_));
-  add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
-  add(metadata.sha256);
-  return cat("hf-to-fsdp ", sha.hex_digest(), "\n");
+  PlanText plan("hf-to-fsdp");
+  plan.add(source_identity(*model_.store));
+  plan.add(tensor_table_);
+  plan.add(mapping_identity(model_, model_flags_));
+  plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
+  plan.add(metadata.sha256);
+  return plan.text();
 }
 
-void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan, const ImportJob& job) const {
-  for (const ChunkTwins& t : chunk_twins(keys, plan.layout, plan.table_key, job.crc32s(), report_.output, 10))
+void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const {
+  for (const ChunkTwins& t : chunk_twins(keys, plan.layout, plan.table_key, report_.output, 10))
     warn(flags_, cat("experts hold the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
 }
 
@@ -153,9 +146,9 @@ Exit HfToFsdp::run() {
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
   FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
   fsdp_flags_.refuse_unmatched(keys.parameters());
-  std::vector<std::string> names;
-  for (i32 k = 0; k < plan.layout.key_count(); k++) names.push_back(plan.layout.key(k).name.text);
-  values_.refuse_unmatched(names);
+  values_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
+    return plan.layout.key(static_cast<i32>(k)).name.text;
+  });
   add_objects(plan.layout);
   MetadataSummary metadata = summarize_metadata(plan.layout);
   PlannedChunks chunks(plan.layout, plan.table_key);
@@ -178,17 +171,10 @@ Exit HfToFsdp::run() {
                   [&](OutputFiles& out, const std::string& to) {
                     folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
                   }};
-  check_staged_copy(copy, options_);
-  if (options_.dry_run) {
-    write_report(flags_, "convert", report_, false, options_.report);
-    return Exit::kOk;
-  }
-  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
-  if (launch().rank != 0) return Exit::kOk;
-  folder.write_tracker();
-  warn_of_twins(keys, plan, job);
-  write_report(flags_, "convert", report_, true, options_.report);
-  return Exit::kOk;
+  return carry_out(copy, report_, "convert", options_, flags_, [&] {
+    folder.write_tracker();
+    warn_of_twins(keys, plan);
+  });
 }
 
 }  // namespace

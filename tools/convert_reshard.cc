@@ -6,9 +6,7 @@
 #include "convert/fsdp_plan.h"
 #include "convert/reshard_job.h"
 #include "core/name_hash.h"
-#include "io/sha256.h"
 #include "io/torch_zip.h"
-#include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
 #include "tools/convert_options.h"
@@ -206,17 +204,16 @@ std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
 }
 
 std::string Reshard::plan_text(const MetadataSummary& metadata) const {
-  Sha256 sha;
-  auto add = [&](std::string_view text) {
-    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
-  };
-  add(cat(MCKPT_VERSION, "\n", source_identity(model_.store()),
-          mapping_identity(model_.model(), model_flags_.model), metadata.sha256));
-  return cat("reshard ", sha.hex_digest(), "\n");
+  PlanText plan("reshard");
+  plan.add(source_identity(model_.store()));
+  plan.add(mapping_identity(model_.model(), model_flags_.model));
+  plan.add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
+  plan.add(metadata.sha256);
+  return plan.text();
 }
 
 Exit Reshard::run() {
-  follow_rank_0(options_);
+  if (!follow_rank_0(options_)) return Exit::kOk;
   open();
   match_states();
   fsdp_flags_.refuse_unmatched(target_keys_->parameters());
@@ -260,16 +257,7 @@ Exit Reshard::run() {
                   },
                   &sums,
                   &model_.store()};
-  check_staged_copy(copy, options_);
-  if (options_.dry_run) {
-    write_report(flags_, "convert", report_, false, options_.report);
-    return Exit::kOk;
-  }
-  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
-  if (launch().rank != 0) return Exit::kOk;
-  folder.write_tracker();
-  write_report(flags_, "convert", report_, true, options_.report);
-  return Exit::kOk;
+  return carry_out(copy, report_, "convert", options_, flags_, [&] { folder.write_tracker(); });
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
 #include <algorithm>
-#include <array>
 
 #include "convert/export_job.h"
 #include "io/pickle_value.h"
 #include "io/safetensors_layout.h"
-#include "io/sha256.h"
-#include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands.h"
 #include "tools/convert_modes.h"
@@ -97,9 +94,8 @@ void Export::lay_out() {
     std::size_t i = static_cast<std::size_t>(t);
     specs.push_back({tensors[t].name, types[i], shapes[i].dims()});
   }
-  std::vector<std::string> names;
-  for (const TensorSpec& spec : specs) names.emplace_back(spec.name);
-  rules_.refuse_unmatched(names);
+  rules_.refuse_unmatched(std::ssize(specs),
+                          [&](i64 i) -> std::string_view { return specs[static_cast<std::size_t>(i)].name; });
   layout_.emplace(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes_});
   places_.tensors.resize(static_cast<std::size_t>(tensors.size()));
   for (std::size_t i = 0; i < specs.size(); i++) {
@@ -132,17 +128,12 @@ void Export::count(const ExportJob& job) {
 }
 
 std::string Export::plan_text() const {
-  Sha256 sha;
-  auto add = [&](std::string_view text) {
-    sha.update({reinterpret_cast<const u8*>(text.data()), text.size()});
-    sha.update(std::array<u8, 1>{0});
-  };
-  add(MCKPT_VERSION);
-  add(source_identity(model_.store()));
-  add(mapping_identity(model_.model(), model_flags_.model));
-  add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
-  for (const SafetensorsLayout::File& f : layout_->files()) add(f.name), add(f.header);
-  return cat("export ", sha.hex_digest(), "\n");
+  PlanText plan("export");
+  plan.add(source_identity(model_.store()));
+  plan.add(mapping_identity(model_.model(), model_flags_.model));
+  plan.add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
+  for (const SafetensorsLayout::File& f : layout_->files()) plan.add(f.name), plan.add(f.header);
+  return plan.text();
 }
 
 void Export::write_rest(OutputFiles& out, const std::string& folder) const {
@@ -181,14 +172,7 @@ Exit Export::run() {
                   [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); },
                   &sums,
                   &model_.store()};
-  check_staged_copy(copy, options_);
-  if (options_.dry_run) {
-    write_report(flags_, command_, report_, false, options_.report);
-    return Exit::kOk;
-  }
-  report_.bytes_read = run_staged_copy(copy, options_, flags_).bytes_read;
-  if (launch().rank == 0) write_report(flags_, command_, report_, true, options_.report);
-  return Exit::kOk;
+  return carry_out(copy, report_, command_, options_, flags_);
 }
 
 }  // namespace

@@ -20,9 +20,10 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
   return out;
 }
 
-void refuse_unmatched_glob(const char* option, std::string_view glob, const std::vector<std::string>& names) {
-  for (const std::string& name : names)
-    if (glob_match(glob, name)) return;
+void refuse_unmatched_glob(const char* option, std::string_view glob, i64 names,
+                           const std::function<std::string_view(i64)>& name) {
+  for (i64 i = 0; i < names; i++)
+    if (glob_match(glob, name(i))) return;
   throw Error(Code::kNoSuchTensor, cat(option, ": no name matches"))
       .found(escaped(glob))
       .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
@@ -112,10 +113,9 @@ void FsdpFlags::freeze(std::vector<ModelParameter>& parameters) const {
 }
 
 void FsdpFlags::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
-  std::vector<std::string> names;
-  for (const ModelParameter& p : parameters) names.push_back(p.global_name);
+  auto name = [&](i64 p) -> std::string_view { return parameters[static_cast<std::size_t>(p)].global_name; };
   for (const std::string& glob : words(frozen_))
-    if (glob != "none") refuse_unmatched_glob("--freeze", glob, names);
+    if (glob != "none") refuse_unmatched_glob("--freeze", glob, std::ssize(parameters), name);
 }
 
 void ValueFlags::declare(CommandLine& line) {
@@ -150,9 +150,9 @@ void ValueFlags::declare_rules(CommandLine& line) {
               "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
 }
 
-void ValueFlags::refuse_unmatched(const std::vector<std::string>& names) const {
+void ValueFlags::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
   for (const std::string& rule : rules_)
-    refuse_unmatched_glob("--dtype-rule", rule.substr(0, rule.rfind('=')), names);
+    refuse_unmatched_glob("--dtype-rule", rule.substr(0, rule.rfind('=')), names, name);
 }
 
 std::optional<DType> ValueFlags::dtype_rule(std::string_view name) const {

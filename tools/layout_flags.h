@@ -2,6 +2,7 @@
 // The same for every command that has them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,7 @@ class ValueFlags {
   std::optional<DType> dtype_rule(std::string_view name) const;
   void declare_rules(CommandLine& line);
   // Throws kNoSuchTensor for a rule that matches none of the names.
-  void refuse_unmatched(const std::vector<std::string>& names) const;
+  void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
 
  private:
   std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";

@@ -1,5 +1,6 @@
 #include "tools/staged_copy.h"
 
+#include <array>
 #include <optional>
 
 #include "io/staged_folder.h"
@@ -44,15 +45,6 @@ StagedFolder::Options staging_of(const ConvertOptions& options) {
   return {.durable = !options.no_sync, .replace = options.overwrite, .resume = options.resume};
 }
 
-}  // namespace
-
-bool follow_rank_0(const ConvertOptions& options) {
-  if (launch().size == 1 || launch().rank == 0) return true;
-  if (options.dry_run) return false;
-  world().barrier();
-  return true;
-}
-
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   options.keep(copy.path, copy.sources);
   StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
@@ -94,6 +86,9 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     how.log = &log;
     how.sums = copy.sums;
     how.first_task = share.first, how.end_task = share.end;
+    // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
+    for (i64 t = share.first; copy.sums && t < share.end; t++)
+      if (log.is_done(t)) static_cast<void>(copy.job.task(t));
     try {
       counts = run_copy(copy.job, *out, how);
       if (copy.sums) copy.sums->check(*copy.source);
@@ -114,6 +109,31 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   }
   comm.barrier();
   return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+}  // namespace
+
+void PlanText::add(std::string_view part) {
+  sha_.update({reinterpret_cast<const u8*>(part.data()), part.size()});
+  sha_.update(std::array<u8, 1>{0});  // so that parts cannot run into each other
+}
+
+bool follow_rank_0(const ConvertOptions& options) {
+  if (launch().size == 1 || launch().rank == 0) return true;
+  if (options.dry_run) return false;
+  world().barrier();
+  return true;
+}
+
+Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
+               const ConvertOptions& options, const GlobalFlags& flags,
+               const std::function<void()>& published) {
+  check_staged_copy(copy, options);
+  if (!options.dry_run) report.bytes_read = run_staged_copy(copy, options, flags).bytes_read;
+  if (launch().rank != 0) return Exit::kOk;
+  if (!options.dry_run && published) published();
+  write_report(flags, command, report, !options.dry_run, options.report);
+  return Exit::kOk;
 }
 
 }  // namespace mckpt

@@ -8,13 +8,27 @@
 
 #include "io/copy_engine.h"
 #include "io/output_files.h"
+#include "io/sha256.h"
 #include "tools/convert_options.h"
+#include "tools/convert_report.h"
 
 namespace mckpt {
 
+// What identifies the work, so that --resume goes on with the same work only: of what, how, by which version.
+class PlanText {
+ public:
+  explicit PlanText(std::string_view mode) : mode_(mode) { add(MCKPT_VERSION); }
+  void add(std::string_view part);
+  std::string text() { return mode_ + ' ' + sha_.hex_digest() + '\n'; }
+
+ private:
+  std::string mode_;
+  Sha256 sha_;
+};
+
 struct StagedCopy {
   std::string path;                  // of the folder
-  std::string plan;                  // what identifies the work: of what, how, by which version
+  std::string plan;                  // PlanText
   std::vector<std::string> sources;  // the folders that are read
   std::vector<OutputFile> files;
   const CopyJob& job;
@@ -26,14 +40,14 @@ struct StagedCopy {
   const Store* source = nullptr;
 };
 
-// Refuses what can be known not to work before anything is written.
-void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options);
+// Rank 0 goes ahead, up to carry_out(): what it refuses it refuses for all, so that it is said once. The
+// other ranks wait here. Returns whether this rank has anything to do: a dry run is rank 0's alone.
+[[nodiscard]] bool follow_rank_0(const ConvertOptions& options);
 
-// The counts are those of all ranks.
-CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, const GlobalFlags& flags);
-
-// Rank 0 goes ahead, up to run_staged_copy(): what it refuses it refuses for all, so that it is said once.
-// The other ranks wait here. Returns whether this rank has anything to do: a dry run is rank 0's alone.
-bool follow_rank_0(const ConvertOptions& options);
+// Refuses what can be known not to work before anything is written; copies, unless it is a dry run; answers
+// for `command`, with the counts of all ranks. `published`: what rank 0 does between the two.
+Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
+               const ConvertOptions& options, const GlobalFlags& flags,
+               const std::function<void()>& published = {});
 
 }  // namespace mckpt

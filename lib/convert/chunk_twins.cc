@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/name_hash.h"
+#include "io/bytes.h"
 #include "io/file.h"
 
 namespace mckpt {
@@ -21,9 +22,18 @@ std::string without_number(std::string_view key) {
   return cat(key.substr(0, begin), "#", key.substr(end));
 }
 
+InputFile file_of(const DcpLayout::Chunk& c, const std::string& folder) {
+  return InputFile(cat(folder, "/", dcp_file_name(c.rank)));
+}
+
+u32 written_sum(const DcpLayout::Chunk& c, const std::string& folder) {
+  i64 tail = c.data_offset() + c.frame->data_bytes();
+  std::vector<u8> bytes = file_of(c, folder).read(tail + DcpTensorFrame::kCrc32At, 4);
+  return load_le<u32>(bytes.data());
+}
+
 bool same_bytes(const DcpLayout::Chunk& a, const DcpLayout::Chunk& b, const std::string& folder) {
-  auto path = [&](const DcpLayout::Chunk& c) { return cat(folder, "/__", c.rank, "_0.distcp"); };
-  InputFile file_a(path(a)), file_b(path(b));
+  InputFile file_a = file_of(a, folder), file_b = file_of(b, folder);
   bool constant = true;
   i64 bytes = a.frame->data_bytes();
   u8 first = 0;
@@ -40,16 +50,16 @@ bool same_bytes(const DcpLayout::Chunk& a, const DcpLayout::Chunk& b, const std:
 }  // namespace
 
 std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layout,
-                                    std::span<const i32> table_key, std::span<const u32> crc32s,
-                                    const std::string& folder, std::size_t most) {
+                                    std::span<const i32> table_key, const std::string& folder,
+                                    std::size_t most) {
   std::vector<ChunkTwins> out;
   NameMap<std::string, i64> seen;  // chunks by what twins have in common
   for (i64 c = 0; c < layout.chunk_count() && out.size() < most; c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);
     const CheckpointKey& key = keys[table_key[static_cast<std::size_t>(chunk.key)]];
-    if (!keys.parameter(key).expert() || crc32s[static_cast<std::size_t>(c)] == 0) continue;
+    if (!keys.parameter(key).expert() || chunk.frame->data_bytes() == 0) continue;
     std::string common = cat(without_number(key.name), " ", dims_to_string(chunk.offsets), " ",
-                             dims_to_string(chunk.sizes), " ", crc32s[static_cast<std::size_t>(c)]);
+                             dims_to_string(chunk.sizes), " ", written_sum(chunk, folder));
     auto [at, fresh] = seen.try_emplace(std::move(common), c);
     if (fresh) continue;
     DcpLayout::Chunk other = layout.chunk(at->second);

@@ -15,10 +15,10 @@ struct ChunkTwins {
   std::string first, second;  // keys
 };
 
-// `crc32s`: by chunk of the layout, 0 where not known; `folder` has the files. Equal checksums are confirmed
-// by reading; chunks that are one value throughout, such as zeros, are no twins. At most `most` pairs.
+// `folder` has the files of the layout, whose records' checksums are compared; equal ones are confirmed by
+// reading. Chunks that are one value throughout, such as zeros, are no twins. At most `most` pairs.
 std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layout,
-                                    std::span<const i32> table_key, std::span<const u32> crc32s,
-                                    const std::string& folder, std::size_t most);
+                                    std::span<const i32> table_key, const std::string& folder,
+                                    std::size_t most);
 
 }  // namespace mckpt

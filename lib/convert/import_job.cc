@@ -43,12 +43,7 @@ Conversion import_conversion(const ModelParameter& p, DType stored) {
 
 ImportJob::ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks,
                      const DcpLayout* layout)
-    : keys_(keys),
-      chunks_(chunks),
-      layout_(layout),
-      bytes_(source),
-      regions_(source),
-      crc32s_(static_cast<std::size_t>(chunks.size())) {
+    : FramedJob(layout), keys_(keys), chunks_(chunks), bytes_(source), regions_(source) {
   group_chunks();
 }
 
@@ -117,20 +112,6 @@ CopyTask ImportJob::task(i64 index) const {
   }
   task.plan.finish();
   return task;
-}
-
-Frame ImportJob::frame(const Region& region) const {
-  if (!layout_) return {};
-  return {std::ssize(frame_of(region).head()), frame_of(region).tail_bytes()};
-}
-
-void ImportJob::write_head(const Region& region, std::span<u8> to) const {
-  std::ranges::copy(frame_of(region).head(), to.begin());
-}
-
-void ImportJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
-  crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
-  frame_of(region).write_tail(crc32, to);
 }
 
 }  // namespace mckpt

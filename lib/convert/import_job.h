@@ -2,43 +2,34 @@
 // same source tensors, so that these are read once.
 #pragma once
 
+#include "convert/framed_job.h"
 #include "convert/stored_chunks.h"
 #include "convert/tensor_regions.h"
-#include "io/copy_job.h"
 #include "io/store_files.h"
 
 namespace mckpt {
 
-class ImportJob final : public CopyJob {
+class ImportJob final : public FramedJob {
  public:
-  // `layout`: where the chunks get their frames from; null when the chunks are only compared with. All
-  // outlive this. Throws kBadCast.
+  // All outlive this. Throws kBadCast.
   ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks, const DcpLayout* layout);
 
   i64 task_count() const override { return std::ssize(tasks_) - 1; }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override { return task_bytes_[static_cast<std::size_t>(index)]; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
-  Frame frame(const Region& region) const override;
-  void write_head(const Region& region, std::span<u8> to) const override;
-  void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
-  // By chunk, of what was written in this run; 0 for the others.
-  std::span<const u32> crc32s() const { return crc32s_; }
 
  private:
   Conversion conversion_of(i64 chunk) const;
   void group_chunks();
-  const DcpTensorFrame& frame_of(const Region& region) const { return *layout_->chunk(region.tensor).frame; }
 
   const KeyTable& keys_;
   const ChunkList& chunks_;
-  const DcpLayout* layout_;
   StoreBytes bytes_;
   TensorRegions regions_;
   std::vector<i32> order_;  // chunks, task by task
   std::vector<i64> task_bytes_;
-  mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its chunk
-  std::vector<i64> tasks_;           // the first of each task in order_, and the end
+  std::vector<i64> tasks_;  // the first of each task in order_, and the end
 };
 
 // What happens to a parameter's values between the source's type and that of a stored chunk.

@@ -11,9 +11,9 @@ namespace mckpt {
 
 ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
                        const Fused* fused, std::vector<Record> records, ReadSums* sums)
-    : source_(source),
+    : FramedJob(layout),
+      source_(source),
       chunks_(chunks),
-      layout_(layout),
       fused_(fused),
       sums_(sums),
       bytes_(source),
@@ -109,20 +109,7 @@ i64 ReshardJob::task_bytes(i64 index) const {
   return bytes;
 }
 
-Frame ReshardJob::frame(const Region& region) const {
-  if (!layout_ || region.tensor < 0) return {};
-  return {std::ssize(frame_of(region).head()), frame_of(region).tail_bytes()};
-}
-
-void ReshardJob::write_head(const Region& region, std::span<u8> to) const {
-  std::ranges::copy(frame_of(region).head(), to.begin());
-}
-
-void ReshardJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
-  frame_of(region).write_tail(crc32, to);
-}
-
-NamedChunks::NamedChunks(const Store& store, const Store& other) : store_(store) {
+NamedChunks::NamedChunks(const Store& store, const Store& other) : StoreChunks(store) {
   NameMap<std::string_view, i32> by_name;
   for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
   for (i32 t = 0; t < store.tensor_count(); t++) {
@@ -131,25 +118,8 @@ NamedChunks::NamedChunks(const Store& store, const Store& other) : store_(store)
   }
 }
 
-NamedChunks::NamedChunks(const Store& store, i32 tensor, i32 other) : store_(store) { add(tensor, other); }
-
-void NamedChunks::add(i32 tensor, i32 other) {
-  for (i32 c = 0; c < store_.chunk_count(tensor); c++) {
-    Chunk chunk = store_.chunk(tensor, c);
-    if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({other, tensor, c});
-  }
-}
-
-ChunkList::Box NamedChunks::box(i64 c) const {
-  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
-  return {chunk.offsets, chunk.sizes};
-}
-
-ChunkList::Place NamedChunks::place(i64 c) const {
-  const Entry& e = at(c);
-  ChunkData data = store_.resolve(e.tensor, e.chunk);
-  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
-  return {data.file, data.offset, data.dtype};
+NamedChunks::NamedChunks(const Store& store, i32 tensor, i32 other) : StoreChunks(store) {
+  add(tensor, other);
 }
 
 }  // namespace mckpt

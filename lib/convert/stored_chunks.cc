@@ -14,7 +14,26 @@ void add_named(std::vector<std::string>& lines, std::string line) {
 
 }  // namespace
 
-StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(store), keys_(keys) {
+void StoreChunks::add(i32 tensor, i32 key) {
+  for (i32 c = 0; c < store_.chunk_count(tensor); c++) {
+    Chunk chunk = store_.chunk(tensor, c);
+    if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({key, tensor, c});
+  }
+}
+
+ChunkList::Box StoreChunks::box(i64 c) const {
+  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
+  return {chunk.offsets, chunk.sizes};
+}
+
+ChunkList::Place StoreChunks::place(i64 c) const {
+  const Entry& e = at(c);
+  ChunkData data = store_.resolve(e.tensor, e.chunk);
+  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
+  return {data.file, data.offset, data.dtype, std::move(data.checksum)};
+}
+
+StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
   i64 unknown_count = 0;
   for (i32 t = 0; t < store.tensor_count(); t++) {
@@ -29,10 +48,7 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : store_(st
     if (!std::ranges::equal(store.dims(t), keys[k].shape.dims()))
       add_named(shapes, cat(escaped(store.name(t)), ": expected ", to_string(keys[k].shape), ", found ",
                             dims_to_string(store.dims(t))));
-    for (i32 c = 0; c < store.chunk_count(t); c++) {
-      Chunk chunk = store.chunk(t, c);
-      if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({k, t, c});
-    }
+    add(t, k);
   }
   if (unknown_count > 0) {
     Error e(Code::kUnaccounted, cat("the checkpoint has ", unknown_count,
@@ -55,18 +71,6 @@ std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {
   for (const UnreadTensor& u : keys_.map().unread())
     if (u.of >= 0) out[static_cast<std::size_t>(u.tensor)] = out[static_cast<std::size_t>(u.of)];
   return out;
-}
-
-ChunkList::Box StoredChunks::box(i64 c) const {
-  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
-  return {chunk.offsets, chunk.sizes};
-}
-
-ChunkList::Place StoredChunks::place(i64 c) const {
-  const Entry& e = at(c);
-  ChunkData data = store_.resolve(e.tensor, e.chunk);
-  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
-  return {data.file, data.offset, data.dtype, std::move(data.checksum)};
 }
 
 }  // namespace mckpt

@@ -49,20 +49,18 @@ class PlannedChunks final : public ChunkList {
   std::span<const i32> table_key_;
 };
 
-// The model section of a checkpoint, without replicas, empty chunks and copies of tied weights.
-class StoredChunks final : public ChunkList {
+// Chunks that a store has, without replicas and empty ones.
+class StoreChunks : public ChunkList {
  public:
-  // Throws kUnaccounted for tensors of the model section that are no key of the table, kSourceShape where a
-  // tensor has not the shape of its key. Both outlive this.
-  StoredChunks(const Store& store, const KeyTable& keys);
-
   i64 size() const override { return std::ssize(chunks_); }
   i32 key(i64 c) const override { return at(c).key; }
   Box box(i64 c) const override;
   DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
   Place place(i64 c) const override;
-  // By source tensor, the type in which its items are stored; nothing where no chunk has them.
-  std::vector<std::optional<DType>> types_of_sources() const;
+
+ protected:
+  explicit StoreChunks(const Store& store) : store_(store) {}  // the store outlives this
+  void add(i32 tensor, i32 key);                               // all chunks of the tensor
 
  private:
   struct Entry {
@@ -71,8 +69,21 @@ class StoredChunks final : public ChunkList {
   const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
 
   const Store& store_;
-  const KeyTable& keys_;
   std::vector<Entry> chunks_;
+};
+
+// The model section of a checkpoint, without copies of tied weights.
+class StoredChunks final : public StoreChunks {
+ public:
+  // Throws kUnaccounted for tensors of the model section that are no key of the table, kSourceShape where a
+  // tensor has not the shape of its key. Both outlive this.
+  StoredChunks(const Store& store, const KeyTable& keys);
+
+  // By source tensor, the type in which its items are stored; nothing where no chunk has them.
+  std::vector<std::optional<DType>> types_of_sources() const;
+
+ private:
+  const KeyTable& keys_;
 };
 
 }  // namespace mckpt

@@ -27,9 +27,9 @@ class CopyJob {
   virtual ~CopyJob() = default;
 
   virtual i64 task_count() const = 0;
-  virtual CopyTask task(i64 index) const = 0;            // thread-safe
+  virtual CopyTask task(i64 index) const = 0;                // thread-safe
   virtual i64 task_bytes(i64 /*index*/) const { return 1; }  // that it writes, about: its share of the work
-  virtual const ByteSource& source(i32 file) const = 0;  // thread-safe
+  virtual const ByteSource& source(i32 file) const = 0;      // thread-safe
 
   virtual Frame frame(const Region&) const { return {}; }
   virtual void write_head(const Region&, std::span<u8>) const {}

@@ -251,7 +251,8 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
     });
     i64 base = item.unpacked ? 0 : r.offset;
     std::optional<Checksum> checksum;
-    if (item.sum) checksum = {r.file, r.offset + item.sum->offset, item.sum->bytes, item.sum->crc32, "", tensor};
+    if (item.sum)
+      checksum = {r.file, r.offset + item.sum->offset, item.sum->bytes, item.sum->crc32, "", tensor};
     return {.file = r.file,
             .offset = base + item.offset,
             .dtype = dtype(tensor),

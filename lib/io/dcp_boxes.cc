@@ -3,20 +3,10 @@
 #include <algorithm>
 
 #include "core/box_cover.h"
+#include "io/cover.h"
 
 namespace mckpt {
 namespace {
-
-Code code_of(BoxFault::Kind kind) {
-  switch (kind) {
-    case BoxFault::Kind::kOutside:
-      return Code::kChunkOutside;
-    case BoxFault::Kind::kOverlap:
-      return Code::kChunkOverlap;
-    default:
-      return Code::kChunkHole;
-  }
-}
 
 std::string_view path_of(const DcpMetadata& m, i32 file) {
   return file < 0 ? std::string_view() : std::string_view(m.files[static_cast<std::size_t>(file)]);
@@ -87,7 +77,7 @@ void check_boxes(const DcpMetadata& m, Findings& findings) {
     i64 count = static_cast<i64>(m.records[t].size());
     for (const BoxFault& fault : cover_faults(m.dims[t], m.offsets[t], m.sizes[t], count)) {
       i32 file = fault.first < 0 ? -1 : m.records[t][static_cast<std::size_t>(fault.first)].file;
-      findings.add({.code = code_of(fault.kind),
+      findings.add({.code = cover_code(fault.kind),
                     .tensor = std::string(m.name(t)),
                     .file = std::string(path_of(m, file)),
                     .message = to_string(fault)});

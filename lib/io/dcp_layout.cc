@@ -49,7 +49,7 @@ DcpLayout::Chunk DcpLayout::chunk(i64 index) const {
 std::vector<OutputFile> DcpLayout::files() const {
   std::vector<OutputFile> out;
   for (std::size_t rank = 0; rank < file_bytes_.size(); rank++)
-    out.push_back({cat("__", rank, "_0.distcp"), file_bytes_[rank]});
+    out.push_back({dcp_file_name(static_cast<i64>(rank)), file_bytes_[rank]});
   return out;
 }
 

@@ -28,6 +28,9 @@ struct DcpLayoutKey {
   Shape shape;
 };
 
+// "__3_0.distcp"
+inline std::string dcp_file_name(i64 rank) { return cat("__", rank, "_0.distcp"); }
+
 class DcpLayout {
  public:
   // One file a rank.

@@ -156,7 +156,7 @@ class DcpLayout::MetadataWriter {
   void write_place(i32 rank, i64 offset, i64 bytes) {
     begin("torch.distributed.checkpoint.filesystem", "_StorageInfo");
     field("relative_path");
-    p_.repeated_text(cat("__", rank, "_0.distcp"), file_slot_[static_cast<std::size_t>(rank)]);
+    p_.repeated_text(dcp_file_name(rank), file_slot_[static_cast<std::size_t>(rank)]);
     field("offset"), p_.integer(offset);
     field("length"), p_.integer(bytes);
     end();

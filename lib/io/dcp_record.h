@@ -24,7 +24,8 @@ class DcpTensorFrame {
   i64 tail_bytes() const { return tail_bytes_; }
   i64 data_bytes() const { return data_.bytes; }
   i64 record_bytes() const { return std::ssize(head_) + data_.bytes + tail_bytes_; }
-  // pre: `to` has tail_bytes().
+  // pre: `to` has tail_bytes(). The sum stands at byte kCrc32At of it.
+  static constexpr i64 kCrc32At = 4;
   void write_tail(u32 crc32, std::span<u8> to) const;
 
  private:

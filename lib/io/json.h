@@ -88,7 +88,7 @@ class JsonReader {
   std::size_t at_ = 0;      // the value last asked for
   std::size_t cursor_ = 0;  // the next unread byte
   std::size_t max_depth_;
-  bool non_finite_;  // NaN and the infinities are numbers
+  bool non_finite_;         // NaN and the infinities are numbers
   std::vector<u8> first_;   // one an open bracket: no item yet
   std::vector<Keys> keys_;  // one a depth, reused
   std::deque<std::string> unescaped_;

@@ -4,8 +4,24 @@
 #include <tuple>
 
 #include "io/crc32.h"
+#include "io/store_files.h"
 
 namespace mckpt {
+namespace {
+
+// Goes on with a sum over bytes of a file.
+u32 sum_file(u32 sum, const ByteSource& file, i64 begin, i64 end) {
+  std::vector<u8> block(static_cast<std::size_t>(std::min<i64>(end - begin, 1 << 20)));
+  for (i64 at = begin; at < end; at += std::ssize(block)) {
+    std::span<u8> bytes =
+        std::span(block).first(static_cast<std::size_t>(std::min<i64>(end - at, std::ssize(block))));
+    file.read(at, bytes);
+    sum = crc32(sum, bytes);
+  }
+  return sum;
+}
+
+}  // namespace
 
 void ReadSums::expect(const Checksum& record) {
   std::lock_guard lock(mutex_);
@@ -25,6 +41,7 @@ void ReadSums::check(const Store& store) {
   auto same_place = [&](const Checksum& x, const Checksum& y) { return place(x) == place(y); };
   records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
 
+  StoreBytes files(store);
   std::vector<const Checksum*> bad;
   std::size_t b = 0;
   for (const Checksum& record : records_) {
@@ -32,13 +49,15 @@ void ReadSums::check(const Store& store) {
     while (b < blocks_.size() && std::tuple(blocks_[b].file, blocks_[b].begin) < std::tuple(record.file, at))
       b++;
     u32 sum = 0;
-    for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin == at &&
-           blocks_[b].end <= end;
-         b++) {
-      sum = crc32_join(sum, blocks_[b].crc32, blocks_[b].end - at);
-      at = blocks_[b].end;
+    for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin < end; b++) {
+      const Block& block = blocks_[b];
+      if (block.begin < at || block.end > end) continue;  // read more than once
+      sum = sum_file(sum, files[record.file], at, block.begin);
+      sum = crc32_join(sum, block.crc32, block.end - block.begin);
+      at = block.end;
     }
-    if (at == end && sum != record.crc32) bad.push_back(&record);
+    sum = sum_file(sum, files[record.file], at, end);
+    if (sum != record.crc32) bad.push_back(&record);
   }
   if (bad.empty()) return;
   Error e(Code::kBadChecksum,

@@ -1,6 +1,6 @@
 // ReadSums: whether the bytes that a copy reads are those that its source's CRC-32 sums were taken of. Sums
 // are taken block by block while the bytes are in the cache and joined at the end, in whatever order and by
-// whatever tasks a record was read.
+// whatever tasks a record was read; what nobody read of a record is read for its sum.
 #pragma once
 
 #include <mutex>
@@ -12,13 +12,12 @@ namespace mckpt {
 
 class ReadSums {
  public:
-  // A record that is going to be read, with its sum. Thread-safe; the same one may be told several times.
+  // A record of which something is taken, with its sum. Thread-safe; the same one may be told several times.
   void expect(const Checksum& record);
   // Bytes that were read. Thread-safe.
   void add(i32 file, i64 offset, std::span<const u8> bytes);
 
-  // Throws kBadChecksum with the first records whose bytes are not those of their sums. What was read in part
-  // (padding that nothing takes, a share of the work) cannot be judged and is left out. Called last.
+  // Throws kBadChecksum with the first record whose bytes are not those of its sum. Called last.
   void check(const Store& store);
 
  private:

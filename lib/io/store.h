@@ -160,8 +160,9 @@ bool has_torch_suffix(std::string_view name);
 // What open_store() chooses from; each throws when the path is not of its format.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path);
-std::unique_ptr<Store> open_torch_file(const std::string& path);    // .pt: zip or legacy stream
-std::unique_ptr<Store> open_torch_folder(const std::string& path);  // of ranks, of shards, or of separate files
+std::unique_ptr<Store> open_torch_file(const std::string& path);  // .pt: zip or legacy stream
+std::unique_ptr<Store> open_torch_folder(
+    const std::string& path);  // of ranks, of shards, or of separate files
 std::unique_ptr<Store> open_hdf5_file(const std::string& path);
 std::unique_ptr<Store> open_dcp(const std::string& path);           // a folder with .metadata
 std::unique_ptr<Store> open_megatron_run(const std::string& path);  // a folder of mp_rank_* folders

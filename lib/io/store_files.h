@@ -33,7 +33,7 @@ class StoreFiles {
   std::optional<Folder> folder_;  // none when the store is one file
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const InputFile>> files_;
-  mutable std::list<i32> open_;  // the one opened last is in front
+  mutable std::list<i32> open_;                           // the one opened last is in front
   mutable std::vector<std::optional<FileStamp>> stamps_;  // of every file that was opened
 };
 

@@ -26,8 +26,14 @@ class TensorCopy::TensorBytes final : public ByteSource {
   i64 tensor_, item_bytes_;
 };
 
-TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind)
-    : store_(store), files_(store), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
+TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind,
+                       i64 strided_bytes)
+    : store_(store),
+      files_(store),
+      places_(std::move(places)),
+      behind_(behind),
+      strided_bytes_(strided_bytes),
+      crc32s_(places_.size()) {
   TensorReader reader(store, files_.files());
   for (std::size_t p = 0; p < places_.size(); p++) {
     i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);
@@ -76,7 +82,7 @@ void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) c
 
 std::unique_ptr<TensorReader> TensorCopy::take_reader(i64 tensor) const {
   std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_.files());
+  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_.files(), strided_bytes_);
   auto it =
       std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == tensor; });
   if (it == idle_.end()) it--;

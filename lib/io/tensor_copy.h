@@ -20,9 +20,10 @@ class TensorCopy final : public CopyJob {
   };
 
   // `behind`: the bytes that follow every tensor in the output, if they are the same behind each; with them
-  // the CRC-32 of what is written is taken. Throws what Store::resolve() does: all chunks are looked at.
-  // The store outlives it.
-  TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {});
+  // the CRC-32 of what is written is taken. `strided_bytes`: as a TensorReader takes it, one for each thread.
+  // Throws what Store::resolve() does: all chunks are looked at. The store outlives it.
+  TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {},
+             i64 strided_bytes = TensorReader::kStridedBytes);
   ~TensorCopy() override;
 
   i64 task_count() const override { return static_cast<i64>(places_.size()); }
@@ -44,6 +45,7 @@ class TensorCopy final : public CopyJob {
   StoreBytes files_;
   std::vector<Place> places_;
   std::string_view behind_;
+  i64 strided_bytes_;
   std::vector<Region> sources_;                              // by place
   std::vector<std::unique_ptr<const ByteSource>> combined_;  // tensors; they count on from the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor

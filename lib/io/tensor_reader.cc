@@ -11,8 +11,6 @@ namespace {
 
 // A read runs at a third of its speed when the buffer's address and the file's offset differ within a page.
 constexpr i64 kPage = 4096;
-// For all chunks of a tensor that lie at strides, together.
-constexpr i64 kStridedBytes = 32 << 20;
 
 }  // namespace
 
@@ -70,7 +68,8 @@ struct TensorReader::Piece {
   }
 };
 
-TensorReader::TensorReader(const Store& store, const StoreFiles& files) : store_(store), files_(files) {}
+TensorReader::TensorReader(const Store& store, const StoreFiles& files, i64 strided_bytes)
+    : store_(store), files_(files), strided_bytes_(strided_bytes) {}
 TensorReader::~TensorReader() = default;
 
 i64 TensorReader::tensor_bytes(const Store& store, i64 tensor) {
@@ -93,7 +92,7 @@ void TensorReader::open(i64 tensor) {
     if (!data.unpacked) piece.file = data.file;
     std::shared_ptr<const ByteSource> file = data.unpacked ? data.unpacked : files_.open(data.file);
     piece.reader = std::make_unique<ChunkReader>(std::move(file), std::move(data), piece.chunk.sizes,
-                                                 kStridedBytes / chunks);
+                                                 strided_bytes_ / chunks);
   }
   tensor_ = tensor;
 }

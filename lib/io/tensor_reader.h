@@ -14,12 +14,14 @@ namespace mckpt {
 class TensorReader {
  public:
   static constexpr i64 kWindowBytes = 1 << 20;
+  static constexpr i64 kStridedBytes = 32 << 20;
   // Takes a stretch of the tensor's contiguous little-endian bytes, whole elements of it, and where it begins
   // among them, in bytes.
   using Take = std::function<void(std::span<const u8> bytes, i64 at)>;
 
-  // A reader belongs to one thread; store and files are shared and outlive it.
-  TensorReader(const Store& store, const StoreFiles& files);
+  // A reader belongs to one thread; store and files are shared and outlive it. Of a tensor at strides up to
+  // strided_bytes are kept, in all its chunks: the more, the fewer times its file is read.
+  TensorReader(const Store& store, const StoreFiles& files, i64 strided_bytes = kStridedBytes);
   ~TensorReader();
 
   // Calls `take` with all bytes of the tensor, in order. Where chunks overlap, the first in the list counts;
@@ -51,6 +53,7 @@ class TensorReader {
 
   const Store& store_;
   const StoreFiles& files_;
+  i64 strided_bytes_;
   std::vector<u8> window_, stage_;
   // The tensor that is open.
   i64 tensor_ = -1;

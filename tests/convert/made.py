@@ -59,6 +59,17 @@ def snapshot(folder):
     return out
 
 
+def data_offset(file, record):
+    """Where the bytes of the tensor lie whose record in a .distcp file begins at `record`."""
+    with open(file, "rb") as f:
+        f.seek(record)
+        head = f.read(4096)
+    name = b"archive/data/0"
+    at = head.index(name)
+    extra = int.from_bytes(head[at - 2:at], "little")  # the last field of the local header is the length of what follows the name
+    return record + at + len(name) + extra
+
+
 class Program:
     def __init__(self, mckpt, with_ranks):
         self.mckpt, self.with_ranks = os.path.abspath(mckpt), with_ranks

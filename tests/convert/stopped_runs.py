@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from made import Program, difference, expect, finish, make_model, scratch, snapshot
+from made import Program, data_offset, difference, expect, finish, make_model, scratch, snapshot
 
 program, SHIM = Program(sys.argv[1], "ranks" in sys.argv), os.path.abspath(sys.argv[2])
 folder = scratch()
@@ -145,6 +145,32 @@ def goes_on(job, at, other_options):
     expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
 
 
+def damage_meanwhile(job):
+    """A byte of what an interrupted run has read becomes another: going on does not publish it."""
+    runs = fresh("runs")
+    job.run(runs, env=faulty("pwrite", 4, "TERM"))
+    listed = json.loads(program.run("ls", job.source, "--json").stdout)
+    embedding = next(t for t in listed["tensors"] if "word_embeddings" in t["name"])["chunks"][0]
+    file = os.path.join(job.source, "iter_0000007", embedding["file"])
+    stamp, at = os.stat(file), data_offset(file, embedding["offset"])
+
+    def flip():
+        with open(file, "r+b") as f:
+            f.seek(at)
+            byte = f.read(1)[0]
+            f.seek(at)
+            f.write(bytes([byte ^ 1]))
+        os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+    flip()
+    for again in ("the first", "the second"):
+        result = job.run(runs, "--resume")
+        expect(result.returncode == 3 and "error[MC1203]" in result.stderr, f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}")
+        expect(not os.path.exists(job.made(runs)), f"{job.name}: {again} --resume published a damaged source")
+    flip()
+    job.check_resumed(f"{job.name}: over a source that is whole again", runs)
+
+
 def dying_ranks(job):
     for rank, n in ((1, 1), (2, 4), (0, 3)):
         for what in ("KILL", "DEAD"):
@@ -182,6 +208,7 @@ for job in (convert, export):
     if program.with_ranks:
         dying_ranks(job)
 OTHER = ["--dtype fp16", "--params-dtype auto", "--dp 2", "--vocab-size 4098", "--strategy optim_grads --dp 3", "--expert-layout hub"]
+damage_meanwhile(export)
 goes_on(convert, 8, [["--tp", "4", "--iteration", "7"], *([*GRID, *other.split()] for other in OTHER)])
 goes_on(export, 2, [["--dtype", "fp16"], ["--max-shard-size", "1MB"], ["--source-tp", "4"]])
 finish(500)
