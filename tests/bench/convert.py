@@ -47,6 +47,21 @@ dcp.load(sd, storage_reader=reader, no_dist=True)
 os.makedirs(sys.argv[2])
 save_file(sd, sys.argv[2] + '/model.safetensors', metadata={'format': 'pt'})
 """
+# As many ranks as the new grid has, each with its rows of every tensor.
+RESHARD = """
+import sys, torch, torch.distributed as dist, torch.distributed.checkpoint as dcp, warnings
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Shard, Replicate, empty
+warnings.simplefilter('ignore')
+dist.init_process_group('gloo')
+mesh = init_device_mesh('cpu', (dist.get_world_size(),))
+reader = dcp.FileSystemReader(sys.argv[1])
+sd = {k: empty(*m.size, dtype=m.properties.dtype, device_mesh=mesh, placements=[Shard(0)])
+      for k, m in reader.read_metadata().state_dict_metadata.items() if hasattr(m, 'size')}
+dcp.load(sd, storage_reader=reader)
+dcp.save(sd, storage_writer=dcp.FileSystemWriter(sys.argv[2], sync_files=False))
+dist.destroy_process_group()
+"""
 TORCH = subprocess.run([sys.executable, "-c", "import torch, safetensors"], capture_output=True).returncode == 0
 
 
@@ -142,5 +157,15 @@ for name, model, grid in (("", dense, ["--tp", "2", "--dp", "2"]), (", 10,000 sm
     release = checkpoint / "release"
     case("export" + name, release, with_peer({"cp": copy(release), "mckpt": export}, DCP_TO_HF, release), out)
     case("verify --against" + name, release, {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j, *(grid[4:])]}, out)
+(work / "reshard.py").write_text(RESHARD)
+for first, second in ((4, 2), (8, 3)):
+    checkpoint = work / f"ckpt_dp{first}"
+    if not checkpoint.exists():
+        subprocess.run([mckpt, "convert", "hf-to-fsdp", str(dense), str(checkpoint), "-q", "--dp", str(first)], check=True, stdout=subprocess.DEVNULL)
+    release = checkpoint / "release"
+    contenders = {"cp": copy(release), "mckpt": [mckpt, "convert", "reshard", str(checkpoint), str(out), *j, *scratch, "--dp", str(second)]}
+    if TORCH:
+        contenders["torch, its ranks"] = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={second}", str(work / "reshard.py"), str(release), str(out)]
+    case(f"reshard, dp {first} to {second}", release, contenders, out)
 if not a.folder:
     shutil.rmtree(work)
