@@ -39,14 +39,25 @@ void refuse_pipeline(const Grid& grid) {
 
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
                        const Grid& grid, const FsdpSetup& setup)
-    : parameters_(parameters), model_(model), grid_(grid), sharded_(setup.strategy != Strategy::kNoShard) {
-  refuse_pipeline(grid);
-  refuse_unsavable(setup);
-  pack_groups(setup);
+    : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
+                 setup.strategy != Strategy::kNoShard) {
+  if (setup.saved) refuse_unsavable();
 }
 
-void FsdpLayout::refuse_unsavable(const FsdpSetup& setup) const {
-  if (setup.strategy != Strategy::kNoShard) return;
+FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
+                       const Grid& grid, std::vector<FsdpGroup> groups, bool sharded)
+    : parameters_(parameters), model_(model), grid_(grid), sharded_(sharded), groups_(std::move(groups)) {
+  refuse_pipeline(grid);
+  seats_.resize(parameters_.size());
+  for (i64 g = 0; g < std::ssize(groups_); g++) {
+    const std::vector<i64>& members = groups_[static_cast<std::size_t>(g)].bucket.members;
+    for (i64 m = 0; m < std::ssize(members); m++)
+      seats_[static_cast<std::size_t>(members[static_cast<std::size_t>(m)])] = {g, m};
+  }
+}
+
+void FsdpLayout::refuse_unsavable() const {
+  if (sharded_) return;
   for (const ModelParameter& p : parameters_)
     if (p.split != KeySplit::kNone)
       throw Error(Code::kBadLayout,
@@ -56,54 +67,12 @@ void FsdpLayout::refuse_unsavable(const FsdpSetup& setup) const {
           .help("choose --strategy optim, optim_grads or optim_grads_params");
 }
 
-void FsdpLayout::pack_groups(const FsdpSetup& setup) {
-  std::vector<Parameter> list;
-  std::vector<i64> index;  // of a list entry among the parameters
-  for (std::size_t i = 0; i < parameters_.size(); i++) {
-    const ModelParameter& p = parameters_[i];
-    if (p.buffer()) continue;
-    bool unit = (p.unit_class == UnitClass::kTransformerLayer && setup.transformer_units) ||
-                (p.unit_class == UnitClass::kMambaLayer && setup.mamba_units);
-    list.push_back({p.shape(), p.dtype, p.expert(), p.trainable, false, unit ? p.unit : kNoUnit});
-    index.push_back(static_cast<i64>(i));
-  }
-  seats_.resize(parameters_.size());
-  for (Bucket& bucket : buckets_of(list, {setup.strategy, setup.unit_scope, setup.bucket_items})) {
-    std::vector<Shape> shapes;
-    for (i64& member : bucket.members) {
-      shapes.push_back(list[static_cast<std::size_t>(member)].shape);
-      member = index[static_cast<std::size_t>(member)];
-      seats_[static_cast<std::size_t>(member)] = {std::ssize(groups_), std::ssize(shapes) - 1};
-    }
-    i64 ranks = bucket.expert ? grid_.edp() : grid_.dp * grid_.cp;
-    FlatBuffer buffer = pack(shapes, {Engine::kV1, setup.strategy, ranks, grid_.hsdp, grid_.outer});
-    if (sharded_) refuse_unaligned(bucket, buffer);
-    groups_.push_back({std::move(bucket), std::move(buffer)});
-  }
-}
-
-// Wherever a cut falls inside a row no rank can be saved, so it is refused for all.
-void FsdpLayout::refuse_unaligned(const Bucket& bucket, const FlatBuffer& buffer) const {
-  for (i64 m = 0; m < std::ssize(bucket.members); m++)
-    if (std::optional<i64> item = unaligned_cut(buffer, m)) {
-      const ModelParameter& p =
-          parameters_[static_cast<std::size_t>(bucket.members[static_cast<std::size_t>(m)])];
-      throw Error(Code::kRowUnaligned, "a shard would begin inside a row of a parameter")
-          .tensor(p.global_name)
-          .expected(cat("a multiple of ", p.shape().row_items(), " items"))
-          .found(*item)
-          .note("building the shards fails in a real run as well")
-          .help("choose another --dp or --strategy");
-    }
-}
-
 Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {
   const Seat& seat = seats_[static_cast<std::size_t>(parameter)];
   if (!sharded_ || seat.group < 0)
     return {0, piece.items() / parameters_[static_cast<std::size_t>(parameter)].shape().row_items()};
   const Group& group = groups_[static_cast<std::size_t>(seat.group)];
-  FsdpPlace place = group.bucket.expert ? expert_place(grid_, cell) : dense_place(grid_, cell);
-  return rows_on_shard(group.buffer, seat.member, place.shard, piece);
+  return rows_on_shard(group.buffer, seat.member, place_in(group, grid_, cell).shard, piece);
 }
 
 FsdpTensor FsdpLayout::tensor(i32 parameter, const Cell& cell, const Piece& piece) const {

@@ -7,17 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/param_groups.h"
-#include "mappings/expand.h"
+#include "mappings/fsdp_groups.h"
 
 namespace mckpt {
-
-struct FsdpSetup {
-  Strategy strategy = Strategy::kOptimGradsParams;
-  UnitScope unit_scope = UnitScope::kFullShardOnly;
-  bool transformer_units = true, mamba_units = true;  // which classes of layers are units
-  i64 bucket_items = 0;                               // where to cut what lies outside units; 0: not at all
-};
 
 // One key as one rank has it.
 struct FsdpTensor {
@@ -35,16 +27,16 @@ void refuse_pipeline(const Grid& grid);
 
 class FsdpLayout {
  public:
-  struct Group {
-    Bucket bucket;  // members: indices into the parameters
-    FlatBuffer buffer;
-  };
+  using Group = FsdpGroup;
 
   // pre: the parameters are those of one cell of the grid, and outlive this. Throws kBadLayout for a strategy
   // that cannot save such a model or a grid with pipeline stages, kRowUnaligned where any rank's range cuts a
   // row.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
              const FsdpSetup& setup);
+  // The same with groups that were packed before.
+  FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
+             std::vector<FsdpGroup> groups, bool sharded);
 
   // What a rank of that cell holds, in the order in which it hands the tensors to the checkpoint writer.
   // pre: `cell` differs from the parameters' in its data-parallel places only.
@@ -57,9 +49,7 @@ class FsdpLayout {
     i64 group = -1, member = 0;
   };
 
-  void pack_groups(const FsdpSetup& setup);
-  void refuse_unsavable(const FsdpSetup& setup) const;
-  void refuse_unaligned(const Bucket& bucket, const FlatBuffer& buffer) const;
+  void refuse_unsavable() const;
   Rows rows_of(i32 parameter, const Cell& cell, ItemRange piece) const;
   FsdpTensor tensor(i32 parameter, const Cell& cell, const Piece& piece) const;
 
