@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "live/torch_tensors.h"
 #include "runtime/module_abi.h"
 #include "runtime/module_guard.h"
 
@@ -32,7 +33,7 @@ const char* describe(MckptFactSink sink, void* context) {
   });
 }
 
-constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "torch", describe, nullptr};
+constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "torch", describe, &kTensorFunctions};
 
 }  // namespace
 }  // namespace mckpt

@@ -33,7 +33,8 @@ class Comm {
   virtual int size() const = 0;
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
-  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks.
+  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks. In every
+  // rank, or in none, `mine` may be its own place in `all`.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual Gathered all_gather_v(std::span<const std::byte> mine) = 0;
   // pre: every rank has as many numbers.

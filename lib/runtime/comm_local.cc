@@ -15,7 +15,7 @@ class LocalComm : public Comm {
   void barrier() override {}
   void broadcast(std::span<std::byte>, int) override {}
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    std::copy(mine.begin(), mine.end(), all.begin());
+    if (mine.data() != all.data()) std::copy(mine.begin(), mine.end(), all.begin());
   }
   Gathered all_gather_v(std::span<const std::byte> mine) override {
     return {std::vector<std::byte>(mine.begin(), mine.end()), {0, static_cast<i64>(mine.size())}};

@@ -23,6 +23,7 @@ struct MckptCommTable {
   const char* (*size)(void* comm, std::int32_t* size);
   const char* (*barrier)(void* comm);
   const char* (*broadcast)(void* comm, void* data, std::int32_t bytes, std::int32_t root);
+  // `mine` may be this rank's place in `all`.
   const char* (*all_gather)(void* comm, const void* mine, std::int32_t bytes, void* all);
   const char* (*all_gather_v)(void* comm, const void* mine, std::int32_t bytes, void* all,
                               const std::int32_t* counts, const std::int32_t* begins);

@@ -76,8 +76,13 @@ const char* broadcast(void* comm, void* data, std::int32_t bytes, std::int32_t r
 }
 
 const char* all_gather(void* comm, const void* mine, std::int32_t bytes, void* all) {
-  return guarded(
-      [&] { check(MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, communicator(comm))); });
+  return guarded([&] {
+    int rank = 0;
+    check(MPI_Comm_rank(communicator(comm), &rank));
+    bool in_place = mine == static_cast<const char*>(all) + static_cast<std::ptrdiff_t>(rank) * bytes;
+    check(MPI_Allgather(in_place ? MPI_IN_PLACE : mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE,
+                        communicator(comm)));
+  });
 }
 
 const char* all_gather_v(void* comm, const void* mine, std::int32_t bytes, void* all,

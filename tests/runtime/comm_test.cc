@@ -54,6 +54,17 @@ TEST_P(CommTest, GathersEqualParts) {
   }
 }
 
+TEST_P(CommTest, GathersIntoThePlaceWhereTheOwnPartLies) {
+  std::vector<i64> all(static_cast<std::size_t>(2 * comm().size()), -1);
+  std::span<i64> own = std::span(all).subspan(static_cast<std::size_t>(2 * comm().rank()), 2);
+  own[0] = comm().rank(), own[1] = 100 + comm().rank();
+  comm().all_gather(std::as_bytes(own), std::as_writable_bytes(std::span(all)));
+  for (int r = 0; r < comm().size(); r++) {
+    EXPECT_EQ(all[static_cast<std::size_t>(2 * r)], r);
+    EXPECT_EQ(all[static_cast<std::size_t>(2 * r + 1)], 100 + r);
+  }
+}
+
 TEST_P(CommTest, GathersUnequalPartsEmptyOnesToo) {
   Gathered all = comm().all_gather_v(bytes_of(words_of(comm().rank())));
   ASSERT_EQ(all.begins.size(), static_cast<std::size_t>(comm().size()) + 1);

@@ -1,5 +1,4 @@
-// The marks of real parameters (tensor_model_parallel, partition_dim) against the dimension that the rules
-// split.
+// The marks of real parameters (tensor_model_parallel, partition_dim) against ours.
 // std::regex alarms g++ 12 under sanitizers.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -10,6 +9,7 @@
 #include <map>
 #include <regex>
 
+#include "mappings/parameter_marks.h"
 #include "mappings/partition.h"
 #include "tests/tools/golden_config.h"
 
@@ -30,10 +30,7 @@ std::string bare(const std::string& name) {
   return std::regex_replace(out, std::regex("[0-9]+$"), "#");
 }
 
-// Attention sinks are split over the heads, and real runs do not mark them.
-bool marks_are_known_to_lack(const std::string& name) { return name.ends_with("softmax_offset"); }
-
-TEST(GoldenMarks, AreTheDimensionsThatTheRulesSplit) {
+TEST(GoldenMarks, AreThoseOfParameters) {
   std::size_t compared = 0, models = 0;
   for (const auto& [model, marks] : golden_marks()) {
     if (model == "qwen3_moe_mlponly" || model == "qwen3_moe_sparse2")
@@ -46,14 +43,60 @@ TEST(GoldenMarks, AreTheDimensionsThatTheRulesSplit) {
       if (p.buffer() || !seen.insert(name).second) continue;
       auto mark = marks.find(name);
       ASSERT_NE(mark, marks.end()) << model << " " << name;
-      int dim = marks_are_known_to_lack(name) ? -1 : p.holding->partition_dim;
-      EXPECT_EQ(dim, mark->second) << model << " " << name;
+      ParameterMarks mine = marks_of(p, {});
+      EXPECT_EQ(mine.tensor_model_parallel ? mine.partition_dim : -1, mark->second) << model << " " << name;
       compared++;
     }
     EXPECT_EQ(seen.size(), marks.size()) << model;
   }
   EXPECT_EQ(models, 20u);
   EXPECT_GT(compared, 400u);
+}
+
+struct Marked {
+  const char* name;
+  bool parallel;
+  int dim;
+  i64 stride;
+  bool sequence, embedding, allreduce;
+  Shape logical;
+};
+
+TEST(GoldenMarks, SayWhatTheDimensionAloneDoesNot) {
+  ModelMap map = golden_map("deepseek_v3");
+  Grid grid{.tp = 2, .ep = 2};
+  std::vector<ModelParameter> parameters = golden_parameters(map, grid, 0);
+  const ModelConfig& m = map.model();
+  const TowerConfig& t = m.text;
+  const Marked cases[] = {
+      {"embedding.word_embeddings.weight", true, 0, 1, false, true, true, {m.vocab, t.hidden}},
+      {"decoder.layers.0.input_layernorm.weight", false, -1, 1, true, false, true, {t.hidden}},
+      {"decoder.layers.0.mlp.linear_fc1.weight", true, 0, 2, false, false, true, {2 * t.ffn, t.hidden}},
+      {"decoder.layers.0.self_attention.linear_kv_down_proj.weight",
+       false,
+       0,
+       1,
+       true,
+       false,
+       true,
+       {m.mla.kv_lora + m.mla.rope, t.hidden}},
+      // Experts are split over the expert-tensor-parallel ranks, of which there is one.
+      {"decoder.layers.1.mlp.experts.linear_fc2.weight0",
+       true,
+       1,
+       1,
+       false,
+       false,
+       false,
+       {t.hidden, m.moe.ffn}},
+      {"decoder.layers.1.mlp.router.weight", false, -1, 1, true, false, true, {m.moe.experts, t.hidden}},
+  };
+  for (const Marked& c : cases) {
+    auto p = std::ranges::find(parameters, c.name, &ModelParameter::name);
+    ASSERT_NE(p, parameters.end()) << c.name;
+    ParameterMarks want{c.parallel, c.dim, c.stride, c.sequence, c.embedding, c.allreduce, c.logical};
+    EXPECT_EQ(marks_of(*p, grid), want) << c.name;
+  }
 }
 
 // What the name alone says of a plain parameter, where no row names its rule.

@@ -1,0 +1,75 @@
+// LiveGroup: one rank's weights of one parameter group, in the flat buffers of Megatron-FSDP.
+//
+//   strategy             compute weights    main weights (fp32, if any)   to unshard
+//   no_shard             whole              whole                         nothing
+//   optim, optim_grads   whole              the rank's shard              the other ranks' shards, in place
+//   optim_grads_params   the rank's shard   the rank's shard              a whole buffer, freed by reshard
+//
+// Loading fills, and saving reads, the stored weights: the main ones, or the compute ones where there are no
+// main ones. Collectives are called by all ranks that share the group, in the same order.
+#pragma once
+
+#include <optional>
+
+#include "live/memory.h"
+#include "live/pending_writes.h"
+#include "live/tensor.h"
+#include "mappings/fsdp_groups.h"
+#include "runtime/comm.h"
+
+namespace mckpt {
+
+class LiveGroup {
+ public:
+  struct How {
+    Strategy strategy = Strategy::kOptimGradsParams;
+    i64 shard = 0;
+    DType compute = DType::kBF16;
+    std::optional<DType> main;
+  };
+  // `ranks`: those that share the buffer, in the order of their shards. `storage` holds what stays,
+  // `gathered` what unsharding needs. All outlive this.
+  LiveGroup(FsdpGroup packed, const How& how, Comm& ranks, Memory& storage, Memory& gathered);
+
+  const Bucket& bucket() const { return packed_.bucket; }
+  const FlatBuffer& buffer() const { return packed_.buffer; }
+  const How& how() const { return how_; }
+
+  void allocate();  // what is there stays
+  void drop();      // pre: not unsharded
+  bool loaded() const { return compute_.data() != nullptr; }
+
+  // The items of the bucket whose stored weights this rank has, and the memory that they lie in.
+  ItemRange stored_items() const;
+  DType stored_type() const { return how_.main.value_or(how_.compute); }
+  std::span<u8> stored() const;  // empty unless loaded
+  // What of a member's items that is.
+  ItemRange stored_items_of(i64 member) const;
+
+  // Makes the compute weights those of the stored ones. Waits for writes. pre: loaded, not unsharded.
+  void refresh();
+  // Waits for writes. pre: loaded.
+  void unshard();
+  void reshard();
+  bool unsharded() const { return whole_ != nullptr; }
+  u8* whole() const { return whole_; }  // the bucket's compute weights; null unless unsharded
+  i64 gather_bytes() const;             // what unshard() takes of `gathered`
+
+  PendingWrites& writes() { return writes_; }
+
+ private:
+  bool shards_compute() const { return how_.strategy == Strategy::kOptimGradsParams; }
+  std::span<u8> own_compute() const;  // the stored items of the compute weights
+
+  FsdpGroup packed_;
+  How how_;
+  Comm& ranks_;
+  Memory& storage_;
+  Memory& gathered_;
+  Block compute_, main_, gather_;
+  u8* whole_ = nullptr;
+  bool stale_ = false;  // compute weights of other ranks' shards are not theirs
+  PendingWrites writes_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,250 @@
+#include "live/live_model.h"
+
+#include <algorithm>
+
+#include "live/cp_rows.h"
+
+namespace mckpt {
+namespace {
+
+std::size_t at(i32 i) { return static_cast<std::size_t>(i); }
+
+std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
+  std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
+  setup.adjust(parameters);
+  return parameters;
+}
+
+Cell cell_in(const LiveSetup& setup, const Comm& world) {
+  check_grid(setup.grid);
+  refuse_pipeline(setup.grid);
+  if (setup.grid.world() != world.size())
+    throw Error(Code::kBadGrid, "the job has not as many ranks as the grid")
+        .expected(cat(setup.grid.world(), " (", to_string(setup.grid), ")"))
+        .found(world.size())
+        .help(cat("scripts/mpirun -n ", setup.grid.world(), " mckpt roundtrip ..."));
+  return cell_of(setup.grid, world.rank());
+}
+
+// The ranks that differ in their data-parallel places only and hold the same copy of the buffers. Each of
+// their sets is named by its lowest rank's cell.
+std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace& place) {
+  return world.split(static_cast<int>(place.replica * cells + cell), static_cast<int>(place.shard));
+}
+
+// The second names of parameters: a tied output layer is the embedding.
+void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleTree& tree) {
+  if (!tied) return;
+  for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++)
+    if (parameters[at(i)].global_name.ends_with("embedding.word_embeddings.weight")) {
+      std::string name = parameters[at(i)].name;
+      name.resize(name.size() - std::string_view("embedding.word_embeddings.weight").size());
+      tree.tie(cat(name, "output_layer.weight"), i);
+      return;
+    }
+}
+
+}  // namespace
+
+LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Memory& storage, Memory& gathered)
+    : map_(map),
+      setup_(std::move(setup)),
+      world_(world),
+      storage_(storage),
+      gathered_(gathered),
+      cell_(cell_in(setup_, world)),
+      parameters_(parameters_of(map, setup_, cell_)),
+      tree_(parameters_) {
+  const Grid& g = setup_.grid;
+  dense_ranks_ = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
+  expert_ranks_ = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
+  tie_names(parameters_, map.model().tied, tree_);
+  for (const ModelParameter& p : parameters_) {
+    marks_.push_back(marks_of(p, g));
+    tensors_.push_back(Tensor::meta(p.dtype, p.shape()));
+  }
+  seats_.resize(parameters_.size());
+  buffers_.resize(parameters_.size());
+  groups_.resize(at(tree_.size()));
+  held_.resize(at(tree_.size()));
+}
+
+void LiveModel::refuse_unsharded(i32 module, const char* what) const {
+  for (i32 m : sharded_)
+    if (tree_.contains(module, m))
+      for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)])
+        if (group->unsharded())
+          throw Error(Code::kBadLayout,
+                      cat("a module cannot be ", what, " while it, or one inside it, is unsharded"))
+              .found(cat("unsharded: ", m == 0 ? "the model" : tree_[m].name))
+              .help("reshard it first");
+}
+
+// Of the module and those inside it, what no other sharded module has. Tied weights count where they have
+// their first name.
+std::vector<i32> LiveModel::members_for(i32 module) const {
+  std::vector<i32> members;
+  for (i32 p : tree_.parameters_below(module)) {
+    if (parameters_[at(p)].buffer() || !tree_.contains(module, tree_.home_of(p))) continue;
+    i32 owner = seat(p).module;
+    if (owner < 0 || owner == module) members.push_back(p);
+    if (owner >= 0 && !tree_.contains(module, owner))
+      throw Error(Code::kBadLayout, "a module is sharded before those around it")
+          .tensor(parameters_[at(p)].name)
+          .expected(cat(tree_[module].name, " before ", owner == 0 ? "the model" : tree_[owner].name));
+  }
+  return members;
+}
+
+void LiveModel::fully_shard(i32 module) {
+  refuse_unsharded(module, "sharded anew");
+  std::vector<GroupMember> members;
+  for (i32 p : members_for(module)) members.push_back({p, module == 0 ? kNoUnit : module});
+  std::vector<std::unique_ptr<LiveGroup>> groups;
+  std::vector<FsdpGroup> packed;
+  if (!members.empty()) packed = pack_groups(parameters_, members, setup_.grid, setup_.fsdp);
+  for (FsdpGroup& group : packed) {
+    const ModelParameter& first = parameters_[static_cast<std::size_t>(group.bucket.members[0])];
+    LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
+                       first.trainable ? setup_.main_dtype : std::nullopt};
+    Comm& ranks = ranks_of(group);
+    groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, ranks, storage_, gathered_));
+    const std::vector<i64>& of = groups.back()->bucket().members;
+    for (i64 m = 0; m < std::ssize(of); m++)
+      seats_[static_cast<std::size_t>(of[static_cast<std::size_t>(m)])] = {groups.back().get(), m, module};
+  }
+  for (const std::unique_ptr<LiveGroup>& before : groups_[at(module)]) users_.erase(before.get());
+  groups_[at(module)] = std::move(groups);
+  if (std::ranges::find(sharded_, module) == sharded_.end())
+    sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
+}
+
+void LiveModel::wrap() {
+  const FsdpSetup& fsdp = setup_.fsdp;
+  bool units = fsdp.strategy == Strategy::kOptimGradsParams ||
+               (fsdp.unit_scope == UnitScope::kAllSharded && fsdp.strategy != Strategy::kNoShard);
+  for (i32 m = 0; units && m < tree_.size(); m++) {
+    UnitClass unit = tree_[m].unit;
+    if ((unit == UnitClass::kTransformerLayer && fsdp.transformer_units) ||
+        (unit == UnitClass::kMambaLayer && fsdp.mamba_units))
+      fully_shard(m);
+  }
+  fully_shard(0);
+}
+
+const std::vector<std::unique_ptr<LiveGroup>>& LiveModel::groups_of(i32 module) const {
+  return groups_[at(module)];
+}
+
+std::vector<LiveGroup*> LiveModel::groups() const {
+  std::vector<LiveGroup*> out;
+  for (i32 m : sharded_)
+    for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)]) out.push_back(group.get());
+  return out;
+}
+
+std::span<u8> LiveModel::buffer_bytes(i32 parameter) const {
+  const Block& block = buffers_[at(parameter)];
+  return {block.data(), static_cast<std::size_t>(block.bytes())};
+}
+
+std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
+  const Seat& s = seat(parameter);
+  if (!s.group || !s.group->loaded()) return std::nullopt;
+  ItemRange items = s.group->stored_items_of(s.member);
+  if (items.empty()) return std::nullopt;
+  const PackedParameter& packed = s.group->buffer().parameters[static_cast<std::size_t>(s.member)];
+  i64 first = packed.offset + items.begin - s.group->stored_items().begin;
+  const Shape& shape = parameters_[at(parameter)].shape();
+  Shape rows = shape.rank() > 0 ? shape.with_dim(0, items.items() / packed.row_items) : shape;
+  return Tensor::over(s.group->stored_type(), rows,
+                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first));
+}
+
+void LiveModel::allocate() {
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    const ModelParameter& parameter = parameters_[at(p)];
+    if (!parameter.buffer() && !seat(p).group)
+      throw Error(Code::kBadLayout, "a parameter is in no group: its module is not sharded")
+          .tensor(parameter.name);
+    if (!parameter.buffer() || buffers_[at(p)].data()) continue;
+    buffers_[at(p)] = Block(storage_, dtype_bytes(parameter.dtype, parameter.shape().items()));
+    tensors_[at(p)] = Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data());
+  }
+  for (LiveGroup* group : groups()) group->allocate();
+}
+
+void LiveModel::drop() {
+  refuse_unsharded(0, "dropped");
+  for (LiveGroup* group : groups()) group->drop();
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    if (!parameters_[at(p)].buffer()) continue;
+    tensors_[at(p)] = Tensor::meta(parameters_[at(p)].dtype, parameters_[at(p)].shape());
+    buffers_[at(p)] = Block();
+  }
+}
+
+bool LiveModel::loaded() const {
+  std::vector<LiveGroup*> all = groups();
+  return !all.empty() && std::ranges::all_of(all, [](LiveGroup* g) { return g->loaded(); });
+}
+
+std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
+  std::vector<LiveGroup*> out;
+  for (i32 p : tree_.parameters_below(module)) {
+    const Seat& s = seat(p);
+    if (!s.group || std::ranges::find(out, s.group) != out.end()) continue;
+    bool inside = s.module > module && tree_.contains(module, s.module);
+    if (!inside || read_by_layer(parameters_[at(p)])) out.push_back(s.group);
+  }
+  return out;
+}
+
+void LiveModel::set_tensors(LiveGroup& group) {
+  for (i64 m = 0; m < std::ssize(group.bucket().members); m++) {
+    i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
+    i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
+    u8* data = group.unsharded() ? group.whole() + dtype_bytes(group.how().compute, offset) : nullptr;
+    tensors_[at(p)] = Tensor::over(group.how().compute, parameters_[at(p)].shape(), data);
+  }
+}
+
+void LiveModel::unshard(i32 module) {
+  if (!loaded()) throw Error(Code::kBadLayout, "the model has no weights yet: it was not loaded");
+  std::vector<LiveGroup*>& held = held_[at(module)];
+  if (!held.empty()) return;
+  try {
+    for (LiveGroup* group : groups_for(module)) {
+      group->unshard();
+      if (users_[group]++ == 0) set_tensors(*group);
+      held.push_back(group);
+    }
+  } catch (...) {
+    reshard(module);
+    throw;
+  }
+}
+
+void LiveModel::reshard(i32 module) {
+  for (LiveGroup* group : held_[at(module)]) {
+    if (--users_[group] > 0) continue;
+    group->reshard();
+    set_tensors(*group);
+  }
+  held_[at(module)].clear();
+}
+
+void LiveModel::refresh() {
+  refuse_unsharded(0, "refreshed");
+  for (LiveGroup* group : groups()) group->refresh();
+}
+
+Tensor LiveModel::cp_slice(i32 parameter) const {
+  if (tensor(parameter).facts().meta)
+    throw Error(Code::kBadLayout, "a parameter has no values while its module is sharded")
+        .tensor(parameters_[at(parameter)].name)
+        .help("unshard its module first");
+  return tensor(parameter).rows(cp_rows(parameters_[at(parameter)], map_.model(), setup_.grid, cell_.cp));
+}
+
+}  // namespace mckpt

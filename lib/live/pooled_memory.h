@@ -1,0 +1,22 @@
+// A Memory that comes from a pool: what one pass over the modules of a model needs is planned, and repeated
+// passes allocate nothing. One thread at a time.
+#pragma once
+
+#include "live/memory.h"
+#include "live/pool.h"
+
+namespace mckpt {
+
+class PooledMemory final : public Memory {
+ public:
+  explicit PooledMemory(Memory& from);  // outlives this
+  u8* allocate(i64 bytes) override;
+  void release(u8* data) override;
+
+  Pool& pool() { return pool_; }
+
+ private:
+  Pool pool_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,40 @@
+// Tensor: one of libtorch's, reached through the torch module. It is a view of memory that belongs to whoever
+// made it, or of none: then it is on the meta device and knows type and shape alone.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/cp_slice.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace mckpt {
+
+class Tensor {
+ public:
+  // These load the torch module at the first call. Throw kModuleMissing that says how to get it.
+  static Tensor meta(DType dtype, const Shape& shape);
+  static Tensor over(DType dtype, const Shape& shape, u8* data);
+  // How many threads libtorch may use in this process.
+  static void set_threads(int threads);
+
+  // What libtorch says of it.
+  struct Facts {
+    DType dtype = DType::kBF16;
+    Shape shape;
+    bool meta = false;
+    std::span<u8> bytes;  // empty on the meta device
+  };
+  Facts facts() const;
+
+  void copy_from(const Tensor& from);  // pre: of the same shape; casts
+  // Those rows one after the other, in memory of its own. pre: not on the meta device.
+  Tensor rows(std::span<const RowRange> rows) const;
+
+ private:
+  explicit Tensor(void* handle);
+  std::shared_ptr<void> handle_;
+};
+
+}  // namespace mckpt
