@@ -31,9 +31,11 @@ void ConvertOptions::declare_choice(CommandLine& line) {
 
 void ConvertOptions::declare_resume(CommandLine& line) {
   line.flag("--resume", resume, "go on with what an interrupted run of the same command left");
+  ranks.declare(line);
 }
 
 void ConvertOptions::check() const {
+  ranks.check();
   if (resume && overwrite)
     throw Error(Code::kUsage,
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");

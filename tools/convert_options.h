@@ -9,6 +9,7 @@
 #include "io/staged_file.h"
 #include "io/store.h"
 #include "tools/command_line.h"
+#include "tools/rank_limits.h"
 
 namespace mckpt {
 
@@ -20,11 +21,13 @@ struct ConvertOptions {
   std::vector<std::string> include, exclude;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
   i64 threads, memory_bytes = i64{256} << 20;
+  RankLimits ranks;
 
   ConvertOptions();
   // `source` and `target` are said of SRC and DST: "a .pt file".
   void declare(CommandLine& line, const std::string& source_is, const std::string& target_is);
-  // Of modes that write some tensors and not others, and of modes that can go on with what was begun.
+  // Of modes that write some tensors and not others; of modes that can go on with what was begun, and whose
+  // ranks share the work.
   void declare_choice(CommandLine& line);
   void declare_resume(CommandLine& line);
   // Throws kUsage for options that exclude each other. Called when the line is parsed.

@@ -166,13 +166,23 @@ GlobalFlags flags_for_errors(const std::vector<std::string>& args) {
 
 void report(const GlobalFlags& flags, Error e) {
   Launch job = launch();
-  // Every rank reads the same command line: one of them says what is wrong with it.
+  // Every rank reads the same command line: one of them says what is wrong with it. Ranks that are watched
+  // are asked one by one.
   bool common = code_info(e.code()).exit == Exit::kUsage;
-  if (common && job.rank != 0) return;
+  if (common && job.rank != 0 && !world_is_watched()) return;
   if (!common && job.size != 1) e.note(cat("on rank ", job.rank));
   print_error(flags, e);
   write_json_error(flags, e);
 }
+
+void report_out_of_memory(const GlobalFlags& flags) {
+  // Without an allocation; so the code stands here as text.
+  static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
+  std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
+  write_json_out_of_memory(flags);
+}
+
+int status_of(Code code) { return static_cast<int>(code_info(code).exit); }
 
 // A standard stream that the caller closed would have its number taken by the first file that is opened, and
 // what is meant for the stream would be written into that file. Reads and writes fail as before.
@@ -199,30 +209,34 @@ void prepare_heap() {
   mallopt(M_TOP_PAD, 1 << 20);
 }
 
-// Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one.
+// Runs the command, prints its error if it ends with one, and leaves the job of ranks if it joined one. Of
+// several ranks that end with errors one prints its own.
 int run_reporting(const std::vector<std::string>& args) {
   GlobalFlags flags = flags_for_errors(args);
+  tell_lost_ranks_by([&](const Error& e) {
+    print_error(flags, e);
+    write_json_error(flags, e);
+  });
   int status = 0;
   try {
     status = static_cast<int>(run(args));
     leave_world();
     return status;
   } catch (const HelpShown&) {
+    abort_world(status);
   } catch (const BrokenPipe&) {
+    abort_world(status);
   } catch (const Error& e) {
-    report(flags, e);
-    status = static_cast<int>(code_info(e.code()).exit);
+    // Signals are sent to all ranks when one of them is lost, and calls of MPI then fail.
+    bool may_follow = e.code() == Code::kInterrupted || e.code() == Code::kRanksFailed;
+    abort_world(
+        status = status_of(e.code()), [&] { report(flags, e); }, may_follow);
   } catch (const std::bad_alloc&) {
-    // Without an allocation; so the code stands here as text.
-    static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
-    std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
-    write_json_out_of_memory(flags);
-    status = static_cast<int>(code_info(Code::kOutOfMemory).exit);
+    abort_world(status = status_of(Code::kOutOfMemory), [&] { report_out_of_memory(flags); });
   } catch (const std::exception& e) {
-    report(flags, Error(Code::kInternal, escaped(e.what())));
-    status = static_cast<int>(code_info(Code::kInternal).exit);
+    status = status_of(Code::kInternal);
+    abort_world(status, [&] { report(flags, Error(Code::kInternal, escaped(e.what()))); });
   }
-  abort_world(status);
   return status;
 }
 

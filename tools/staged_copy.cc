@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "io/staged_folder.h"
+#include "runtime/activity.h"
 #include "runtime/world.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
@@ -82,6 +83,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   {
     TaskLog log(StagedFolder::log_path(folder), share.first, share.end, *out, !options.no_sync);
     Progress progress(flags, "write", total_bytes(copy.files) / comm.size());
+    Phase phase("write", progress.counter());
     CopyOptions how = options.copying(progress);
     how.log = &log;
     how.sums = copy.sums;
@@ -97,6 +99,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
       throw;
     }
   }
+  Phase phase("finish");
   i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes};
   // Each rank makes durable what it wrote: it may stand on another host than rank 0.
   if (!leader && !options.no_sync) out->sync();
@@ -119,9 +122,10 @@ void PlanText::add(std::string_view part) {
 }
 
 bool follow_rank_0(const ConvertOptions& options) {
-  if (launch().size == 1 || launch().rank == 0) return true;
-  if (options.dry_run) return false;
-  world().barrier();
+  bool leader = launch().rank == 0;
+  if (launch().size == 1 || options.dry_run) return leader;
+  options.ranks.join();
+  if (!leader) world().barrier();
   return true;
 }
 

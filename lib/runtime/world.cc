@@ -6,12 +6,17 @@
 #include <optional>
 
 #include "core/error.h"
+#include "runtime/activity.h"
+#include "runtime/rank_watch.h"
+#include "runtime/watched_comm.h"
 
 namespace mckpt {
 namespace {
 
 std::unique_ptr<Comm> joined;  // what world() gives
 bool through_mpi = false;
+std::unique_ptr<RankWatch> watch;
+std::function<void(const Error&)> tell_lost_rank = [](const Error&) {};
 
 std::optional<int> number(const char* text) {
   int v = 0;
@@ -57,12 +62,32 @@ Comm& world() {
   return *joined;
 }
 
+void watch_world(const WatchLimits& limits) {
+  if (watch || limits.silence_s <= 0 || world().size() == 1) return;
+  watch = std::make_unique<RankWatch>(world(), limits, tell_lost_rank);
+  joined = watched_comm(std::move(joined));
+}
+
+bool world_is_watched() { return watch != nullptr; }
+
+void tell_lost_ranks_by(std::function<void(const Error&)> tell) { tell_lost_rank = std::move(tell); }
+
 void leave_world() {
+  if (watch) {
+    Waiting waiting("leaving");
+    watch->leave();
+    watch.reset();
+  }
   joined.reset();
   if (through_mpi) finalize_mpi();
 }
 
-void abort_world(int status) {
+void abort_world(int status, const std::function<void()>& tell, bool may_follow) {
+  auto tell_if_any = [&] {
+    if (tell) tell();
+  };
+  if (watch) watch->end(status, may_follow, tell_if_any);
+  tell_if_any();
   if (joined && joined->size() > 1) joined->abort(status);
 }
 

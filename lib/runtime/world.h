@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/comm.h"
+#include "runtime/watch_limits.h"
 
 namespace mckpt {
 
@@ -24,10 +25,18 @@ Launch launch();  // of this process
 // launcher started.
 Comm& world();
 
+// Watches the ranks of world() from here on (runtime/rank_watch.h): every rank calls it together, and asks
+// world() anew. Does nothing for a rank alone, and for a silence of 0.
+void watch_world(const WatchLimits& limits);
+bool world_is_watched();
+// What then tells that another rank is lost, in this one; called in a thread of the watch.
+void tell_lost_ranks_by(std::function<void(const Error&)> tell);
+
 // The two ways out, called last. After a command has returned: every rank leaves together. After an error,
-// while the others may be waiting for this rank: takes them all out with this status, and returns only when
-// alone.
+// while the others may be waiting for this rank: ends them all with this status, and returns only when alone.
+// `tell` is called first, unless another rank's error came before and is told there; an error that
+// `may_follow` from another's waits for that a moment.
 void leave_world();
-void abort_world(int status);
+void abort_world(int status, const std::function<void()>& tell = {}, bool may_follow = false);
 
 }  // namespace mckpt

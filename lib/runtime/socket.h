@@ -1,0 +1,46 @@
+// TCP between the ranks of a job, for the watch alone. No call raises SIGPIPE, only connect_to() waits, and a
+// program that is started inherits none of it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/int.h"
+
+namespace mckpt {
+
+class Socket {
+ public:
+  explicit Socket(int fd = -1) : fd_(fd) {}
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket();
+
+  int fd() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+struct Listener {
+  Socket socket;
+  int port = 0;
+  std::vector<std::string> addresses;  // under which it may be reached, as numbers
+};
+
+// Listens on a free port: of the loopback alone, or of every interface for ranks of other hosts. Throws
+// kRanksFailed.
+Listener listen_for_ranks(bool this_host_only);
+
+// The next connection that waits, or an empty socket.
+Socket accept_one(const Listener& listener);
+
+// An empty socket when nobody answers within that time; `why` then has the system's words.
+Socket connect_to(const std::string& address, int port, double seconds, std::string& why);
+
+}  // namespace mckpt

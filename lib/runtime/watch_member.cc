@@ -1,0 +1,117 @@
+#include "runtime/watch_member.h"
+
+#include <poll.h>
+
+namespace mckpt {
+namespace {
+
+int milliseconds(double s) { return std::max(1, static_cast<int>(s * 1000)); }
+
+}  // namespace
+
+WatchMember::WatchMember(Team team, WatchLimits limits, const Invitation& invitation)
+    : team_(std::move(team)),
+      limits_(limits),
+      clock_(beat_seconds(limits)),
+      since_beat_s_(clock_.step_s()),
+      status_(static_cast<int>(code_info(Code::kRanksFailed).exit)) {
+  connect(invitation);
+  clock_.tick();
+}
+
+void WatchMember::connect(const Invitation& invitation) {
+  std::string tried, why;
+  for (const std::string& address : invitation.addresses) {
+    Socket made = connect_to(address, invitation.port, limits_.silence_s / 2, why);
+    if (made) {
+      wire_ = Wire(std::move(made));
+      if (shake_hands(wire_, invitation)) return;
+      why = "nobody there who knows this job";
+    }
+    tried += cat(tried.empty() ? "" : "; ", escaped(address), " port ", invitation.port, ": ", why);
+  }
+  throw Error(Code::kRanksFailed, cat(team_.name(team_.rank), " cannot reach ", team_.name(0)))
+      .found(tried)
+      .help("ranks watch each other over TCP; --rank-timeout 0 does without it");
+}
+
+bool WatchMember::shake_hands(Wire& wire, const Invitation& invitation) const {
+  wire.send({.say = Say::kHello, .number = team_.rank, .token = invitation.hello});
+  WatchClock clock(clock_.step_s());
+  for (double waited_s = 0; wire.open() && waited_s < limits_.silence_s; waited_s += clock.tick()) {
+    pollfd readable{wire.fd(), POLLIN, 0};
+    poll(&readable, 1, milliseconds(clock.step_s()));
+    for (const WatchFrame& frame : wire.receive())
+      return frame.say == Say::kWelcome && frame.token == invitation.welcome;
+  }
+  return false;
+}
+
+void WatchMember::claim(int status, bool may_follow) {
+  status_ = status;
+  wire_.send({.say = Say::kClaim, .may_follow = may_follow, .number = status});
+}
+
+void WatchMember::told() {
+  told_ = true;
+  wire_.send({.say = Say::kTold});
+}
+
+void WatchMember::leave() { wire_.send({.say = Say::kBye}); }
+
+WatchOrder WatchMember::round(int wake_fd) {
+  pollfd fds[] = {{wake_fd, POLLIN, 0},
+                  {wire_.fd(), static_cast<short>(wire_.sending() ? POLLIN | POLLOUT : POLLIN), 0}};
+  poll(fds, 2, milliseconds(clock_.step_s() - since_beat_s_));
+  double passed = clock_.tick();
+  hub_.silent_s += passed, since_beat_s_ += passed;
+  if (alone_s_ >= 0) alone_s_ += passed;
+  WatchOrder order;
+  for (const WatchFrame& frame : wire_.receive())
+    if (order.what == WatchOrder::kGoOn) order = hear(frame);
+  if (order.what != WatchOrder::kGoOn) return order;
+  if (since_beat_s_ >= clock_.step_s()) {
+    wire_.send(beat_of(current_activity()));
+    since_beat_s_ = 0;
+  }
+  wire_.flush();
+  return wire_.open() && hub_.silent_s <= limits_.silence_s ? order : without_hub();
+}
+
+WatchOrder WatchMember::hear(const WatchFrame& frame) {
+  hub_.silent_s = 0;
+  switch (frame.say) {
+    case Say::kBeat:
+      hub_.hear(frame);
+      return {};
+    case Say::kTell:
+      may_tell_ = true;
+      return {.what = WatchOrder::kTell};
+    case Say::kEnd:
+      return {.what = WatchOrder::kEnd, .status = frame.number};
+    case Say::kBye:
+      return {.what = WatchOrder::kLeave};
+    default:
+      return {};
+  }
+}
+
+// Rank 0 is gone. The deputy tells it; the others keep still meanwhile, so that the launcher, which ends
+// everything at the first rank that ends, lets it. Should rank 0 only have been stopped, it finds the word to
+// end when it goes on.
+WatchOrder WatchMember::without_hub() {
+  bool lost_now = alone_s_ < 0;
+  if (lost_now) {
+    alone_s_ = 0;
+    wire_.send({.say = Say::kEnd, .number = status_});
+  }
+  if (told_ || alone_s_ > kWatchGraceSeconds * team_.ranks_per_core)
+    return {.what = WatchOrder::kEnd, .status = status_};
+  if (!lost_now || may_tell_ || team_.rank != team_.deputy()) return {};
+  if (!wire_.open()) return {.what = WatchOrder::kReport, .cause = rank_died(team_, 0)};
+  std::vector<RankState> ranks(static_cast<std::size_t>(team_.size()));
+  ranks[0] = hub_;
+  return {.what = WatchOrder::kReport, .cause = judge(team_, ranks, limits_)};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,68 @@
+// One rank's part in the watch: rank 0 is the hub that all others are connected to (watch_hub), the others
+// are its members (watch_member). A part is carried out by one thread, round by round; what it cannot do
+// itself it orders from that thread's owner (rank_watch).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "runtime/watch_judge.h"
+
+namespace mckpt {
+
+struct WatchOrder {
+  enum What {
+    kGoOn,
+    kReport,  // tell `cause`, which nobody else tells, then call told()
+    kTell,    // the error of the last claim() is the cause: let it be told, then call told()
+    kEnd,     // end the process with `status`
+    kLeave,   // every rank has left: nothing is watched any more
+  };
+  What what = kGoOn;
+  int status = 0;
+  std::optional<Error> cause = {};
+};
+
+class WatchRole {
+ public:
+  virtual ~WatchRole() = default;
+  // An error of this rank, which it wants to tell and then end with that status. `may_follow`: it may be
+  // what the end of another rank looks like from here, so that gets some time to show.
+  virtual void claim(int status, bool may_follow) = 0;
+  virtual void told() = 0;
+  virtual void leave() = 0;
+  // Waits for news, or until a beat is due, or `wake_fd` is readable; then does what there is to do.
+  virtual WatchOrder round(int wake_fd) = 0;
+};
+
+// Time as a watch counts it: while it was not asleep itself.
+class WatchClock {
+ public:
+  explicit WatchClock(double step_s) : step_s_(step_s) {}
+  double step_s() const { return step_s_; }
+  // Seconds since the last call, as far as they count.
+  double tick() {
+    auto now = std::chrono::steady_clock::now();
+    double passed = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return std::min(passed, 2 * step_s_);
+  }
+
+ private:
+  double step_s_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// How long an error that may follow from another waits for that.
+inline constexpr double kWatchFollowSeconds = 0.3;
+// How long those who have nothing to tell wait for those who have, on a host with a core for every rank.
+inline constexpr double kWatchGraceSeconds = 1;
+
+// A beat every tenth of the shorter limit, but not more often than is of use.
+inline double beat_seconds(const WatchLimits& limits) {
+  double shortest = limits.phase_s > 0 ? std::min(limits.silence_s, limits.phase_s) : limits.silence_s;
+  return std::clamp(shortest / 10, 0.02, 1.0);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,37 @@
+#include "tools/rank_limits.h"
+
+#include "runtime/world.h"
+#include "tools/interrupt.h"
+
+namespace mckpt {
+namespace {
+
+constexpr double kLeast = 1, kMost = 1e6;
+
+void check_seconds(const char* option, double seconds) {
+  if (seconds == 0 || (seconds >= kLeast && seconds <= kMost)) return;
+  throw Error(Code::kUsage, cat(option, " is a number of seconds"))
+      .expected(cat("0, or ", kLeast, " to ", kMost))
+      .found(seconds);
+}
+
+}  // namespace
+
+void RankLimits::declare(CommandLine& line) {
+  line.option("--rank-timeout SECONDS", silence_s,
+              "end the job when a rank is not heard for so long; by default 30, 0: never");
+  line.option("--phase-timeout SECONDS", phase_s,
+              "end it when a rank makes no progress for so long; by default 1800, 0: never");
+}
+
+void RankLimits::check() const {
+  check_seconds("--rank-timeout", silence_s);
+  check_seconds("--phase-timeout", phase_s);
+}
+
+void RankLimits::join() const {
+  stop_flag();
+  watch_world(*this);
+}
+
+}  // namespace mckpt
