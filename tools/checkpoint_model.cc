@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include "io/dcp.h"
 #include "io/file.h"
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
@@ -48,6 +47,8 @@ void CheckpointModelFlags::declare(CommandLine& line) {
   line.option("--source-tp N", source_tp,
               "tensor-parallel ranks that wrote the checkpoint, where it does not say so and it matters");
   line.option("--source-etp N", source_etp, "the same of expert-tensor-parallel ranks");
+  line.option("--accept CODE", accept,
+              "damage to be taken as it is: MC1311, MC1312, MC1313, MC1315; may be given several times");
   model.declare(line);
 }
 
@@ -83,8 +84,11 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   store_ = std::move(store);
   model_ = std::move(model);
   refuse_other_formats(*store_);
-  report_findings(global, *store_);
-  require_sound(store_->findings(), store_->root());
+  std::vector<Finding> findings = store_->findings();
+  for (Finding& f : dcp_damage(*store_, flags.parts)) findings.push_back(std::move(f));
+  accept(findings, flags.accept);
+  tell_findings(global, findings, store_->root());
+  require_sound(findings, store_->root());
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);

@@ -8,6 +8,7 @@
 
 #include "convert/stored_chunks.h"
 #include "core/name_hash.h"
+#include "io/dcp.h"
 #include "tools/hf_model.h"
 
 namespace mckpt {
@@ -15,6 +16,8 @@ namespace mckpt {
 struct CheckpointModelFlags {
   std::optional<std::string> assets;
   std::optional<i64> source_tp, source_etp;
+  std::vector<std::string> accept;  // codes of damage that is taken as it is
+  NamesOf parts = NamesOf::kModel;  // of the checkpoint, what has to be sound
   HfModelFlags model;
 
   void declare(CommandLine& line);

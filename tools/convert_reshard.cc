@@ -84,6 +84,7 @@ void Reshard::parse(CommandLine& line) {
 }
 
 void Reshard::open() {
+  model_flags_.parts = weights_only_ ? NamesOf::kModel : NamesOf::kAll;
   model_.open(options_.source, model_flags_, flags_);
   const Store& store = model_.store();
   run_.grid = grid_flags_.grid();

@@ -1,6 +1,7 @@
 #include "tools/findings.h"
 
 #include <algorithm>
+#include <array>
 
 namespace mckpt {
 namespace {
@@ -22,8 +23,8 @@ void require_sound(std::span<const Finding> findings, const std::string& root) {
   e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
   if (i64 more = std::count_if(first + 1, findings.end(), wrong); more > 0)
     e.note(cat("and ", more, " more"));
-  throw e.note(cat("found in ", escaped(root, 4096), ", which is not sound"))
-      .help(cat("mckpt verify ", escaped(root, 4096)));
+  throw e.note(cat("found in ", escaped(root, 4096), ", which is not sound: mckpt verify tells all of it"))
+      .help(first->help.empty() ? cat("mckpt verify ", escaped(root, 4096)) : first->help);
 }
 
 std::string finding_line(bool color, const Finding& f) {
@@ -55,17 +56,34 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings) {
   json.end_array();
 }
 
-Exit report_findings(const GlobalFlags& flags, const Store& store) {
+void accept(std::vector<Finding>& findings, std::span<const std::string> codes) {
+  constexpr std::array kTakable = {Code::kCounterpart, Code::kNumberGap, Code::kPipelineLoss,
+                                   Code::kMixedSaves};
+  for (const std::string& name : codes) {
+    auto code = std::ranges::find(kTakable, name, code_name);
+    if (code == kTakable.end())
+      throw Error(Code::kUsage, "--accept takes codes of damage that leaves the rest convertible")
+          .expected("MC1311, MC1312, MC1313 or MC1315")
+          .found(escaped(name));
+    for (Finding& f : findings) f.warning |= f.code == *code;
+  }
+}
+
+void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;
   for (bool warning : {false, true})
-    for (const Finding& f : store.findings())
+    for (const Finding& f : findings)
       if (f.warning == warning && !(warning && flags.quiet)) order.push_back(&f);
   std::size_t shown = flags.verbose > 0 ? order.size() : std::min(order.size(), kMostShown);
   for (std::size_t i = 0; i < shown; i++) complain(finding_line(color, *order[i]));
-  if (order.empty()) return Exit::kOk;
+  if (order.empty()) return;
   std::string more = shown < order.size() ? cat(" (", order.size() - shown, " more: -v)") : "";
-  complain(cat("found in ", escaped(store.root(), 4096), more, "; mckpt verify checks all of it"));
+  complain(cat("found in ", escaped(root, 4096), more, "; mckpt verify checks all of it"));
+}
+
+Exit report_findings(const GlobalFlags& flags, const Store& store) {
+  tell_findings(flags, store.findings(), store.root());
   return is_sound(store) ? Exit::kOk : Exit::kNo;
 }
 

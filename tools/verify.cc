@@ -1,5 +1,8 @@
 // mckpt verify: whether a checkpoint is whole and sound by itself.
 #include "io/verify.h"
+
+#include <set>
+
 #include "io/parallel.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
@@ -75,8 +78,10 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
+    std::set<std::string> helps;
     for (std::size_t f = 0; f < report.findings.size(); f++) {
       if (report.check_of[f] != c) continue;
+      if (!report.findings[f].help.empty()) helps.insert(report.findings[f].help);
       if (all || shown++ < kMostShown) {
         out.line(cat("      ", finding_line(false, report.findings[f])));
       } else {
@@ -84,6 +89,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
       }
     }
     if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
+    for (const std::string& help : helps) out.line(cat("      help: ", help));
   }
   std::string name = escaped(path, 4096);
   if (equal) return out.line(cat(name, *equal ? ": equal" : ": not equal"));

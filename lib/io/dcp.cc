@@ -11,6 +11,7 @@
 #include "io/dcp_integrity.h"
 #include "io/dcp_item.h"
 #include "io/dcp_metadata.h"
+#include "io/dcp_mixed.h"
 #include "io/folder.h"
 #include "io/parallel.h"
 #include "io/store_files.h"
@@ -50,6 +51,7 @@ class DcpStore final : public Store {
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
   std::optional<std::vector<Finding>> check(int threads) const override;
   RunFacts run_facts_found() const;
+  std::vector<Finding> damage(NamesOf names) const;
 
  private:
   void read_metadata(const Folder& folder);
@@ -67,6 +69,7 @@ class DcpStore final : public Store {
   void check_objects(int threads, Findings& findings) const;
 
   DcpMetadata meta_;
+  bool gathered_ = false;  // one .metadata names all that the files hold
   DcpDialect dialect_ = DcpDialect::kPlain;
   std::vector<i32> file_ranks_;
   std::optional<StoreFiles> open_files_;
@@ -101,6 +104,7 @@ i32 rank_of_metadata(std::string_view name) {
 void DcpStore::read_metadata(const Folder& folder) {
   if (folder.has_file(kMetadata)) {
     meta_ = read_one(folder, std::string(kMetadata));
+    gathered_ = true;
     add_fact("index", std::string(kMetadata));
     return;
   }
@@ -130,6 +134,7 @@ void DcpStore::list_files(const Folder& folder) {
   // A rank without a tensor of its own leaves an empty file, or one of objects.
   for (const FolderEntry& e : folder.entries())
     if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
+  find_leftovers(folder, meta_.files, findings_);
   ranks.erase(-1);
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));
 }
@@ -191,6 +196,7 @@ void DcpStore::collect_findings() {
   std::vector<i64> bytes;
   for (const StoreFile& f : files_) bytes.push_back(f.bytes);
   check_records(meta_, bytes, findings);
+  if (gathered_) check_ends(meta_, bytes, findings);
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
     findings.add(
         {.code = Code::kPipelineLoss,
@@ -307,9 +313,15 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
 std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
-  for (Finding& f : check_names(*this, dialect_, run_facts_found())) findings.add(std::move(f));
+  for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
   for (Finding& f : check_integrity(root_)) findings.add(std::move(f));
   return findings.take();
+}
+
+std::vector<Finding> DcpStore::damage(NamesOf names) const {
+  std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), names);
+  for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
+  return found;
 }
 
 void DcpStore::check_objects(int threads, Findings& findings) const {
@@ -365,6 +377,11 @@ RunFacts DcpStore::run_facts_found() const {
 RunFacts dcp_run_facts(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
   return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
+}
+
+std::vector<Finding> dcp_damage(const Store& store, NamesOf names) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(names);
 }
 
 std::unique_ptr<Store> open_dcp(const std::string& path) { return std::make_unique<DcpStore>(path); }

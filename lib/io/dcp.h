@@ -17,4 +17,8 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 // What the run that wrote a DCP folder says of itself; nothing where it says nothing, or is no DCP folder.
 RunFacts dcp_run_facts(const Store& store);
 
+// What is wrong although every box and byte is in order: names that do not fit together, files of two saves.
+// Reads little. Nothing for a store that is no DCP folder.
+std::vector<Finding> dcp_damage(const Store& store, NamesOf names);
+
 }  // namespace mckpt

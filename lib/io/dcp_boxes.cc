@@ -8,6 +8,9 @@
 namespace mckpt {
 namespace {
 
+constexpr const char* kWrongOffsets =
+    "torch releases with wrong offsets of uneven shards write such files; save again with a newer torch";
+
 std::string_view path_of(const DcpMetadata& m, i32 file) {
   return file < 0 ? std::string_view() : std::string_view(m.files[static_cast<std::size_t>(file)]);
 }
@@ -80,7 +83,8 @@ void check_boxes(const DcpMetadata& m, Findings& findings) {
       findings.add({.code = cover_code(fault.kind),
                     .tensor = std::string(m.name(t)),
                     .file = std::string(path_of(m, file)),
-                    .message = to_string(fault)});
+                    .message = to_string(fault),
+                    .help = kWrongOffsets});
     }
   }
 }
@@ -114,6 +118,24 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
         o.record.offset + o.record.bytes > reaching->record.offset + reaching->record.bytes)
       reaching = &o;
   }
+}
+
+void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
+  std::vector<i64> end(m.files.size(), -1);
+  for (const Owned& o : all_records(m)) {
+    i64& last = end[static_cast<std::size_t>(o.record.file)];
+    if (o.record.offset >= 0 && o.record.bytes >= 0 && o.record.bytes <= INT64_MAX - o.record.offset)
+      last = std::max(last, o.record.offset + o.record.bytes);
+  }
+  for (std::size_t f = 0; f < end.size(); f++)
+    if (end[f] >= 0 && file_bytes[f] > end[f])
+      findings.add({.code = Code::kMixedSaves,
+                    .file = m.files[f],
+                    .message = cat(file_bytes[f] - end[f],
+                                   " bytes behind the last record belong to nothing: the file may be that of "
+                                   "another save"),
+                    .offset = end[f],
+                    .warning = true});
 }
 
 }  // namespace mckpt

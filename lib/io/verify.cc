@@ -69,6 +69,7 @@ Which check_of_code(Code code) {
     case Code::kCounterpart:
     case Code::kNumberGap:
     case Code::kPipelineLoss:
+    case Code::kMixedSaves:
       return kParts;
     case Code::kNonFinite:
       return kValues;

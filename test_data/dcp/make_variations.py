@@ -234,10 +234,10 @@ CASES = {
     "item_parameter": Case(items={1: lambda i: saved(torch.nn.Parameter(W[:CUT].clone()))}),
     # What must not pass in silence.
     "transformed": Case(edit=old_storage_info(["zstd"]), item="MC1310"),
-    "hole": Case(edit=drop_chunk, findings=["MC1304"]),
+    "hole": Case(edit=drop_chunk, findings=["MC1304"], warnings=["MC1315"]),
     "record_extra": Case(edit=extra_entry, warnings=["MC1307"]),
-    "record_lost": Case(edit=lost_entry, findings=["MC1306"]),
-    "record_shared": Case(edit=same_record, findings=["MC1309"]),
+    "record_lost": Case(edit=lost_entry, findings=["MC1306"], warnings=["MC1315"]),
+    "record_shared": Case(edit=same_record, findings=["MC1309"], warnings=["MC1315"]),
     "other_rank": Case(edit=padded_dims, opens="MC1301"),
     "item_raw_bytes": Case(items={1: lambda i: W[:CUT].numpy().tobytes()}, item="MC1310"),
     "item_other_dtype": Case(items={1: lambda i: saved(W[:CUT].to(torch.float64))}, item="MC1310"),

@@ -47,7 +47,8 @@ void add_parameter(NameStore& store, const std::string& name, const std::vector<
   for (const std::string& piece : pieces) {
     store.add_tensor("model.module." + name + piece);
     if (!trained) continue;
-    for (const char* moment : {".exp_avg", ".exp_avg_sq"}) store.add_tensor(kOptimizer + name + piece + moment);
+    for (const char* moment : {".exp_avg", ".exp_avg_sq"})
+      store.add_tensor(kOptimizer + name + piece + moment);
   }
   if (!trained) return;
   for (const char* field : {".lr", ".step"}) store.add_object(kMeta + name + field);
@@ -134,13 +135,13 @@ TEST(DcpNames, MustCountLayersAndExpertsWithoutGaps) {
     store.add_tensor(cat("model.module.decoder.layers.", layer, ".mlp.linear_fc2.weight"));
   store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.weight0");
   store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2");
-  store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.bias0");
+  store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1");
   EXPECT_EQ(found(store),
-            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias0: of the layers "
+            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: of the layers "
             "decoder.layers.0 to 4 there are no "
             "tensors of 2, 3\n"
-            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias0: there are 3 experts, but "
-            "decoder.layers.4.mlp.experts.linear_fc2.biasN is there for only 1\n"
+            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: there are 3 experts, but "
+            "decoder.layers.4.mlp.experts.linear_fc2.biasN is there for only 1; missing: 0\n"
             "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2: there are 3 experts, but "
             "decoder.layers.4.mlp.experts.linear_fc2.weightN is there for only 2; missing: 1\n");
 }
@@ -154,6 +155,53 @@ TEST(DcpNames, AreComparedWithWhatTheRunSays) {
   store.add_object("rng_state.(1, 0).0.np_rng_state");
   EXPECT_EQ(found(store),
             "MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
+}
+
+// As in the golden checkpoint of gpt-oss on two expert-parallel ranks.
+TEST(DcpNames, OfExpertBiasesThatWereNotRenumberedAreKnown) {
+  NameStore store;
+  for (int e = 0; e < 16; e++)
+    store.add_tensor(cat("model.module.decoder.layers.0.mlp.experts.linear_fc2.weight", e));
+  for (int e = 0; e < 8; e++)
+    store.add_tensor(cat("model.module.decoder.layers.0.mlp.experts.linear_fc2.bias", e), {4});
+  std::string said =
+      "MC1312 model.module.decoder.layers.0.mlp.experts.linear_fc2.bias7: the biases of experts were not "
+      "renumbered: 2 expert-parallel ranks wrote theirs as "
+      "decoder.layers.0.mlp.experts.linear_fc2.bias0 to 7, one over the other; those of 8 of 16 experts are "
+      "lost\n";
+  EXPECT_EQ(found(store), said);
+  EXPECT_EQ(found(store, {.experts = 16}), said);
+  EXPECT_NE(check_names(store, DcpDialect::kFsdpDtensor, {})[0].help, "");
+}
+
+TEST(DcpNames, OfPipelineStagesThatCountedOnAreNoMoreThanOdd) {
+  EXPECT_EQ(found(sound_model(), {.layers = 2, .pipeline_stages = 2}),
+            "warning MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number, "
+            "but all layers are there: the stages must have counted on\n");
+}
+
+TEST(DcpNames, WithoutAListOfWhatIsTrainedShowWhatHasNoStates) {
+  NameStore store;
+  for (const char* name : {"a", "b"}) {
+    store.add_tensor(cat("model.module.", name));
+    for (const char* moment : {".exp_avg", ".exp_avg_sq"}) store.add_tensor(cat(kOptimizer, name, moment));
+  }
+  store.add_tensor("model.module.c");
+  store.add_tensor("model.module.mlp.router.expert_bias");
+  EXPECT_EQ(
+      found(store),
+      "warning MC1311 model.module.c: no optimizer states of 1 of 3 parameters; that is right for frozen "
+      "ones only: c\n");
+}
+
+TEST(DcpNames, OfLostStatesDoNotHarmTheModel) {
+  NameStore store = sound_model();
+  store.remove(cat(kOptimizer, "decoder.layers.1.self_attention.linear_qkv.weight.exp_avg_sq"));
+  store.remove(cat(kOptimizer, "decoder.layers.0.mlp.linear_fc1.weight_v.exp_avg"));
+  EXPECT_EQ(check_names(store, DcpDialect::kFsdpDtensor, {}).size(), 3u);
+  EXPECT_TRUE(check_names(store, DcpDialect::kFsdpDtensor, {}, NamesOf::kModel).empty());
+  store.remove("model.module.decoder.layers.0.mlp.linear_fc1.weight_v");
+  EXPECT_EQ(check_names(store, DcpDialect::kFsdpDtensor, {}, NamesOf::kModel).size(), 1u);
 }
 
 TEST(DcpNames, OfStackedLayersAreLeftAlone) {

@@ -182,6 +182,22 @@ TEST_F(DcpCopy, CutShortSaysWhatIsLost) {
   EXPECT_EQ(codes_of(open_store(path())->findings(), false), "MC1308 ");
 }
 
+TEST_F(DcpCopy, ShowsFilesOfAnotherSave) {
+  copy("fsdp2");
+  folder.put("c/__3_0.distcp", "");  // a rank that held nothing
+  EXPECT_TRUE(open_store(path())->findings().empty());
+  folder.put("c/__3_0.distcp", "PK");
+  EXPECT_EQ(codes_of(open_store(path())->findings(), true), "MC1315 ");
+  std::filesystem::remove(path() + "/__3_0.distcp");
+  std::filesystem::resize_file(path() + "/__0_0.distcp",
+                               std::filesystem::file_size(path() + "/__0_0.distcp") + 100);
+  std::vector<Finding> found = open_store(path())->findings();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].file, "__0_0.distcp");
+  EXPECT_EQ(found[0].message,
+            "100 bytes behind the last record belong to nothing: the file may be that of another save");
+}
+
 TEST_F(DcpCopy, IsComparedWithItsListOfHashes) {
   copy("torch_dist_pp2");
   std::string list =

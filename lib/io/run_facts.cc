@@ -1,0 +1,60 @@
+#include "io/run_facts.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "io/pickle_value.h"
+
+namespace mckpt {
+namespace {
+
+// The field of a Namespace or of a dict as a number; nothing when it is not one.
+std::optional<i64> number_field(const PickleValue& args, std::string_view name) {
+  const PickleValue* value =
+      args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
+  if (value == nullptr || !value->is_int()) return std::nullopt;
+  return value->as_int();
+}
+
+// One line "  key: 12" of the section below "model:".
+std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
+  if (!line.starts_with("  ")) return std::nullopt;
+  line.remove_prefix(2);
+  if (!line.starts_with(key) || !line.substr(key.size()).starts_with(": ")) return std::nullopt;
+  line.remove_prefix(key.size() + 2);
+  i64 number = 0;
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return error == std::errc() && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+RunFacts run_facts(const PickleValue& args) {
+  RunFacts facts;
+  facts.layers = number_field(args, "num_layers");
+  facts.experts = number_field(args, "num_experts");
+  facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
+  facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
+  facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
+  return facts;
+}
+
+RunFacts run_facts_of_yaml(std::string_view text) {
+  RunFacts facts;
+  bool in_model = false;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty()) continue;
+    if (line[0] != ' ' && line[0] != '#' && line[0] != '-') in_model = line == "model:";
+    if (!in_model) continue;
+    if (auto n = yaml_number(line, "num_layers")) facts.layers = n;
+    if (auto n = yaml_number(line, "num_moe_experts")) facts.experts = n;
+    if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
+    if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
+    if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
+  }
+  return facts;
+}
+
+}  // namespace mckpt

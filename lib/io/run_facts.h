@@ -1,0 +1,24 @@
+// What the run that wrote a checkpoint says of itself, in its arguments or its configuration.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/int.h"
+
+namespace mckpt {
+
+class PickleValue;
+
+// As far as it says so.
+struct RunFacts {
+  std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
+  std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
+};
+
+// The facts in an argparse.Namespace or dict of Megatron's arguments.
+RunFacts run_facts(const PickleValue& args);
+// The facts in Megatron-Bridge's run_config.yaml.
+RunFacts run_facts_of_yaml(std::string_view text);
+
+}  // namespace mckpt
