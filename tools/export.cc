@@ -26,7 +26,7 @@ class Export {
   void parse(CommandLine& line);
   void lay_out();
   std::vector<DType> types() const;  // by tensor of the source table
-  void count(const ExportJob& job);
+  void count(const ExportPlan& plan);
   std::string plan_text() const;
   void write_rest(OutputFiles& out, const std::string& folder) const;
 
@@ -105,7 +105,7 @@ void Export::lay_out() {
   }
 }
 
-void Export::count(const ExportJob& job) {
+void Export::count(const ExportPlan& plan) {
   const KeyTable& keys = model_.keys();
   report_.tensors_in = keys.size();
   report_.tensors_out = std::ssize(written_);
@@ -113,9 +113,9 @@ void Export::count(const ExportJob& job) {
   for (i32 k = 0; k < keys.size(); k++)
     for (i32 s : keys.parameter(keys[k]).sources)
       if (s >= 0) sources[static_cast<std::size_t>(s)].push_back(k);
-  for (i64 i = 0; i < job.task_count(); i++) {
-    const std::vector<i32>& of = sources[static_cast<std::size_t>(job.tensor_of(i))];
-    if (!job.conversion_of(i).identity()) report_.changed++;
+  for (i64 i = 0; i < plan.task_count(); i++) {
+    const std::vector<i32>& of = sources[static_cast<std::size_t>(plan.tensor_of(i))];
+    if (!plan.conversion_of(i).identity()) report_.changed++;
     if (of.empty())
       report_.tied++;
     else if (of.size() > 1 && keys.parameter(keys[of[0]]).sources[1] < 0)
@@ -156,7 +156,7 @@ Exit Export::run() {
   ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_, &sums);
   assets_ = hf_assets(Folder(model_.assets_path()));
 
-  count(job);
+  count(job.plan());
   std::vector<OutputFile> files;
   for (const SafetensorsLayout::File& f : layout_->files()) files.push_back({f.name, f.bytes});
   if (!layout_->index().empty())

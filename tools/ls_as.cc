@@ -4,7 +4,7 @@
 
 #include "io/parallel.h"
 #include "io/sha256.h"
-#include "tools/holding_reader.h"
+#include "convert/holding_reader.h"
 #include "tools/json_writer.h"
 #include "tools/text_table.h"
 

@@ -16,9 +16,9 @@ Move reversed(const Move& m) {
 
 }  // namespace
 
-ExportJob::ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
-                     const TensorPlaces& places, ReadSums* sums)
-    : keys_(keys), chunks_(chunks), places_(places), sums_(sums), bytes_(checkpoint) {
+ExportPlan::ExportPlan(const KeyTable& keys, const ChunkList& chunks, const TensorPlaces& places,
+                       ReadSums* sums)
+    : keys_(keys), chunks_(chunks), places_(places), sums_(sums) {
   list_chunks();
   const SourceTable& tensors = keys.map().sources();
   readers_.resize(static_cast<std::size_t>(tensors.size()));
@@ -39,7 +39,7 @@ ExportJob::ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkL
   });
 }
 
-void ExportJob::list_chunks() {
+void ExportPlan::list_chunks() {
   begin_.assign(keys_.parameters().size() + 1, 0);
   auto parameter_of = [&](i64 c) { return static_cast<std::size_t>(keys_[chunks_.key(c)].parameter); };
   for (i64 c = 0; c < chunks_.size(); c++) begin_[parameter_of(c) + 1]++;
@@ -50,14 +50,14 @@ void ExportJob::list_chunks() {
     by_parameter_[static_cast<std::size_t>(next[parameter_of(c)]++)] = static_cast<i32>(c);
 }
 
-std::span<const i32> ExportJob::chunks_of(i32 parameter) const {
+std::span<const i32> ExportPlan::chunks_of(i32 parameter) const {
   i64 begin = begin_[static_cast<std::size_t>(parameter)],
       end = begin_[static_cast<std::size_t>(parameter) + 1];
   return std::span(by_parameter_)
       .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 
-void ExportJob::add_task(i32 tensor, i32 content) {
+void ExportPlan::add_task(i32 tensor, i32 content) {
   const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(tensor)];
   std::string_view name = keys_.map().sources()[tensor].name;
   std::optional<Conversion> conversion;
@@ -83,12 +83,12 @@ void ExportJob::add_task(i32 tensor, i32 content) {
   tasks_.push_back({tensor, content, *conversion});
 }
 
-i64 ExportJob::task_bytes(i64 index) const {
+i64 ExportPlan::task_bytes(i64 index) const {
   const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(tensor_of(index))];
   return dtype_bytes(place.dtype, place.shape.items());
 }
 
-CopyTask ExportJob::task(i64 index) const {
+CopyTask ExportPlan::task(i64 index) const {
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t.tensor)];
   CopyTask task;

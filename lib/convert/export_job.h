@@ -1,5 +1,6 @@
-// ExportJob: the chunks of a checkpoint into Hugging Face tensors. One task is one tensor; that every item of
-// it is written exactly once is proved before the first byte.
+// ExportPlan: the chunks of a model into Hugging Face tensors, wherever the chunks are. One task is one
+// tensor; that every item of it is written exactly once is proved before the first byte. ExportJob: the same
+// with the chunks of a checkpoint on disk.
 #pragma once
 
 #include "convert/stored_chunks.h"
@@ -20,16 +21,15 @@ struct TensorPlaces {
   std::vector<Place> tensors;  // in the order of the table
 };
 
-class ExportJob final : public CopyJob {
+class ExportPlan {
  public:
   // All outlive this. Throws kUnaccounted where no chunk holds a tensor that is asked for, kBadCast.
-  ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
-            const TensorPlaces& places, ReadSums* sums = nullptr);
+  ExportPlan(const KeyTable& keys, const ChunkList& chunks, const TensorPlaces& places,
+             ReadSums* sums = nullptr);
 
-  i64 task_count() const override { return std::ssize(tasks_); }
-  CopyTask task(i64 index) const override;
-  i64 task_bytes(i64 index) const override;
-  const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  i64 task_count() const { return std::ssize(tasks_); }
+  CopyTask task(i64 index) const;  // the sources are chunks in the files of their places
+  i64 task_bytes(i64 index) const;
 
   Conversion conversion_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].conversion; }
   i32 tensor_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].tensor; }
@@ -48,11 +48,27 @@ class ExportJob final : public CopyJob {
   const ChunkList& chunks_;
   const TensorPlaces& places_;
   ReadSums* sums_;  // is told of the chunks that are going to be read
-  StoreBytes bytes_;
   std::vector<Task> tasks_;
   std::vector<i64> begin_;  // by parameter, in by_parameter_
   std::vector<i32> by_parameter_;
   std::vector<std::vector<i32>> readers_;  // parameters, by source tensor
+};
+
+class ExportJob final : public CopyJob {
+ public:
+  ExportJob(const Store& checkpoint, const KeyTable& keys, const ChunkList& chunks,
+            const TensorPlaces& places, ReadSums* sums = nullptr)
+      : plan_(keys, chunks, places, sums), bytes_(checkpoint) {}
+
+  const ExportPlan& plan() const { return plan_; }
+  i64 task_count() const override { return plan_.task_count(); }
+  CopyTask task(i64 index) const override { return plan_.task(index); }
+  i64 task_bytes(i64 index) const override { return plan_.task_bytes(index); }
+  const ByteSource& source(i32 file) const override { return bytes_[file]; }
+
+ private:
+  ExportPlan plan_;
+  StoreBytes bytes_;
 };
 
 }  // namespace mckpt

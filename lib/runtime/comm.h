@@ -14,6 +14,9 @@ namespace mckpt {
 
 enum class Reduce { kSum, kMax };
 
+// Messages are cut into pieces of at most so many bytes, since MPI counts in 32 bits.
+inline constexpr i64 kLargestMessage = i64{1} << 30;
+
 // What every rank gave, in rank order.
 struct Gathered {
   std::vector<std::byte> bytes;
@@ -37,6 +40,10 @@ class Comm {
   // rank, or in none, `mine` may be its own place in `all`.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual Gathered all_gather_v(std::span<const std::byte> mine) = 0;
+  // Every rank gives every rank a part: `send` has them one after the other, send_bytes[r] of them for rank
+  // r, and `receive` gets receive_bytes[r] of them from rank r. pre: both are at most kLargestMessage bytes.
+  virtual void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
+                        std::span<std::byte> receive, std::span<const i64> receive_bytes) = 0;
   // pre: every rank has as many numbers.
   virtual void all_reduce(std::span<i64> numbers, Reduce op) = 0;
   // Ranks of one colour form a new Comm, ordered by key and then by rank. Null where the colour is negative.
@@ -50,7 +57,6 @@ std::unique_ptr<Comm> local_comm();
 
 // All ranks that the launcher started, by the mpi module. Messages are cut into pieces of at most
 // `largest_message` bytes. Throws Error(kModuleMissing).
-inline constexpr i64 kLargestMessage = i64{1} << 30;
 std::unique_ptr<Comm> mpi_comm(i64 largest_message = kLargestMessage);
 void finalize_mpi();  // pre: mpi_comm() has returned, and no communicator is left
 

@@ -27,6 +27,20 @@ void check(const char* error, const char* call) {
   if (error) throw Error(Code::kRanksFailed, cat("MPI: ", call, ": ", escaped(error, 500)));
 }
 
+// Sizes as MPI takes them.
+struct Parts {
+  explicit Parts(std::span<const i64> bytes) {
+    i64 begin = 0;
+    for (i64 n : bytes) {
+      counts.push_back(static_cast<i32>(n));
+      begins.push_back(static_cast<i32>(begin));
+      begin = checked_add(begin, n, "an exchange");
+    }
+    if (begin > kLargestMessage) throw Error(Code::kInternal, "an exchange is too large").found(begin);
+  }
+  std::vector<i32> counts, begins;
+};
+
 class MpiComm : public Comm {
  public:
   // owned: `handle` came from split.
@@ -78,6 +92,14 @@ class MpiComm : public Comm {
                               counts.data(), begins.data()),
           "all_gather_v");
     return result;
+  }
+
+  void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
+                std::span<std::byte> receive, std::span<const i64> receive_bytes) override {
+    Parts out(send_bytes), in(receive_bytes);
+    check(table_.exchange(handle_, send.data(), out.counts.data(), out.begins.data(), receive.data(),
+                          in.counts.data(), in.begins.data()),
+          "exchange");
   }
 
   void all_reduce(std::span<i64> numbers, Reduce op) override {

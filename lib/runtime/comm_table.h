@@ -34,5 +34,9 @@ struct MckptCommTable {
   void (*release)(void* part);         // what split gave
   void (*abort)(std::int32_t status);  // ends every rank of the job; returns only when that fails
   const char* (*finalize)();
+  // Every rank gives every rank a part; counts and begins are those of the parts, by rank.
+  const char* (*exchange)(void* comm, const void* send, const std::int32_t* send_counts,
+                          const std::int32_t* send_begins, void* receive, const std::int32_t* receive_counts,
+                          const std::int32_t* receive_begins);
 };
 }

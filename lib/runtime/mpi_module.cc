@@ -123,6 +123,15 @@ const char* finalize() {
   });
 }
 
+const char* exchange(void* comm, const void* send, const std::int32_t* send_counts,
+                     const std::int32_t* send_begins, void* receive, const std::int32_t* receive_counts,
+                     const std::int32_t* receive_begins) {
+  return guarded([&] {
+    check(MPI_Alltoallv(send, send_counts, send_begins, MPI_BYTE, receive, receive_counts, receive_begins,
+                        MPI_BYTE, communicator(comm)));
+  });
+}
+
 // The first line of what MPI says about itself: callable before MPI_Init.
 const char* describe(MckptFactSink sink, void* context) {
   return guarded([&] {
@@ -136,7 +145,7 @@ const char* describe(MckptFactSink sink, void* context) {
 
 constexpr MckptCommTable kFunctions = {
     sizeof(MckptCommTable), init,       rank,  size,    barrier,   broadcast, all_gather,
-    all_gather_v,           all_reduce, split, release, abort_job, finalize};
+    all_gather_v,           all_reduce, split, release, abort_job, finalize,  exchange};
 
 constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "mpi", describe, &kFunctions};
 

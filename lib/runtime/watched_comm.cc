@@ -27,6 +27,11 @@ class WatchedComm : public Comm {
     Waiting waiting("all_gather_v");
     return comm_->all_gather_v(mine);
   }
+  void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
+                std::span<std::byte> receive, std::span<const i64> receive_bytes) override {
+    Waiting waiting("exchange");
+    comm_->exchange(send, send_bytes, receive, receive_bytes);
+  }
   void all_reduce(std::span<i64> numbers, Reduce op) override {
     Waiting waiting("all_reduce");
     comm_->all_reduce(numbers, op);

@@ -74,6 +74,23 @@ TEST_P(CommTest, GathersUnequalPartsEmptyOnesToo) {
 
 TEST_P(CommTest, GathersNothingFromAll) { EXPECT_TRUE(comm().all_gather_v({}).bytes.empty()); }
 
+// Rank a sends a + 2 * b letters to rank b.
+TEST_P(CommTest, ExchangesUnequalParts) {
+  int me = comm().rank(), size = comm().size();
+  auto part = [](int from, int to) {
+    return std::string(static_cast<std::size_t>(from + 2 * to), static_cast<char>('a' + from * 5 + to));
+  };
+  std::string send, want;
+  std::vector<i64> sent, received;
+  for (int r = 0; r < size; r++) {
+    send += part(me, r), sent.push_back(std::ssize(part(me, r)));
+    want += part(r, me), received.push_back(std::ssize(part(r, me)));
+  }
+  std::string got(want.size(), '?');
+  comm().exchange(bytes_of(send), sent, std::as_writable_bytes(std::span(got)), received);
+  EXPECT_EQ(got, want);
+}
+
 TEST_P(CommTest, AddsAndTakesTheLargest) {
   std::vector<i64> numbers(50), largest(50);
   std::iota(numbers.begin(), numbers.end(), i64{1} << 40);

@@ -1,4 +1,4 @@
-#include "tools/holding_reader.h"
+#include "convert/holding_reader.h"
 
 #include <algorithm>
 

@@ -1,0 +1,42 @@
+// LiveCheck: whether a model in memory holds what the files of the source say. The source is read once more,
+// along the runs of the rules for this rank's cell as Megatron holds it at run time; neither the keys of a
+// checkpoint nor the plan that loaded the model take part.
+#pragma once
+
+#include "convert/holding_reader.h"
+#include "live/live_model.h"
+
+namespace mckpt {
+
+class LiveCheck {
+ public:
+  struct Difference {
+    std::string parameter, what;
+    i64 item = 0;  // of the parameter's local order: the first that differs
+  };
+
+  // The map's tensors are those of the store. Both outlive this. pre: the model is loaded.
+  LiveCheck(const LiveModel& model, const Store& source);
+
+  // The stored weights that this rank has, and the buffers.
+  void check_stored();
+  // The live values of the parameters of a sharded module. pre: it is unsharded.
+  void check_live(i32 module);
+
+  i64 parameters() const { return parameters_; }  // compared so far
+  i64 items() const { return items_; }
+  const std::vector<Difference>& differences() const { return differences_; }
+
+ private:
+  void compare(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes,
+               const char* what);
+
+  const LiveModel& model_;
+  StoreFiles files_;
+  HoldingReader reader_;
+  std::vector<ModelParameter> as_stored_;  // with the types of the source
+  i64 parameters_ = 0, items_ = 0;
+  std::vector<Difference> differences_;
+};
+
+}  // namespace mckpt

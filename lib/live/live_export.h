@@ -1,0 +1,28 @@
+// Exporting: the stored weights of all ranks into Hugging Face tensors. Every rank writes its share of each
+// round; what it needs of other ranks' shards comes to it in one exchange a round, so that each byte crosses
+// once and the memory needed does not depend on the model:
+//
+//   batch 0 | batch 1 | ... | batch R-1 | batch R | ...     windows of tensors, in the order of the files
+//   rank 0    rank 1          rank R-1    rank 0            who writes them
+//   '----------- round 0 -------------'
+#pragma once
+
+#include "convert/export_job.h"
+#include "convert/fsdp_plan.h"
+#include "live/live_chunks.h"
+
+namespace mckpt {
+
+struct LiveExportCounts {
+  i64 bytes_written = 0, bytes_received = 0;  // by this rank
+};
+
+// Which rank gives which chunk: the grid and setup of the model.
+FsdpRun run_of(const LiveModel& model);
+
+// Collective. `memory_bytes`: of all buffers, about, whatever the number of ranks. Throws what ExportPlan and
+// the sink throw. pre: the model is loaded and wrapped; `keys` are live_keys().
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
+                              CopySink& out, i64 memory_bytes = i64{64} << 20);
+
+}  // namespace mckpt

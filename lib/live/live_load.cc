@@ -1,0 +1,48 @@
+#include "live/live_load.h"
+
+#include "convert/gather_job.h"
+#include "convert/import_job.h"
+#include "live/live_chunks.h"
+#include "live/shape_exchange.h"
+
+namespace mckpt {
+namespace {
+
+CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
+                    const CopyOptions& options) {
+  model.allocate();
+  std::vector<PendingWrites::Write> writes;
+  for (LiveGroup* group : model.groups()) {
+    group->writes().forget_failures();
+    writes.push_back(group->writes().begin());
+  }
+  MemorySink sink(chunks);
+  CopyCounts counts = run_copy(job, sink, options);
+  for (PendingWrites::Write& write : writes) write.done();
+  model.refresh();
+  return counts;
+}
+
+}  // namespace
+
+KeyTable live_keys(const LiveModel& model) {
+  const Grid& grid = model.setup().grid;
+  return KeyTable(model.map(), {model.setup().run.vocab_rows, std::nullopt}, {grid.tp, grid.etp});
+}
+
+CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
+                           const CopyOptions& options) {
+  exchange_shapes(model);
+  LiveChunks chunks(model, keys);
+  return run_load(model, chunks, ImportJob(source, keys, chunks, nullptr), options);
+}
+
+CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
+                                const KeyTable& stored_keys, const ChunkList& stored,
+                                const CopyOptions& options) {
+  exchange_shapes(model);
+  LiveChunks chunks(model, keys);
+  return run_load(model, chunks, GatherJob(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
+}
+
+}  // namespace mckpt
