@@ -1,28 +1,9 @@
 #include "core/layer_keys.h"
 
-#include <charconv>
-
 namespace mckpt {
 namespace {
 
 constexpr std::string_view kLayers = "decoder.layers.";
-constexpr std::string_view kOptimizer = "optimizer.state.";
-
-// The family whose parameters have names that begin like `rest`; nothing for names of no family.
-std::optional<KeyFamily> family_of(std::string_view rest) {
-  if (rest.starts_with("mixer.")) return KeyFamily::kMixer;
-  if (rest.starts_with("self_attention.") || rest.starts_with("input_layernorm."))
-    return KeyFamily::kAttention;
-  if (rest.starts_with("mlp.") || rest.starts_with("pre_mlp_layernorm.")) return KeyFamily::kMlp;
-  return {};
-}
-
-// Bytes of "optimizer.state.<name>." at the front of the key.
-std::size_t optimizer_prefix(std::string_view key) {
-  if (!key.starts_with(kOptimizer)) return 0;
-  std::size_t dot = key.find('.', kOptimizer.size());
-  return dot == key.npos ? 0 : dot + 1;
-}
 
 bool same_keys(const LayerKindInfo& a, const LayerKindInfo& b) {
   // A gated delta net and an expert layer name their parameters apart from those of their families.
@@ -94,54 +75,6 @@ std::vector<GroupHazard> group_hazards(const LayerPattern& pattern) {
   for (const PatternItem& item : pattern.items)
     if (auto hazard = hazard_of(pattern.symbols(item), item.logical_index)) hazards.push_back(*hazard);
   return hazards;
-}
-
-LayerKeyMap::LayerKeyMap(const LayerPattern& pattern)
-    : has_groups_(pattern.has_groups()), symbols_(physical_symbols(pattern)) {
-  for (const PatternItem& item : pattern.items) {
-    first_of_item_.push_back(item.physical_first);
-    item_of_layer_.insert(item_of_layer_.end(), item.physical_count, item.logical_index);
-  }
-  first_of_item_.push_back(pattern.physical_layers());
-}
-
-std::string LayerKeyMap::to_grouped(std::string_view flat_key) const { return renamed(flat_key, false); }
-std::string LayerKeyMap::to_flat(std::string_view grouped_key) const { return renamed(grouped_key, true); }
-
-std::string LayerKeyMap::renamed(std::string_view key, bool to_flat) const {
-  std::string_view front = key.substr(0, optimizer_prefix(key)), name = key.substr(front.size());
-  std::string_view norm_from = final_norm_prefix(has_groups_ && to_flat);
-  std::string_view norm_to = final_norm_prefix(has_groups_ && !to_flat);
-  if (name.starts_with(norm_from)) return cat(front, norm_to, name.substr(norm_from.size()));
-  if (!name.starts_with(kLayers)) return std::string(key);
-
-  std::string_view digits = name.substr(kLayers.size());
-  i64 index = -1, last = to_flat ? std::ssize(first_of_item_) - 2 : std::ssize(item_of_layer_) - 1;
-  auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  std::string_view rest = digits.substr(end - digits.data());
-  if (ec != std::errc{} || !rest.starts_with('.') || index < 0 || index > last)
-    throw Error(Code::kBadPattern, "the layer pattern has no layer for a key")
-        .tensor(key)
-        .expected(cat("layer 0 to ", last))
-        .help("check that the pattern is the one the checkpoint was written with");
-  rest.remove_prefix(1);
-  i64 renamed_index = to_flat ? member_of(index, rest, key) : item_of_layer_[index];
-  return cat(front, kLayers, renamed_index, ".", rest);
-}
-
-i64 LayerKeyMap::member_of(i64 item, std::string_view rest, std::string_view key) const {
-  i64 first = first_of_item_[item], end = first_of_item_[item + 1];
-  if (end - first == 1) return first;
-  std::optional<KeyFamily> family = family_of(rest);
-  i64 found = -1, matches = 0;
-  for (i64 layer = first; layer < end; layer++)
-    if (family && find_layer_kind(symbols_[layer])->family == *family) found = layer, matches++;
-  if (matches == 1) return found;
-  throw Error(Code::kBadPattern, "a key does not tell which layer of its group it belongs to")
-      .tensor(key)
-      .expected("one member of the group to own such a parameter")
-      .found(cat(matches, " in [", std::string_view(symbols_).substr(first, end - first), "]"))
-      .help("a group is safe with at most one of M, one of * G D +, and one of - E");
 }
 
 }  // namespace mckpt

@@ -46,26 +46,4 @@ struct GroupHazard {
 };
 std::vector<GroupHazard> group_hazards(const LayerPattern& pattern);
 
-// Renames stored keys between a pattern with groups and the same pattern with its brackets removed. Keys that
-// belong to no decoder layer and not to the final norm, MTP keys among them, stay as they are. A leading
-// "optimizer.state.<name>." is kept.
-class LayerKeyMap {
- public:
-  explicit LayerKeyMap(const LayerPattern& pattern);
-
-  // Each throws kBadPattern where the pattern has no such layer. to_flat throws it also where the rest of the
-  // key does not single out a member of the group.
-  std::string to_grouped(std::string_view flat_key) const;
-  std::string to_flat(std::string_view grouped_key) const;
-
- private:
-  std::string renamed(std::string_view key, bool to_flat) const;
-  i64 member_of(i64 item, std::string_view rest, std::string_view key) const;
-
-  bool has_groups_;
-  std::string symbols_;             // by physical index
-  std::vector<i64> item_of_layer_;  // logical index by physical index
-  std::vector<i64> first_of_item_;  // physical index by logical index, and the number of layers at the end
-};
-
 }  // namespace mckpt

@@ -1,0 +1,67 @@
+#include "convert/layer_forms.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostNotes = 200;
+
+// A name of the form, or a fault; marks the layers that it belongs to.
+void mark(const LayerNames& names, std::string_view name, std::span<const i64> dims, std::vector<bool>& seen,
+          std::optional<NameFault>& fault) {
+  LayerName found = names.find(name, fault);
+  if (found.kind == LayerName::Kind::kStack && !fault) {
+    if (dims.empty() || dims[0] != names.layers())
+      fault = {Code::kBadPattern, cat("stacks ", dims.empty() ? 0 : dims[0], " layers, the pattern has ",
+                                      names.layers(), " of them")};
+    for (i64 l = 0; l < names.layers() && !fault; l++) {
+      LayerName layer = names.of_stack(found.rest, l, fault);
+      if (!fault) seen[static_cast<std::size_t>(layer.layer)] = true;
+    }
+  } else if (found.kind == LayerName::Kind::kLayer && found.depth < 0 && !fault) {
+    seen[static_cast<std::size_t>(found.layer)] = true;
+  }
+}
+
+}  // namespace
+
+void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::string_view help) {
+  if (faults.empty()) return;
+  Error e(faults[0].fault.code,
+          faults.size() == 1 ? "a key cannot be moved" : cat(faults.size(), " keys cannot be moved"));
+  for (std::size_t i = 0; i < std::min(faults.size(), kMostNotes); i++)
+    e.note(cat(code_name(faults[i].fault.code), " ", escaped(faults[i].key), faults[i].key.empty() ? "" : ": ",
+               faults[i].fault.message));
+  if (faults.size() > kMostNotes) e.note(cat("and ", faults.size() - kMostNotes, " more"));
+  throw e.file(store.root()).help(help);
+}
+
+std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names) {
+  std::vector<KeyFault> faults;
+  std::vector<bool> seen(static_cast<std::size_t>(names.pattern().physical_layers()));
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    KeySection section = key_section(dialect, store.name(t));
+    if (!section.model()) continue;
+    std::optional<NameFault> fault;
+    mark(names, section.name, store.dims(t), seen, fault);
+    if (fault) faults.push_back({std::string(store.name(t)), std::move(*fault)});
+  }
+  for (std::size_t layer = 0; layer < seen.size(); layer++)
+    if (i64 l = static_cast<i64>(layer); names.has(l) && !seen[layer])
+      faults.push_back({"", {Code::kBadPattern, cat("layer ", l, " of the pattern, ", names.kind(l).symbol, " (",
+                                                    names.kind(l).words, "), has no key")}});
+  return faults;
+}
+
+LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
+                      std::span<const LayerForm> forms) {
+  std::vector<KeyFault> fewest;
+  for (LayerForm form : forms) {
+    std::vector<KeyFault> faults = misfits(store, dialect, LayerNames(pattern, form));
+    if (faults.empty()) return form;
+    if (fewest.empty() || faults.size() < fewest.size()) fewest = std::move(faults);
+  }
+  throw_faults(fewest, store, "--pattern gives the pattern of the checkpoint; `mckpt pattern PATTERN` explains one");
+  return forms[0];
+}
+
+}  // namespace mckpt

@@ -1,0 +1,27 @@
+// In which form a checkpoint calls its layers, and what keeps its keys from being those of a pattern.
+#pragma once
+
+#include "convert/key_section.h"
+#include "core/layer_names.h"
+#include "io/store.h"
+
+namespace mckpt {
+
+struct KeyFault {
+  std::string key;  // empty where a key is missing
+  NameFault fault;
+};
+
+// Throws the faults as one error that names every key, each with its own code; the error has that of the
+// first. Nothing where there are none.
+void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::string_view help);
+
+// What the model section has that is no name of the form, and the layers of the form that it lacks.
+std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names);
+
+// The first of the forms that the model section has no fault in. Throws the faults of the one that has the
+// fewest. pre: there are forms.
+LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
+                      std::span<const LayerForm> forms);
+
+}  // namespace mckpt

@@ -1,0 +1,296 @@
+#include "convert/layer_migration.h"
+
+#include "convert/native_parts.h"
+#include "core/name_hash.h"
+#include "io/pickle_value.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kOutputState = "output_layer._extra_state";
+
+// Whether an extra state is the one of a module without any: None, no bytes, a tensor of no items, or a list of
+// such.
+bool is_empty_state(const PickleValue& v, int depth = 0) {
+  using Kind = PickleValue::Kind;
+  if (v.is_none()) return true;
+  if (depth > 4) return false;
+  if (v.is(Kind::kBytes) || v.is(Kind::kText)) return v.size() == 0;
+  if (v.is(Kind::kList) || v.is(Kind::kTuple)) {
+    for (PickleValue item : v.items())
+      if (!is_empty_state(item, depth + 1)) return false;
+    return true;
+  }
+  if (!v.is(Kind::kObject)) return false;
+  // A tensor is made of storage, offset, size and strides; a BytesIO of its bytes.
+  const PickleObject& object = v.as_object();
+  std::span<const PickleValue> args = object.args.tuple();
+  if (args.size() > 2 && args[0].is(Kind::kStorage)) {
+    for (PickleValue dim : args[2].items())
+      if (dim.is_int() && dim.as_int() == 0) return true;
+    return false;
+  }
+  PickleValue bytes = args.empty() ? object.state.at(0) : args[0];
+  return bytes.is(Kind::kBytes) && bytes.size() == 0;
+}
+
+class Migration {
+ public:
+  Migration(const Store& store, DcpDialect dialect, const LayerNames& from, const LayerNames& to,
+            const MigrationOptions& options)
+      : store_(store), dialect_(dialect), from_(from), to_(to), options_(options) {}
+
+  LayerMigration run() {
+    collect_fused();
+    for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++) move_tensor(t);
+    check_stacks();
+    for (i32 o = 0; o < static_cast<i32>(store_.objects().size()); o++) move_object(o);
+    throw_faults(faults_, store_, "nothing was written; `mckpt ls SRC` shows the keys");
+    return std::move(out_);
+  }
+
+ private:
+  // What names of both kinds have in common: where the name of the parameter goes.
+  struct Target {
+    bool dropped = false;
+    LayerName name;         // kOther: the key stays
+    std::string parameter;  // in the new form
+  };
+
+  Target target_of(const LayerName& name, std::string_view key) {
+    Target out{false, name, ""};
+    bool main_layer = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+    bool same_mtp = name.depth >= 0 && is_gpt(from_.form()) == is_gpt(to_.form());
+    if (name.kind == LayerName::Kind::kOther || same_mtp) {
+      out.name.kind = LayerName::Kind::kOther;
+    } else if (main_layer && !to_.has(name.layer)) {
+      out.dropped = true;
+      if (!options_.without_mixers)
+        fault(key, Code::kNotHeld,
+              cat("layer ", name.layer, " is ", to_.kind(name.layer).words, ", which a GPT model has not"));
+    } else {
+      out.parameter = to_.text(name);
+    }
+    return out;
+  }
+
+  void fault(std::string_view key, Code code, std::string message) {
+    faults_.push_back({std::string(key), {code, std::move(message)}});
+  }
+
+  bool refused(std::string_view key, const KeySection& section) {
+    if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
+    fault(key, Code::kNotHeld,
+          "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only leaves it");
+    return true;
+  }
+
+  void move_tensor(i32 t);
+  void move_layer(i32 t, const KeySection& section, const LayerName& name, i64 from_layer);
+  void move_parts(const KeySection& section, const LayerName& name, std::string_view fused, MovedPiece piece);
+  void add(std::string name, i32 t, std::vector<i64> dims, MovedPiece piece);
+  void check_stacks();
+  void move_object(i32 o);
+  std::string moved_shard(const KeySection& section, const Target& target, const LayerName& found,
+                          std::string_view key);
+  bool drop_output_state(i32 o, const KeySection& section);
+  void collect_fused();
+
+  const Store& store_;
+  DcpDialect dialect_;
+  const LayerNames &from_, &to_;
+  const MigrationOptions& options_;
+  LayerMigration out_;
+  std::vector<KeyFault> faults_;
+  NameMap<std::string, std::size_t> by_name_;  // tensors of out_
+  NameSet<std::string> object_names_;
+  std::vector<std::map<std::string, i32, std::less<>>> layer_;  // of mixers: tensors by name, by physical layer
+};
+
+// Tells native_parts() the shapes of a mixer's parameters.
+void Migration::collect_fused() {
+  layer_.resize(static_cast<std::size_t>(from_.pattern().physical_layers()));
+  if (dialect_ != DcpDialect::kTorchDist || is_gpt(from_.form()) || is_gpt(to_.form())) return;
+  for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++) {
+    KeySection section = key_section(dialect_, store_.name(t));
+    std::optional<NameFault> ignored;
+    if (!section.model()) continue;
+    LayerName name = from_.find(section.name, ignored);
+    if (name.kind == LayerName::Kind::kLayer && name.depth < 0 && name.layer >= 0)
+      layer_[static_cast<std::size_t>(name.layer)].emplace(name.rest, t);
+  }
+}
+
+void Migration::move_tensor(i32 t) {
+  std::string_view key = store_.name(t);
+  KeySection section = key_section(dialect_, key);
+  if (section.optimizer && options_.weights_only) {
+    out_.dropped++;
+    return;
+  }
+  if (refused(key, section)) return;
+  std::optional<NameFault> bad;
+  LayerName name = from_.find(section.name, bad);
+  if (bad) return fault(key, bad->code, bad->message);
+  if (name.kind != LayerName::Kind::kStack) return move_layer(t, section, name, -1);
+  for (i64 l = 0; l < from_.layers(); l++) {
+    LayerName one = from_.of_stack(name.rest, l, bad);
+    std::span<const i64> dims = store_.dims(t);
+    if (!bad && (dims.empty() || dims[0] != from_.layers()))
+      bad = {Code::kBadPattern, cat("is no stack of ", from_.layers(), " layers")};
+    if (bad) return fault(key, bad->code, bad->message);
+    move_layer(t, section, one, l);
+  }
+}
+
+void Migration::move_layer(i32 t, const KeySection& section, const LayerName& name, i64 from_layer) {
+  std::string_view key = store_.name(t);
+  Target target = target_of(name, key);
+  if (target.dropped) {
+    out_.dropped += from_layer < 1 ? 1 : 0;
+    return;
+  }
+  std::span<const i64> source = store_.dims(t);
+  std::vector<i64> dims(source.begin() + (from_layer >= 0 ? 1 : 0), source.end());
+  MovedPiece piece{t, from_layer};
+  if (target.name.kind == LayerName::Kind::kOther) return add(std::string(key), t, dims, piece);
+  bool in_main = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+  if (in_main && dialect_ == DcpDialect::kTorchDist && !is_gpt(to_.form()))
+    if (std::optional<std::string_view> fused = fused_name(to_.kind(name.layer).kind, name.rest))
+      return move_parts(section, name, *fused, piece);
+  if (in_main && to_.form() == LayerForm::kStacked) {
+    piece.to_layer = to_.number(name.layer);
+    dims.insert(dims.begin(), to_.layers());
+  }
+  add(cat(section.front, target.parameter, section.tail), t, std::move(dims), piece);
+}
+
+void Migration::move_parts(const KeySection& section, const LayerName& name, std::string_view fused,
+                           MovedPiece piece) {
+  std::string_view key = store_.name(piece.tensor);
+  std::span<const i64> dims = store_.dims(piece.tensor);
+  const auto& layer = layer_[static_cast<std::size_t>(name.layer)];
+  std::optional<NameFault> bad;
+  std::vector<NativePart> parts = native_parts(
+      fused,
+      [&](std::string_view rest) {
+        auto at = layer.find(rest);
+        return at == layer.end() ? std::span<const i64>() : store_.dims(at->second);
+      },
+      bad);
+  if (bad) return fault(key, bad->code, bad->message);
+  for (i64 c = 0; c < store_.chunk_count(piece.tensor); c++)
+    if (store_.chunk(piece.tensor, c).sizes[0] != dims[0])
+      return fault(key, Code::kBadSplit,
+                   "is whole, but its rows lie in several chunks: which rank has which rows of a part is not known");
+  if (dims[0] != parts.back().first_row + parts.back().rows)
+    return fault(key, Code::kBadSplit, cat("has ", dims[0], " rows, not those of its parameter"));
+  for (const NativePart& part : parts) {
+    LayerName of_part = name;
+    std::string rest = cat(fused, ".", part.name);
+    of_part.rest = rest;
+    piece.first_row = part.first_row, piece.rows = part.rows;
+    std::vector<i64> part_dims(dims.begin(), dims.end());
+    part_dims[0] = part.rows;
+    add(cat(section.front, to_.text(of_part), section.tail), piece.tensor, std::move(part_dims), piece);
+  }
+}
+
+void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece piece) {
+  std::string_view key = store_.name(t);
+  if (store_.chunk_count(t) == 0) return fault(key, Code::kIncomplete, "has no chunk");
+  auto [at, fresh] = by_name_.try_emplace(std::move(name), out_.tensors.size());
+  if (fresh) {
+    out_.tensors.push_back({at->first, store_.dtype(t), Shape(dims), {piece}});
+    return;
+  }
+  MovedTensor& tensor = out_.tensors[at->second];
+  for (const MovedPiece& p : tensor.pieces)
+    if (p.to_layer == piece.to_layer)
+      return fault(key, Code::kNotHeld,
+                   cat("lands on ", escaped(tensor.name), ", as ", escaped(store_.name(p.tensor)), " does"));
+  if (tensor.dtype != store_.dtype(t) || !std::ranges::equal(tensor.shape.dims(), dims))
+    return fault(key, Code::kNotHeld, cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
+                                          ", so they make no stack: --layers indexed keeps layers apart"));
+  tensor.pieces.push_back(piece);
+}
+
+void Migration::check_stacks() {
+  for (const MovedTensor& tensor : out_.tensors)
+    if (tensor.pieces[0].to_layer >= 0 && std::ssize(tensor.pieces) != to_.layers())
+      fault(store_.name(tensor.pieces[0].tensor), Code::kNotHeld,
+            cat(std::ssize(tensor.pieces), " of ", to_.layers(),
+                " layers have such a parameter, so they make no stack: --layers indexed keeps layers apart"));
+}
+
+bool Migration::drop_output_state(i32 o, const KeySection& section) {
+  bool unwanted = is_gpt(to_.form()) || to_.form() == LayerForm::kLogical || to_.form() == LayerForm::kMember;
+  if (section.name != kOutputState || section.optimizer || !unwanted) return false;
+  const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
+  std::shared_ptr<const PickleValue> value = store_.object(o);
+  if (value && is_empty_state(*value))
+    out_.dropped_objects.push_back(key);
+  else
+    fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
+  return true;
+}
+
+// The part of a shared object that the layer's own one becomes, or the other way round.
+std::string Migration::moved_shard(const KeySection& section, const Target& target, const LayerName& found,
+                                   std::string_view key) {
+  std::optional<ObjectShard> shard = object_shard(section.tail);
+  bool out_of_stack = found.kind == LayerName::Kind::kStack, into_stack = to_.form() == LayerForm::kStacked;
+  if (target.name.kind != LayerName::Kind::kLayer || target.name.depth >= 0 || out_of_stack == into_stack)
+    return std::string(section.tail);
+  if (!shard || (out_of_stack && shard->shape[0] != from_.layers())) {
+    fault(key, Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>");
+    return "";
+  }
+  bool one = shard->shape == std::vector<i64>{1};
+  if (into_stack && one) shard->shape.clear(), shard->offset.clear();
+  if (into_stack) {
+    shard->shape.insert(shard->shape.begin(), to_.layers());
+    shard->offset.insert(shard->offset.begin(), to_.number(target.name.layer));
+  } else {
+    shard->shape.erase(shard->shape.begin()), shard->offset.erase(shard->offset.begin());
+    if (shard->shape.empty()) shard->shape = {1}, shard->offset = {0};
+  }
+  return to_string(*shard);
+}
+
+void Migration::move_object(i32 o) {
+  const Object& object = store_.objects()[static_cast<std::size_t>(o)];
+  if (object.file >= 0 && store_.files()[static_cast<std::size_t>(object.file)].path == object.name)
+    return;  // a file of its own
+  const std::string& key = object.name;
+  KeySection section = key_section(dialect_, key);
+  if ((section.optimizer && options_.weights_only) || drop_output_state(o, section)) return;
+  if (refused(key, section)) return;
+  std::optional<NameFault> bad;
+  LayerName found = from_.find(section.name, bad), name = found;
+  if (found.kind == LayerName::Kind::kStack) {
+    std::optional<ObjectShard> shard = object_shard(section.tail);
+    i64 layer = shard ? shard->offset[0] : -1;
+    if (layer < 0 || layer >= from_.layers())
+      bad = {Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>"};
+    else
+      name = from_.of_stack(found.rest, layer, bad);
+  }
+  if (bad) return fault(key, bad->code, bad->message);
+  Target target = target_of(name, key);
+  if (target.dropped) return;
+  std::string moved = key;
+  if (target.name.kind != LayerName::Kind::kOther)
+    moved = cat(section.front, target.parameter, moved_shard(section, target, found, key));
+  if (!object_names_.insert(moved).second) return fault(key, Code::kNotHeld, cat("lands on ", escaped(moved)));
+  out_.objects.push_back({o, std::move(moved)});
+}
+
+}  // namespace
+
+LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const LayerNames& from,
+                              const LayerNames& to, const MigrationOptions& options) {
+  return Migration(store, dialect, from, to, options).run();
+}
+
+}  // namespace mckpt

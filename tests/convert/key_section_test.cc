@@ -1,0 +1,84 @@
+#include "convert/key_section.h"
+
+#include <gtest/gtest.h>
+
+#include "core/text.h"
+
+namespace mckpt {
+namespace key_section_test {
+
+TEST(KeySection, PartsAKeyAroundTheParameter) {
+  struct Row {
+    DcpDialect dialect;
+    const char *front, *name, *tail;
+    bool optimizer;
+  };
+  constexpr DcpDialect kFsdp = DcpDialect::kFsdpDtensor, kDist = DcpDialect::kTorchDist;
+  static constexpr Row kRows[] = {
+      {kFsdp, "model.module.", "a.b", "", false},
+      {kFsdp, "model2.module.module.", "a.b", "", false},
+      {kFsdp, "optimizer.state.module.module.module.", "a.b", ".exp_avg_sq", true},
+      {kFsdp, "optimizer.param_to_group_meta.module.", "a.b", ".lr", true},
+      {kFsdp, "args", "", "", false},
+      {kFsdp, "rng_state.(0, 0).0.np_rng_state", "", "", false},
+      {kFsdp, "optimizer.other", "", "", true},
+      {kDist, "", "a.b", "", false},
+      {kDist, "", "a.b._extra_state", "/shard_0_1", false},
+      {kDist, "optimizer.state.exp_avg.", "a.b", "", true},
+      {kDist, "optimizer.state.any.", "a.b", "/shard_0_1", true},
+      {kDist, "chained_12.optimizer.state.fp32_param.", "a.b", "", true},
+      {kDist, "", "chained_x.optimizer.state.fp32_param.a", "", false},
+      {kDist, "optimizer.distributed.dp_group_idx_0.param", "", "", true},
+      {kDist, "optimizer.state.step", "", "/shard_0_1", true},
+  };
+  for (const Row& row : kRows) {
+    std::string key = cat(row.front, row.name, row.tail);
+    KeySection s = key_section(row.dialect, key);
+    EXPECT_EQ(s.front, row.front) << key;
+    EXPECT_EQ(s.name, row.name) << key;
+    EXPECT_EQ(s.tail, row.tail) << key;
+    EXPECT_EQ(s.optimizer, row.optimizer) << key;
+  }
+}
+
+TEST(KeySection, ReadsThePlaceOfAnObjectsPart) {
+  for (const char* tail : {"/shard_0_1", "/shard_3_4", "/shard_0.1_2.4", "/shard_0.0.7_1.1.8"}) {
+    std::optional<ObjectShard> shard = object_shard(tail);
+    ASSERT_TRUE(shard) << tail;
+    EXPECT_EQ(to_string(*shard), tail);
+  }
+  for (const char* tail : {"", "/", "/shard_", "/shard_0", "/shard_0_", "/shard_0_1_", "/shard_0.1_2", "/shard_-1_2",
+                           "/shard_a_1", "/shard_0._1.", "/shard_99999999999999999999_1", "shard_0_1"})
+    EXPECT_FALSE(object_shard(tail)) << tail;
+}
+
+TEST(KeySection, KnowsWhereDictionariesNest) {
+  struct Row {
+    const char* key;
+    std::vector<std::string> path;
+  };
+  const Row rows[] = {
+      {"model.module.a.b", {"model", "module.a.b"}},
+      {"model1.module.a", {"model1", "module.a"}},
+      {"optimizer.state.module.a.b.exp_avg", {"optimizer", "state", "module.a.b", "exp_avg"}},
+      {"optimizer.param_to_group_meta.module.a.lr", {"optimizer", "param_to_group_meta", "module.a", "lr"}},
+      {"opt_param_scheduler.max_lr", {"opt_param_scheduler", "max_lr"}},
+      {"rng_state.(0, 0).0.np_rng_state", {"rng_state", "(0, 0)", "0", "np_rng_state"}},
+      {"iteration", {"iteration"}},
+      {"some.other", {"some.other"}},
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> path;
+    std::string_view rest = row.key;
+    std::size_t from = 0;
+    for (i32 dot : nesting_dots(rest)) {
+      path.emplace_back(rest.substr(from, static_cast<std::size_t>(dot) - from));
+      from = static_cast<std::size_t>(dot) + 1;
+    }
+    path.emplace_back(rest.substr(from));
+    EXPECT_EQ(path, row.path) << row.key;
+  }
+}
+
+}  // namespace key_section_test
+}  // namespace mckpt
