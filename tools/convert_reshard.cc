@@ -4,6 +4,7 @@
 
 #include "convert/args_patch.h"
 #include "convert/fsdp_plan.h"
+#include "convert/key_section.h"
 #include "convert/reshard_job.h"
 #include "core/name_hash.h"
 #include "io/torch_zip.h"
@@ -17,18 +18,6 @@
 
 namespace mckpt {
 namespace {
-
-// The dots of a name that part the keys of nested dictionaries, by the sections that Megatron writes.
-std::vector<i32> object_dots(std::string_view name) {
-  std::vector<i32> all;
-  for (std::size_t at = name.find('.'); at != name.npos; at = name.find('.', at + 1))
-    all.push_back(static_cast<i32>(at));
-  if (name.starts_with("optimizer.param_to_group_meta.") && all.size() > 3)
-    return {all[0], all[1], all.back()};
-  if (name.starts_with("opt_param_scheduler.") && !all.empty()) return {all[0]};
-  if (name.starts_with("rng_state.")) return all;
-  return {};
-}
 
 class Reshard {
  public:
@@ -59,7 +48,7 @@ class Reshard {
   FsdpRun run_;
   Companions states_;
   NameMap<std::string, i32> tensor_of_;  // by whole name
-  std::vector<ReshardJob::Record> records_;
+  std::vector<CarriedRecord> records_;
   ConvertReport report_;
 };
 
@@ -176,7 +165,7 @@ void Reshard::carry_tensors(DcpLayout& layout) const {
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::string name(store.name(t));
     if (model_key(name) || name.starts_with("optimizer.") || store.shape(t).items() == 0) continue;
-    i32 key = layout.add_key({{name, object_dots(name)}, store.dtype(t), store.shape(t)});
+    i32 key = layout.add_key({{name, nesting_dots(name)}, store.dtype(t), store.shape(t)});
     layout.add_chunk(key, last, zero_offsets(store.dims(t).size()), store.dims(t));
   }
 }
@@ -185,7 +174,7 @@ void Reshard::carry_objects(DcpLayout& layout) {
   const Store& store = model_.store();
   for (const Object& o : store.objects()) {
     if (weights_only_ && o.name.starts_with("optimizer.")) continue;
-    DcpName name{o.name, object_dots(o.name)};
+    DcpName name{o.name, nesting_dots(o.name)};
     if (o.name == "args")
       layout.add_object(std::move(name), 0, patched_args(o));
     else

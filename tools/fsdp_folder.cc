@@ -11,6 +11,8 @@ namespace {
 constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr const char* kMetadata = ".metadata";
 constexpr std::string_view kPrefix = "iter_";
+// Of torch_dist: the mark of a whole checkpoint, the common state of older writers, hashes of all files.
+constexpr std::string_view kMarker = "metadata.json", kCommon = "common.pt", kHashes = "integrity.json";
 
 std::string folder_name(std::optional<i64> iteration) {
   if (!iteration) return "release";
@@ -36,18 +38,54 @@ void FsdpFolder::write_rest(const DcpLayout& layout, OutputFiles& out, const std
   std::string to = cat(folder, "/", kAssetsFolder);
   Folder from(assets_from);
   copy_assets(from, hf_assets(from), to, durable_);
-  auto write_text = [&](const std::string& in, std::string_view name, const auto& fill) {
-    OutputFiles file(in, {{std::string(name), 0}}, OutputFiles::Begin::kGoOn);
-    i64 at = 0;
-    fill([&](std::string_view text) {
-      file.write(0, at, as_bytes(text));
-      at += std::ssize(text);
-    });
-    if (durable_) file.sync();
-  };
-  write_text(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
+  write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
   // Last, as torch writes it: a folder with .metadata is whole.
-  write_text(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
+  write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
+}
+
+void FsdpFolder::write_file(
+    const std::string& folder, std::string_view name,
+    const std::function<void(const std::function<void(std::string_view)>&)>& fill) const {
+  OutputFiles file(folder, {{std::string(name), 0}}, OutputFiles::Begin::kGoOn);
+  i64 at = 0;
+  fill([&](std::string_view text) {
+    file.write(0, at, as_bytes(text));
+    at += std::ssize(text);
+  });
+  if (durable_) file.sync();
+}
+
+void FsdpFolder::write_rest_of(const Store& source, const DcpLayout& layout, OutputFiles& out,
+                               const std::string& folder, std::string_view common) const {
+  layout.write_objects(out);
+  Folder from(source.root());
+  std::vector<HfAsset> files, marker;
+  for (const FolderEntry& e : from.entries()) {
+    if (e.folder && e.name == kAssetsFolder) {
+      std::string assets_path = cat(source.root(), "/", kAssetsFolder);
+      Folder assets(assets_path);
+      std::vector<HfAsset> all;
+      for (const FolderEntry& a : assets.entries())
+        if (!a.folder) all.push_back({a.name, assets.file_bytes(a.name).value_or(0)});
+      copy_assets(assets, all, cat(folder, "/", kAssetsFolder), durable_);
+    }
+    bool rewritten = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp") || e.name == kHashes ||
+                     (e.name == kCommon && !common.empty());
+    if (!e.folder && !rewritten)
+      (e.name == kMarker ? marker : files).push_back({e.name, from.file_bytes(e.name).value_or(0)});
+  }
+  copy_assets(from, files, folder, durable_);
+  if (!common.empty()) write_file(folder, kCommon, [&](const auto& take) { take(common); });
+  write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
+  copy_assets(from, marker, folder, durable_);
+}
+
+std::vector<std::string> folders_left_behind(const Store& source) {
+  std::vector<std::string> names;
+  Folder from(source.root());
+  for (const FolderEntry& e : from.entries())
+    if (e.folder && e.name != kAssetsFolder) names.push_back(e.name);
+  return names;
 }
 
 void FsdpFolder::write_tracker() const {

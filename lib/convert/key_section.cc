@@ -23,7 +23,8 @@ KeySection torch_dist_section(std::string_view key) {
   std::size_t begin = chain_bytes(base);
   bool optimizer = base.substr(begin).starts_with("optimizer.") || base == "optimizer";
   if (optimizer) {
-    std::size_t dot = base.substr(begin).starts_with(kState) ? base.find('.', begin + kState.size()) : base.npos;
+    std::size_t dot =
+        base.substr(begin).starts_with(kState) ? base.find('.', begin + kState.size()) : base.npos;
     begin = dot == base.npos ? tail : dot + 1;
   }
   return {key.substr(0, begin), key.substr(begin, tail - begin), key.substr(tail), optimizer};

@@ -3,7 +3,8 @@
 //
 //   fsdp_dtensor   optimizer.state.module.module.module. | decoder.layers.0.mlp.linear_fc1.weight | .exp_avg
 //   torch_dist     optimizer.state.exp_avg.              | decoder.layers.mlp.linear_fc1.weight   |
-//                                                          decoder.layers.mlp.linear_fc1._extra_state | /shard_1_2
+//                                                          decoder.layers.mlp.linear_fc1._extra_state |
+//                                                          /shard_1_2
 #pragma once
 
 #include <optional>

@@ -29,8 +29,8 @@ void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::
   Error e(faults[0].fault.code,
           faults.size() == 1 ? "a key cannot be moved" : cat(faults.size(), " keys cannot be moved"));
   for (std::size_t i = 0; i < std::min(faults.size(), kMostNotes); i++)
-    e.note(cat(code_name(faults[i].fault.code), " ", escaped(faults[i].key), faults[i].key.empty() ? "" : ": ",
-               faults[i].fault.message));
+    e.note(cat(code_name(faults[i].fault.code), " ", escaped(faults[i].key),
+               faults[i].key.empty() ? "" : ": ", faults[i].fault.message));
   if (faults.size() > kMostNotes) e.note(cat("and ", faults.size() - kMostNotes, " more"));
   throw e.file(store.root()).help(help);
 }
@@ -47,8 +47,9 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
   }
   for (std::size_t layer = 0; layer < seen.size(); layer++)
     if (i64 l = static_cast<i64>(layer); names.has(l) && !seen[layer])
-      faults.push_back({"", {Code::kBadPattern, cat("layer ", l, " of the pattern, ", names.kind(l).symbol, " (",
-                                                    names.kind(l).words, "), has no key")}});
+      faults.push_back({"",
+                        {Code::kBadPattern, cat("layer ", l, " of the pattern, ", names.kind(l).symbol, " (",
+                                                names.kind(l).words, "), has no key")}});
   return faults;
 }
 
@@ -60,7 +61,8 @@ LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern
     if (faults.empty()) return form;
     if (fewest.empty() || faults.size() < fewest.size()) fewest = std::move(faults);
   }
-  throw_faults(fewest, store, "--pattern gives the pattern of the checkpoint; `mckpt pattern PATTERN` explains one");
+  throw_faults(fewest, store,
+               "--pattern gives the pattern of the checkpoint; `mckpt pattern PATTERN` explains one");
   return forms[0];
 }
 

@@ -1,5 +1,7 @@
 #include "convert/layer_migration.h"
 
+#include <map>
+
 #include "convert/native_parts.h"
 #include "core/name_hash.h"
 #include "io/pickle_value.h"
@@ -9,8 +11,8 @@ namespace {
 
 constexpr std::string_view kOutputState = "output_layer._extra_state";
 
-// Whether an extra state is the one of a module without any: None, no bytes, a tensor of no items, or a list of
-// such.
+// Whether an extra state is the one of a module without any: None, no bytes, a tensor of no items, or a list
+// of such.
 bool is_empty_state(const PickleValue& v, int depth = 0) {
   using Kind = PickleValue::Kind;
   if (v.is_none()) return true;
@@ -81,7 +83,8 @@ class Migration {
   bool refused(std::string_view key, const KeySection& section) {
     if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
     fault(key, Code::kNotHeld,
-          "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only leaves it");
+          "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only "
+          "leaves it");
     return true;
   }
 
@@ -104,7 +107,8 @@ class Migration {
   std::vector<KeyFault> faults_;
   NameMap<std::string, std::size_t> by_name_;  // tensors of out_
   NameSet<std::string> object_names_;
-  std::vector<std::map<std::string, i32, std::less<>>> layer_;  // of mixers: tensors by name, by physical layer
+  std::vector<std::map<std::string, i32, std::less<>>>
+      layer_;  // of mixers: tensors by name, by physical layer
 };
 
 // Tells native_parts() the shapes of a mixer's parameters.
@@ -181,8 +185,9 @@ void Migration::move_parts(const KeySection& section, const LayerName& name, std
   if (bad) return fault(key, bad->code, bad->message);
   for (i64 c = 0; c < store_.chunk_count(piece.tensor); c++)
     if (store_.chunk(piece.tensor, c).sizes[0] != dims[0])
-      return fault(key, Code::kBadSplit,
-                   "is whole, but its rows lie in several chunks: which rank has which rows of a part is not known");
+      return fault(
+          key, Code::kBadSplit,
+          "is whole, but its rows lie in several chunks: which rank has which rows of a part is not known");
   if (dims[0] != parts.back().first_row + parts.back().rows)
     return fault(key, Code::kBadSplit, cat("has ", dims[0], " rows, not those of its parameter"));
   for (const NativePart& part : parts) {
@@ -210,8 +215,9 @@ void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece p
       return fault(key, Code::kNotHeld,
                    cat("lands on ", escaped(tensor.name), ", as ", escaped(store_.name(p.tensor)), " does"));
   if (tensor.dtype != store_.dtype(t) || !std::ranges::equal(tensor.shape.dims(), dims))
-    return fault(key, Code::kNotHeld, cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
-                                          ", so they make no stack: --layers indexed keeps layers apart"));
+    return fault(key, Code::kNotHeld,
+                 cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
+                     ", so they make no stack: --layers indexed keeps layers apart"));
   tensor.pieces.push_back(piece);
 }
 
@@ -282,7 +288,8 @@ void Migration::move_object(i32 o) {
   std::string moved = key;
   if (target.name.kind != LayerName::Kind::kOther)
     moved = cat(section.front, target.parameter, moved_shard(section, target, found, key));
-  if (!object_names_.insert(moved).second) return fault(key, Code::kNotHeld, cat("lands on ", escaped(moved)));
+  if (!object_names_.insert(moved).second)
+    return fault(key, Code::kNotHeld, cat("lands on ", escaped(moved)));
   out_.objects.push_back({o, std::move(moved)});
 }
 

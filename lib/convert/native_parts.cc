@@ -79,8 +79,8 @@ std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& di
   Parts parts = mamba ? mamba_parts(fused, wide, heads, conv)
                       : gdn_parts(fused, wide, heads, conv, dim("dt_bias", 0) != heads);
   if (wide > 0 && heads > 0 && even && parts.fill(rows)) return parts.take();
-  fault = {Code::kBadSplit, cat("the parts of ", rows, " rows cannot be told from conv1d (", conv, " rows), out_proj (",
-                                wide, " columns) and A_log (", heads, ")")};
+  fault = {Code::kBadSplit, cat("the parts of ", rows, " rows cannot be told from conv1d (", conv,
+                                " rows), out_proj (", wide, " columns) and A_log (", heads, ")")};
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The parts in which torch_dist stores the fused parameters of mixers. Megatron never writes them whole there;
-// its offline converter from GPT models does, in the order of a single rank:
+// The parts in which torch_dist stores the fused parameters of mixers. Megatron never writes them whole
+// there; its offline converter from GPT models does, in the order of a single rank:
 //
 //   mixer.in_proj.weight            z x B C dt                          rows of a Mamba mixer
 //   mixer.conv1d.weight .bias       x B C

@@ -10,7 +10,7 @@
 namespace mckpt {
 
 ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
-                       const Fused* fused, std::vector<Record> records, ReadSums* sums)
+                       const Fused* fused, std::vector<CarriedRecord> records, ReadSums* sums)
     : FramedJob(layout),
       source_(source),
       chunks_(chunks),
@@ -34,16 +34,6 @@ ReshardJob::ReshardJob(const Store& source, const ChunkList& chunks, const DcpLa
   }
 }
 
-CopyTask ReshardJob::record_task(const Record& r) const {
-  CopyTask task;
-  task.conversion = no_conversion(DType::kU8);
-  i32 from = task.plan.add_source({r.from_file, r.from, r.bytes, 1, -1});
-  i32 to = task.plan.add_destination({r.to_file, r.to, r.bytes, 1, -1});
-  task.plan.add(to, {.slot = from, .length = r.bytes});
-  task.plan.finish();
-  return task;
-}
-
 void ReshardJob::append_moves(i32 tensor, const ChunkList::Box& from, const ChunkList::Box& to, i32 region,
                               std::vector<Move>& out) const {
   i32 key = fused_ ? fused_->key_of[static_cast<std::size_t>(tensor)] : -1;
@@ -64,7 +54,7 @@ void ReshardJob::append_moves(i32 tensor, const ChunkList::Box& from, const Chun
 
 CopyTask ReshardJob::task(i64 index) const {
   if (index >= std::ssize(tasks_))
-    return record_task(records_[static_cast<std::size_t>(index - std::ssize(tasks_))]);
+    return records_[static_cast<std::size_t>(index - std::ssize(tasks_))].task();
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   DType to_type = chunks_.dtype(t.chunks[0]);
   CopyTask task;

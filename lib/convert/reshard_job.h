@@ -1,6 +1,7 @@
 // ReshardJob: tensors of a store into chunks of other bounds. One task is one tensor.
 #pragma once
 
+#include "convert/carried_record.h"
 #include "convert/framed_job.h"
 #include "convert/stored_chunks.h"
 #include "io/read_sums.h"
@@ -17,15 +18,9 @@ class ReshardJob final : public FramedJob {
     const KeyTable& to;
     std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: it is no such tensor
   };
-  // A record that is carried along as it is.
-  struct Record {
-    i32 from_file, to_file;
-    i64 from, to, bytes;
-  };
-
   // The keys of `chunks` are tensors of the source. All outlive this. Throws kBadCast.
   ReshardJob(const Store& source, const ChunkList& chunks, const DcpLayout* layout,
-             const Fused* fused = nullptr, std::vector<Record> records = {}, ReadSums* sums = nullptr);
+             const Fused* fused = nullptr, std::vector<CarriedRecord> records = {}, ReadSums* sums = nullptr);
 
   i64 task_count() const override { return std::ssize(tasks_) + std::ssize(records_); }
   CopyTask task(i64 index) const override;
@@ -37,7 +32,6 @@ class ReshardJob final : public FramedJob {
     i32 tensor;
     std::vector<i32> chunks;
   };
-  CopyTask record_task(const Record& record) const;
   void append_moves(i32 tensor, const ChunkList::Box& from, const ChunkList::Box& to, i32 region,
                     std::vector<Move>& out) const;
 
@@ -47,7 +41,7 @@ class ReshardJob final : public FramedJob {
   ReadSums* sums_;  // is told of the chunks that are going to be read
   StoreBytes bytes_;
   std::vector<Task> tasks_;
-  std::vector<Record> records_;
+  std::vector<CarriedRecord> records_;
 };
 
 // The chunks of a store's tensors, by the tensors of the same names in another store. Tensors that the other

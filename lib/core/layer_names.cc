@@ -77,13 +77,16 @@ LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_
   number_of_ = item_of_;
   if (is_gpt(form)) pair_gpt_layers();
   if (form == LayerForm::kFlat)
-    for (std::size_t layer = 0; layer < number_of_.size(); layer++) number_of_[layer] = static_cast<i64>(layer);
+    for (std::size_t layer = 0; layer < number_of_.size(); layer++)
+      number_of_[layer] = static_cast<i64>(layer);
 }
 
 void LayerNames::pair_gpt_layers() {
   Error e(Code::kNotHeld, "a GPT model has no layers like some of the pattern");
   e.expected("as many * as - or E, not both of these, and besides them M alone").found(pattern_.text);
-  auto counts = [](std::string_view symbols, char c) { return std::count(symbols.begin(), symbols.end(), c); };
+  auto counts = [](std::string_view symbols, char c) {
+    return std::count(symbols.begin(), symbols.end(), c);
+  };
   number_of_.assign(symbols_.size(), -1);
   for (std::size_t i = 0; i < symbols_.size(); i++) {
     KeyFamily family = find_layer_kind(symbols_[i])->family;
@@ -122,7 +125,8 @@ i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_
   if (matches == 1 && !foreign) return found;
   std::string_view here = symbols.substr(begin, end - begin);
   if (matches > 1)
-    fault = {Code::kBadPattern, cat(matches, " layers of the group [", here, "] have parameters of this name")};
+    fault = {Code::kBadPattern,
+             cat(matches, " layers of the group [", here, "] have parameters of this name")};
   else if (end - begin == 1)
     fault = {Code::kBadPattern,
              cat("layer ", begin, " of the pattern is ", here, ", ", find_layer_kind(here[0])->words)};
@@ -163,7 +167,9 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
     fault = {Code::kBadPattern, form_ == LayerForm::kStacked ? "a layer of its own among stacked ones"
                                                              : "no layer's number stands behind 'layers.'"};
   } else if (*number >= layers()) {
-    fault = beyond(form_ == LayerForm::kFlat ? "layers" : is_gpt(form_) ? "GPT layers" : "logical layers",
+    fault = beyond(form_ == LayerForm::kFlat ? "layers"
+                   : is_gpt(form_)           ? "GPT layers"
+                                             : "logical layers",
                    layers());
   } else if (is_gpt(form_) && !member) {
     out.layer = gpt_owner(*number, rest, fault);
@@ -222,7 +228,8 @@ std::string LayerNames::text(const LayerName& name) const {
   if (form_ == LayerForm::kStacked) return cat(kLayers, name.rest);
   const PatternItem& item = pattern_.items[item_of_[name.layer]];
   std::string front = cat(kLayers, number_of_[name.layer], ".");
-  if (form_ == LayerForm::kMember && item.is_group) front += cat("layers.", name.layer - item.physical_first, ".");
+  if (form_ == LayerForm::kMember && item.is_group)
+    front += cat("layers.", name.layer - item.physical_first, ".");
   return cat(front, name.rest);
 }
 

@@ -78,10 +78,10 @@ class LayerNames {
   const LayerPattern& pattern_;
   LayerForm form_;
   std::string_view mtp_block_;
-  std::string symbols_, mtp_symbols_;     // by physical layer, of one depth
-  std::vector<i64> number_of_;            // by physical layer; -1: the form has none
+  std::string symbols_, mtp_symbols_;  // by physical layer, of one depth
+  std::vector<i64> number_of_;         // by physical layer; -1: the form has none
   std::vector<i64> item_of_, first_of_item_;
-  std::vector<i64> attention_, mlp_;      // physical, by GPT layer
+  std::vector<i64> attention_, mlp_;  // physical, by GPT layer
 };
 
 }  // namespace mckpt

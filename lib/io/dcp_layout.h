@@ -36,7 +36,9 @@ class DcpLayout {
   // One file a rank.
   explicit DcpLayout(i64 ranks);
 
-  // planner_data has the keys in the order in which they are added. pre: each gets a chunk.
+  // planner_data is None, as torch_dist writes it.
+  void leave_out_paths() { has_paths_ = false; }
+  // Else it has the keys in the order in which they are added. pre: each gets a chunk.
   i32 add_key(DcpLayoutKey key);
   // Appends a chunk to the rank's file. Keys appear in .metadata in the order of their first chunks, and the
   // chunks of a key in the order in which they are added. pre: ranks ascend.
@@ -79,6 +81,7 @@ class DcpLayout {
   };
   class MetadataWriter;
 
+  bool has_paths_ = true;
   std::vector<DcpLayoutKey> keys_;
   std::vector<Column> chunks_;
   std::vector<i64> boxes_;

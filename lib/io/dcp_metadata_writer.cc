@@ -143,6 +143,7 @@ class DcpLayout::MetadataWriter {
   }
 
   void write_paths() {
+    if (!l_.has_paths_) return p_.op(Op::kNone);
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++)
       p_.known(object_slot_[o]), write_path(l_.objects_[o].name);

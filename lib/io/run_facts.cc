@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/layer_pattern.h"
 #include "io/pickle_value.h"
 
 namespace mckpt {
@@ -14,6 +15,19 @@ std::optional<i64> number_field(const PickleValue& args, std::string_view name) 
       args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
   if (value == nullptr || !value->is_int()) return std::nullopt;
   return value->as_int();
+}
+
+// Of a hybrid model with groups: the layers that its keys count, each group one.
+std::optional<i64> grouped_layers(const PickleValue& args) {
+  for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
+    const PickleValue* value =
+        args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
+    if (value == nullptr || !value->is(PickleValue::Kind::kText)) continue;
+    Checked<LayerPattern> pattern = check_pattern(value->text(), Dialect::kGrouped);
+    const auto* found = std::get_if<LayerPattern>(&pattern);
+    if (found && found->has_groups()) return found->logical_layers();
+  }
+  return std::nullopt;
 }
 
 // One line "  key: 12" of the section below "model:".
@@ -31,7 +45,8 @@ std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
 
 RunFacts run_facts(const PickleValue& args) {
   RunFacts facts;
-  facts.layers = number_field(args, "num_layers");
+  facts.layers = grouped_layers(args);
+  if (!facts.layers) facts.layers = number_field(args, "num_layers");
   facts.experts = number_field(args, "num_experts");
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");

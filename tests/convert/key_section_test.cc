@@ -47,8 +47,9 @@ TEST(KeySection, ReadsThePlaceOfAnObjectsPart) {
     ASSERT_TRUE(shard) << tail;
     EXPECT_EQ(to_string(*shard), tail);
   }
-  for (const char* tail : {"", "/", "/shard_", "/shard_0", "/shard_0_", "/shard_0_1_", "/shard_0.1_2", "/shard_-1_2",
-                           "/shard_a_1", "/shard_0._1.", "/shard_99999999999999999999_1", "shard_0_1"})
+  for (const char* tail :
+       {"", "/", "/shard_", "/shard_0", "/shard_0_", "/shard_0_1_", "/shard_0.1_2", "/shard_-1_2",
+        "/shard_a_1", "/shard_0._1.", "/shard_99999999999999999999_1", "shard_0_1"})
     EXPECT_FALSE(object_shard(tail)) << tail;
 }
 

@@ -68,9 +68,10 @@ TEST(LayerNames, OfAGptModelPairAttentionAndMlpByTheirOrder) {
   };
   static constexpr Row kRows[] = {
       {"*-*-", LayerForm::kFlat, "decoder.layers.2.self_attention.linear_proj.weight",
-       "decoder.layers.1.self_attention.linear_proj.weight", "decoder.layers.self_attention.linear_proj.weight", 1},
-      {"**--", LayerForm::kFlat, "decoder.layers.2.mlp.linear_fc2.weight", "decoder.layers.0.mlp.linear_fc2.weight",
-       "decoder.layers.mlp.linear_fc2.weight", 0},
+       "decoder.layers.1.self_attention.linear_proj.weight",
+       "decoder.layers.self_attention.linear_proj.weight", 1},
+      {"**--", LayerForm::kFlat, "decoder.layers.2.mlp.linear_fc2.weight",
+       "decoder.layers.0.mlp.linear_fc2.weight", "decoder.layers.mlp.linear_fc2.weight", 0},
       {"**MM--", LayerForm::kFlat, "decoder.layers.5.mlp.linear_fc2.weight",
        "decoder.layers.1.mlp.linear_fc2.weight", "decoder.layers.mlp.linear_fc2.weight", 1},
       {"M[*E][M*]E", LayerForm::kLogical, "decoder.layers.3.mlp.experts.experts.linear_fc1.weight",
@@ -92,7 +93,8 @@ TEST(LayerNames, OfAGptModelPairAttentionAndMlpByTheirOrder) {
     EXPECT_EQ(renamed(row.pattern, LayerForm::kGpt, LayerForm::kStacked, row.gpt), row.stacked);
   }
   EXPECT_EQ(renamed("M*-", LayerForm::kFlat, LayerForm::kGpt, "decoder.layers.0.mixer.D"), "none");
-  EXPECT_EQ(renamed("*-/*-", LayerForm::kGpt, LayerForm::kFlat, "mtp.layers.0.mtp_model_layer.mlp.linear_fc1.weight"),
+  EXPECT_EQ(renamed("*-/*-", LayerForm::kGpt, LayerForm::kFlat,
+                    "mtp.layers.0.mtp_model_layer.mlp.linear_fc1.weight"),
             "mtp.layers.0.mtp_model_layer.layers.1.mlp.linear_fc1.weight");
 }
 

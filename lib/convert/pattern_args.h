@@ -1,0 +1,27 @@
+// What the args of a checkpoint say of its layers, and what they are to say of the layers it gets.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "convert/args_patch.h"
+#include "core/layer_pattern.h"
+#include "io/pickle_value.h"
+
+namespace mckpt {
+
+// The pattern in an argparse.Namespace or dict of Megatron's arguments, with that of the MTP parts where an
+// old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each
+// other.
+std::optional<std::string> pattern_of_args(const PickleValue& args);
+
+struct ArgChange {
+  std::string name;
+  ArgValue value;
+};
+// Of those fields that are there and have another value: a hybrid model of the pattern, or the GPT model of
+// its layers. `hybrid_layer_pattern` alone is listed also where it is not there but should be.
+std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
+                                       i64 layers);
+
+}  // namespace mckpt

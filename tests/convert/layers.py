@@ -1,0 +1,330 @@
+"""convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: small models with one distinct value per item, written with torch's own classes in
+every form, come out of every way under the names that this file makes up on its own, as torch reads them; recorded models of the real
+code as well; what cannot be moved is refused with every key, and nothing is written.
+
+usage: layers.py MCKPT TEST_DATA GOLDEN_MODEL
+"""
+import argparse
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
+from judge import need  # noqa: E402
+
+need("torch", "numpy")
+import io  # noqa: E402
+import itertools  # noqa: E402
+import json  # noqa: E402
+import pickle  # noqa: E402
+import random  # noqa: E402
+import re  # noqa: E402
+import shutil  # noqa: E402
+import zlib  # noqa: E402
+
+import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from torch.distributed.checkpoint.filesystem import _StorageInfo  # noqa: E402
+from torch.distributed.checkpoint.metadata import (BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex,  # noqa: E402
+                                                   TensorProperties, TensorStorageMetadata)
+
+from made import Program, difference, expect, finish, scratch, snapshot  # noqa: E402
+
+program = Program(sys.argv[1], False)
+DATA = sys.argv[2]
+folder = scratch()
+random.seed(3)
+HIDDEN, INNER, STATE, HEADS = 4, 8, 2, 2
+
+
+# ---- Models: physical layers with the tensors and objects of their kinds
+
+KINDS = {
+    "*": {"self_attention.linear_qkv.weight": (8, HIDDEN), "self_attention.linear_qkv.layer_norm_weight": (HIDDEN,), "self_attention.linear_proj.weight": (HIDDEN, 6)},
+    "-": {"mlp.linear_fc1.weight": (6, HIDDEN), "mlp.linear_fc1.layer_norm_weight": (HIDDEN,), "mlp.linear_fc2.weight": (HIDDEN, 3)},
+    "E": {"pre_mlp_layernorm.weight": (HIDDEN,), "mlp.router.weight": (2, HIDDEN), "mlp.experts.experts.linear_fc1.weight": (2, 3, HIDDEN)},
+    "M": {"mixer.in_proj.weight": (2 * INNER + 2 * STATE + HEADS, HIDDEN), "mixer.conv1d.weight": (INNER + 2 * STATE, 1, 4),
+          "mixer.conv1d.bias": (INNER + 2 * STATE,), "mixer.A_log": (HEADS,), "mixer.D": (HEADS,), "mixer.dt_bias": (HEADS,),
+          "mixer.norm.weight": (INNER,), "mixer.out_proj.weight": (HIDDEN, INNER)},
+    "G": {"self_attention.in_proj.weight": (2 * 6 + 2 * 4 + 2 * 2, HIDDEN), "self_attention.conv1d.weight": (2 * 6 + 4, 1, 3),
+          "self_attention.A_log": (2,), "self_attention.dt_bias": (2,), "self_attention.out_proj.weight": (HIDDEN, 4)},
+}
+PARTS = {"mixer.in_proj.weight": [("z", INNER), ("x", INNER), ("B", STATE), ("C", STATE), ("dt", HEADS)],
+         "mixer.conv1d.weight": [("x", INNER), ("B", STATE), ("C", STATE)], "mixer.conv1d.bias": [("x", INNER), ("B", STATE), ("C", STATE)],
+         "self_attention.in_proj.weight": [("query", 6), ("key", 6), ("value", 4), ("z", 4), ("beta", 2), ("alpha", 2)],
+         "self_attention.conv1d.weight": [("query", 6), ("key", 6), ("value", 4)]}
+STATES = ("exp_avg", "exp_avg_sq", "fp32_param")
+
+
+class Model:
+    """`places`: physical layers with the tensors of each; `mtp`: the same of each depth."""
+
+    def __init__(self, pattern, dialect, chained=False, whole_mixers=False):
+        self.pattern, self.dialect = pattern, dialect
+        main, *mtp = pattern.split("/")
+        self.items = [[c for c in item.strip("[]")] for item in re.findall(r"\[[^]]*\]|[^|\[\]]", main)]
+        self.symbols = [s for item in self.items for s in item]
+        self.depths = [list(part) for part in mtp if part]
+        self.front = "chained_0." if chained else ""
+        self.whole_mixers = whole_mixers
+        self.next = 0
+
+    def values(self, shape):
+        count = 1
+        for n in shape:
+            count *= n
+        self.next += count
+        return torch.arange(self.next - count, self.next, dtype=torch.float32).reshape(shape)
+
+    def fresh(self):
+        self.next += 1
+        return self.next
+
+    def write(self, form, mixers=True, mtp_word=None):
+        """Every tensor and object of the model under the names of the form: {key: tensor or object}."""
+        self.next = 0
+        self.tensors, self.objects, self.stacks = {}, {}, {}
+        self.parameter("embedding.word_embeddings.weight", (12, HIDDEN))
+        gpt = form in ("gpt", "stacked")
+        grouped = "[" in self.pattern.split("/")[0]
+        norm = "final_layernorm" if gpt or (form == "logical" and grouped) else "final_norm"
+        self.parameter(f"decoder.{norm}.weight", (HIDDEN,), state=f"decoder.{norm}")
+        count = {"attention": 0, "mlp": 0}
+        physical = 0
+        for logical, item in enumerate(self.items):
+            for member, symbol in enumerate(item):
+                family = "attention" if symbol in "*G" else "mlp" if symbol in "-E" else None
+                number = {"flat": physical, "member": logical, "logical": logical}.get(form, count.get(family))
+                within = f"layers.{member}." if form == "member" and len(item) > 1 or form == "member" and self.is_group(logical) else ""
+                prefix = "decoder.layers." if form == "stacked" else f"decoder.layers.{number}.{within}"
+                if family:
+                    count[family] += 1
+                for tail, shape in KINDS[symbol].items():
+                    self.layer_parameter(prefix, tail, shape, number if form == "stacked" else None, keep=mixers or symbol != "M")
+                physical += 1
+        self.gpt_layers = count["attention"]
+        for depth, part in enumerate(self.depths):
+            word = mtp_word or ("transformer_layer" if self.dialect == "torch_dist" else "mtp_model_layer")
+            self.parameter(f"mtp.layers.{depth}.eh_proj.weight", (HIDDEN, 2 * HIDDEN))
+            for j, symbol in enumerate(part):
+                prefix = f"mtp.layers.{depth}.{word}." if gpt else f"mtp.layers.{depth}.mtp_model_layer.layers.{j}."
+                for tail, shape in KINDS[symbol].items():
+                    self.layer_parameter(prefix, tail, shape, None)
+        for key, layers in self.stacks.items():
+            self.tensors[key] = torch.stack([layers[i] for i in range(self.gpt_layers)])
+        for key in [k for k in self.objects if "STACK" in k]:
+            self.objects[key.replace("STACK", str(self.gpt_layers))] = self.objects.pop(key)
+        self.run_objects(form)
+        return {**self.tensors, **self.objects}
+
+    def is_group(self, logical):
+        return [item.startswith("[") for item in re.findall(r"\[[^]]*\]|[^|\[\]]", self.pattern.split("/")[0])][logical]
+
+    def layer_parameter(self, prefix, tail, shape, stacked, keep=True):
+        if self.dialect == "fsdp_dtensor":
+            names = {"mlp.linear_fc1.weight": ["_w", "_v"]}.get(tail, [""])
+            rows = shape[0] // len(names)
+            if tail == "mlp.experts.experts.linear_fc1.weight":
+                return [self.parameter(prefix + f"mlp.experts.linear_fc1.weight{e}", shape[1:], keep=keep) for e in range(shape[0])]
+            if tail in ("mixer.conv1d.weight", "mixer.conv1d.bias"):
+                return self.parameter(prefix + tail.replace("conv1d.", "conv1d_"), shape, keep=keep)
+            return [self.parameter(prefix + tail + name, (rows, *shape[1:]), meta=tail if i == 0 else None, keep=keep) for i, name in enumerate(names)]
+        state = (prefix + tail.rsplit(".", 1)[0]) if tail in ("self_attention.linear_proj.weight", "mlp.linear_fc2.weight", "mixer.out_proj.weight") else None
+        if tail in PARTS:
+            if self.whole_mixers:
+                return self.parameter(prefix + tail, shape, keep=keep)
+            # In the order of the whole: both forms draw the same values.
+            return self.parts(prefix + tail, shape, PARTS[tail], keep)
+        self.parameter(prefix + tail, shape, stacked=stacked, state=state, keep=keep)
+
+    def parts(self, base, shape, parts, keep):
+        for front in self.fronts():
+            whole, row = self.values(shape), 0
+            for name, rows in parts:
+                if keep:
+                    self.tensors[f"{front}{base}.{name}"] = whole[row:row + rows].clone()
+                row += rows
+
+    def fronts(self):
+        return ["", *(f"{self.front}optimizer.state.{s}." for s in STATES)]
+
+    def parameter(self, name, shape, stacked=None, state=None, meta=None, keep=True):
+        fronts = [("", "")] + [(f"{self.front}optimizer.state.{s}.", "") for s in STATES]
+        if self.dialect == "fsdp_dtensor":
+            fronts = [("model.module.", "")] + [("optimizer.state.module.module.module.", f".{s}") for s in STATES[:2]]
+        for front, tail in fronts:
+            value = self.values(shape)
+            if keep and stacked is not None:
+                self.stacks.setdefault(front + name + tail, {})[stacked] = value
+            elif keep:
+                self.tensors[front + name + tail] = value
+        object_value = {"of": self.fresh()}
+        if not keep:
+            return
+        if self.dialect == "fsdp_dtensor":
+            self.objects[f"optimizer.param_to_group_meta.module.module.module.{re.sub('_[wv]$', '', name)}.lr"] = object_value["of"] if meta is None else 0.5
+        elif state:
+            self.objects[f"{state}._extra_state/shard_{stacked}_STACK" if stacked is not None else f"{state}._extra_state/shard_0_1"] = [object_value]
+
+    def run_objects(self, form):
+        args = argparse.Namespace(hidden_size=HIDDEN, num_layers=self.gpt_layers if form in ("gpt", "stacked") else len(self.symbols),
+                                  hybrid_layer_pattern=self.pattern_of(form), mtp_num_layers=len(self.depths) or None, bf16=True)
+        if self.dialect == "fsdp_dtensor":
+            self.objects.update({"args": args, "checkpoint_version": 3.0, "iteration": 10, "opt_param_scheduler.max_lr": 1e-4,
+                                 "rng_state.(0, 0).0.random_rng_state": (3, (1, 2), None)})
+            self.tensors["rng_state.(0, 0).0.torch_rng_state"] = torch.arange(16, dtype=torch.uint8)
+        else:
+            self.objects.update({"common_state/shard_0_1": [{"args": args, "iteration": 10, "optimizer": {"param_groups": [{"lr": 1.0, "step": 3}]}}],
+                                 "rng_state/shard_0.0_1.1": [[{"x": 1}]]})
+
+    def pattern_of(self, form):
+        if form in ("gpt", "stacked"):
+            return None
+        return re.sub(r"[\[\]]", "", self.pattern) if form == "flat" else self.pattern
+
+
+# ---- Folders, with torch's classes
+
+def boxes_of(key, shape, stacked):
+    """Two to four boxes along the first dimensions that have items to share; of a stack one layer each."""
+    dims = [(0, n) for n in shape]
+    cuts = [[d] for d in dims]
+    for d, n in enumerate(shape):
+        if stacked and d == 0:
+            cuts[d] = [(i, i + 1) for i in range(n)]
+        elif n > 1 and d < 2 + stacked:
+            at = 1 + zlib.crc32(f"{key} {d}".encode()) % (n - 1) if n > 2 else 1
+            cuts[d] = [(0, at), (at, n)]
+    return list(itertools.product(*cuts))
+
+
+def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False):
+    out = os.path.join(path, iteration)
+    os.makedirs(out)
+    meta, places, files = {}, {}, [io.BytesIO() for _ in range(ranks)]
+
+    def put(rank, index, value):
+        begin = files[rank].tell()
+        torch.save(value, files[rank])
+        places[index] = _StorageInfo(f"__{rank}_0.distcp", begin, files[rank].tell() - begin)
+    turn = 0
+    for key, value in items.items():
+        turn += 1
+        if not isinstance(value, torch.Tensor):
+            meta[key] = BytesStorageMetadata()
+            put(turn % ranks, MetadataIndex(key), value)
+            continue
+        stacked = bool(re.search(r"decoder\.layers\.[a-z]", key))
+        boxes = [tuple((0, n) for n in value.shape)] if whole and not stacked else boxes_of(key, tuple(value.shape), stacked)
+        chunks = []
+        for i, box in enumerate(boxes):
+            offsets, sizes = torch.Size(b for b, _ in box), torch.Size(e - b for b, e in box)
+            chunks.append(ChunkStorageMetadata(offsets, sizes))
+            put((turn + i) % ranks, MetadataIndex(key, offsets, i), value[tuple(slice(b, e) for b, e in box)].clone())
+        meta[key] = TensorStorageMetadata(TensorProperties(dtype=value.dtype), value.size(), chunks)
+    for rank, file in enumerate(files):
+        with open(os.path.join(out, f"__{rank}_0.distcp"), "wb") as f:
+            f.write(file.getvalue())
+    with open(os.path.join(out, ".metadata"), "wb") as f:
+        pickle.dump(Metadata(meta, None if torch_dist else {k: (k,) for k in meta}, places), f)
+    if torch_dist:
+        with open(os.path.join(out, "metadata.json"), "w") as f:
+            f.write('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
+    with open(os.path.join(path, "latest_checkpointed_iteration.txt"), "w") as f:
+        f.write("10")
+    return path
+
+
+def load(path, iteration="iter_0000010"):
+    path = os.path.join(path, iteration)
+    metadata = dcp.FileSystemReader(path).read_metadata()
+    state = {k: torch.full(m.size, -1, dtype=m.properties.dtype) for k, m in metadata.state_dict_metadata.items() if isinstance(m, TensorStorageMetadata)}
+    chunks = {k: len(metadata.state_dict_metadata[k].chunks) for k in state}
+    planner = dcp.DefaultLoadPlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
+    dcp.load(state, checkpoint_id=path, no_dist=True, planner=planner)
+    for index, place in metadata.storage_data.items():
+        if index.fqn not in state:
+            with open(os.path.join(path, place.relative_path), "rb") as f:
+                f.seek(place.offset)
+                state[index.fqn] = torch.load(io.BytesIO(f.read(place.length)), weights_only=False)
+    return state, metadata, chunks
+
+
+def unlike(got, want):
+    """What differs between two checkpoints; "" where nothing does."""
+    if set(got) != set(want):
+        return f"keys: {sorted(set(got) ^ set(want))[:6]}"
+    for key, value in want.items():
+        same = torch.equal(got[key], value) and got[key].dtype == value.dtype if isinstance(value, torch.Tensor) else got[key] == value
+        if not same:
+            return f"{key}: {got[key]} instead of {value}"
+    return ""
+
+
+# ---- The ways
+
+turns = itertools.count()
+
+
+def path(name=""):
+    return os.path.join(folder.name, f"{next(turns)}{name}")
+
+
+def convert(mode, source, *args, **how):
+    target = path("out")
+    result = program.run("convert", mode, source, target, "--no-sync", "-q", *args, **how)
+    expect(result.returncode == 0, f"{mode} {args}: {result.stderr[:600]}")
+    return target
+
+
+def moves(model, mode, source, target, *args, mixers=True, **saved):
+    torch_dist = model.dialect == "torch_dist"
+    items = model.write(source, mixers=mixers or source in ("flat", "member", "logical"))
+    start = save(items, path(), torch_dist, **saved)
+    end = convert(mode, start, *args)
+    want = model.write(target, mixers=mixers)
+    got, metadata, chunks = load(end)
+    what = f"{model.dialect} {model.pattern} {mode} {source} -> {target}"
+    expect(not (found := unlike(got, want)), f"{what}: {found}")
+    expect((metadata.planner_data is None) == torch_dist, f"{what}: planner_data")
+    expect(os.path.exists(os.path.join(end, "iter_0000010", "metadata.json")) == torch_dist, f"{what}: metadata.json")
+    if mixers or mode != "gpt-to-hybrid":
+        verified = program.run("verify", end, "-q")
+        expect(verified.returncode == 0, f"{what}: {verified.stdout[:500]}{verified.stderr[:300]}")
+    return start, end
+
+
+def hybrid_forms():
+    for dialect, pattern in itertools.product(("torch_dist", "fsdp_dtensor"), ("[*-]M[*E]", "M[M*-]|-", "[M]G|[*-][E]/*M/*M")):
+        model = Model(pattern, dialect, chained=pattern.startswith("M"))
+        keep = ["--pattern", pattern]
+        for form in ("logical", "member"):
+            start, flat = moves(model, "ungroup", form, "flat")
+            moves(model, "group", "flat", form, "--keys", form, *keep)
+            moves(model, "group", form, "member" if form == "logical" else "logical", "--keys", "member" if form == "logical" else "logical", *keep)
+            back = convert("group", flat, "--keys", form, *keep)
+            expect(not (found := unlike(load(back)[0], load(start)[0])), f"{dialect} {pattern} {form}: there and back: {found}")
+        moves(model, "group", "flat", "logical" if dialect == "torch_dist" else "member", *keep)
+
+
+def gpt_forms():
+    patterns = ["*-*-", "**--", "[*-][*-]", "E*E*", "[*E]|[*E]/*E/*E", "*-/-*", "M*-M*-M"]
+    for dialect, pattern in itertools.product(("torch_dist", "fsdp_dtensor"), patterns):
+        model = Model(pattern, dialect)
+        mixers = ["--without-mixers"] if "M" in pattern else []
+        hybrids = ["logical", "member", "flat"] if "[" in pattern else ["flat"]
+        for gpt, hybrid in itertools.product(["stacked", "gpt"] if dialect == "torch_dist" else ["gpt"], hybrids):
+            layers = ["--layers", "indexed"] if gpt == "gpt" and dialect == "torch_dist" else []
+            moves(model, "hybrid-to-gpt", hybrid, gpt, *mixers, *layers, *(["--pattern", pattern] if hybrid == "flat" else []), mixers=not mixers)
+            if hybrid != "flat" or "[" not in pattern:
+                keys = ["--keys", hybrid] if hybrid != "flat" else []
+                moves(model, "gpt-to-hybrid", gpt, hybrid, "--pattern", pattern, *keys, *mixers, mixers=not mixers)
+
+
+def main():
+    hybrid_forms()
+    gpt_forms()
+    finish(least=300)
+
+
+main()
