@@ -47,9 +47,22 @@ void CheckpointModelFlags::declare(CommandLine& line) {
   line.option("--source-tp N", source_tp,
               "tensor-parallel ranks that wrote the checkpoint, where it does not say so and it matters");
   line.option("--source-etp N", source_etp, "the same of expert-tensor-parallel ranks");
-  line.option("--accept CODE", accept,
-              "damage to be taken as it is: MC1311, MC1312, MC1313, MC1315; may be given several times");
+  declare_accept(line, accept);
   model.declare(line);
+}
+
+void declare_accept(CommandLine& line, std::vector<std::string>& codes) {
+  line.option("--accept CODE", codes,
+              "damage to be taken as it is: MC1311, MC1312, MC1313, MC1315; may be given several times");
+}
+
+void refuse_damage(const Store& store, NamesOf parts, std::span<const std::string> accepted,
+                   const GlobalFlags& global) {
+  std::vector<Finding> findings = store.findings();
+  for (Finding& f : dcp_damage(store, parts)) findings.push_back(std::move(f));
+  accept(findings, accepted);
+  tell_findings(global, findings, store.root());
+  require_sound(findings, store.root());
 }
 
 std::string own_assets(const Store& store) {
@@ -84,11 +97,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   store_ = std::move(store);
   model_ = std::move(model);
   refuse_other_formats(*store_);
-  std::vector<Finding> findings = store_->findings();
-  for (Finding& f : dcp_damage(*store_, flags.parts)) findings.push_back(std::move(f));
-  accept(findings, flags.accept);
-  tell_findings(global, findings, store_->root());
-  require_sound(findings, store_->root());
+  refuse_damage(*store_, flags.parts, flags.accept, global);
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);

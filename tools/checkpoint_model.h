@@ -23,6 +23,12 @@ struct CheckpointModelFlags {
   void declare(CommandLine& line);
 };
 
+// --accept
+void declare_accept(CommandLine& line, std::vector<std::string>& codes);
+// Tells what is odd or wrong about the checkpoint; throws the first of what is wrong and not accepted.
+void refuse_damage(const Store& store, NamesOf parts, std::span<const std::string> accepted,
+                   const GlobalFlags& global);
+
 class CheckpointModel {
  public:
   // Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint,

@@ -8,7 +8,6 @@
 #include "io/torch_zip.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
-#include "tools/findings.h"
 #include "tools/fsdp_folder.h"
 #include "tools/staged_copy.h"
 
@@ -90,6 +89,7 @@ class LayerMove {
   ConvertOptions options_;
   std::optional<std::string> pattern_flag_;
   std::string keys_ = "auto", layers_ = "auto";
+  std::vector<std::string> accept_;
   MigrationOptions how_;
 
   std::unique_ptr<Store> store_;
@@ -122,6 +122,7 @@ void LayerMove::parse(CommandLine& line) {
     line.flag("--without-mixers", how_.without_mixers,
               "the result lacks the M layers: the run has to begin them");
   line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
+  declare_accept(line, accept_);
   for (const char* paragraph : text.description) line.description(paragraph);
   line.description("");
   line.description(
@@ -147,8 +148,7 @@ void LayerMove::open() {
         .expected("DCP torch_dist or DCP fsdp_dtensor")
         .found(store_->format());
   dialect_ = *dialect;
-  report_findings(flags_, *store_);
-  require_sound(store_->findings(), store_->root());
+  refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_, flags_);
   for (const std::string& folder : folders_left_behind(*store_))
     warn(flags_, cat("the folder ", escaped(folder), " of the source does not go along"));
   read_args();
