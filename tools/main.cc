@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/memory_room.h"
 #include "runtime/world.h"
 #include "tools/commands.h"
 #include "tools/json_error.h"
@@ -176,10 +177,17 @@ void report(const GlobalFlags& flags, Error e) {
 }
 
 void report_out_of_memory(const GlobalFlags& flags) {
-  // Without an allocation; so the code stands here as text.
-  static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
-  std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
-  write_json_out_of_memory(flags);
+  try {
+    Error e(Code::kOutOfMemory, "out of memory");
+    if (MemoryRoom room = memory_room(); room.bytes >= 0)
+      e.found(cat(room.bytes, " bytes free, by ", room.of));
+    report(flags, std::move(e));
+  } catch (const std::bad_alloc&) {
+    // Without an allocation; so the code stands here as text.
+    static_assert(static_cast<int>(Code::kOutOfMemory) == 9902);
+    std::fputs("error[MC9902]: out of memory\nhelp: more: mckpt explain MC9902\n", stderr);
+    write_json_out_of_memory(flags);
+  }
 }
 
 int status_of(Code code) { return static_cast<int>(code_info(code).exit); }

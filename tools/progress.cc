@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "runtime/world.h"
 
@@ -39,7 +40,12 @@ Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
   if (flags.progress == "plain" || (flags.progress == "auto" && !terminal)) how_ = How::kPlain;
   if (flags.progress == "json") how_ = How::kJson;
   if (flags.quiet || launch().rank != 0) how_ = How::kNone;
-  if (how_ != How::kNone) thread_ = std::thread([this] { run(); });
+  if (how_ == How::kNone) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    how_ = How::kNone;  // no thread to be had; the work goes on without
+  }
 }
 
 Progress::~Progress() {

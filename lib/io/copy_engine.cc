@@ -3,8 +3,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
+
+#include "io/parallel.h"
 
 namespace mckpt {
 namespace {
@@ -28,11 +29,7 @@ class Run {
         end_(options.end_task < 0 ? job.task_count() : options.end_task) {}
 
   CopyCounts run() {
-    {
-      std::vector<std::jthread> threads;
-      for (int i = 1; i < options_.threads; i++) threads.emplace_back([this] { work(); });
-      work();
-    }
+    run_threads(options_.threads, [this](int) { work(); });
     if (error_) std::rethrow_exception(error_);
     return counts_;
   }

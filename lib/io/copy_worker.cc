@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 #include <tuple>
+#include <utility>
 
 #include "core/apply_move.h"
+#include "core/memory_room.h"
 #include "io/crc32.h"
 
 namespace mckpt {
@@ -43,10 +44,13 @@ Arena::~Arena() { std::free(data_); }
 
 u8* Arena::reserve(i64 bytes) {
   if (bytes > bytes_) {
-    std::free(data_);
-    bytes_ = round_up(bytes, 1 << 20, "a buffer");
-    data_ = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(bytes_)));
-    if (!data_) throw std::bad_alloc();
+    std::free(std::exchange(data_, nullptr));
+    bytes_ = 0;
+    i64 room = round_up(bytes, 1 << 20, "a buffer");
+    check_memory_room(room, "the buffers of a copy");
+    data_ = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
+    if (!data_) throw out_of_memory(room, "the buffers of a copy").help("--max-memory takes less");
+    bytes_ = room;
   }
   return data_;
 }

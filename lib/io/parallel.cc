@@ -4,12 +4,22 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace mckpt {
 
 int default_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+void run_threads(int threads, const std::function<void(int worker)>& work) {
+  std::vector<std::jthread> others;
+  try {
+    for (int worker = 1; worker < threads; worker++) others.emplace_back(work, worker);
+  } catch (const std::system_error&) {
+  }
+  work(0);
+}
 
 void parallel_for(i64 count, int threads, const std::function<void(int worker, i64 index)>& work) {
   threads = static_cast<int>(std::min<i64>(threads, count));
@@ -20,7 +30,7 @@ void parallel_for(i64 count, int threads, const std::function<void(int worker, i
   std::atomic<i64> next = 0;
   std::exception_ptr failure;
   std::mutex mutex;
-  auto run = [&](int worker) {
+  run_threads(threads, [&](int worker) {
     try {
       for (i64 i; (i = next.fetch_add(1)) < count;) work(worker, i);
     } catch (...) {
@@ -28,11 +38,7 @@ void parallel_for(i64 count, int threads, const std::function<void(int worker, i
       std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
     }
-  };
-  std::vector<std::thread> pool;
-  for (int worker = 1; worker < threads; worker++) pool.emplace_back(run, worker);
-  run(0);
-  for (std::thread& t : pool) t.join();
+  });
   if (failure) std::rethrow_exception(failure);
 }
 

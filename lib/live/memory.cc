@@ -1,27 +1,24 @@
 #include "live/memory.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
+
+#include "core/memory_room.h"
 
 namespace mckpt {
 namespace {
 
 constexpr i64 kPage = 4096;
 
-i64 free_bytes() { return static_cast<i64>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
-
 }  // namespace
 
 u8* HostMemory::allocate(i64 bytes) {
   i64 room = round_up(bytes, kPage, "an allocation");
+  const char* what = "the weights of a module";
+  check_memory_room(room, what);
   auto* data = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
   std::lock_guard lock(mutex_);
-  if (!data)
-    throw Error(Code::kOutOfMemory, "there is not enough memory for the weights of a module")
-        .expected(cat(bytes, " bytes"))
-        .found(cat(free_bytes(), " bytes free, ", held_, " held by live tensors"));
+  if (!data) throw out_of_memory(room, what).note(cat(held_, " bytes are held by live tensors"));
   blocks_.emplace(data, bytes);
   held_ += bytes;
   peak_ = std::max(peak_, held_);

@@ -28,7 +28,7 @@
 
 namespace mckpt {
 
-// Where the memory comes from. `allocate` throws when there is none, as throw_out_of_memory() does.
+// Where the memory comes from. `allocate` throws when there is none, as with out_of_memory() (core/memory_room.h).
 struct PoolMemory {
   std::function<std::byte*(i64 bytes)> allocate;
   std::function<void(std::byte* memory, i64 bytes)> release;

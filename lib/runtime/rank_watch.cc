@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <system_error>
 
 #include "runtime/watch_hub.h"
 #include "runtime/watch_member.h"
@@ -28,9 +29,14 @@ std::thread thread_without_signals(std::function<void()> run) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(run));
+  std::optional<std::thread> thread;
+  try {
+    thread.emplace(std::move(run));
+  } catch (const std::system_error&) {
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  if (!thread) throw Error(Code::kRanksFailed, "the system grants no thread to watch the ranks");
+  return std::move(*thread);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 //   fsync:7:EIO       the 7th call fails, once
 //   pwrite:7:FULL     it fails with ENOSPC, and so does every later one; DEAD: the same with EIO
 //   pwrite:7:KILL     the process is killed at it     pwrite:7:TERM   or asked to end, and the call succeeds
+//   pwrite:7:STOP     the process is stopped at it    pwrite:7:HANG   the call never returns
 //   pwrite:0:SHORT    every call moves a part of what it was asked to
 //
 // FAULTY_IO_RANK=1: in this rank of an mpirun only.
@@ -49,6 +50,8 @@ bool fails(std::string_view name) {
   bool stays = what == "FULL" || what == "DEAD";
   if (stays ? call < w.when : call != w.when) return false;
   if (what == "KILL") raise(SIGKILL);
+  if (what == "STOP") kill(getpid(), SIGSTOP);
+  while (what == "HANG") pause();
   if (what == "TERM") {
     raise(SIGTERM);
     return false;
