@@ -1,7 +1,10 @@
 #include "core/names.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "core/int.h"
 
 namespace mckpt {
 namespace {
@@ -17,10 +20,23 @@ std::string_view number_at(std::string_view s, std::size_t& length) {
   return s.substr(zeros, length - zeros);
 }
 
+// How many of the 8 bytes at the front of both are equal.
+std::size_t equal_front(const char* a, const char* b) {
+  u64 x, y;
+  std::memcpy(&x, a, 8);
+  std::memcpy(&y, b, 8);
+  int zeros = std::endian::native == std::endian::little ? std::countr_zero(x ^ y) : std::countl_zero(x ^ y);
+  return static_cast<std::size_t>(zeros) / 8;
+}
+
 // How many bytes at the front of both are equal and not in the middle of a number.
 std::size_t common_front(std::string_view a, std::string_view b) {
   std::size_t most = std::min(a.size(), b.size()), n = 0;
-  while (n + 8 <= most && std::memcmp(a.data() + n, b.data() + n, 8) == 0) n += 8;
+  while (n + 8 <= most) {
+    std::size_t equal = equal_front(a.data() + n, b.data() + n);
+    n += equal;
+    if (equal < 8) most = n;
+  }
   while (n < most && a[n] == b[n]) n++;
   while (n > 0 && is_digit(a[n - 1])) n--;
   return n;

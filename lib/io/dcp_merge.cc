@@ -38,7 +38,7 @@ class Merger {
     tensors_[number].push_back({part, tensor});
   }
   void add_tensor(const std::vector<Source>& sources);
-  void add_chunks(const Source& s, NameTable& seen);
+  void add_chunks(const Source& s, NameSet<std::string>& seen);
   void add_objects(std::size_t part);
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
@@ -60,7 +60,7 @@ void append(std::vector<T>& to, std::span<const T> from) {
 void Merger::add_tensor(const std::vector<Source>& sources) {
   const DcpMetadata& first = parts_[sources[0].part];
   i64 t = sources[0].tensor;
-  NameTable seen;
+  NameSet<std::string> seen;  // offsets and sizes
   for (const Source& s : sources) {
     const DcpMetadata& m = parts_[s.part];
     bool same_type =
@@ -85,7 +85,7 @@ void Merger::add_tensor(const std::vector<Source>& sources) {
 }
 
 // Every holder of a replicated tensor wrote it; the first copy counts.
-void Merger::add_chunks(const Source& s, NameTable& seen) {
+void Merger::add_chunks(const Source& s, NameSet<std::string>& seen) {
   const DcpMetadata& m = parts_[s.part];
   std::size_t rank = m.dims[s.tensor].size();
   auto bytes = [](std::span<const i64> v) {
@@ -94,8 +94,7 @@ void Merger::add_chunks(const Source& s, NameTable& seen) {
   for (std::size_t c = 0; c < m.records[s.tensor].size(); c++) {
     std::span<const i64> offset = m.offsets[s.tensor].subspan(c * rank, rank);
     std::span<const i64> size = m.sizes[s.tensor].subspan(c * rank, rank);
-    i64 known = seen.size();
-    if (seen.add(cat(bytes(offset), bytes(size))) < known) continue;
+    if (!seen.insert(cat(bytes(offset), bytes(size))).second) continue;
     append(out_.offsets.items, offset);
     append(out_.sizes.items, size);
     out_.records.items.push_back(moved(m.records[s.tensor][c], s.part));

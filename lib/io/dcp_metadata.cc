@@ -109,7 +109,7 @@ void Linker::add_names(PickleValue dict) {
     if (!key.is(ValueKind::kText))
       throw_bad_metadata(cat("a name in .metadata is ", kind_name(key.kind()), ", not a string"));
     std::string_view name = key.text();
-    std::size_t number = rows_.names.add(name);
+    std::size_t number = rows_.names.add(key);
     if (number == meaning_.size()) meaning_.push_back(kNothing);
     if (meaning_[number] != kNothing)
       throw_bad_metadata(cat("the name '", escaped(name), "' stands twice in .metadata"));

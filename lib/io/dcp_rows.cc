@@ -1,5 +1,6 @@
 #include "io/dcp_rows.h"
 
+#include <array>
 #include <utility>
 
 #include "core/name_hash.h"
@@ -10,11 +11,48 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-PickleValue field(PickleValue state, std::string_view class_name, std::string_view name) {
-  const PickleValue* value = state.find(name);
-  if (value == nullptr) throw_bad_metadata(cat("a ", class_name, " in .metadata has no field '", name, "'"));
-  return *value;
-}
+// The fields of a record's state, in one pass.
+template <std::size_t kCount>
+class Fields {
+ public:
+  // `names` are best in the order in which torch writes them: each is then compared once.
+  Fields(std::string_view class_name, const std::array<std::string_view, kCount>& names, PickleValue state)
+      : class_name_(class_name), names_(names) {
+    std::size_t next = 0;
+    for (PickleEntry e : state.entries()) {
+      if (!e.key.is(ValueKind::kText)) continue;
+      for (std::size_t tried = 0; tried < kCount; tried++) {
+        std::size_t i = next + tried < kCount ? next + tried : next + tried - kCount;
+        if (names[i] != e.key.text()) continue;
+        values_[i] = e.value;  // the last of equal keys counts, as in Python
+        found_ |= 1u << i;
+        next = i + 1 < kCount ? i + 1 : 0;
+        break;
+      }
+    }
+  }
+
+  PickleValue optional(std::size_t i) const { return values_[i]; }  // None: not there
+  PickleValue operator[](std::size_t i) const {
+    if ((found_ >> i & 1) == 0)
+      throw_bad_metadata(cat("a ", class_name_, " in .metadata has no field '", names_[i], "'"));
+    return values_[i];
+  }
+  i64 integer(std::size_t i) const {
+    PickleValue v = (*this)[i];
+    if (!v.is_int())
+      throw_bad_metadata(cat("the field '", names_[i], "' of a ", class_name_, " in .metadata is ",
+                             kind_name(v.kind()),
+                             ", not an integer of 64 bits: out of range or of another type"));
+    return v.as_int();
+  }
+
+ private:
+  std::string_view class_name_;
+  const std::array<std::string_view, kCount>& names_;
+  std::array<PickleValue, kCount> values_;
+  unsigned found_ = 0;
+};
 
 // Appends the integers of a tuple (torch.Size is one) or list; returns how many.
 std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::string_view what) {
@@ -28,15 +66,6 @@ std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::strin
     out.push_back(v.as_int());
   }
   return static_cast<std::size_t>(value.size());
-}
-
-i64 integer_field(PickleValue state, std::string_view class_name, std::string_view name) {
-  PickleValue v = field(state, class_name, name);
-  if (!v.is_int())
-    throw_bad_metadata(cat("the field '", name, "' of a ", class_name, " in .metadata is ",
-                           kind_name(v.kind()),
-                           ", not an integer of 64 bits: out of range or of another type"));
-  return v.as_int();
 }
 
 }  // namespace
@@ -65,13 +94,20 @@ void NameTable::grow() {
   }
 }
 
+u32 NameTable::add(PickleValue text) {
+  u32 noted = text.note();
+  if (noted != 0) return noted - 1;
+  u32 number = add(text.text());
+  if (number < PickleValue::kMostNote) text.set_note(number + 1);
+  return number;
+}
+
 u32 NameTable::add(std::string_view text) {
   if (slots_.size() < static_cast<std::size_t>(size() + 1) * 2) grow();
   u32 hash = static_cast<u32>(NameHash()(text));
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number_and_one == 0) {
-    texts_.items.insert(texts_.items.end(), text.begin(), text.end());
-    texts_.end_row();
+    texts_.push_back(text);
     slot = {hash, static_cast<u32>(size())};
   }
   return slot.number_and_one - 1;
@@ -145,7 +181,9 @@ std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state)
 
 // torch pickles the properties as a tuple that begins with the data type.
 u64 DcpRows::build_properties(PickleValue state) {
-  PickleValue dtype = state.is(ValueKind::kTuple) ? state.at(0) : field(state, "TensorProperties", "dtype");
+  static constexpr std::array<std::string_view, 1> kNames = {"dtype"};
+  PickleValue dtype =
+      state.is(ValueKind::kTuple) ? state.at(0) : Fields("TensorProperties", kNames, state)[0];
   if (!dtype.is(ValueKind::kClass) || dtype.as_class().known != Known::kDType)
     throw_bad_metadata(cat(
         "a TensorProperties in .metadata names no data type of torch, but ",
@@ -154,8 +192,9 @@ u64 DcpRows::build_properties(PickleValue state) {
 }
 
 u64 DcpRows::build_chunk(PickleValue state) {
-  PickleValue offsets = field(state, "ChunkStorageMetadata", "offsets");
-  PickleValue sizes = field(state, "ChunkStorageMetadata", "sizes");
+  static constexpr std::array<std::string_view, 2> kNames = {"offsets", "sizes"};
+  Fields fields("ChunkStorageMetadata", kNames, state);
+  PickleValue offsets = fields[0], sizes = fields[1];
   if (append_integers(boxes.items, offsets, "chunk's offsets") !=
       append_integers(boxes.items, sizes, "chunk's sizes"))
     throw_bad_metadata(
@@ -165,15 +204,16 @@ u64 DcpRows::build_chunk(PickleValue state) {
 }
 
 u64 DcpRows::build_tensor(PickleValue state) {
-  PickleValue list = field(state, "TensorStorageMetadata", "chunks");
+  static constexpr std::array<std::string_view, 3> kNames = {"properties", "size", "chunks"};
+  Fields fields("TensorStorageMetadata", kNames, state);
+  PickleValue list = fields[2];
   if (!list.is(ValueKind::kList) && !list.is(ValueKind::kTuple))
     throw_bad_metadata(
         cat("the chunks of a tensor in .metadata are ", kind_name(list.kind()), ", not a list"));
-  append_integers(dims.items, field(state, "TensorStorageMetadata", "size"), "tensor's size");
+  append_integers(dims.items, fields[1], "tensor's size");
   for (PickleValue chunk : list.items())
     chunks.items.push_back(static_cast<u32>(row_of(chunk, Kind::kChunk, "a chunk")));
-  i64 of_properties =
-      row_of(field(state, "TensorStorageMetadata", "properties"), Kind::kProperties, "a tensor's properties");
+  i64 of_properties = row_of(fields[0], Kind::kProperties, "a tensor's properties");
   dtypes.push_back(static_cast<DType>(of_properties));
   dims.end_row();
   chunks.end_row();
@@ -181,33 +221,31 @@ u64 DcpRows::build_tensor(PickleValue state) {
 }
 
 u64 DcpRows::build_index(PickleValue state) {
-  PickleValue name = field(state, "MetadataIndex", "fqn");
+  static constexpr std::array<std::string_view, 3> kNames = {"fqn", "offset", "index"};
+  Fields fields("MetadataIndex", kNames, state);
+  PickleValue name = fields[0], offset = fields.optional(1), hint = fields.optional(2);
   if (!name.is(ValueKind::kText))
     throw_bad_metadata(
         cat("the name of a MetadataIndex in .metadata is ", kind_name(name.kind()), ", not a string"));
-  Index index{names.add(name.text()), false, -1};
-  if (const PickleValue* offset = state.find("offset"); offset != nullptr && !offset->is_none()) {
-    append_integers(index_offsets.items, *offset, "MetadataIndex's offset");
-    index.has_offset = true;
-  }
+  Index index{names.add(name), !offset.is_none(), hint.is_int() ? hint.as_int() : -1};
+  if (index.has_offset) append_integers(index_offsets.items, offset, "MetadataIndex's offset");
   index_offsets.end_row();
-  if (const PickleValue* hint = state.find("index"); hint != nullptr && hint->is_int())
-    index.hint = hint->as_int();
   indexes.push_back(index);
   return indexes.size() - 1;
 }
 
 u64 DcpRows::build_record(PickleValue state) {
-  constexpr std::string_view kClass = "_StorageInfo";
-  PickleValue path = field(state, kClass, "relative_path");
+  static constexpr std::array<std::string_view, 4> kNames = {"relative_path", "offset", "length",
+                                                             "transform_descriptors"};
+  Fields fields("_StorageInfo", kNames, state);
+  PickleValue path = fields[0], transforms = fields.optional(3);
   if (!path.is(ValueKind::kText))
     throw_bad_metadata(cat("a relative_path in .metadata is ", kind_name(path.kind()), ", not a string"));
   DcpRecord record;
   record.file = file_number(path.text());
-  record.offset = integer_field(state, kClass, "offset");
-  record.bytes = integer_field(state, kClass, "length");
-  const PickleValue* transforms = state.find("transform_descriptors");
-  record.transformed = transforms != nullptr && !transforms->is_none() && transforms->size() > 0;
+  record.offset = fields.integer(1);
+  record.bytes = fields.integer(2);
+  record.transformed = transforms.size() > 0;
   records.push_back(record);
   return records.size() - 1;
 }

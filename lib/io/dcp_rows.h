@@ -13,12 +13,15 @@
 
 namespace mckpt {
 
-// Numbers for texts: equal texts, equal numbers, counted from 0.
+// Numbers for texts, which must outlive the table: equal texts, equal numbers, counted from 0.
 class NameTable {
  public:
   u32 add(std::string_view text);
-  i64 size() const { return texts_.size(); }
-  std::string_view operator[](i64 number) const { return {texts_[number].data(), texts_[number].size()}; }
+  // Of a pickle. The number is noted beside the text, so that only the first of many references to it is
+  // looked up.
+  u32 add(PickleValue text);
+  i64 size() const { return std::ssize(texts_); }
+  std::string_view operator[](u32 number) const { return texts_[number]; }
 
  private:
   struct Slot {
@@ -27,7 +30,7 @@ class NameTable {
   std::size_t slot_of(std::string_view text, u32 hash) const;
   void grow();
 
-  RaggedRows<char> texts_;
+  std::vector<std::string_view> texts_;
   std::vector<Slot> slots_;  // open addressing
 };
 

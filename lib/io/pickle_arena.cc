@@ -6,7 +6,7 @@
 namespace mckpt {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
+constexpr std::size_t kMostBlockBytes = std::size_t{256} << 10;
 
 u64 address(const void* p) { return reinterpret_cast<u64>(p); }
 
@@ -35,11 +35,14 @@ void* PickleArena::take(std::size_t bytes) {
 
 void* PickleArena::take_from_new_block(std::size_t bytes) {
   // The rest of the block is lost; large pieces get a block of their own, so that it never is much.
-  std::size_t block = bytes > kBlockBytes / 4 ? bytes : kBlockBytes;
+  std::size_t block = bytes > block_bytes_ / 4 ? bytes : block_bytes_;
   account(static_cast<i64>(block));
   blocks_.push_back(std::make_unique_for_overwrite<u8[]>(block));
   u8* begin = blocks_.back().get();
-  if (block != bytes) at_ = begin + bytes, end_ = begin + block;
+  if (block != bytes) {
+    at_ = begin + bytes, end_ = begin + block;
+    block_bytes_ = std::min(2 * block, kMostBlockBytes);
+  }
   return begin;
 }
 
@@ -56,8 +59,7 @@ T* PickleArena::take_node(std::size_t extra_bytes) {
   return new (take(sizeof(T) + extra_bytes)) T{};
 }
 
-PickleValue PickleArena::integer(i64 v) {
-  if (i64{-1} << 55 <= v && v < i64{1} << 55) return {Kind::kInt, static_cast<u64>(v)};
+PickleValue PickleArena::wide_integer(i64 v) {
   auto* n = take_node<PickleNumber>();
   n->bits = static_cast<u64>(v);
   return {Kind::kWideInt, address(n)};

@@ -28,7 +28,10 @@ class PickleArena {
   static PickleValue row(u64 number) { return {Kind::kRow, number}; }
   static PickleValue class_value(PickleClass& c) { return {Kind::kClass, reinterpret_cast<u64>(&c)}; }
   static PickleClass& class_of(PickleValue v) { return *v.pointer<PickleClass>(); }  // pre: kClass
-  PickleValue integer(i64 v);
+  PickleValue integer(i64 v) {
+    return i64{-1} << 55 <= v && v < i64{1} << 55 ? PickleValue(Kind::kInt, static_cast<u64>(v))
+                                                  : wide_integer(v);
+  }
   PickleValue real(double v);
   // kText, kBytes or kBigInt. The bytes are not copied; copy() them first where they do not last.
   PickleValue bytes(Kind kind, std::span<const u8> data);
@@ -64,6 +67,7 @@ class PickleArena {
 
  private:
   static constexpr std::size_t kGrain = 8, kFreeLists = 64;
+  PickleValue wide_integer(i64 v);
   template <typename T>
   T* take_node(std::size_t extra_bytes = 0);
   void* take(std::size_t bytes);
@@ -74,6 +78,7 @@ class PickleArena {
 
   i64 budget_, used_ = 0, nodes_ = 0;
   std::vector<std::unique_ptr<u8[]>> blocks_;
+  std::size_t block_bytes_ = std::size_t{4} << 10;  // of the next one
   u8 *at_ = nullptr, *end_ = nullptr;
   std::array<void*, kFreeLists> free_{};  // by size in grains
   PickleValue empty_tuple_;

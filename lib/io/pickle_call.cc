@@ -41,7 +41,7 @@ PickleValue PickleMachine::find_class(std::string_view module, std::string_view 
   PickleClass& c = out_.classes_.emplace_back();
   c.module = both.substr(0, module.size());
   c.name = both.substr(module.size() + 1);
-  c.offset = opcode_at_;
+  c.offset = opcode_at();
   classify(c);
   return class_values_[both] = PickleArena::class_value(c);
 }
@@ -139,7 +139,7 @@ PickleValue PickleMachine::make_bytes(PickleValue args) {
   if (args.size() == 1 && first.is(Kind::kBytes)) return arena_.bytes(Kind::kBytes, first.bytes());
   if (first.is_int())
     throw Error(Code::kPickleLimit, "bytes are asked for by their number alone, which could be any")
-        .offset(opcode_at_)
+        .offset(opcode_at())
         .found(first.as_int());
   fail(cat("bytes are made of ", kind_name(first.kind())));
 }
@@ -150,7 +150,7 @@ PickleValue PickleMachine::encode(PickleValue args) {
   bool latin1 = codec.is(Kind::kText) && (codec.text() == "latin1" || codec.text() == "latin-1");
   if (!text.is(Kind::kText) || !latin1)
     throw Error(Code::kUnsupportedPickle, "the pickle encodes text by a codec other than latin1, unsupported")
-        .offset(opcode_at_)
+        .offset(opcode_at())
         .found(codec.is(Kind::kText) ? escaped(codec.text()) : std::string(kind_name(codec.kind())));
   std::optional<std::string> bytes = latin1_encoded(text.text());
   if (!bytes) fail("a text is not Latin-1, but is to be encoded as such");
@@ -169,7 +169,7 @@ PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
     }
   }
   out_.notes_.push_back(
-      {Code::kUnsafePickle, "getattr reaches for what is not the member of an enum", opcode_at_});
+      {Code::kUnsafePickle, "getattr reaches for what is not the member of an enum", opcode_at()});
   return arena_.object(Kind::kObject, &getattr, args);
 }
 
@@ -180,7 +180,7 @@ void PickleMachine::build(PickleValue state) {
       out_.notes_.push_back(
           {Code::kUnsafePickle,
            cat("an object's state (BUILD) holds ", e.key.text(), ", which changes what Python runs"),
-           opcode_at_});
+           opcode_at()});
   if (target.is(Kind::kDict)) {
     if (!target.attributes().is_none()) fail("BUILD gives a dict attributes twice");
     return arena_.set_attributes(target, state);
@@ -234,7 +234,7 @@ void PickleMachine::add_items(PickleValue target, std::span<const PickleValue> i
 // Python would hash the key, which can take for ever on tuples of shared tuples.
 void PickleMachine::check_key(PickleValue key, int depth, int& left) const {
   if (depth == 0 || left-- == 0)
-    throw Error(Code::kPickleLimit, "a dictionary key of the pickle is nested too deep").offset(opcode_at_);
+    throw Error(Code::kPickleLimit, "a dictionary key of the pickle is nested too deep").offset(opcode_at());
   if (key.is(Kind::kList) || key.is(Kind::kDict)) fail(cat("a dictionary key is ", kind_name(key.kind())));
   for (PickleValue v : key.tuple()) check_key(v, depth - 1, left);
 }
@@ -247,7 +247,7 @@ PickleValue PickleMachine::storage(PickleValue id) {
                 kind.is(Kind::kText)
                     ? cat("a persistent id names a '", escaped(kind.text()), "', not a storage: unsupported")
                     : "a persistent id does not name a storage: unsupported")
-        .offset(opcode_at_);
+        .offset(opcode_at());
   PickleValue out = arena_.object(Kind::kStorage, nullptr, id);
   arena_.account(sizeof(PickleValue));
   out_.storages_.push_back(out);

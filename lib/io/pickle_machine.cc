@@ -13,7 +13,9 @@ PickleMachine::PickleMachine(Pickle& out, std::span<const u8> bytes, const Pickl
       rules_(rules),
       bytes_(bytes),
       at_(bytes.data()),
-      end_(bytes.data() + bytes.size()) {
+      end_(bytes.data() + bytes.size()),
+      opcode_(at_),
+      stack_(arena_) {
   if (static_cast<i64>(bytes.size()) > PickleArena::kMostBytes)
     throw Error(Code::kPickleLimit, "the pickle is too large")
         .expected(cat("at most ", PickleArena::kMostBytes, " bytes"))
@@ -21,12 +23,12 @@ PickleMachine::PickleMachine(Pickle& out, std::span<const u8> bytes, const Pickl
 }
 
 void PickleMachine::fail(std::string_view message) const {
-  throw Error(Code::kBadPickle, cat("the pickle is damaged: ", message)).offset(opcode_at_);
+  throw Error(Code::kBadPickle, cat("the pickle is damaged: ", message)).offset(opcode_at());
 }
 
 void PickleMachine::throw_truncated(u64 wanted) const {
   PickleTruncated e(Code::kBadPickle, "the pickle is truncated");
-  e.offset(opcode_at_).expected(cat(wanted, " bytes more")).found(end_ - at_);
+  e.offset(opcode_at()).expected(cat(wanted, " bytes more")).found(end_ - at_);
   throw e;
 }
 
@@ -48,16 +50,23 @@ u64 PickleMachine::take_decimal() {
 // ---- The stack
 
 PickleValue& PickleMachine::below_mark() {
-  std::size_t at = stack_.size() - above_mark().size();
-  if (at <= (marks_.size() > 1 ? marks_[marks_.size() - 2] : 0))
-    fail("an opcode finds nothing to fill below its mark");
-  return stack_[at - 1];
+  if (!stack_.marked()) throw_unmarked();
+  PickleValue* v = stack_.below_mark();
+  if (v == nullptr) fail("an opcode finds nothing to fill below its mark");
+  return *v;
 }
 
-void PickleMachine::count_stack() {
-  std::size_t more = std::max<std::size_t>(stack_.size() + marks_.size(), 8192);
+void PickleMachine::throw_empty() const { fail("an opcode finds the stack empty"); }
+void PickleMachine::throw_unmarked() const { fail("an opcode needs a mark on the stack, but there is none"); }
+
+void PickleStack::grow() {
+  std::size_t floor = static_cast<std::size_t>(floor_ - values_.data()), used = values_.size();
+  std::size_t more = std::max<std::size_t>(used, 256);
   arena_.account(static_cast<i64>(more * sizeof(PickleValue)));
-  stack_counted_ += more;
+  values_.resize(used + more);
+  floor_ = values_.data() + floor;
+  top_ = values_.data() + used;
+  end_ = top_ + more;
 }
 
 // ---- The memo
@@ -66,7 +75,7 @@ PickleValue* PickleMachine::make_slot(u64 index) {
   // Every slot in use was written by an opcode of its own.
   if (index > bytes_.size() || index >= kMostSlots)
     throw Error(Code::kPickleLimit, "the pickle's memo is too large")
-        .offset(opcode_at_)
+        .offset(opcode_at())
         .expected(cat("at most ", bytes_.size(), " slots"))
         .found(index);
   std::size_t page = static_cast<std::size_t>(index / kPageSlots);

@@ -6,6 +6,7 @@
 #include "io/bytes.h"
 #include "io/pickle.h"
 #include "io/pickle_opcodes.h"
+#include "io/pickle_stack.h"
 
 namespace mckpt {
 
@@ -17,7 +18,8 @@ class PickleMachine {
  private:
   using Kind = PickleValue::Kind;
   using Handler = void (PickleMachine::*)();
-  struct Handlers;  // by opcode
+  struct Handlers;  // of the rarer opcodes
+  void finish();
 
   // The stream (pickle_machine.cc, as the stack and the memo).
   std::span<const u8> take(u64 bytes) {
@@ -32,29 +34,29 @@ class PickleMachine {
   u64 take_decimal();
   [[noreturn]] void throw_truncated(u64 wanted) const;
   [[noreturn]] void fail(std::string_view message) const;
+  i64 opcode_at() const { return opcode_ - bytes_.data(); }
 
-  // The stack. Nothing below the last mark can be reached.
-  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
-  void push(PickleValue v) { stack_.push_back(v); }
+  // The stack.
+  void push(PickleValue v) { stack_.push(v); }
   PickleValue& top() {
-    if (stack_.size() <= floor()) fail("an opcode finds the stack empty");
-    return stack_.back();
+    if (stack_.empty()) throw_empty();
+    return stack_.top();
   }
   PickleValue pop() {
-    PickleValue v = top();
-    stack_.pop_back();
-    return v;
+    if (stack_.empty()) throw_empty();
+    return stack_.pop();
   }
   std::span<const PickleValue> above_mark() const {
-    if (marks_.empty()) fail("an opcode needs a mark on the stack, but there is none");
-    return std::span(stack_).subspan(marks_.back());
-  }
-  void drop_to_mark() {  // with the mark
-    stack_.resize(stack_.size() - above_mark().size());
-    marks_.pop_back();
+    if (!stack_.marked()) throw_unmarked();
+    return stack_.above();
   }
   PickleValue& below_mark();
-  void count_stack();
+  void drop_to_mark() {  // with the mark
+    if (!stack_.marked()) throw_unmarked();
+    stack_.drop_to_mark();
+  }
+  [[noreturn]] void throw_empty() const;
+  [[noreturn]] void throw_unmarked() const;
 
   // The memo, in pages: picklers number its slots from 0 on. A slot's page is null until it is written.
   PickleValue* find_slot(u64 index) const {
@@ -93,7 +95,9 @@ class PickleMachine {
   template <auto kValue>
   void op_constant();
   template <typename T>
-  void op_integer();
+  void op_integer() {
+    push(arena_.integer(static_cast<T>(take_int<std::make_unsigned_t<T>>())));
+  }
   void op_long1();
   void op_long4();
   void op_float();
@@ -109,8 +113,13 @@ class PickleMachine {
   void op_string();
   void op_unicode_text();
   template <std::size_t kItems>
-  void op_tuple_of();
-  void op_mark();
+  void op_tuple_of() {
+    std::span<const PickleValue> above = stack_.above();
+    if (above.size() < kItems) fail("a tuple has fewer items than it should");
+    PickleValue v = arena_.tuple(above.last(kItems));
+    stack_.drop(kItems);
+    push(v);
+  }
   void op_tuple();
   template <PickleValue::Kind kKind>
   void op_empty();
@@ -130,11 +139,8 @@ class PickleMachine {
   void op_binpersid();
   template <typename T>
   void op_put();
-  template <typename T>
-  void op_get();
   void op_put_text();
   void op_get_text();
-  void op_memoize();
   void push_long(std::span<const u8> little_endian);
   void push_decimal(std::string_view digits);
   void push_decoded(const std::optional<std::string>& text);
@@ -164,10 +170,8 @@ class PickleMachine {
   const PickleRules& rules_;
   std::span<const u8> bytes_;
   const u8 *at_, *end_;
-  i64 opcode_at_ = 0;
-  std::vector<PickleValue> stack_;
-  std::size_t stack_counted_ = 0;  // entries that the arena's budget knows of
-  std::vector<std::size_t> marks_;
+  const u8* opcode_;  // that runs
+  PickleStack stack_;
   std::vector<std::unique_ptr<PickleValue[]>> memo_;
   u64 memo_count_ = 0;                                   // slots ever written
   NameMap<std::string_view, PickleValue> class_values_;  // by "module\nname"

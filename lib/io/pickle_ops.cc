@@ -26,8 +26,6 @@ struct PickleMachine::Handlers {
     set(Op::kNone, &M::op_constant<nullptr>);
     set(Op::kNewtrue, &M::op_constant<true>);
     set(Op::kNewfalse, &M::op_constant<false>);
-    set(Op::kBinint1, &M::op_integer<u8>);
-    set(Op::kBinint2, &M::op_integer<u16>);
     set(Op::kBinint, &M::op_integer<i32>);
     set(Op::kLong1, &M::op_long1);
     set(Op::kLong4, &M::op_long4);
@@ -48,10 +46,6 @@ struct PickleMachine::Handlers {
     set(Op::kString, &M::op_string);
     set(Op::kUnicode, &M::op_unicode_text);
 
-    set(Op::kMark, &M::op_mark);
-    set(Op::kEmptyTuple, &M::op_tuple_of<0>);
-    set(Op::kTuple1, &M::op_tuple_of<1>);
-    set(Op::kTuple2, &M::op_tuple_of<2>);
     set(Op::kTuple3, &M::op_tuple_of<3>);
     set(Op::kTuple, &M::op_tuple);
     set(Op::kEmptyList, &M::op_empty<Kind::kList>);
@@ -78,23 +72,56 @@ struct PickleMachine::Handlers {
     set(Op::kBinput, &M::op_put<u8>);
     set(Op::kLongBinput, &M::op_put<u32>);
     set(Op::kPut, &M::op_put_text);
-    set(Op::kBinget, &M::op_get<u8>);
-    set(Op::kLongBinget, &M::op_get<u32>);
     set(Op::kGet, &M::op_get_text);
-    set(Op::kMemoize, &M::op_memoize);
   }
 };
 
 void PickleMachine::run() {
   static constexpr Handlers kHandlers;
+  // The opcodes that large checkpoints consist of are inlined here; a call takes longer than most of them.
   for (;;) {
-    opcode_at_ = at_ - bytes_.data();
+    opcode_ = at_;
     u8 opcode = take_int<u8>();
-    if (opcode == static_cast<u8>(Op::kStop)) break;
-    (this->*kHandlers.by_opcode[opcode])();
-    if (stack_.size() + marks_.size() > stack_counted_) count_stack();
+    switch (static_cast<Op>(opcode)) {
+      case Op::kMemoize:
+        put(memo_count_);
+        break;
+      case Op::kBinget:
+        get(take_int<u8>());
+        break;
+      case Op::kLongBinget:
+        get(take_int<u32>());
+        break;
+      case Op::kBinint1:
+        op_integer<u8>();
+        break;
+      case Op::kBinint2:
+        op_integer<u16>();
+        break;
+      case Op::kMark:
+        stack_.mark();
+        break;
+      case Op::kEmptyTuple:
+        op_tuple_of<0>();
+        break;
+      case Op::kTuple1:
+        op_tuple_of<1>();
+        break;
+      case Op::kTuple2:
+        op_tuple_of<2>();
+        break;
+      case Op::kStop:
+        return finish();
+      default:
+        (this->*kHandlers.by_opcode[opcode])();
+    }
   }
-  if (!marks_.empty()) fail(cat("it ends with ", marks_.size(), " open marks on its stack"));
+}
+
+void PickleMachine::finish() {
+  i64 open = 0;
+  for (; stack_.marked(); stack_.drop_to_mark()) open++;
+  if (open > 0) fail(cat("it ends with ", open, " open marks on its stack"));
   // Like Python's own reader, this one does not mind what lies below the last value.
   out_.root_ = pop();
   out_.bytes_ = at_ - bytes_.data();
@@ -108,7 +135,7 @@ void PickleMachine::op_proto() {
   out_.protocol_ = take_int<u8>();
   if (out_.protocol_ > 5)
     throw Error(Code::kUnsupportedPickle, cat("the pickle's protocol ", out_.protocol_, " is unsupported"))
-        .offset(opcode_at_)
+        .offset(opcode_at())
         .expected("protocol 0 to 5");
 }
 
@@ -120,25 +147,25 @@ void PickleMachine::op_frame() {
 void PickleMachine::op_unsupported_id() {
   throw Error(Code::kUnsupportedPickle,
               "the pickle has a persistent id in text form (opcode PERSID), unsupported")
-      .offset(opcode_at_);
+      .offset(opcode_at());
 }
 
 void PickleMachine::op_unsupported_extension() {
   throw Error(Code::kUnsupportedPickle,
               "the pickle names classes by extension codes (opcode EXT), unsupported")
-      .offset(opcode_at_);
+      .offset(opcode_at());
 }
 
 void PickleMachine::op_unsupported_buffer() {
   throw Error(Code::kUnsupportedPickle,
               "the pickle keeps data outside of itself (opcode NEXT_BUFFER), unsupported")
-      .offset(opcode_at_);
+      .offset(opcode_at());
 }
 
 // Takes away a value, or the mark when nothing lies above it.
 void PickleMachine::op_pop() {
-  if (!marks_.empty() && marks_.back() == stack_.size())
-    marks_.pop_back();
+  if (stack_.empty() && stack_.marked())
+    stack_.drop_to_mark();
   else
     pop();
 }
@@ -156,11 +183,6 @@ void PickleMachine::op_constant() {
     push(PickleArena::boolean(kValue));
   else
     push({});
-}
-
-template <typename T>
-void PickleMachine::op_integer() {
-  push(arena_.integer(static_cast<T>(take_int<std::make_unsigned_t<T>>())));
 }
 
 void PickleMachine::push_long(std::span<const u8> b) {
@@ -235,16 +257,6 @@ void PickleMachine::op_string() { push_decoded(unquoted(take_line())); }
 void PickleMachine::op_unicode_text() { push_decoded(raw_unicode_unescaped(take_line())); }
 
 // ---- Containers
-
-void PickleMachine::op_mark() { marks_.push_back(stack_.size()); }
-
-template <std::size_t kItems>
-void PickleMachine::op_tuple_of() {
-  if (stack_.size() - floor() < kItems) fail("a tuple has fewer items than it should");
-  PickleValue v = arena_.tuple(std::span(stack_).last(kItems));
-  stack_.resize(stack_.size() - kItems);
-  push(v);
-}
 
 void PickleMachine::op_tuple() {
   PickleValue v = arena_.tuple(above_mark());
@@ -336,13 +348,7 @@ void PickleMachine::op_put() {
   put(take_int<T>());
 }
 
-template <typename T>
-void PickleMachine::op_get() {
-  get(take_int<T>());
-}
-
 void PickleMachine::op_put_text() { put(take_decimal()); }
 void PickleMachine::op_get_text() { get(take_decimal()); }
-void PickleMachine::op_memoize() { put(memo_count_); }
 
 }  // namespace mckpt

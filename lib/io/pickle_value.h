@@ -19,7 +19,7 @@ struct PickleObject;
 // Heads everything in the arena.
 struct PickleNode {
   u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict
-  u64 memo : 26;   // a container's slot in the memo + 1; 0: none
+  u64 memo : 26;   // a container's slot in the memo + 1; a visitor's note on a text; 0: none
   u64 depth : 9;   // of the containers below it, itself included
   u64 shared : 1;  // a container may be referred to from two places
 };
@@ -76,6 +76,12 @@ class PickleValue {
   const PickleValue* find(std::string_view key) const;  // of a dict, by a text key; null: not there
   std::span<const PickleValue> tuple() const;           // empty for the rest
   PickleValue attributes() const;                       // of a dict that carries some (a module's _metadata)
+
+  // A number that a visitor wrote beside a text, which every reference to this very text then finds; 0: none.
+  // The same text may stand in the pickle a second time, without it. pre: kText
+  u32 note() const { return node()->memo; }
+  static constexpr u32 kMostNote = (u32{1} << 26) - 1;
+  void set_note(u32 v) const { pointer<PickleNode>()->memo = v & kMostNote; }
 
   // The number that a visitor put in place of this object.
   std::optional<u64> row() const;
