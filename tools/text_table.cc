@@ -5,6 +5,9 @@
 namespace mckpt {
 
 std::size_t display_width(std::string_view text) {
+  char all = 0;
+  for (char c : text) all = static_cast<char>(all | c);
+  if ((all & 0x80) == 0) return text.size();
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 

@@ -1,7 +1,10 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
+
+#include "core/int.h"
 
 namespace mckpt {
 namespace {
@@ -16,6 +19,15 @@ bool printable(std::string_view sequence) {
   bool reorders = (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
                   point == 0x200e || point == 0x200f || point == 0x2028 || point == 0x2029;
   return !c1_control && !reorders;
+}
+
+// Whether the 8 bytes at p are plain characters of ASCII, 0x20 to 0x7e: adding 1 or taking 0x20 away sets the
+// highest bit of a byte that is not.
+bool eight_plain(const char* p) {
+  constexpr u64 kEach = 0x0101010101010101;
+  u64 v;
+  std::memcpy(&v, p, sizeof v);
+  return ((v | (v + kEach) | (v - 0x20 * kEach)) & 0x80 * kEach) == 0;
 }
 
 }  // namespace
@@ -40,8 +52,9 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
   while (!s.empty()) {
     if (out.size() >= max_bytes) return out + "...";
     // Nearly all names are nothing but plain characters.
-    std::size_t plain = 0, room = max_bytes - out.size();
-    while (plain < s.size() && plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
+    std::size_t plain = 0, room = std::min(s.size(), max_bytes - out.size());
+    while (plain + 8 <= room && eight_plain(s.data() + plain)) plain += 8;
+    while (plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
     if (plain > 0) {
       out += s.substr(0, plain);
       s.remove_prefix(plain);

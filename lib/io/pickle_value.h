@@ -165,6 +165,7 @@ class PickleValue::Items {
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
    private:
+    friend class Entries;
     void settle() {
       while (at_ == end_) {
         at_ = next_ ? next_->values() : nullptr;
@@ -195,12 +196,11 @@ class PickleValue::Entries {
    public:
     Iterator() = default;
     explicit Iterator(Items::Iterator at) : at_(at) {}
-    PickleEntry operator*() const {
-      Items::Iterator value = at_;
-      return {*at_, *++value};
-    }
+    // A key and its value lie in one chunk.
+    PickleEntry operator*() const { return {at_.at_[0], at_.at_[1]}; }
     Iterator& operator++() {
-      ++ ++at_;
+      at_.at_ += 2;
+      at_.settle();
       return *this;
     }
     friend bool operator==(const Iterator&, const Iterator&) = default;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "core/names.h"
 
@@ -41,11 +40,19 @@ std::span<const i64> zero_offsets(std::size_t rank) {
 }
 
 std::vector<i64> natural_order(const Store& store) {
-  std::vector<i64> order(static_cast<std::size_t>(store.tensor_count()));
-  std::iota(order.begin(), order.end(), 0);
-  auto less = [&](i64 a, i64 b) { return natural_less(store.name(a), store.name(b)); };
+  struct Row {
+    std::string_view name;
+    i64 tensor;
+  };
+  std::vector<Row> rows;
+  rows.reserve(static_cast<std::size_t>(store.tensor_count()));
+  for (i64 t = 0; t < store.tensor_count(); t++) rows.push_back({store.name(t), t});
+  auto less = [](const Row& a, const Row& b) { return natural_less(a.name, b.name); };
   // Writers that keep the model's own order are common, and a check is cheaper than a sort.
-  if (!std::is_sorted(order.begin(), order.end(), less)) std::stable_sort(order.begin(), order.end(), less);
+  if (!std::is_sorted(rows.begin(), rows.end(), less)) std::stable_sort(rows.begin(), rows.end(), less);
+  std::vector<i64> order;
+  order.reserve(rows.size());
+  for (const Row& row : rows) order.push_back(row.tensor);
   return order;
 }
 

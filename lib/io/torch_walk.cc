@@ -64,7 +64,8 @@ i64 TorchWalk::count_tensors(PickleValue v) {
     if (!is_new) return std::max<i64>(it->second, 0);  // a cycle leads nowhere new
   }
   i64 count = 0;
-  if (is_torch_tensor(v)) {
+  bool tensor = is_torch_tensor(v);
+  if (tensor) {
     count = 1;
     distinct_tensors_++;
   } else if (!v.is(Kind::kStorage)) {
@@ -72,7 +73,8 @@ i64 TorchWalk::count_tensors(PickleValue v) {
     each_part(v, [&](auto&&, PickleValue part) { count = std::min(kMany, count + count_tensors(part)); });
     depth_--;
   }
-  if (count > 0 || node->shared) counts_[node] = count;
+  // A tensor with one owner is met once, and nobody asks how many there are below it.
+  if (node->shared || (count > 0 && !tensor)) counts_[node] = count;
   return count;
 }
 
@@ -108,7 +110,7 @@ void TorchWalk::walk_parts(PickleValue v) {
   check_keys(v);
   each_part(v, [&](auto&& part_name, PickleValue part) {
     // A module's own notes (_metadata) are no entry of its state dict.
-    if (part == v.attributes() && !part.is_none() && count_of(part) <= 0) return;
+    if (part == v.attributes() && !part.is_none() && count_of(part) <= 0 && !is_torch_tensor(part)) return;
     path_.push_back(part_name());
     walk(part);
     path_.pop_back();

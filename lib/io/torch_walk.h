@@ -35,8 +35,8 @@ class TorchWalk {
 
   TorchTable& table_;
   std::vector<std::string> path_;
-  // Tensors below a container; kOnPath while it is being counted. Those without any that have one owner are
-  // left out, which are most.
+  // Tensors below a container; kOnPath while it is being counted. Those without any, and tensors themselves,
+  // are left out when they have one owner, which are most.
   std::unordered_map<const PickleNode*, i64> counts_;
   NameSet<std::string> names_;
   TorchMeshes meshes_;

@@ -49,12 +49,21 @@ bool is_big_endian(const ZipArchive& zip, std::string_view top) {
   return word == "big";
 }
 
+// The storages that the pickle names, by key: the first tensor of each, -1 where there is none.
+using StorageKeys = NameMap<std::string_view, i64>;
+
+StorageKeys storage_keys(const TorchTable& table) {
+  StorageKeys keys;
+  keys.reserve(table.storages().size());
+  for (const TorchTable::Storage& s : table.storages()) keys[s.id.key] = s.tensor;
+  for (PickleValue s : table.pickle()->storages())
+    if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText))
+      keys.try_emplace(key.text(), -1);
+  return keys;
+}
+
 // Records that nothing names: storages without a tensor, and records outside of the folder.
-void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
-  NameSet<std::string_view> used;
-  used.reserve(out.table.storages().size());
-  for (PickleValue s : out.table.pickle()->storages())
-    if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText)) used.insert(key.text());
+void find_unused(const ZipArchive& zip, std::string_view top, const StorageKeys& used, TorchFile& out) {
   std::vector<std::string_view> unused;
   std::string data = cat(top, "data/");
   for (const ZipEntry& e : zip.entries()) {
@@ -71,16 +80,13 @@ void find_unused(const ZipArchive& zip, std::string_view top, TorchFile& out) {
                           .warning = true});
 }
 
-void list_checksums(const ZipArchive& zip, std::string_view top, TorchFile& out) {
+void list_checksums(const ZipArchive& zip, std::string_view top, const StorageKeys& tensors, TorchFile& out) {
   if (!zip.has_checksums()) {
     out.findings.push_back({.code = Code::kNoChecksums,
                             .message = "the archive was written without checksums",
                             .warning = true});
     return;
   }
-  NameMap<std::string_view, i64> tensors;
-  tensors.reserve(out.table.storages().size());
-  for (const TorchTable::Storage& s : out.table.storages()) tensors[s.id.key] = s.tensor;
   std::string data = cat(top, "data/");
   out.checksums.reserve(zip.entries().size());
   for (const ZipEntry& e : zip.entries()) {
@@ -142,8 +148,9 @@ TorchFile read_torch_zip(const ByteSource& file) {
           .help("save it again; torch.save never compresses");
     return e.data_offset;
   });
-  find_unused(zip.archive(), zip.top(), out);
-  list_checksums(zip.archive(), zip.top(), out);
+  StorageKeys keys = storage_keys(out.table);
+  find_unused(zip.archive(), zip.top(), keys, out);
+  list_checksums(zip.archive(), zip.top(), keys, out);
   out.facts.emplace_back("pickle", cat("protocol ", pickle->protocol(), ", ", data.bytes, " bytes"));
   if (out.big_endian) out.facts.emplace_back("byte order", "big-endian");
   return out;
