@@ -1,7 +1,6 @@
 #include "io/element.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace mckpt {
@@ -23,13 +22,6 @@ constexpr FloatRow kFloats[] = {
     {DType::kF4x2, {2, 1, 1, Special::kNone}},       {DType::kF6E2M3, {2, 3, 1, Special::kNone}},
     {DType::kF6E3M2, {3, 2, 3, Special::kNone}},     {DType::kC32, {5, 10, 15, Special::kIeee}},
 };
-
-template <typename T>
-T load(const u8* bytes, i64 index) {
-  T v;
-  std::memcpy(&v, bytes + index * static_cast<i64>(sizeof(T)), sizeof(T));
-  return v;
-}
 
 // The code at `index` where codes are packed from the lowest bit up.
 u32 code_at(const u8* bytes, i64 index, int bits) {

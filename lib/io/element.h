@@ -1,6 +1,7 @@
 // One element of a tensor as a number: what its bits mean, for every data type.
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct ElementForm {
   int per_element = 1;  // numbers in an element as the shape counts them
 };
 ElementForm element_form(DType dtype);
+
+// The number at `index` of those packed one after the other, at any address.
+template <typename T>
+T load(const u8* bytes, i64 index) {
+  T v;
+  std::memcpy(&v, bytes + index * static_cast<i64>(sizeof(T)), sizeof(T));
+  return v;
+}
 
 // The value of every code of a type whose numbers have at most 16 bits. pre: kind is kCode.
 std::vector<double> code_values(DType dtype);

@@ -1,7 +1,6 @@
 #include "io/finite.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "io/clones.h"
 #include "io/element.h"
@@ -36,13 +35,6 @@ const Rule* rule_of(DType dtype) {
   for (const Rule& r : kRules)
     if (r.dtype == dtype) return &r;
   return nullptr;
-}
-
-template <typename T>
-T load(const u8* bytes, i64 index) {
-  T v;
-  std::memcpy(&v, bytes + index * static_cast<i64>(sizeof(T)), sizeof(T));
-  return v;
 }
 
 template <typename T>

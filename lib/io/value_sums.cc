@@ -21,13 +21,6 @@ constexpr std::size_t kCodes = 65536;
 constexpr i64 kFewNumbers = 65536;
 
 template <typename T>
-T load(const u8* bytes, i64 index) {
-  T v;
-  std::memcpy(&v, bytes + index * static_cast<i64>(sizeof(T)), sizeof(T));
-  return v;
-}
-
-template <typename T>
 bool finite(T v) {
   // Written as a comparison, not std::isfinite, which compilers do not turn into vectors.
   if constexpr (std::is_floating_point_v<T>) return (v < 0 ? -v : v) <= std::numeric_limits<T>::max();
