@@ -91,7 +91,8 @@ std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) 
       return std::nullopt;
   }
   if (bytes > pickle.size() - at) return std::nullopt;
-  return behind_memo(pickle, at + bytes);
+  std::size_t end = behind_memo(pickle, at + bytes);
+  return end < pickle.size() ? std::optional(end) : std::nullopt;
 }
 
 // Makes room for `more` bytes in the frame of the pickle; false where there are several. A frame without the

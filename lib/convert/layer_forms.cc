@@ -5,6 +5,17 @@ namespace {
 
 constexpr std::size_t kMostNotes = 200;
 
+// "decoder.layers.0.layers.1.x", "decoder.layers.x" or anything else.
+enum class LayerShape { kMember, kStack, kOther };
+LayerShape layer_shape(std::string_view name) {
+  auto numbered_layer = numbered(name, "decoder.layers.");
+  if (name.starts_with("decoder.layers.") && (!numbered_layer || numbered_layer->before != "decoder.layers."))
+    return LayerShape::kStack;
+  bool member = numbered_layer && numbered_layer->before == "decoder.layers." &&
+                numbered_layer->after.starts_with(".layers.");
+  return member ? LayerShape::kMember : LayerShape::kOther;
+}
+
 // A name of the form, or a fault; marks the layers that it belongs to.
 void mark(const LayerNames& names, std::string_view name, std::span<const i64> dims, std::vector<bool>& seen,
           std::optional<NameFault>& fault) {
@@ -55,15 +66,25 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
 
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
                       std::span<const LayerForm> forms) {
-  std::vector<KeyFault> fewest;
-  for (LayerForm form : forms) {
-    std::vector<KeyFault> faults = misfits(store, dialect, LayerNames(pattern, form));
-    if (faults.empty()) return form;
-    if (fewest.empty() || faults.size() < fewest.size()) fewest = std::move(faults);
+  // Names of members and of stacks look like those of no other form.
+  bool members = false, stacks = false;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    LayerShape shape = layer_shape(key_section(dialect, store.name(t)).name);
+    members |= shape == LayerShape::kMember;
+    stacks |= shape == LayerShape::kStack;
   }
-  throw_faults(fewest, store,
+  stacks &= std::ranges::find(forms, LayerForm::kStacked) != forms.end();
+  std::vector<LayerForm> likely;
+  for (LayerForm form : forms)
+    if (members ? form == LayerForm::kMember
+                : (form == LayerForm::kStacked) == stacks && form != LayerForm::kMember)
+      likely.push_back(form);
+  if (likely.empty()) likely.assign(forms.begin(), forms.end());
+  for (LayerForm form : likely)
+    if (misfits(store, dialect, LayerNames(pattern, form)).empty()) return form;
+  throw_faults(misfits(store, dialect, LayerNames(pattern, likely[0])), store,
                "--pattern gives the pattern of the checkpoint; `mckpt pattern PATTERN` explains one");
-  return forms[0];
+  return likely[0];
 }
 
 }  // namespace mckpt

@@ -19,8 +19,8 @@ void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::
 // What the model section has that is no name of the form, and the layers of the form that it lacks.
 std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names);
 
-// The first of the forms that the model section has no fault in. Throws the faults of the one that has the
-// fewest. pre: there are forms.
+// The first of the forms that the model section has no fault in. Throws the faults of the first that its names
+// look like. pre: there are forms.
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
                       std::span<const LayerForm> forms);
 

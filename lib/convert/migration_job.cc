@@ -140,11 +140,12 @@ CopyTask MigrationJob::task(i64 index) const {
   for (i64 c = source.first_target; c < end_target(i); c++) {
     DcpLayout::Chunk target = layout_.chunk(c);
     i64 items = Shape(target.sizes).items();
+    if (items == 0) continue;  // the layout writes it
     i32 to =
         task.plan.add_destination({target.rank, target.data_offset(), items, bytes, static_cast<i32>(c)});
     std::optional<PieceBox> box = piece_box(piece_of_[static_cast<std::size_t>(c)], chunk);
     moves.clear();
-    if (items > 0) append_box_moves({chunk.offsets, chunk.sizes}, {box->from, box->sizes}, from, moves);
+    append_box_moves({chunk.offsets, chunk.sizes}, {box->from, box->sizes}, from, moves);
     for (const Move& m : moves) task.plan.add(to, m);
   }
   task.plan.finish();

@@ -56,6 +56,14 @@ std::vector<OutputFile> DcpLayout::files() const {
 void DcpLayout::write_objects(OutputFiles& out) const {
   for (const Object& o : objects_)
     out.write(o.rank, o.offset, {reinterpret_cast<const u8*>(o.record.data()), o.record.size()});
+  for (const Column& c : chunks_) {
+    const DcpTensorFrame& frame = frames_[static_cast<std::size_t>(c.frame)];
+    if (frame.data_bytes() > 0) continue;
+    std::vector<u8> record(frame.head().begin(), frame.head().end());
+    record.resize(static_cast<std::size_t>(frame.record_bytes()));
+    frame.write_tail(0, std::span(record).subspan(frame.head().size()));
+    out.write(c.rank, c.record_offset, record);
+  }
 }
 
 }  // namespace mckpt

@@ -63,6 +63,7 @@ class DcpLayout {
 
   // The data files; those of ranks that hold nothing are there, and empty.
   std::vector<OutputFile> files() const;
+  // Writes what is there without any tensor's data: objects, and chunks of no items.
   void write_objects(OutputFiles& out) const;
   // Calls `take` with .metadata piece by piece. The bytes depend on what was added alone.
   void write_metadata(const std::function<void(std::string_view)>& take) const;

@@ -144,6 +144,7 @@ class Model:
                 if keep:
                     self.tensors[f"{front}{base}.{name}"] = whole[row:row + rows].clone()
                 row += rows
+        self.fresh()
 
     def fronts(self):
         return ["", *(f"{self.front}optimizer.state.{s}." for s in STATES)]
@@ -174,6 +175,7 @@ class Model:
                                  "rng_state.(0, 0).0.random_rng_state": (3, (1, 2), None)})
             self.tensors["rng_state.(0, 0).0.torch_rng_state"] = torch.arange(16, dtype=torch.uint8)
         else:
+            self.tensors["a scalar"], self.tensors["no items"] = torch.tensor(7, dtype=torch.int64), torch.empty((0, 3), dtype=torch.bfloat16)
             self.objects.update({"common_state/shard_0_1": [{"args": args, "iteration": 10, "optimizer": {"param_groups": [{"lr": 1.0, "step": 3}]}}],
                                  "rng_state/shard_0.0_1.1": [[{"x": 1}]]})
 
@@ -192,13 +194,13 @@ def boxes_of(key, shape, stacked):
     for d, n in enumerate(shape):
         if stacked and d == 0:
             cuts[d] = [(i, i + 1) for i in range(n)]
-        elif n > 1 and d < 2 + stacked:
+        elif n > 1 and (d == stacked or d == stacked + 1 and "linear_proj" in key):
             at = 1 + zlib.crc32(f"{key} {d}".encode()) % (n - 1) if n > 2 else 1
             cuts[d] = [(0, at), (at, n)]
     return list(itertools.product(*cuts))
 
 
-def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False):
+def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False, boxes=None):
     out = os.path.join(path, iteration)
     os.makedirs(out)
     meta, places, files = {}, {}, [io.BytesIO() for _ in range(ranks)]
@@ -215,9 +217,14 @@ def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False
             put(turn % ranks, MetadataIndex(key), value)
             continue
         stacked = bool(re.search(r"decoder\.layers\.[a-z]", key))
-        boxes = [tuple((0, n) for n in value.shape)] if whole and not stacked else boxes_of(key, tuple(value.shape), stacked)
+        if boxes is not None:
+            mine = boxes[key]
+        elif whole and not stacked:
+            mine = [tuple((0, n) for n in value.shape)]
+        else:
+            mine = boxes_of(key, tuple(value.shape), stacked)
         chunks = []
-        for i, box in enumerate(boxes):
+        for i, box in enumerate(mine):
             offsets, sizes = torch.Size(b for b, _ in box), torch.Size(e - b for b, e in box)
             chunks.append(ChunkStorageMetadata(offsets, sizes))
             put((turn + i) % ranks, MetadataIndex(key, offsets, i), value[tuple(slice(b, e) for b, e in box)].clone())
@@ -288,14 +295,14 @@ def moves(model, mode, source, target, *args, mixers=True, **saved):
     expect(not (found := unlike(got, want)), f"{what}: {found}")
     expect((metadata.planner_data is None) == torch_dist, f"{what}: planner_data")
     expect(os.path.exists(os.path.join(end, "iter_0000010", "metadata.json")) == torch_dist, f"{what}: metadata.json")
-    if mixers or mode != "gpt-to-hybrid":
+    if mode in ("ungroup", "hybrid-to-gpt") or "exp_avg" not in "".join(items):
         verified = program.run("verify", end, "-q")
         expect(verified.returncode == 0, f"{what}: {verified.stdout[:500]}{verified.stderr[:300]}")
     return start, end
 
 
 def hybrid_forms():
-    for dialect, pattern in itertools.product(("torch_dist", "fsdp_dtensor"), ("[*-]M[*E]", "M[M*-]|-", "[M]G|[*-][E]/*M/*M")):
+    for dialect, pattern in itertools.product(("torch_dist", "fsdp_dtensor"), ("[*-]M[*E]", "M[M*-]|-", "[M]G|[E]/*M/*M")):
         model = Model(pattern, dialect, chained=pattern.startswith("M"))
         keep = ["--pattern", pattern]
         for form in ("logical", "member"):
@@ -321,10 +328,243 @@ def gpt_forms():
                 moves(model, "gpt-to-hybrid", gpt, hybrid, "--pattern", pattern, *keys, *mixers, mixers=not mixers)
 
 
+
+def whole_mixers():
+    """Written by an offline converter, mixers are whole; they come out in the parts that Megatron asks for."""
+    for pattern in ("[M*-]M", "G[M*-]"):
+        whole, parts = (Model(pattern, "torch_dist", whole_mixers=w) for w in (True, False))
+        start = save(whole.write("logical"), path(), True, whole=True)
+        got, want = load(convert("ungroup", start))[0], parts.write("flat")
+        expect(not (found := unlike(got, want)), f"{pattern}: whole mixers: {found}")
+        refused("MC2012", ["rows lie in several chunks", "in_proj.weight", "conv1d.weight"], "ungroup", save(whole.write("logical"), path(), True))
+        items = whole.write("logical")
+        name = [k for k in items if k.endswith("A_log") and "optimizer" not in k][0]
+        items[name] = torch.zeros(5)
+        refused("MC2012", ["cannot be told", "in_proj.weight"], "ungroup", save(items, path(), True, whole=True))
+
+
+# ---- Recorded models of the real code
+
+GROUPED = {"*-": "[*-]", "*-M*E": "[*-]M[*E]", "G": "[G]", "M*-E": "[M*-][E]", "MG*-": "M[G][*-]", "MGE": "[MGE]"}
+
+
+def recorded():
+    with open(os.path.join(DATA, "hybrid", "layer_keys.json")) as f:
+        ranks = json.load(f)["models"]
+    for name in sorted({m["name"] for m in ranks}):
+        mine = sorted((m for m in ranks if m["name"] == name), key=lambda m: m["rank"])
+        items, boxes, number = {}, {}, 0
+        for m in mine:
+            for local, key, shape, offset, *size in m["keys"]:
+                if not size:
+                    items[f"{key}/shard_{'.'.join(map(str, offset))}_{'.'.join(map(str, shape))}"] = None
+                    continue
+                size = [[1] * (len(shape) - len(size[0])) + size[0]]  # of one expert
+                whole = items.setdefault(key, torch.full(shape, -1, dtype=torch.int32))
+                box = tuple(slice(o, o + n) for o, n in zip(offset, size[0]))
+                if bool((whole[box] == -1).all()):
+                    whole[box] = torch.arange(number, number + whole[box].numel(), dtype=torch.int32).reshape(whole[box].shape)
+                    number += whole[box].numel()
+                    boxes.setdefault(key, []).append(tuple((o, o + n) for o, n in zip(offset, size[0])))
+        expect(all(bool((v >= 0).all()) for v in items.values() if isinstance(v, torch.Tensor)), f"{name}: not all of a tensor is recorded")
+        pattern = mine[0]["pattern"]
+        start = save(items, path(), True, boxes=boxes)
+        if name == "k_pr_dup":
+            refused("MC0205", ["2 layers of the group [MM]", "decoder.layers.0.mixer.A_log"], "ungroup", start, "--pattern", pattern)
+        elif "[" in pattern:
+            there_and_back(name, start, items, pattern, "ungroup", "group")
+        else:
+            empty = {k: v for k, v in items.items() if not k.startswith("output_layer._extra_state")}
+            there_and_back(name, start, empty, GROUPED[pattern], "group", "ungroup")
+
+
+def there_and_back(name, start, items, pattern, there, back):
+    """The pattern with brackets says where every layer goes."""
+    first, logical_of = 0, []
+    for logical, item in enumerate(re.findall(r"\[[^]]*\]|[^|\[\]]", pattern)):
+        logical_of += [logical] * len(item.strip("[]"))
+    symbols = re.sub(r"[\[\]|]", "", pattern)
+    family = {"M": "mixer.", "*": "self_attention.", "G": "self_attention.", "-": "mlp.", "E": "mlp."}
+
+    def renamed(key):
+        match = re.match(r"decoder\.layers\.(\d+)\.(.*)", key)
+        if not match:
+            return key.replace("final_layernorm", "final_norm") if there == "ungroup" else key.replace("final_norm", "final_layernorm")
+        number, rest = int(match[1]), match[2]
+        if there == "group":
+            return f"decoder.layers.{logical_of[number]}.{rest}"
+        mine = [p for p in range(len(symbols)) if logical_of[p] == number and rest.replace("pre_mlp_layernorm", "mlp").startswith(family[symbols[p]])]
+        return f"decoder.layers.{mine[0]}.{rest}"
+    end = convert(there, start, "--pattern", pattern)
+    expect(not (found := unlike(load(end)[0], {renamed(k): v for k, v in items.items()})), f"{name}: {there}: {found}")
+    again = convert(back, end, "--pattern", pattern)
+    expect(not (found := unlike(load(again)[0], items)), f"{name}: {back}: {found}")
+
+
+def real_stacks():
+    """What megatron-core wrote as torch_dist, of two pipeline stages: into layers of a hybrid model and back."""
+    source = os.path.join(DATA, "dcp", "torch_dist_pp2")
+    start, _, _ = load(os.path.dirname(source), os.path.basename(source))
+    end = path("out")
+    result = program.run("convert", "gpt-to-hybrid", source, end, "--pattern", "*-*-", "-q", "--no-sync")
+    expect(result.returncode == 0, f"torch_dist_pp2: {result.stderr[:300]}")
+    got, _, _ = load(end, "release")
+    for key, value in start.items():
+        match = re.match(r"decoder\.layers\.(\w*)(.*?)(/shard_(\d)_2)?$", key)
+        for layer in range(2 if match and isinstance(value, torch.Tensor) else 0):
+            name = f"decoder.layers.{2 * layer + (match[1] == 'mlp')}.{match[1]}{match[2]}"
+            expect(torch.equal(got[name], value[layer]), f"torch_dist_pp2: {name}")
+        if match and match[3]:
+            expect(f"decoder.layers.{2 * int(match[4]) + (match[1] == 'mlp')}.{match[1]}{match[2]}/shard_0_1" in got, f"torch_dist_pp2: {key}")
+    back = path("out")
+    result = program.run("convert", "hybrid-to-gpt", end, back, "--pattern", "*-*-", "-q", "--no-sync")
+    expect(result.returncode == 0, f"torch_dist_pp2 back: {result.stderr[:300]}")
+    again, _, _ = load(back, "release")
+    same = {k: v for k, v in start.items() if not k.startswith(("common_state", "decoder")) or isinstance(v, torch.Tensor)}
+    expect(set(again) == set(start) and not unlike({k: again[k] for k in same}, same), "torch_dist_pp2: there and back")
+    mini = os.path.join(DATA, "dcp", "torch_dist_mini")
+    expect(program.run("verify", mini, "-q").returncode == 0, "torch_dist_mini does not verify")
+    refused("MC0205", ["layer 0 of the pattern, * (self attention), has no key", "layer 2 of"], "gpt-to-hybrid", mini, "--pattern", "*-*-")
+
+
+# ---- What is refused, and what is not
+
+def refused(code, words, mode, source, *args):
+    before = snapshot(folder.name)
+    result = program.run("convert", mode, source, path("out"), *args)
+    what = f"{mode} {os.path.basename(str(source))} {args}"
+    expect(result.returncode != 0 and f"[{code}]" in result.stderr, f"{what}: not {code}: {result.stderr[:400]}")
+    expect(all(word in result.stderr for word in words), f"{what}: lacks {words}: {result.stderr[:1200]}")
+    expect(snapshot(folder.name) == before, f"{what}: refused, and something was written")
+
+
+def with_items(model, form, more=None, without=()):
+    items = model.write(form)
+    return save({**{k: v for k, v in items.items() if k not in without}, **(more or {})}, path(), model.dialect == "torch_dist")
+
+
+def refusals():
+    one = torch.zeros(3)
+    for dialect in ("torch_dist", "fsdp_dtensor"):
+        front = "" if dialect == "torch_dist" else "model.module."
+        model = Model("[*-]M", dialect)
+        form = "logical" if dialect == "torch_dist" else "member"
+        keys = {f"{front}decoder.layers.{rest}": one for rest in ("2.mixer.D", "1.custom.weight", "1.mlp.router.weight", "x.mixer.D")}
+        words = ["logical layers 0 to 1", "no kind of layer", "layer 2 of the pattern is M", "a layer of its own" if dialect == "" else "'layers.'", "MC2005"]
+        gap = {f"{front}decoder.layers.9.mixer.D": one}
+        refused("MC0205", ["4 keys cannot be moved", *keys, *words], "ungroup", with_items(model, form, keys))
+        refused("MC1312", ["decoder.layers.9.mixer.D"], "ungroup", with_items(model, form, gap))
+        refused("MC0205", ["a key cannot be moved", *gap], "ungroup", with_items(model, form, gap), "--accept", "MC1312")
+        refused("MC3005", ["final_norm.weight", "final_layernorm.weight"], "ungroup",
+                with_items(model, form, {f"{front}decoder.{n}.weight": torch.zeros(HIDDEN) for n in ("final_norm", "final_layernorm")}))
+        refused("MC0205", ["layer 0 of the pattern is M"], "ungroup", with_items(model, "flat"), "--pattern", "M[*-]")
+        refused("MC0205", ["has no key"], "ungroup", with_items(model, form), "--pattern", "[*-]MM")
+        refused("MC0001", ["already"], "ungroup", with_items(model, "flat"), "--pattern", "[*-]M")
+        refused("MC0205", ["no groups"], "ungroup", with_items(model, "flat"))
+        refused("MC0001", ["--pattern"], "group", with_items(model, "flat"))
+        refused("MC0001", ["--pattern"], "ungroup", with_items(model, form, without=("args", "common_state/shard_0_1")))
+        refused("MC3005", ["decoder.layers.2.mixer.D", "MC3005", "Mamba mixer"], "hybrid-to-gpt", with_items(model, "flat"))
+        refused("MC3005", ["--without-mixers"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-M")
+        refused("MC3005", ["G, gated delta net"], "hybrid-to-gpt", with_items(Model("G-", dialect), "flat"))
+        refused("MC3005", ["2 layers are *, 1 are"], "hybrid-to-gpt", with_items(Model("**-", dialect), "flat"))
+        refused("MC0205", ["layer 1 of the pattern is E"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*E")
+        refused("MC0205", ["has no key"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-*-")
+        refused("MC0205", ["0 to 0"] if dialect == "fsdp_dtensor" else ["stacks 2 layers"], "gpt-to-hybrid",
+                with_items(Model("*-*-", dialect), "gpt" if dialect == "fsdp_dtensor" else "stacked"), "--pattern", "*-")
+    refused("MC0001", ["stacked"], "hybrid-to-gpt", with_items(Model("*-", "fsdp_dtensor"), "flat"), "--layers", "stacked")
+    refused("MC1112", ["safetensors"], "ungroup", os.path.join(DATA, "models", "tiny_qwen3_moe"))
+    model = Model("*-*-", "torch_dist")
+    bias = {f"{s}decoder.layers.0.self_attention.linear_proj.bias": one for s in ("", *(f"optimizer.state.{s}." for s in STATES))}
+    refused("MC3005", ["1 of 2 layers", "--layers indexed", *bias], "hybrid-to-gpt", with_items(model, "flat", bias))
+    got = load(convert("hybrid-to-gpt", with_items(model, "flat", bias), "--layers", "indexed"))[0]
+    expect(all(key in got for key in bias), "--layers indexed keeps what only one layer has")
+    buckets = {"optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_bf16.bucket_idx_0.exp_avg": one}
+    refused("MC3005", ["--weights-only", *buckets], "hybrid-to-gpt", with_items(model, "flat", buckets))
+    got = load(convert("hybrid-to-gpt", with_items(model, "flat", buckets), "--weights-only"))[0]
+    want = {k: v for k, v in model.write("stacked").items() if "optimizer" not in k}
+    expect(not (found := unlike(got, want)), f"--weights-only: {found}")
+    odd = {"decoder.layers.1.mlp.linear_fc1._extra_state": None}
+    refused("MC2005", ["/shard_<layer>_<layers>", *odd], "hybrid-to-gpt", with_items(model, "flat", odd))
+
+
+def output_state():
+    """The output layer's extra state of a flat hybrid model goes only where it holds nothing."""
+    key = "output_layer._extra_state/shard_0_1"
+    model = Model("[*-]M", "torch_dist")
+    for empty in ([None], [torch.empty(0, dtype=torch.uint8)], [io.BytesIO()], None):
+        got = load(convert("group", with_items(model, "flat", {key: empty}), "--pattern", "[*-]M"))[0]
+        expect(not (found := unlike(got, model.write("logical"))), f"{empty}: {found}")
+    for full in ([torch.ones(1, dtype=torch.uint8)], [io.BytesIO(b"x")], {"scale": 1}, [[0.5]]):
+        refused("MC3005", [key, "holds something"], "group", with_items(model, "flat", {key: full}), "--pattern", "[*-]M")
+    got = load(convert("ungroup", with_items(model, "logical", {key: [None]})))[0]
+    expect(key in got, "ungroup keeps the output layer's state")
+
+
+def args_in_files():
+    """Older writers keep the common state in a file; args have had other fields."""
+    model = Model("[*-]M", "torch_dist")
+    for protocol in (2, 4, 5):
+        items = model.write("logical")
+        common = items.pop("common_state/shard_0_1")[0]
+        vars(common["args"]).update(hybrid_override_pattern=common["args"].hybrid_layer_pattern, is_hybrid_model=True)
+        start = save(items, path(), True)
+        torch.save(common, os.path.join(start, "iter_0000010", "common.pt"), pickle_protocol=protocol)
+        with open(os.path.join(start, "iter_0000010", "notes.txt"), "w") as f:
+            f.write("beside the data")
+        end = convert("ungroup", start)
+        got = torch.load(os.path.join(end, "iter_0000010", "common.pt"), weights_only=False)
+        args = vars(got["args"])
+        expect((args["hybrid_layer_pattern"], args["hybrid_override_pattern"], args["num_layers"]) == ("*-M", "*-M", 3), f"protocol {protocol}: {args}")
+        expect(open(os.path.join(end, "iter_0000010", "notes.txt")).read() == "beside the data", "files beside the data")
+        vars(common["args"]).update(hybrid_override_pattern="M[*-]")
+        torch.save(common, os.path.join(start, "iter_0000010", "common.pt"))
+        refused("MC0205", ["contradict"], "ungroup", start)
+        convert("ungroup", start, "--pattern", "[*-]M")
+    # The restricted loader of torch, with which Megatron reads them, takes what was put there.
+    end = convert("ungroup", with_items(model, "logical"))
+    metadata = dcp.FileSystemReader(os.path.join(end, "iter_0000010")).read_metadata()
+    place = next(p for i, p in metadata.storage_data.items() if i.fqn.startswith("common_state"))
+    with open(os.path.join(end, "iter_0000010", place.relative_path), "rb") as f:
+        f.seek(place.offset)
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            common = torch.load(io.BytesIO(f.read(place.length)), weights_only=True)
+    expect(common[0]["args"].hybrid_layer_pattern == "*-M", "the restricted loader")
+
+
+def the_common_options():
+    model = Model("[*-]M[*E]", "torch_dist")
+    start = with_items(model, "logical")
+    target, report = path("out"), path("report")
+    before = snapshot(folder.name)
+    result = program.run("convert", "ungroup", start, target, "-n", "--json")
+    expect(result.returncode == 0 and snapshot(folder.name) == before, f"--dry-run: {result.stderr}")
+    account = json.loads(result.stdout)
+    count = sum(isinstance(v, torch.Tensor) for v in model.write("flat").values())
+    expect((account["tensors_in"], account["tensors_out"], account["copied"], account["dropped"], account["invented"]) == (count, count, count, 0, 0), f"{account}")
+    result = program.run("convert", "ungroup", start, target, "--report", report, "--no-sync")
+    expect(result.returncode == 0 and "logical -> flat" in result.stderr and json.load(open(report))["copied"] == count, f"--report: {result.stderr}")
+    expect(program.run("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
+    expect(program.run("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
+    expect(program.run("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
+    joined = json.loads(program.run("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout)
+    expect(joined["fused"] == joined["tensors_out"] - joined["copied"] and joined["fused"] == 6 * 4, f"{joined}")
+    if "ranks" in sys.argv:
+        alone, together = convert("ungroup", start), path("out")
+        result = program.run("convert", "ungroup", start, together, "--no-sync", ranks=3)
+        expect(result.returncode == 0 and not difference(alone, together), f"as ranks: {difference(alone, together)} {result.stderr[:300]}")
+
+
 def main():
     hybrid_forms()
     gpt_forms()
-    finish(least=300)
+    whole_mixers()
+    recorded()
+    real_stacks()
+    refusals()
+    output_state()
+    args_in_files()
+    the_common_options()
+    finish(least=700)
 
 
 main()
