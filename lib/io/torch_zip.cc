@@ -49,58 +49,67 @@ bool is_big_endian(const ZipArchive& zip, std::string_view top) {
   return word == "big";
 }
 
-// The storages that the pickle names, by key: the first tensor of each, -1 where there is none.
-using StorageKeys = NameMap<std::string_view, i64>;
+// What the records of an archive are for, in one pass over its directory: which storages no tensor uses, and
+// the checksums.
+class RecordList {
+ public:
+  RecordList(const ZipArchive& zip, std::string_view top, TorchFile& out)
+      : zip_(zip), top_(top), data_(cat(top, "data/")), out_(out) {
+    tensors_.reserve(out.table.storages().size());
+    for (const TorchTable::Storage& s : out.table.storages()) tensors_[s.id.key] = s.tensor;
+  }
 
-StorageKeys storage_keys(const TorchTable& table) {
-  StorageKeys keys;
-  keys.reserve(table.storages().size());
-  for (const TorchTable::Storage& s : table.storages()) keys[s.id.key] = s.tensor;
-  for (PickleValue s : table.pickle()->storages())
-    if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText))
-      keys.try_emplace(key.text(), -1);
-  return keys;
-}
+  void run() {
+    if (zip_.has_checksums()) out_.checksums.reserve(zip_.entries().size());
+    for (const ZipEntry& e : zip_.entries()) add(e);
+    report_unused();
+    if (!zip_.has_checksums())
+      out_.findings.push_back({.code = Code::kNoChecksums,
+                               .message = "the archive was written without checksums",
+                               .warning = true});
+    std::sort(out_.checksums.begin(), out_.checksums.end(),
+              [](const Checksum& a, const Checksum& b) { return a.offset < b.offset; });
+  }
 
-// Records that nothing names: storages without a tensor, and records outside of the folder.
-void find_unused(const ZipArchive& zip, std::string_view top, const StorageKeys& used, TorchFile& out) {
-  std::vector<std::string_view> unused;
-  std::string data = cat(top, "data/");
-  for (const ZipEntry& e : zip.entries()) {
-    bool is_storage = e.name.starts_with(data);
-    if (is_storage ? !used.contains(e.name.substr(data.size())) : !e.name.starts_with(top))
-      unused.push_back(e.name);
-    if (!e.name.starts_with(top) && e.name.ends_with("/data.pkl"))
+ private:
+  void add(const ZipEntry& e) {
+    bool is_storage = e.name.starts_with(data_);
+    auto tensor = is_storage ? tensors_.find(e.name.substr(data_.size())) : tensors_.end();
+    if (is_storage ? tensor == tensors_.end() : !e.name.starts_with(top_)) unused_.push_back(e.name);
+    if (!e.name.starts_with(top_) && e.name.ends_with("/data.pkl"))
       throw Error(Code::kBadTorchFile, "the archive has a second data.pkl (duplicate)")
           .found(escaped(e.name));
+    // The checksum of a deflated record is of what it inflates to, and was looked at when it was read.
+    if (zip_.has_checksums() && !e.deflated)
+      out_.checksums.push_back({.offset = e.data_offset,
+                                .bytes = e.stored_bytes,
+                                .crc32 = e.crc32,
+                                .name = std::string(e.name),
+                                .tensor = tensor == tensors_.end() ? -1 : tensor->second});
   }
-  if (unused.empty()) return;
-  out.findings.push_back({.code = Code::kUnusedRecord,
-                          .message = cat("no tensor uses these records of the archive: ", listed(unused)),
-                          .warning = true});
-}
 
-void list_checksums(const ZipArchive& zip, std::string_view top, const StorageKeys& tensors, TorchFile& out) {
-  if (!zip.has_checksums()) {
-    out.findings.push_back({.code = Code::kNoChecksums,
-                            .message = "the archive was written without checksums",
-                            .warning = true});
-    return;
+  // Records that nothing names: storages that no tensor has, nor anything else in the pickle, and records
+  // outside of the folder.
+  void report_unused() {
+    if (unused_.empty()) return;
+    NameSet<std::string> named;
+    for (PickleValue s : out_.table.pickle()->storages())
+      if (PickleValue key = s.as_object().args.at(2); key.is(PickleValue::Kind::kText))
+        named.insert(cat(data_, key.text()));
+    std::erase_if(unused_, [&](std::string_view name) { return named.contains(std::string(name)); });
+    if (unused_.empty()) return;
+    out_.findings.push_back({.code = Code::kUnusedRecord,
+                             .message = cat("no tensor uses these records of the archive: ", listed(unused_)),
+                             .warning = true});
   }
-  std::string data = cat(top, "data/");
-  out.checksums.reserve(zip.entries().size());
-  for (const ZipEntry& e : zip.entries()) {
-    if (e.deflated) continue;  // its checksum is of what it inflates to, and was looked at when it was read
-    auto tensor = e.name.starts_with(data) ? tensors.find(e.name.substr(data.size())) : tensors.end();
-    out.checksums.push_back({.offset = e.data_offset,
-                             .bytes = e.stored_bytes,
-                             .crc32 = e.crc32,
-                             .name = std::string(e.name),
-                             .tensor = tensor == tensors.end() ? -1 : tensor->second});
-  }
-  std::sort(out.checksums.begin(), out.checksums.end(),
-            [](const Checksum& a, const Checksum& b) { return a.offset < b.offset; });
-}
+
+  const ZipArchive& zip_;
+  std::string_view top_;
+  std::string data_;
+  TorchFile& out_;
+  NameMap<std::string_view, i64> tensors_;  // the first one of each storage
+  std::vector<std::string_view> unused_;
+};
 
 }  // namespace
 
@@ -148,9 +157,7 @@ TorchFile read_torch_zip(const ByteSource& file) {
           .help("save it again; torch.save never compresses");
     return e.data_offset;
   });
-  StorageKeys keys = storage_keys(out.table);
-  find_unused(zip.archive(), zip.top(), keys, out);
-  list_checksums(zip.archive(), zip.top(), keys, out);
+  RecordList(zip.archive(), zip.top(), out).run();
   out.facts.emplace_back("pickle", cat("protocol ", pickle->protocol(), ", ", data.bytes, " bytes"));
   if (out.big_endian) out.facts.emplace_back("byte order", "big-endian");
   return out;
