@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -97,6 +98,13 @@ Listener listen_for_ranks(bool this_host_only) {
   throw Error(Code::kRanksFailed,
               cat("the watch over the ranks cannot listen for them: ", std::strerror(errno)))
       .help("--rank-timeout 0 does without it");
+}
+
+void allow_connections(int more) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = std::min(limit.rlim_max, limit.rlim_cur + static_cast<rlim_t>(more));
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Socket accept_one(const Listener& listener) {

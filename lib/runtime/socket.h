@@ -37,6 +37,10 @@ struct Listener {
 // kRanksFailed.
 Listener listen_for_ranks(bool this_host_only);
 
+// Lets this process have so many descriptors more than it may by default, which is too few for a thousand
+// ranks, as far as the hard limit goes.
+void allow_connections(int more);
+
 // The next connection that waits, or an empty socket.
 Socket accept_one(const Listener& listener);
 

@@ -23,6 +23,7 @@ WatchHub::WatchHub(Team team, WatchLimits limits, Invitation invitation, Listene
       grace_s_(kWatchGraceSeconds * team_.ranks_per_core),
       ranks_(static_cast<std::size_t>(team_.size())),
       died_(static_cast<std::size_t>(team_.size())) {
+  allow_connections(team_.size());
   for (int r = 0; r < team_.size(); r++) wires_.emplace_back(Socket());
 }
 

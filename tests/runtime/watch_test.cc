@@ -1,6 +1,7 @@
 // The two parts of the watch against each other, and against strangers, in one process.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -131,6 +132,28 @@ TEST(Watch, RanksLeaveTogetherAndLeaveNothingBehind) {
     EXPECT_EQ(job.hub->order().what, WatchOrder::kLeave);
   }
   EXPECT_EQ(descriptors(), before);
+}
+
+TEST(Watch, AThousandRanksAreOneStar) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < 2200)
+    GTEST_SKIP() << "both ends of a thousand connections are more than may be open here";
+  Job job(1000);
+  allow_connections(1000);  // their ends are here as well
+  std::vector<Wire> wires;
+  for (int r = 1; r < 1000; r++) wires.push_back(job.wire(job.hello(r)));
+  for (Wire& wire : wires) wire.send({.say = Say::kBye});
+  job.hub->leave();
+  for (Wire& wire : wires) {
+    std::vector<Say> heard;
+    while (wire.open() && (heard.empty() || heard.back() != Say::kBye))
+      for (const WatchFrame& frame : wire.receive())
+        if (frame.say != Say::kBeat) heard.push_back(frame.say);
+    ASSERT_EQ(heard, (std::vector<Say>{Say::kWelcome, Say::kBye}));
+    wire.close();
+  }
+  EXPECT_EQ(job.hub->order().what, WatchOrder::kLeave);
 }
 
 TEST(Watch, TheDeputyTellsThatRank0IsGoneAndTheOthersEndQuietly) {

@@ -32,7 +32,8 @@ def check(name, result, by, pattern, statuses):
         print(f"FAIL {name}: exit status {result.returncode}, told {causes}\n{result.stdout}{result.stderr}")
 
 
-def check_whole(name, result):
+def whole(name, ranks, *fates):
+    result = run(ranks, *fates, silence_s=LIMIT_S, phase_s=LIMIT_S)
     if result.returncode != 0 or told(result):
         failures.append(name)
         print(f"FAIL {name}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
@@ -84,14 +85,9 @@ def under_load(ranks):
     check(f"kill among {ranks} ranks", result, [0], r"^rank 5 \(host .*\) died: ", [137])
 
 
-def slow(fate):
-    check_whole(f"a rank that is {fate}", run(3, 1, fate, silence_s=LIMIT_S, phase_s=LIMIT_S))
-
-
 CASES = [
-    (check_whole, "nothing happens", run(3, silence_s=LIMIT_S, phase_s=LIMIT_S)),
-    (check_whole, "a rank alone", run(1)),
-    (stopped, 0, 1), (stopped, 2, 0), (hangs, 2, "hang"), (hangs, 0, "loop"), (waits_alone,), (slow, "slow"), (slow, "count"),
+    (whole, "a rank that is slow", 3, 1, "slow"), (whole, "a rank that counts", 3, 1, "count"), (whole, "nothing happens", 3), (whole, "a rank alone", 1),
+    (stopped, 0, 1), (stopped, 2, 0), (hangs, 2, "hang"), (hangs, 0, "loop"), (waits_alone,),
     (killed, 0, 1), (killed, 1, 0), (killed, 2, 0), (left_early, 0, 1), (left_early, 2, 0),
     (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "follow"), (all_threw,), (follows,), (under_load, 12),
 ]
