@@ -1,11 +1,11 @@
 // The watch over the ranks of a job: when one dies, fails or hangs, exactly one rank tells which and why, and
 // all end with the same status. Without it the others would wait in a collective for ever.
 //
-// Each rank has a thread that speaks to rank 0 over TCP, without MPI, and says ten times within the limit
-// that it lives and what it is at (runtime/activity.h). Rank 0 finds who is to blame: who is silent, whose
-// connection closed, in whose phase nothing goes on, or who has an error to tell; a rank that the others wait
-// for, never one that waits. The death of rank 0 is told by one of the others. Limits grow with the number of
-// ranks per core.
+// Each rank has a thread that speaks to rank 0 over TCP, without MPI, and says at least ten times within the
+// limit that it lives and what it is at (runtime/activity.h). Rank 0 finds who is to blame: who is silent,
+// whose connection closed, in whose phase nothing goes on, or who has an error to tell; a rank that the
+// others wait for, never one that waits. The death of rank 0 is told by one of the others. Limits grow with
+// the number of ranks per core.
 //
 // How a rank ends is _exit() in whatever it was doing: what it was writing is staged and not published.
 #pragma once

@@ -72,16 +72,18 @@ void WatchHub::take_connections() {
 
 // Makes a connection that knows the secret a rank's; any other that says something is closed.
 void WatchHub::greet(Wire& stranger) {
-  for (const WatchFrame& frame : stranger.receive()) {
-    bool known = frame.say == Say::kHello && frame.token == invitation_.hello && frame.number > 0 &&
-                 frame.number < team_.size();
-    std::size_t rank = known ? static_cast<std::size_t>(frame.number) : 0;
-    if (!known || wires_[rank].open()) return stranger.close();
-    stranger.send({.say = Say::kWelcome, .token = invitation_.welcome});
-    wires_[rank] = std::exchange(stranger, Wire(Socket()));
-    ranks_[rank].silent_s = 0;
-    return;
-  }
+  std::vector<WatchFrame> frames = stranger.receive();
+  if (frames.empty()) return;
+  const WatchFrame& hello = frames[0];
+  bool known = hello.say == Say::kHello && hello.token == invitation_.hello && hello.number > 0 &&
+               hello.number < team_.size();
+  std::size_t rank = known ? static_cast<std::size_t>(hello.number) : 0;
+  if (!known || wires_[rank].open()) return stranger.close();
+  stranger.send({.say = Say::kWelcome, .token = invitation_.welcome});
+  wires_[rank] = std::exchange(stranger, Wire(Socket()));
+  ranks_[rank].silent_s = 0;
+  for (const WatchFrame& frame : std::span(frames).subspan(1)) hear(hello.number, frame);
+  died_[rank] = !wires_[rank].open() && !ranks_[rank].left;
 }
 
 void WatchHub::hear_all() {
@@ -107,9 +109,8 @@ void WatchHub::hear(int rank, const WatchFrame& frame) {
     case Say::kBye:
       state.left = true;
       return;
-    case Say::kEnd:  // it took this rank for dead, and so did the others
-      ended_ = true;
-      status_ = frame.number;
+    case Say::kEnd:
+      deserter_ = rank;
       return;
     default:
       return;
@@ -123,7 +124,8 @@ void WatchHub::claim_of(int rank, int status, bool may_follow) {
 }
 
 WatchOrder WatchHub::decide() {
-  if (ended_ || told_ || telling_s_ > limits_.silence_s) return end();
+  if (told_ || telling_s_ > limits_.silence_s) return end();
+  if (deserter_ >= 0 && teller_ < 0) return desert();
   auto dead = std::find(died_.begin(), died_.end(), true);
   int died = dead == died_.end() ? -1 : static_cast<int>(dead - died_.begin());
   if (teller_ >= 0) return died == teller_ ? report(rank_died(team_, died)) : WatchOrder{};
@@ -140,6 +142,16 @@ WatchOrder WatchHub::report(Error cause) {
   teller_ = 0;
   status_ = static_cast<int>(code_info(cause.code()).exit);
   return {.what = WatchOrder::kReport, .cause = std::move(cause)};
+}
+
+// A rank took this one for dead. The deputy has told so, and a rank 0 that was stopped knows that it has;
+// otherwise it is that rank's connection that fails.
+WatchOrder WatchHub::desert() {
+  Error lost(Code::kRanksFailed, cat(team_.name(deserter_), " hears nothing of ", team_.name(0)));
+  if (deserter_ != team_.deputy() && clock_.longest_s() < limits_.silence_s / 2)
+    return report(std::move(lost));
+  status_ = static_cast<int>(code_info(lost.code()).exit);
+  return end();
 }
 
 WatchOrder WatchHub::grant() {

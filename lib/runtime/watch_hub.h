@@ -33,6 +33,7 @@ class WatchHub final : public WatchRole {
   void send_all(const WatchFrame& frame);
   WatchOrder decide();
   WatchOrder report(Error cause);
+  WatchOrder desert();
   WatchOrder grant();
   WatchOrder end();
   bool all_left() const;
@@ -58,7 +59,8 @@ class WatchHub final : public WatchRole {
 
   std::optional<Claim> claim_;
   int teller_ = -1;  // who tells the cause
-  bool told_ = false, ended_ = false;
+  bool told_ = false;
+  int deserter_ = -1;  // who took this rank for dead
   double telling_s_ = 0;
   int status_ = 0;
 };

@@ -41,16 +41,18 @@ class WatchClock {
  public:
   explicit WatchClock(double step_s) : step_s_(step_s) {}
   double step_s() const { return step_s_; }
+  double longest_s() const { return longest_s_; }  // between two calls, asleep or not
   // Seconds since the last call, as far as they count.
   double tick() {
     auto now = std::chrono::steady_clock::now();
     double passed = std::chrono::duration<double>(now - last_).count();
     last_ = now;
+    longest_s_ = std::max(longest_s_, passed);
     return std::min(passed, 2 * step_s_);
   }
 
  private:
-  double step_s_;
+  double step_s_, longest_s_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 

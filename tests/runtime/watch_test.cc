@@ -120,6 +120,19 @@ TEST(Watch, ARankThatConnectsAndSaysNothingMoreIsNamed) {
   EXPECT_NE(order.cause->message().find("rank 1 (host h, process 1) does not answer"), std::string::npos);
 }
 
+TEST(Watch, ARankThatLosesRank0IsNamedUnlessTheDeputyHasToldIt) {
+  for (int rank : {1, 2}) {
+    Job job(3);
+    Wire wire = job.wire(job.hello(rank));
+    wire.send({.say = Say::kEnd, .number = 3});
+    WatchOrder order = job.hub->order();
+    EXPECT_EQ(order.what, rank == 1 ? WatchOrder::kEnd : WatchOrder::kReport);
+    EXPECT_EQ(order.status, rank == 1 ? 3 : 0);
+    EXPECT_EQ(order.cause ? order.cause->message() : "",
+              rank == 1 ? "" : "rank 2 (host h, process 2) hears nothing of rank 0 (host h, process 0)");
+  }
+}
+
 TEST(Watch, RanksLeaveTogetherAndLeaveNothingBehind) {
   i64 before = descriptors();
   {
