@@ -27,6 +27,35 @@ void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
 
 }  // namespace
 
+std::vector<Piece> stored_pieces(const ModelParameter& p, const ModelConfig& model) {
+  if (p.split == KeySplit::kNone) return {{"", 0, p.shape().rank() > 0 ? p.shape()[0] : 1}};
+  return pieces_of(p.split, model, global_shape(*p.holding, p.part.count), p.part);
+}
+
+FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index, const Piece& piece,
+                       Rows rows) {
+  const ModelParameter& p = parameters[static_cast<std::size_t>(index)];
+  const Shape& local = p.shape();
+  int dim = p.holding->partition_dim;
+  FsdpTensor t;
+  t.key = p.split == KeySplit::kNone ? disk_key(p) : piece_key(p.split, disk_key(p), piece);
+  t.parameter = index;
+  t.sizes.assign(local.dims().begin(), local.dims().end());
+  t.offsets.assign(t.sizes.size(), 0);
+  std::vector<i64> global = t.sizes;
+  if (local.rank() > 0) global[0] = piece.rows;
+  if (dim > 0) t.offsets[static_cast<std::size_t>(dim)] = p.part.index * local[dim];
+  if (local.rank() > 0) {
+    t.sizes[0] = rows.count;
+    t.offsets[0] = rows.begin + (dim == 0 ? p.part.index * piece.rows : 0);
+  }
+  if (dim >= 0) global[static_cast<std::size_t>(dim)] *= p.part.count;
+  t.global = Shape(global);
+  i64 row_items = local.row_items(), first = (piece.first_row + rows.begin) * row_items;
+  t.items = {first, first + rows.count * row_items};
+  return t;
+}
+
 void refuse_pipeline(const Grid& grid) {
   if (grid.pp > 1)
     throw Error(Code::kBadLayout, "Megatron-FSDP has no pipeline stages")
@@ -75,43 +104,13 @@ Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const
   return rows_on_shard(group.buffer, seat.member, place_in(group, grid_, cell).shard, piece);
 }
 
-FsdpTensor FsdpLayout::tensor(i32 parameter, const Cell& cell, const Piece& piece) const {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
-  const Shape& local = p.shape();
-  i64 row_items = local.row_items();
-  Rows rows = rows_of(parameter, cell, items_of(piece, row_items));
-  int dim = p.holding->partition_dim;
-  FsdpTensor t;
-  t.key = p.split == KeySplit::kNone ? disk_key(p) : piece_key(p.split, disk_key(p), piece);
-  t.parameter = parameter;
-  t.sizes.assign(local.dims().begin(), local.dims().end());
-  t.offsets.assign(t.sizes.size(), 0);
-  std::vector<i64> global = t.sizes;
-  if (local.rank() > 0) global[0] = piece.rows;
-  if (dim > 0) t.offsets[static_cast<std::size_t>(dim)] = p.part.index * local[dim];
-  if (local.rank() > 0) {
-    t.sizes[0] = rows.count;
-    t.offsets[0] = rows.begin + (dim == 0 ? p.part.index * piece.rows : 0);
-  }
-  if (dim >= 0) global[static_cast<std::size_t>(dim)] *= p.part.count;
-  t.global = Shape(global);
-  i64 first = (piece.first_row + rows.begin) * row_items;
-  t.items = {first, first + rows.count * row_items};
-  return t;
-}
-
 std::vector<FsdpTensor> FsdpLayout::tensors(const Cell& cell) const {
   std::vector<FsdpTensor> out;
   for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++) {
     const ModelParameter& p = parameters_[static_cast<std::size_t>(i)];
-    i64 rows = p.shape().rank() > 0 ? p.shape()[0] : 1;
-    if (p.split == KeySplit::kNone) {
-      out.push_back(tensor(i, cell, {"", 0, rows}));
-      continue;
-    }
-    GlobalShape whole = global_shape(*p.holding, p.part.count);
-    for (const Piece& piece : pieces_of(p.split, model_, whole, p.part))
-      out.push_back(tensor(i, cell, piece));
+    for (const Piece& piece : stored_pieces(p, model_))
+      out.push_back(
+          fsdp_tensor(parameters_, i, piece, rows_of(i, cell, items_of(piece, p.shape().row_items()))));
   }
   order_as_saved(parameters_, cell.ep, out);
   return out;

@@ -22,6 +22,14 @@ struct FsdpTensor {
   bool empty() const { return items.empty(); }
 };
 
+// The pieces in which a parameter is stored: those of its split, or all of it as one. Throws what pieces_of()
+// throws.
+std::vector<Piece> stored_pieces(const ModelParameter& parameter, const ModelConfig& model);
+
+// Rows of a piece of parameters[index], counted from the piece's first row.
+FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index, const Piece& piece,
+                       Rows rows);
+
 // Throws kBadLayout for a grid with pipeline stages.
 void refuse_pipeline(const Grid& grid);
 
@@ -51,7 +59,6 @@ class FsdpLayout {
 
   void refuse_unsavable() const;
   Rows rows_of(i32 parameter, const Cell& cell, ItemRange piece) const;
-  FsdpTensor tensor(i32 parameter, const Cell& cell, const Piece& piece) const;
 
   const std::vector<ModelParameter>& parameters_;
   const ModelConfig& model_;

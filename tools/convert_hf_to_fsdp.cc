@@ -37,7 +37,6 @@ class HfToFsdp {
   GridFlags grid_flags_;
   FsdpFlags fsdp_flags_;
   ValueFlags values_{"none"};
-  std::optional<i64> iteration_;
 
   HfModel model_;
   FsdpRun run_;
@@ -49,7 +48,7 @@ void HfToFsdp::parse(CommandLine& line) {
   options_.declare(line, "the folder of a Hugging Face model, with safetensors files",
                    "the folder of the checkpoints of a run; DST/release is made in it");
   options_.declare_resume(line);
-  line.option("--iteration N", iteration_, "write DST/iter_000000N and not DST/release; above 0");
+  options_.declare_iteration(line, "DST/release");
   model_flags_.declare(line);
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
@@ -63,11 +62,6 @@ void HfToFsdp::parse(CommandLine& line) {
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4 --dry-run --json");
   line.parse();
   options_.check();
-  if (iteration_ && (*iteration_ <= 0 || *iteration_ > 9'999'999))
-    throw Error(Code::kUsage,
-                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
-        .found(cat("--iteration ", *iteration_))
-        .help("leave it out to write DST/release");
 }
 
 void HfToFsdp::open() {
@@ -118,7 +112,7 @@ void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
 }
 
 void HfToFsdp::add_objects(DcpLayout& layout) const {
-  i64 iteration = iteration_.value_or(0);
+  i64 iteration = options_.iteration.value_or(0);
   MegatronArgs args{model_.map->model(), run_, iteration, model_.config.max_positions};
   layout.add_object({"args", {}}, 0, pickle_args(args));
   layout.add_object({"checkpoint_version", {}}, 0, pickle_real(3.0));
@@ -158,7 +152,7 @@ Exit HfToFsdp::run() {
   std::vector<OutputFile> files = plan.layout.files();
   report_.bytes = metadata.bytes;
   for (const OutputFile& f : files) report_.bytes += f.bytes;
-  FsdpFolder folder(options_.target, iteration_, !options_.no_sync);
+  FsdpFolder folder(options_.target, options_.iteration, !options_.no_sync);
   report_.output = folder.path();
   note_plan(flags_, report_);
   note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",

@@ -34,7 +34,15 @@ void ConvertOptions::declare_resume(CommandLine& line) {
   ranks.declare(line);
 }
 
+void ConvertOptions::declare_iteration(CommandLine& line, const std::string& otherwise) {
+  line.option("--iteration N", iteration, cat("write DST/iter_000000N, N above 0; by default ", otherwise));
+}
+
 void ConvertOptions::check() const {
+  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
+    throw Error(Code::kUsage,
+                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+        .found(cat("--iteration ", *iteration));
   ranks.check();
   if (resume && overwrite)
     throw Error(Code::kUsage,

@@ -19,6 +19,7 @@ struct ConvertOptions {
   std::string source, target;
   std::optional<std::string> report;
   std::vector<std::string> include, exclude;
+  std::optional<i64> iteration;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
   i64 threads, memory_bytes = i64{256} << 20;
   RankLimits ranks;
@@ -30,7 +31,10 @@ struct ConvertOptions {
   // ranks share the work.
   void declare_choice(CommandLine& line);
   void declare_resume(CommandLine& line);
-  // Throws kUsage for options that exclude each other. Called when the line is parsed.
+  // Of modes that write an iteration of a run. `otherwise`: what is written without it.
+  void declare_iteration(CommandLine& line, const std::string& otherwise);
+  // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
+  // line is parsed.
   void check() const;
   // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
   // name matches, and when none is left.

@@ -159,6 +159,18 @@ void choose_writers(Boxes& b) {
   }
 }
 
+// An optimizer has two groups of parameters, the one without weight decay last, each in the order of the
+// model; the parts of a fused parameter stay where it was.
+std::vector<FsdpTensor> in_optimizer_order(const std::vector<ModelParameter>& parameters,
+                                           std::vector<FsdpTensor> tensors) {
+  std::ranges::stable_sort(tensors, {}, [&](const FsdpTensor& t) {
+    const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
+    bool decays = p.shape().rank() > 1 && !p.name.ends_with(".bias");
+    return std::pair(!decays, t.parameter);
+  });
+  return tensors;
+}
+
 // planner_data has the names of the last rank first, in the order of its model, then what is new in the rank
 // before, and so on; held or not. Ranks of one cell have the same names.
 void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
@@ -166,9 +178,11 @@ void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
   for (i64 rank = grid.world(); rank-- > 0;) {
     Cell cell = cell_of(grid, rank);
     if (!seen.emplace(cell.tp, cell.etp, cell.ep).second) continue;
-    std::vector<FsdpTensor> tensors = cells.of(cell).layout->tensors(cell);
+    const Cells::Held& held = cells.of(cell);
+    std::vector<FsdpTensor> tensors = held.layout->tensors(cell);
     for (const FsdpTensor& t : tensors) collector.add_name(t.key);
-    for (const FsdpTensor& t : tensors) collector.add_companion_names(t);
+    for (const FsdpTensor& t : in_optimizer_order(held.parameters, std::move(tensors)))
+      collector.add_companion_names(t);
   }
 }
 
@@ -183,12 +197,11 @@ void collect(const ModelMap& map, const FsdpRun& run, const Adjust& adjust, BoxC
     std::erase_if(tensors, [](const FsdpTensor& t) { return t.empty(); });
     for (const FsdpTensor& t : tensors)
       collector.add(t, stored_type(run, held.parameters[static_cast<std::size_t>(t.parameter)], t.key));
-    for (const FsdpTensor& t : tensors) collector.add_companions(t);
+    for (const FsdpTensor& t : in_optimizer_order(held.parameters, std::move(tensors)))
+      collector.add_companions(t);
   }
   add_names(run.grid, cells, collector);
 }
-
-constexpr i32 kModelDot = 5;  // {"model": {"module.<name>": ...}}
 
 }  // namespace
 

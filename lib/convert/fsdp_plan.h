@@ -20,6 +20,9 @@ struct FsdpRun {
   std::function<std::optional<DType>(std::string_view key)> dtype_rule;
 };
 
+// Where the name of a tensor of the model parts: {"model": {"module.<name>": ...}}.
+inline constexpr i32 kModelDot = 5;
+
 // How a run's parameters differ from what the tables say of them: which are frozen.
 using Adjust = std::function<void(std::vector<ModelParameter>&)>;
 

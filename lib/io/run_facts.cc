@@ -51,6 +51,8 @@ RunFacts run_facts(const PickleValue& args) {
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");
   facts.expert_tensor_ranks = number_field(args, "expert_tensor_parallel_size");
+  facts.expert_ranks = number_field(args, "expert_model_parallel_size");
+  facts.fsdp_instances = number_field(args, "num_distributed_optimizer_instances");
   return facts;
 }
 
@@ -68,6 +70,7 @@ RunFacts run_facts_of_yaml(std::string_view text) {
     if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
     if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
     if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
+    if (auto n = yaml_number(line, "expert_model_parallel_size")) facts.expert_ranks = n;
   }
   return facts;
 }

@@ -14,6 +14,7 @@ class PickleValue;
 struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
+  std::optional<i64> expert_ranks = std::nullopt, fsdp_instances = std::nullopt;
 };
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.

@@ -8,6 +8,7 @@ program that made them drew them by name, so each tensor is written down as its 
 and every recipe is checked here against the real bytes. Needs numpy and torch.
 """
 import glob
+import hashlib
 import json
 import os
 import re
@@ -119,14 +120,8 @@ def pack_ranks(path, out):
                     f.write(f"buffer {name} {b['dtype']} {text(b['shape'])} {b['sha256']}\n")
 
 
-def pack_fsdp(path, out):
-    """One line a key: key dtype global-shape sha256-of-the-local-shard offsets sizes."""
-    with open(path) as f:
-        golden = json.load(f)
-    case = golden.get("case", golden)
-    if case.get("pp", 1) != 1 or "ckpt_state" not in golden or "tensors" not in golden["ckpt_state"][0]:
-        return
-    tag = os.path.basename(path)[:-len(".json")]
+def run_lines(tag, case):
+    """Of which model, and the run as `mckpt convert` would be asked for it."""
     grid = dict(tp=case.get("tp", 1), cp=case.get("cp") or 1, ep=case.get("ep") or 1)
     grid["dp"] = case["world"] // (grid["tp"] * grid["cp"])
     flags = [f"{k}={v}" for k, v in grid.items()]
@@ -136,7 +131,18 @@ def pack_fsdp(path, out):
     flags.append("dtype=" + ("keep" if "nomain" in tag else "fp32"))
     if case.get("freeze"):
         flags.append("freeze=" + ",".join(f"*{part}*" for part in case["freeze"].split("|")))
-    lines = [f"model {case['model']}", "run " + " ".join(flags)]
+    return [f"model {case['model']}", "run " + " ".join(flags)]
+
+
+def pack_fsdp(path, out):
+    """One line a key: key dtype global-shape sha256-of-the-local-shard offsets sizes."""
+    with open(path) as f:
+        golden = json.load(f)
+    case = golden.get("case", golden)
+    if case.get("pp", 1) != 1 or "ckpt_state" not in golden or "tensors" not in golden["ckpt_state"][0]:
+        return
+    tag = os.path.basename(path)[:-len(".json")]
+    lines = run_lines(tag, case)
     for number, state in enumerate(golden["ckpt_state"]):
         lines.append(f"rank {number}")
         for key, t in state["tensors"].items():
@@ -148,6 +154,86 @@ def pack_fsdp(path, out):
             box = f"{text(chunks[0]['offsets'])} {text(chunks[0]['sizes'])}" if chunks else "nothing"
             digest = t.get("local_sha256", t.get("sha256"))
             lines.append(f"{key.removeprefix('module.')} {t['dtype'].removeprefix('torch.')} {text(shape)} {digest} {box}")
+    with open(out, "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+STATE = "optimizer.state."
+MOMENTS = {"exp_avg": -20, "exp_avg_sq": -30}
+
+
+def parameter_of(key):
+    """The parameter that a stored piece was split from."""
+    return re.sub(r"(linear_fc1\.(?:weight|bias)\d*)_[wv]$|((?:in_proj|conv1d)\.weight)\.(?:query|key|value|z|beta|alpha)$", r"\1\2", key)
+
+
+def moment(kind, code, tp, items, dtype):
+    """Every item names itself: the parameter by its code, the tensor-parallel rank, its place in what that rank has."""
+    values = (np.asarray(items, dtype=np.float64) + code * 2 ** 17 + tp * 2 ** 16) * 2.0 ** MOMENTS[kind]
+    return torch.from_numpy(values.astype(np.float32)).to(dtype).view(torch.uint8).numpy().tobytes() if len(values) else b""
+
+
+def states_of(state):
+    """key -> kind -> what the rank handed over, in its order."""
+    out = {}
+    for name, t in state["tensors"].items():
+        if name.startswith(STATE):
+            key, kind = re.sub(r"^(module\.)+", "", name.removeprefix(STATE)).rsplit(".", 1)
+            out.setdefault(key, {})[kind] = t
+    return out
+
+
+def pack_states(path, out):
+    """One line a piece of a parameter: key and box of both its moments, in the order of the save. Values are checked here: every
+    item says which it is."""
+    with open(path) as f:
+        golden = json.load(f)
+    case, tag = golden.get("case", golden), os.path.basename(path)[:-len(".json")]
+    if "tensors" not in golden["ckpt_state"][0]:
+        return  # the real run could not save
+    dtypes, lines = set(), []
+    for number, state in enumerate(golden["ckpt_state"]):
+        lines.append(f"rank {number}")
+        before = {}  # items of the parameter's pieces so far
+        for key, kinds in states_of(state).items():
+            (a, b) = (kinds[kind] for kind in MOMENTS)
+            shape = a.get("global_shape", a.get("shape"))
+            boxes = [t.get("chunks", [{"offsets": [0] * len(shape), "sizes": shape}])[0] for t in (a, b)]
+            if boxes[0] != boxes[1] or list(kinds) != list(MOMENTS) or case.get("tp", 1) != 1:
+                sys.exit(f"{tag}: {key}: its moments differ")
+            dtypes.add(a["dtype"].removeprefix("torch."))
+            row, parameter = int(np.prod(shape[1:])), parameter_of(key)
+            first = before.get(parameter, 0)
+            before[parameter] = first + int(np.prod(shape))
+            first += boxes[0]["offsets"][0] * row if shape else 0
+            items = range(first, first + int(np.prod(boxes[0]["sizes"])))
+            for kind, t in kinds.items():
+                made = moment(kind, golden["name_codes"][parameter], 0, items, getattr(torch, t["dtype"].removeprefix("torch.")))
+                if hashlib.sha256(made).hexdigest() != t.get("local_sha256", t.get("sha256")):
+                    sys.exit(f"{tag}: rank {number}: {key}.{kind} is not what the formula says")
+            box = f"{text(boxes[0]['offsets'])} {text(boxes[0]['sizes'])}" if all(boxes[0]["sizes"]) else "nothing"
+            lines.append(f"{key} {box}")
+    if sorted(golden["name_codes"]) != sorted(golden["name_codes"], key=golden["name_codes"].get):
+        sys.exit(f"{tag}: codes are not places in the sorted names")
+    with open(out, "w") as f:
+        f.write("\n".join([*run_lines(tag, case), f"moments {dtypes.pop()}", *lines]) + "\n")
+
+
+def pack_plain(path, out):
+    """States that are plain local tensors, by rank: key, items of the parameter as its tensor-parallel rank has it, the rank's
+    stretch of them, the box and the SHA-256 of its piece of exp_avg, and what the rule that takes the local number of items
+    for the parameter's would have taken of the stretch."""
+    with open(path) as f:
+        golden = json.load(f)
+    tag = os.path.basename(path)[:-len(".expected.json")]
+    lines = run_lines(tag, golden["case"])
+    for number, rank in enumerate(golden["ranks"]):
+        lines.append(f"rank {number}")
+        for key, p in rank["pieces"].items():
+            box = f"{text(p['chunk'][0])} {text(p['chunk'][1])}"
+            wrong = p.get("local_numel_rule_would_take", [0, 0])  # that rule was for gated parameters
+            numbers = " ".join("-".join(map(str, pair)) for pair in (p["item"], p["piece_item"], wrong))
+            lines.append(f"{key} {p['param_numel']} {numbers} {box} {p['sha256_exp_avg']}")
     with open(out, "w") as f:
         f.write("\n".join(lines) + "\n")
 
@@ -224,7 +310,7 @@ def pack_saved(path, out, model):
 
 def main():
     marks = {}
-    for folder in ("ranks", "fsdp", "saved", "torch_dist"):
+    for folder in ("ranks", "fsdp", "saved", "states", "plain", "torch_dist"):
         os.makedirs(os.path.join(HERE, folder), exist_ok=True)
     for root in sys.argv[1:]:
         for config in sorted(glob.glob(f"{root}/**/config.json", recursive=True)):
@@ -243,6 +329,12 @@ def main():
                 pack_fsdp(path, os.path.join(HERE, "fsdp", f"{tag}.txt"))
             elif os.path.basename(os.path.dirname(path)) == "fsdp":
                 pack_saved(path, os.path.join(HERE, "saved", f"{tag[:-len('.dcp')]}.txt"), tag.split(".")[0])
+        for path in sorted(glob.glob(f"{root}/fsdp_optim/*.opt*.json") + glob.glob(f"{root}/hsdp/*.opt.json")):
+            tag = os.path.basename(path)[:-len(".json")]
+            if not tag.endswith(".dcp") and ".opt.rng" not in tag:
+                pack_states(path, os.path.join(HERE, "states", f"{tag}.txt"))
+        for path in sorted(glob.glob(f"{root}/plain/*.expected.json")):
+            pack_plain(path, os.path.join(HERE, "plain", os.path.basename(path)[:-len(".expected.json")] + ".txt"))
         for path in glob.glob(f"{root}/fsdp_layout.json"):
             pack_buckets(path, os.path.join(HERE, "buckets.txt"))
         for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json")):
@@ -251,4 +343,5 @@ def main():
     write_contents()
 
 
-main()
+if __name__ == "__main__":
+    main()
