@@ -3,70 +3,20 @@
 #include <algorithm>
 
 #include "convert/migration_job.h"
-#include "convert/pattern_args.h"
 #include "io/dcp.h"
-#include "io/torch_zip.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
 #include "tools/fsdp_folder.h"
+#include "tools/layer_move_text.h"
+#include "tools/source_args.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
 namespace {
 
-constexpr std::string_view kCommonFile = "common.pt", kCommonItem = "common_state/";
-
-enum class Way { kUngroup, kGroup, kToGpt, kToHybrid };
-
-struct WayText {
-  const char *name, *pattern_help;
-  std::vector<const char*> description, examples;
-};
-const WayText& text_of(Way way) {
-  static const WayText kTexts[] = {
-      {"ungroup",
-       "the pattern of SRC, with its groups; by default that of its args",
-       {"A hybrid model with groups, such as [*-]M, keeps all layers of a group under one number: as stored "
-        "by",
-        "torch_dist decoder.layers.0.mlp.*, as stored by fsdp_dtensor decoder.layers.0.layers.1.mlp.*. The "
-        "result is",
-        "the checkpoint of the same model without brackets, *-M: decoder.layers.1.mlp.*."},
-       {"mckpt convert ungroup ckpt ckpt_flat",
-        "mckpt convert ungroup ckpt/iter_0001000 out --pattern 'M[M*-]|[M*-]' --dry-run"}},
-      {"group",
-       "the pattern that the result has, with groups",
-       {"The way back from `convert ungroup`: the layers of SRC, whose pattern has no brackets, become the "
-        "groups of",
-        "--pattern. --keys says how groups are named: logical is decoder.layers.0.mlp.*, as a Transformer "
-        "model names",
-        "its layers and as torch_dist stores groups; member is decoder.layers.0.layers.1.mlp.*, as "
-        "fsdp_dtensor stores",
-        "them. SRC may have groups already, under the names of the other kind."},
-       {"mckpt convert group ckpt_flat ckpt --pattern '[*-]M[*-]'",
-        "mckpt convert group ckpt out --pattern '[*-][*-]' --keys logical"}},
-      {"hybrid-to-gpt",
-       "the pattern of SRC; by default that of its args",
-       {"A GPT model's layer is a pair of the hybrid model's: its i-th * and its i-th - or E. The pattern "
-        "must have as",
-        "many of the one as of the other, and besides them M alone. torch_dist stacks the layers of a GPT "
-        "model in one",
-        "tensor; --layers indexed keeps them apart, as models with layers of several kinds have them."},
-       {"mckpt convert hybrid-to-gpt ckpt gpt",
-        "mckpt convert hybrid-to-gpt ckpt gpt --pattern 'M*-M*-' --without-mixers"}},
-      {"gpt-to-hybrid",
-       "the pattern that the result has: one * and one - or E for each layer of SRC",
-       {"A GPT model's layer becomes two of the hybrid model, attention and MLP: layer i the i-th * and the "
-        "i-th - or E",
-        "of --pattern. With groups, '[*-][*-]', the result is that of a grouped model."},
-       {"mckpt convert gpt-to-hybrid gpt ckpt --pattern '*-*-*-'",
-        "mckpt convert gpt-to-hybrid gpt ckpt --pattern 'M*-M*-' --without-mixers"}},
-  };
-  return kTexts[static_cast<int>(way)];
-}
-
 class LayerMove {
  public:
-  LayerMove(CommandLine& line, Way way) : flags_(line.flags()), way_(way) { parse(line); }
+  LayerMove(CommandLine& line, LayerWay way) : flags_(line.flags()), way_(way) { parse(line); }
   Exit run();
 
  private:
@@ -78,14 +28,11 @@ class LayerMove {
   void check_ways(LayerForm from, LayerForm to) const;
   std::string target_text() const;
   void add_objects(MigrationJob& job, DcpLayout& layout);
-  void read_args();
-  std::optional<std::string> patched(i64 object) const;
-  void patch_common();
   void tell(LayerForm from, LayerForm to) const;
   void count();
 
   const GlobalFlags& flags_;
-  Way way_;
+  LayerWay way_;
   ConvertOptions options_;
   std::optional<std::string> pattern_flag_;
   std::string keys_ = "auto", layers_ = "auto";
@@ -94,8 +41,7 @@ class LayerMove {
 
   std::unique_ptr<Store> store_;
   DcpDialect dialect_ = DcpDialect::kPlain;
-  std::shared_ptr<const PickleValue> args_holder_;
-  const PickleValue* args_ = nullptr;  // null: SRC has none that can be read
+  std::optional<SourceArgs> args_;
   LayerPattern pattern_;
   std::vector<ArgChange> changes_;
   LayerMigration migration_;
@@ -104,21 +50,21 @@ class LayerMove {
 };
 
 void LayerMove::parse(CommandLine& line) {
-  const WayText& text = text_of(way_);
+  const LayerWayText& text = text_of(way_);
   options_.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",
                    "the folder of the checkpoints of the new run");
   options_.declare_resume(line);
   line.option("--pattern PATTERN", pattern_flag_, text.pattern_help);
-  if (way_ == Way::kGroup || way_ == Way::kToHybrid)
+  if (way_ == LayerWay::kGroup || way_ == LayerWay::kToHybrid)
     line.option("--keys NAMES", keys_, "how groups are named; by default as the format of SRC stores them")
         .choices({"auto", "logical", "member"});
-  if (way_ == Way::kToGpt)
+  if (way_ == LayerWay::kToGpt)
     line.option("--layers FORM", layers_,
                 "one tensor for all layers or one a layer; by default as GPT models have them")
         .choices({"auto", "stacked", "indexed"});
-  if (way_ == Way::kToGpt)
+  if (way_ == LayerWay::kToGpt)
     line.flag("--without-mixers", how_.without_mixers, "leave the M layers behind: a GPT model has none");
-  if (way_ == Way::kToHybrid)
+  if (way_ == LayerWay::kToHybrid)
     line.flag("--without-mixers", how_.without_mixers,
               "the result lacks the M layers: the run has to begin them");
   line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
@@ -151,39 +97,25 @@ void LayerMove::open() {
   refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_, flags_);
   for (const std::string& folder : folders_left_behind(*store_))
     warn(flags_, cat("the folder ", escaped(folder), " of the source does not go along"));
-  read_args();
-}
-
-// The args of the run: an object of fsdp_dtensor, an entry of the common state of torch_dist.
-void LayerMove::read_args() {
-  for (std::size_t i = 0; i < store_->objects().size() && !args_; i++) {
-    const std::string& name = store_->objects()[i].name;
-    if (name != "args" && name != kCommonFile && !name.starts_with(kCommonItem)) continue;
-    std::shared_ptr<const PickleValue> value = store_->object(static_cast<i64>(i));
-    if (!value) continue;
-    const PickleValue* root = value.get();
-    if (root->is(PickleValue::Kind::kList) && root->size() > 0) root = &*root->items().begin();
-    const PickleValue* args = name == "args" ? root : root->find("args");
-    if (args) args_holder_ = value, args_ = args;
-  }
+  args_.emplace(*store_);
 }
 
 LayerPattern LayerMove::source_pattern() const {
   std::optional<std::string> text = pattern_flag_;
-  bool of_source = way_ == Way::kUngroup || way_ == Way::kToGpt;
-  if (!text && of_source && args_) text = pattern_of_args(*args_);
+  bool of_source = way_ == LayerWay::kUngroup || way_ == LayerWay::kToGpt;
+  if (!text && of_source && args_->value()) text = pattern_of_args(*args_->value());
   if (!text)
     throw Error(Code::kUsage, of_source ? "the checkpoint does not say of which layer pattern it is"
                                         : "the layer pattern of the result is missing")
         .file(store_->root())
         .help(cat("--pattern PATTERN   ", text_of(way_).pattern_help));
   LayerPattern pattern = parse_pattern(*text, Dialect::kGrouped);
-  if ((way_ == Way::kUngroup || way_ == Way::kGroup) && !pattern.has_groups())
+  if ((way_ == LayerWay::kUngroup || way_ == LayerWay::kGroup) && !pattern.has_groups())
     throw Error(Code::kBadPattern, "the pattern has no groups, so no name would change")
         .found(*text)
         .help("--pattern gives one with [ and ]");
   for (const GroupHazard& h : group_hazards(pattern))
-    if (way_ == Way::kGroup && h.same_keys && keys_ != "member")
+    if (way_ == LayerWay::kGroup && h.same_keys && keys_ != "member")
       throw Error(Code::kBadPattern, "two layers of a group would have the same names")
           .found(cat("[", pattern.symbols(pattern.items[static_cast<std::size_t>(h.logical_index)]), "]"))
           .help("a group is safe with at most one of M, one of * G D +, and one of - E");
@@ -193,11 +125,11 @@ LayerPattern LayerMove::source_pattern() const {
 LayerForm LayerMove::source_form() const {
   using F = LayerForm;
   std::vector<F> forms;
-  if (way_ == Way::kToHybrid)
+  if (way_ == LayerWay::kToHybrid)
     forms = dialect_ == DcpDialect::kTorchDist ? std::vector{F::kStacked, F::kGpt} : std::vector{F::kGpt};
   else if (!pattern_.has_groups())
     forms = {F::kFlat};
-  else if (way_ == Way::kGroup)
+  else if (way_ == LayerWay::kGroup)
     forms = {F::kFlat, F::kMember, F::kLogical};
   else
     forms = {F::kLogical, F::kMember, F::kFlat};
@@ -206,12 +138,12 @@ LayerForm LayerMove::source_form() const {
 
 LayerForm LayerMove::target_form() const {
   bool stacks = dialect_ == DcpDialect::kTorchDist;
-  if (way_ == Way::kToGpt) {
+  if (way_ == LayerWay::kToGpt) {
     if (layers_ == "stacked" && !stacks)
       throw Error(Code::kUsage, "fsdp_dtensor has no stacked layers").help("leave --layers out");
     return stacks && layers_ != "indexed" ? LayerForm::kStacked : LayerForm::kGpt;
   }
-  if (way_ == Way::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
+  if (way_ == LayerWay::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
   bool member = keys_ == "auto" ? !stacks : keys_ == "member";
   return member ? LayerForm::kMember : LayerForm::kLogical;
 }
@@ -222,7 +154,7 @@ void LayerMove::check_ways(LayerForm from, LayerForm to) const {
         .file(store_->root())
         .found(cat(form_name(from), " keys of ", pattern_.text));
   std::vector<i64> mixers = layers_of_kind(pattern_, LayerKind::kMamba);
-  if (way_ != Way::kToHybrid || mixers.empty() || how_.without_mixers) return;
+  if (way_ != LayerWay::kToHybrid || mixers.empty() || how_.without_mixers) return;
   throw Error(Code::kNotHeld, "a GPT model has no weights for the M layers of the pattern")
       .found(cat(mixers.size(), " of ", pattern_.physical_layers(), " layers of ", pattern_.text))
       .help("--without-mixers leaves them out; the run that loads the result has to begin them");
@@ -230,56 +162,26 @@ void LayerMove::check_ways(LayerForm from, LayerForm to) const {
 
 std::string LayerMove::target_text() const {
   std::string text = pattern_.text;
-  if (way_ == Way::kUngroup) std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+  if (way_ == LayerWay::kUngroup) std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
   return text;
-}
-
-// The pickle of an object with the new args; nothing where they cannot be put there.
-std::optional<std::string> LayerMove::patched(i64 object) const {
-  const Object& o = store_->objects()[static_cast<std::size_t>(object)];
-  InputFile file(file_path(*store_, o.file));
-  RangeSource record(file, o.record_offset, o.record_bytes);
-  std::string pickle;
-  try {
-    TorchZip zip(record, 64);
-    for (const ZipEntry& e : zip.archive().entries())
-      if (e.name.find("/data/") != e.name.npos) return std::nullopt;  // it holds tensors besides
-    std::vector<u8> bytes = zip.read_pickle();
-    pickle.assign(bytes.begin(), bytes.end());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  for (const ArgChange& change : changes_)
-    if (!put_value(pickle, change.name, change.value))
-      warn(flags_, cat("args: ", change.name, " keeps its old value; set it in the new run"));
-  return pickle;
 }
 
 void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
-    std::optional<std::string> pickle;
-    if (!changes_.empty() && (o.name == "args" || o.name.starts_with(kCommonItem)))
-      pickle = patched(m.object);
-    if (pickle)
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_))
       layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
     else
       job.add_record(m);
   }
 }
 
-void LayerMove::patch_common() {
-  for (std::size_t i = 0; i < store_->objects().size() && !changes_.empty(); i++)
-    if (store_->objects()[i].name == kCommonFile)
-      if (std::optional<std::string> pickle = patched(static_cast<i64>(i)))
-        common_ = dcp_object_record(*pickle);
-}
-
 void LayerMove::tell(LayerForm from, LayerForm to) const {
   note(flags_, cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
   for (const std::string& name : migration_.dropped_objects)
     note(flags_, cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
-  if (!args_) warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
+  if (!args_->value())
+    warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
 }
 
 void LayerMove::count() {
@@ -304,10 +206,10 @@ Exit LayerMove::run() {
   LayerNames source(pattern_, from),
       target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? "transformer_layer" : "mtp_model_layer");
   migration_ = migrate_layers(*store_, dialect_, source, target, how_);
-  if (args_) {
+  if (args_->value()) {
     LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);
-    changes_ =
-        args_for_layers(*args_, result, is_gpt(to), is_gpt(to) ? target.layers() : result.physical_layers());
+    changes_ = args_for_layers(*args_->value(), result, is_gpt(to),
+                               is_gpt(to) ? target.layers() : result.physical_layers());
   }
 
   DcpLayout layout(MigrationJob::ranks_of(*store_));
@@ -316,7 +218,7 @@ Exit LayerMove::run() {
   ReadSums sums;
   MigrationJob job(*store_, migration_, layout, nested, &sums);
   add_objects(job, layout);
-  patch_common();
+  common_ = args_->patched_file(changes_, flags_);
 
   tell(from, to);
   count();
@@ -345,9 +247,9 @@ Exit LayerMove::run() {
 
 }  // namespace
 
-Exit convert_ungroup(CommandLine& line) { return LayerMove(line, Way::kUngroup).run(); }
-Exit convert_group(CommandLine& line) { return LayerMove(line, Way::kGroup).run(); }
-Exit convert_hybrid_to_gpt(CommandLine& line) { return LayerMove(line, Way::kToGpt).run(); }
-Exit convert_gpt_to_hybrid(CommandLine& line) { return LayerMove(line, Way::kToHybrid).run(); }
+Exit convert_ungroup(CommandLine& line) { return LayerMove(line, LayerWay::kUngroup).run(); }
+Exit convert_group(CommandLine& line) { return LayerMove(line, LayerWay::kGroup).run(); }
+Exit convert_hybrid_to_gpt(CommandLine& line) { return LayerMove(line, LayerWay::kToGpt).run(); }
+Exit convert_gpt_to_hybrid(CommandLine& line) { return LayerMove(line, LayerWay::kToHybrid).run(); }
 
 }  // namespace mckpt

@@ -10,7 +10,6 @@
 #include "convert/reshard_job.h"
 #include "core/name_hash.h"
 #include "io/joined_store.h"
-#include "io/torch_zip.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
 #include "tools/convert_options.h"
@@ -18,6 +17,7 @@
 #include "tools/findings.h"
 #include "tools/fsdp_folder.h"
 #include "tools/layout_flags.h"
+#include "tools/source_args.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -192,12 +192,7 @@ void Reshard::keep_forms(std::vector<ModelParameter>& parameters) const {
 }
 
 std::string Reshard::patched_args(const Object& object) const {
-  const Store& store = model_.store();
-  InputFile file(file_path(store, object.file));
-  RangeSource record(file, object.record_offset, object.record_bytes);
-  TorchZip zip(record, 64);
-  std::vector<u8> bytes = zip.read_pickle();
-  std::string pickle(bytes.begin(), bytes.end());
+  std::string pickle = object_pickle(model_.store(), object);
   const Grid& g = run_.grid;
   const std::pair<const char*, i64> numbers[] = {{"tensor_model_parallel_size", g.tp},
                                                  {"context_parallel_size", g.cp},

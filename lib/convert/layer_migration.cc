@@ -1,40 +1,16 @@
 #include "convert/layer_migration.h"
 
+#include <algorithm>
 #include <map>
 
+#include "convert/extra_state.h"
 #include "convert/native_parts.h"
 #include "core/name_hash.h"
-#include "io/pickle_value.h"
 
 namespace mckpt {
 namespace {
 
 constexpr std::string_view kOutputState = "output_layer._extra_state";
-
-// Whether an extra state is the one of a module without any: None, no bytes, a tensor of no items, or a list
-// of such.
-bool is_empty_state(const PickleValue& v, int depth = 0) {
-  using Kind = PickleValue::Kind;
-  if (v.is_none()) return true;
-  if (depth > 4) return false;
-  if (v.is(Kind::kBytes) || v.is(Kind::kText)) return v.size() == 0;
-  if (v.is(Kind::kList) || v.is(Kind::kTuple)) {
-    for (PickleValue item : v.items())
-      if (!is_empty_state(item, depth + 1)) return false;
-    return true;
-  }
-  if (!v.is(Kind::kObject)) return false;
-  // A tensor is made of storage, offset, size and strides; a BytesIO of its bytes.
-  const PickleObject& object = v.as_object();
-  std::span<const PickleValue> args = object.args.tuple();
-  if (args.size() > 2 && args[0].is(Kind::kStorage)) {
-    for (PickleValue dim : args[2].items())
-      if (dim.is_int() && dim.as_int() == 0) return true;
-    return false;
-  }
-  PickleValue bytes = args.empty() ? object.state.at(0) : args[0];
-  return bytes.is(Kind::kBytes) && bytes.size() == 0;
-}
 
 class Migration {
  public:
@@ -48,6 +24,7 @@ class Migration {
     check_stacks();
     for (i32 o = 0; o < static_cast<i32>(store_.objects().size()); o++) move_object(o);
     throw_faults(faults_, store_, "nothing was written; `mckpt ls SRC` shows the keys");
+    embedding_first();
     return std::move(out_);
   }
 
@@ -86,6 +63,14 @@ class Migration {
           "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only "
           "leaves it");
     return true;
+  }
+
+  // The order of a checkpoint's names tells pipeline stages that counted their layers from 0 (MC1313): there
+  // the embedding stands behind layer 0. That of .metadata, which the names are read in, goes by ranks.
+  void embedding_first() {
+    std::stable_partition(out_.tensors.begin(), out_.tensors.end(), [&](const MovedTensor& t) {
+      return key_section(dialect_, t.name).name.starts_with("embedding.");
+    });
   }
 
   void move_tensor(i32 t);
