@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "runtime/activity.h"
+#include "runtime/watched_comm.h"
 #include "runtime/world.h"
 
 namespace mckpt {
@@ -19,15 +21,21 @@ std::string words_of(int r) {
   return std::string(static_cast<std::size_t>(r) * 7, static_cast<char>('a' + r));
 }
 
-// The job's own communicator, and the same one with messages cut into tiny pieces.
-class CommTest : public testing::TestWithParam<bool> {
+// The job's own communicator, the same one with messages cut into tiny pieces, and as the watch wraps it.
+enum class Form { kWhole, kCut, kWatched };
+
+class CommTest : public testing::TestWithParam<Form> {
  protected:
-  CommTest() : whole_(world()), cut_(GetParam() && whole_.size() > 1 ? mpi_comm(9) : nullptr) {}
-  Comm& comm() { return cut_ ? *cut_ : whole_; }
+  CommTest() : whole_(world()) {
+    bool alone = whole_.size() == 1;
+    if (GetParam() == Form::kCut && !alone) other_ = mpi_comm(9);
+    if (GetParam() == Form::kWatched) other_ = watched_comm(alone ? local_comm() : mpi_comm());
+  }
+  Comm& comm() { return other_ ? *other_ : whole_; }
 
  private:
   Comm& whole_;
-  std::unique_ptr<Comm> cut_;
+  std::unique_ptr<Comm> other_;
 };
 
 TEST_P(CommTest, IsAsLargeAsTheJob) {
@@ -121,11 +129,18 @@ TEST_P(CommTest, LeavesOutNegativeColors) {
 }
 
 TEST_P(CommTest, WaitsForAll) {
+  i64 before = current_activity().calls;
   for (int i = 0; i < 20; i++) comm().barrier();
+  EXPECT_EQ(current_activity().calls - before, GetParam() == Form::kWatched ? 20 : 0);
+  EXPECT_EQ(current_activity().waiting, nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Messages, CommTest, testing::Values(false, true),
-                         [](const auto& test) { return test.param ? "Cut" : "Whole"; });
+INSTANTIATE_TEST_SUITE_P(Forms, CommTest, testing::Values(Form::kWhole, Form::kCut, Form::kWatched),
+                         [](const auto& test) {
+                           return test.param == Form::kWhole ? "Whole"
+                                  : test.param == Form::kCut ? "Cut"
+                                                             : "Watched";
+                         });
 
 }  // namespace
 }  // namespace mckpt
