@@ -173,21 +173,21 @@ def damage_meanwhile(job):
 
 def dying_ranks(job):
     """One rank tells one cause, whatever becomes of which rank."""
-    causes = {"DEAD": ("MC3001", "on rank {}"), "KILL": ("MC4001", "rank {} (host"), "STOP": ("MC4001", "rank {} (host"), "HANG": ("MC4001", "rank {} (host")}
-    for rank, n in ((1, 1), (2, 4), (0, 3)):
-        for what in causes if job.name == "convert" else ("KILL", "DEAD"):
-            runs = fresh("runs", "older")
-            before = snapshot(runs)
-            label = f"{job.name}: rank {rank} of 3, {what} at pwrite {n}"
-            # The limits are for those that stand still; the others are not to be taken for such on a busy machine.
-            limit = "3" if what in ("STOP", "HANG") else "30"
-            result = job.run(runs, "--rank-timeout", limit, "--phase-timeout", limit, ranks=3, env=faulty("pwrite", n, what, rank), timeout=110)
-            expect(result.returncode not in (0, 1, 124), f"{label}: exit status {result.returncode}")
-            code, words = causes[what]
-            told = [line for line in result.stderr.splitlines() if line.startswith("error[")]
-            expect(len(told) == 1 and code in told[0] and words.format(rank) in result.stderr, f"{label}: {result.stderr[:500]}")
-            expect(not job.check_after(label, runs, before), f"{label}: published")
-            job.check_resumed(label, runs, ranks=2 if what == "DEAD" else 1)
+    fates = [(rank, n, what) for rank, n in ((1, 1), (2, 4), (0, 3)) for what in ("KILL", "DEAD")]
+    fates += [(0, 3, "STOP"), (2, 4, "HANG")] if job.name == "convert" else []
+    for rank, n, what in fates:
+        runs = fresh("runs", "older")
+        before = snapshot(runs)
+        label = f"{job.name}: rank {rank} of 3, {what} at pwrite {n}"
+        # The limits are for those that stand still; the others are not to be taken for such on a busy machine.
+        limit = "3" if what in ("STOP", "HANG") else "30"
+        result = job.run(runs, "--rank-timeout", limit, "--phase-timeout", limit, ranks=3, env=faulty("pwrite", n, what, rank), timeout=110)
+        expect(result.returncode not in (0, 1, 124), f"{label}: exit status {result.returncode}")
+        told = [line for line in result.stderr.splitlines() if line.startswith("error[")]
+        code, words = ("MC3001", f"on rank {rank}") if what == "DEAD" else ("MC4001", f"rank {rank} (host")
+        expect(len(told) == 1 and code in told[0] and words in result.stderr, f"{label}: {result.stderr[:500]}")
+        expect(not job.check_after(label, runs, before), f"{label}: published")
+        job.check_resumed(label, runs, ranks=2 if what == "DEAD" else 1)
 
 
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)
