@@ -7,6 +7,7 @@
 #include <set>
 
 #include "io/file.h"
+#include "io/pickle_writer.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 
@@ -131,6 +132,63 @@ TEST(DcpMetadata, RefusesOtherPickles) {
   };
   for (const auto& [pickle, want] : cases)
     EXPECT_EQ(thrown_by_parsing({reinterpret_cast<const u8*>(pickle.data()), pickle.size()}), want);
+}
+
+// An object of torch's class with the fields that `fill` writes, each a text, a value and SETITEM.
+template <typename Fill>
+void write_object(PickleWriter& w, std::string_view module, std::string_view name, const Fill& fill) {
+  w.class_name(module, name);
+  w.op(Op::kEmptyTuple), w.op(Op::kNewobj), w.op(Op::kEmptyDict);
+  fill();
+  w.op(Op::kBuild);
+}
+
+// A pickler that knows nothing of torch: every text is spelled out where it stands, no field is where torch
+// writes it, and of a field that stands twice the last one counts, as in Python.
+TEST(DcpMetadata, TakesFieldsInAnyOrderAndNamesThatAreSpelledOutAgain) {
+  constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
+  PickleWriter w;
+  auto item = [&](std::string_view key, auto&& value) { w.text(key), value(), w.op(Op::kSetitem); };
+  auto numbers = [&](std::string_view key, std::vector<i64> v) { item(key, [&] { w.tuple(v); }); };
+  auto number = [&](std::string_view key, i64 v) { item(key, [&] { w.integer(v); }); };
+  auto text = [&](std::string_view key, std::string_view v) { item(key, [&] { w.text(v); }); };
+  auto chunk = [&](i64 begin, i64 size) {
+    write_object(w, kModule, "ChunkStorageMetadata",
+                 [&] { numbers("sizes", {9}), numbers("offsets", {begin}), numbers("sizes", {size}); });
+    w.op(Op::kAppend);
+  };
+  auto tensor = [&] {
+    item("chunks", [&] { w.op(Op::kEmptyList), chunk(0, 4), chunk(4, 2); });
+    numbers("size", {6});
+    item("properties", [&] {
+      write_object(w, kModule, "TensorProperties",
+                   [&] { item("dtype", [&] { w.class_name("torch", "float32"); }); });
+    });
+  };
+  auto record = [&](std::string_view name, i64 begin, i64 at) {
+    write_object(w, kModule, "MetadataIndex", [&] { numbers("offset", {begin}), text("fqn", name); });
+    write_object(w, "torch.distributed.checkpoint.filesystem", "_StorageInfo", [&] {
+      number("length", 8), number("offset", 1), number("offset", at), text("relative_path", "__0_0.distcp");
+    });
+    w.op(Op::kSetitem);
+  };
+  write_object(w, kModule, "Metadata", [&] {
+    item("storage_data",
+         [&] { w.op(Op::kEmptyDict), record("w", 4, 300), record("w", 0, 200), record("v", 0, 100); });
+    item("state_dict_metadata", [&] {
+      w.op(Op::kEmptyDict);
+      for (std::string_view name : {"w", "v"})
+        item(name, [&] { write_object(w, kModule, "TensorStorageMetadata", tensor); });
+    });
+  });
+  std::string pickle = w.finish();
+  DcpMetadata m = parse_dcp_metadata({reinterpret_cast<const u8*>(pickle.data()), pickle.size()});
+  std::map<std::string, std::string> want = {{"w [0]", "__0_0.distcp @ 200 + 8"},
+                                             {"w [4]", "__0_0.distcp @ 300 + 8"},
+                                             {"v [0]", "__0_0.distcp @ 100 + 8"},
+                                             {"v [4]", "nowhere"}};
+  EXPECT_EQ(places(m), want);
+  EXPECT_TRUE(std::ranges::equal(m.sizes[0], std::vector<i64>{4, 2}));
 }
 
 TEST(DcpMetadata, SurvivesEveryCutAndEveryChangedByte) {
