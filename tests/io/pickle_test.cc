@@ -253,6 +253,16 @@ TEST(Pickle, StopsAtStop) {
   EXPECT_EQ(pickle.bytes(), 3);
 }
 
+// More than the stack first has room for, with values between the marks.
+TEST(Pickle, ReachesTheMarksOfAFullStackAgain) {
+  std::string pickle, want;
+  for (int i = 0; i < 400; i++) pickle += "(N";
+  for (int i = 0; i < 400; i++) pickle += "t", want += "(None, ";
+  EXPECT_EQ(read(pickle + ".").substr(0, 60), want.substr(0, 60));
+  EXPECT_EQ(read(pickle + "t."),
+            "MC1210 the pickle is damaged: an opcode needs a mark on the stack, but there is none");
+}
+
 TEST(Pickle, RefusesDeepNesting) {
   auto nested = [](int depth) { return std::string(depth, ']') + std::string(depth - 1, 'a') + "."; };
   EXPECT_EQ(read(nested(511)).substr(0, 10), "[[[[[[[[[[");
