@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace mckpt {
@@ -184,20 +185,20 @@ void RankStates::open(const std::string& path) {
 i64 RankStates::check_ranks() const {
   for (const Finding& f : findings_)
     if (!f.warning) throw Error(f.code, f.message).file(cat(root_, "/", f.file)).tensor(f.tensor);
-  std::vector<bool> there;
+  std::set<i64> there;
+  i64 ranks = 0;
   for (const OpenedTorchFile& o : opened_) {
     RankName n = *rank_name(o.path);
-    there.resize(
-        std::max<std::size_t>(there.size(), static_cast<std::size_t>(std::max(n.rank + 1, n.world))));
-    there[static_cast<std::size_t>(n.rank)] = true;
+    there.insert(n.rank);
+    ranks = std::max({ranks, n.rank + 1, n.world});
   }
-  auto missing = std::ranges::find(there, false);
-  if (there.empty() || missing != there.end())
-    throw Error(Code::kShardMissing, "states come from the files of all ranks")
-        .file(root_)
-        .expected("files ..._rank_0.pt, ..._rank_1.pt and so on")
-        .found(there.empty() ? "none" : cat("none of rank ", missing - there.begin(), " of ", there.size()));
-  return std::ssize(there);
+  if (ranks > 0 && std::ssize(there) == ranks) return ranks;
+  i64 missing = 0;
+  while (there.contains(missing)) missing++;
+  throw Error(Code::kShardMissing, "states come from the files of all ranks")
+      .file(root_)
+      .expected("files ..._rank_0.pt, ..._rank_1.pt and so on")
+      .found(there.empty() ? "none" : cat("none of rank ", missing, " of ", ranks));
 }
 
 Error RankStates::refusal(const State& s, const Held& h, const char* what) const {

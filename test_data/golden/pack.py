@@ -238,6 +238,15 @@ def pack_plain(path, out):
         f.write("\n".join(lines) + "\n")
 
 
+def pack_plain_saved(path, out):
+    """A real save of plain states: one line a tensor, the shape on disk and that of the parameter."""
+    with open(path) as f:
+        golden = json.load(f)
+    lines = [f"{re.sub(r'^(module[.])+', '', name.removeprefix(STATE))} {text(t['disk_shape'])} {text(t['param_shape'])}" for name, t in golden["tensors"].items()]
+    with open(out, "w") as f:
+        f.write("\n".join([f"model {golden['case']['model']}", *lines]) + "\n")
+
+
 def pack_marks(path, marks):
     """What the first rank's parameters are marked with, by their names without numbers."""
     with open(path) as f:
@@ -310,7 +319,7 @@ def pack_saved(path, out, model):
 
 def main():
     marks = {}
-    for folder in ("ranks", "fsdp", "saved", "states", "plain", "torch_dist"):
+    for folder in ("ranks", "fsdp", "saved", "states", "plain", "plain_saved", "torch_dist"):
         os.makedirs(os.path.join(HERE, folder), exist_ok=True)
     for root in sys.argv[1:]:
         for config in sorted(glob.glob(f"{root}/**/config.json", recursive=True)):
@@ -335,6 +344,8 @@ def main():
                 pack_states(path, os.path.join(HERE, "states", f"{tag}.txt"))
         for path in sorted(glob.glob(f"{root}/plain/*.expected.json")):
             pack_plain(path, os.path.join(HERE, "plain", os.path.basename(path)[:-len(".expected.json")] + ".txt"))
+        for path in sorted(glob.glob(f"{root}/plain/*.plainsave.json")):
+            pack_plain_saved(path, os.path.join(HERE, "plain_saved", os.path.basename(path)[:-len(".plainsave.json")] + ".txt"))
         for path in glob.glob(f"{root}/fsdp_layout.json"):
             pack_buckets(path, os.path.join(HERE, "buckets.txt"))
         for path in sorted(glob.glob(f"{root}/torch_dist/*.tp*_cp1_ep?.json")):

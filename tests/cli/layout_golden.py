@@ -69,6 +69,21 @@ class Golden(unittest.TestCase):
                     self.assertEqual([begin, end], [low, high] if low < high else [0, 0])
 
 
+class RealRuns(unittest.TestCase):
+    """What every rank of runs of Megatron-FSDP v2's own package held."""
+
+    def test_v2(self):
+        with open(os.path.join(TEST_DATA, "layout", "v2_runs.json")) as f:
+            groups = json.load(f)
+        self.assertEqual(len(groups), 16)
+        for group in groups:
+            got = answer(*map(written, group["shapes"]), "--world", group["world"], "--engine", "v2")
+            for field in ("shapes", "offsets", "item_ranges"):
+                self.assertEqual(got[field], group[field], group)
+            self.assertEqual(got["size"], group["size"], group)
+            self.assertEqual([[got["shard"] * r, got["shard"] * (r + 1)] for r in range(group["world"])], group["local_ranges"])
+
+
 class Answers(unittest.TestCase):
     def test_scalar_is_an_empty_shape(self):
         got = answer("scalar", "2x3", "--world", 2)

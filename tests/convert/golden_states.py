@@ -319,6 +319,22 @@ def check_refusals():
         expect_equal("plain and DTensor", [len(back)], [len(want) + len(weights)])
 
 
+def check_plain_saved(name):
+    """A real run with plain states in a model without gated layers: the save passes, with the piece of one rank for the whole of
+    some tensors. All of these are named, and no others."""
+    head, _ = sections(f"plain_saved/{name}")
+    model, folder = head[0].split()[1], path(f"{name}.plain_saved")
+    shapes = [(key, numbers(disk), numbers(whole)) for key, disk, whole in (line.split() for line in head[1:])]
+    weights = weights_of(model, path(model))
+    dcp.save({**{MODEL + key: t for key, t in weights.items()}, **{STATE + key: torch.ones(disk) for key, disk, _ in shapes}},
+             storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
+    run = subprocess.run([MCKPT, "verify", folder, "--json"], capture_output=True, text=True, timeout=60)
+    wrong = sorted(STATE + key for key, disk, whole in shapes if disk != whole)
+    expect_equal(f"{name}: {len(wrong)} of {len(shapes)}", [(f["code"], f["tensor"]) for f in sorted(json.loads(run.stdout)["findings"], key=lambda f: f["tensor"])],
+                 [("MC1311", key) for key in wrong])
+    refused(name, "MC1311", ["--rank-states", "and 23 more"], folder, "--assets", models.path(model), "--source-tp", 1)
+
+
 def objects_of(folder):
     names = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
     state = {n: None for n, m in names.items() if isinstance(m, BytesStorageMetadata)}
@@ -387,8 +403,10 @@ if __name__ == "__main__":
     check_any_cuts("qwen3_dense", 2, 6)
     check_any_cuts("qwen3_moe", 2, 8, ep=2)
     check_any_cuts("tiny_moe1", 1, 4, ep=2, hsdp=2)
+    for name in sorted(os.listdir(os.path.join(GOLDEN, "plain_saved"))):
+        check_plain_saved(name)
     check_refusals()
     check_real_folders()
     check_account()
     check_expert_numbers()
-    finish(3936)
+    finish(3964)
