@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/world.h"
+
 namespace mckpt {
 namespace {
 
@@ -70,6 +72,7 @@ void accept(std::vector<Finding>& findings, std::span<const std::string> codes) 
 }
 
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
+  if (launch().rank != 0) return;  // all ranks find the same
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;
   for (bool warning : {false, true})

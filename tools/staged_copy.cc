@@ -91,9 +91,13 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
     for (i64 t = share.first; copy.sums && t < share.end; t++)
       if (log.is_done(t)) static_cast<void>(copy.job.task(t));
+    auto going_on = [] {
+      made_progress();
+      check_stop();
+    };
     try {
       counts = run_copy(copy.job, *out, how);
-      if (copy.sums) copy.sums->check(*copy.source);
+      if (copy.sums) copy.sums->check(*copy.source, going_on);
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) log.flush();
       throw;

@@ -10,13 +10,14 @@ namespace mckpt {
 namespace {
 
 // Goes on with a sum over bytes of a file.
-u32 sum_file(u32 sum, const ByteSource& file, i64 begin, i64 end) {
+u32 sum_file(u32 sum, const ByteSource& file, i64 begin, i64 end, const std::function<void()>& going_on) {
   std::vector<u8> block(static_cast<std::size_t>(std::min<i64>(end - begin, 1 << 20)));
   for (i64 at = begin; at < end; at += std::ssize(block)) {
     std::span<u8> bytes =
         std::span(block).first(static_cast<std::size_t>(std::min<i64>(end - at, std::ssize(block))));
     file.read(at, bytes);
     sum = crc32(sum, bytes);
+    going_on();
   }
   return sum;
 }
@@ -34,7 +35,7 @@ void ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
   blocks_.push_back({file, offset, offset + std::ssize(bytes), sum});
 }
 
-void ReadSums::check(const Store& store) {
+void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
   std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
   auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
   std::ranges::sort(records_, {}, place);
@@ -52,11 +53,11 @@ void ReadSums::check(const Store& store) {
     for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin < end; b++) {
       const Block& block = blocks_[b];
       if (block.begin < at || block.end > end) continue;  // read more than once
-      sum = sum_file(sum, files[record.file], at, block.begin);
+      sum = sum_file(sum, files[record.file], at, block.begin, going_on);
       sum = crc32_join(sum, block.crc32, block.end - block.begin);
       at = block.end;
     }
-    sum = sum_file(sum, files[record.file], at, end);
+    sum = sum_file(sum, files[record.file], at, end, going_on);
     if (sum != record.crc32) bad.push_back(&record);
   }
   if (bad.empty()) return;

@@ -3,6 +3,7 @@
 // whatever tasks a record was read; what nobody read of a record is read for its sum.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -17,8 +18,9 @@ class ReadSums {
   // Bytes that were read. Thread-safe.
   void add(i32 file, i64 offset, std::span<const u8> bytes);
 
-  // Throws kBadChecksum with the first record whose bytes are not those of its sum. Called last.
-  void check(const Store& store);
+  // Throws kBadChecksum with the first record whose bytes are not those of its sum. `going_on` is called now
+  // and then, and may throw. Called last.
+  void check(const Store& store, const std::function<void()>& going_on);
 
  private:
   struct Block {

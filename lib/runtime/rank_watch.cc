@@ -47,6 +47,8 @@ RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, std::function<void(c
     throw Error(Code::kRanksFailed, cat("the watch over the ranks cannot begin: ", std::strerror(errno)));
   role_ = take_part(comm, limits);
   thread_ = thread_without_signals([this] { run(); });
+  // Nobody has anything to tell before everybody can hear it.
+  comm.barrier();
 }
 
 RankWatch::~RankWatch() {

@@ -1,6 +1,6 @@
 """A checkpoint with one wrong byte anywhere in its tensors, be it in rows that nothing takes, is not converted: the error names
 the tensor and the file, and nothing is published, also when the byte belongs to what an interrupted run did before. Experts
-that came out equal are told. A dry run of several ranks answers once.
+that came out equal are told. Of several ranks one answers a dry run, and one says what is refused.
 
 usage: damaged_sources.py MCKPT [ranks]
 """
@@ -97,6 +97,13 @@ def dry_run_of_ranks(model, checkpoint):
         expect(not os.path.exists(path("nowhere")), f"{what}: a dry run wrote something")
 
 
+def said_once():
+    """What rank 0 refuses at once, before the others have begun, is the one thing that is said."""
+    for _ in range(10):
+        result = program.run("export", path("nowhere"), path("out"), ranks=5)
+        expect(result.returncode == 3 and result.stderr.count("error[") == 1, f"nothing there: {result.returncode}: {result.stderr[:600]}")
+
+
 def equal_experts():
     model = make_model(path("experts"), layers=2, hidden=48, heads=6, kv=3, head_dim=8, vocab=64, experts=4, moe_ffn=16)
     args = ["convert", "hf-to-fsdp", model, path("twins"), "--ep", "2", "--overwrite"]
@@ -124,4 +131,5 @@ padding(path("ckpt"), chunks)
 equal_experts()
 if program.with_ranks:
     dry_run_of_ranks(model, path("ckpt"))
+    said_once()
 finish(60)
