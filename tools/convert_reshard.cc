@@ -139,6 +139,8 @@ void Reshard::open_rank_states() {
   states_of_ranks_ = std::make_unique<RankStates>(*rank_states_, model_.map(), model_.setup(), grid,
                                                   [&](std::vector<ModelParameter>& p) { keep_forms(p); });
   tell_findings(flags_, states_of_ranks_->findings(), states_of_ranks_->root());
+  if (std::vector<std::string> other = states_of_ranks_->not_taken(); !other.empty())
+    note(flags_, cat("of the ranks' files only states are taken, not ", listed(other)));
   joined_ = std::make_unique<JoinedStore>(model_.store(), *states_of_ranks_);
 }
 

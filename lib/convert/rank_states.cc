@@ -284,6 +284,16 @@ void RankStates::add_copies(const State& s, const ModelConfig& model) {
   }
 }
 
+std::vector<std::string> RankStates::not_taken() const {
+  std::set<std::string> names;
+  for (const OpenedTorchFile& o : opened_) {
+    for (const TorchTable::Item& object : o.file->table.objects()) names.insert(object.name);
+    for (i64 row = 0; row < o.file->table.size(); row++)
+      if (!state_name(whole_name(o.file->table.name(row)))) names.emplace(o.file->table.name(row));
+  }
+  return {names.begin(), names.end()};
+}
+
 RankStates::Tensor& RankStates::tensor(std::string name, DType dtype, std::span<const i64> dims) {
   auto [at, fresh] = by_name_.try_emplace(std::move(name), tensor_count());
   if (fresh) tensors_.push_back({at->first, dtype, {dims.begin(), dims.end()}, {}});

@@ -39,6 +39,9 @@ class RankStates final : public Store {
   RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
              const Adjust& adjust);
 
+  // Names of what else the files hold, and is not taken.
+  std::vector<std::string> not_taken() const;
+
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return at(t).name; }
   DType dtype(i64 t) const override { return at(t).dtype; }

@@ -307,6 +307,11 @@ def check_refusals():
     write(lambda rank, state: {})
     refused("no states", "MC2005", ["no states"], source, *assets)
     write()
+    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    expect_equal(f"nothing else in the files: {told}", ["only states are taken" in told], [False])
+    write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
+    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    expect_equal(f"what else is in the files: {told}", ["only states are taken, not iteration, lr" in told], [True])
     refused("both", "MC0001", ["--weights-only"], source, *assets, "--weights-only", status=2)
     refused("without files", "MC0001", ["--rank-states"], source, "--assets", models.path(model), "--source-ep", 2, status=2)
     refused("another grid", "MC0201", ["a multiple of 2"], source, *assets, "--source-tp", 2, status=2)
@@ -409,4 +414,4 @@ if __name__ == "__main__":
     check_real_folders()
     check_account()
     check_expert_numbers()
-    finish(3964)
+    finish(3966)
