@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mappings/accounting.h"
+#include "mappings/grouped_names.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 
@@ -209,6 +210,10 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
     each_row(site, model_, form_of(*site.section), place.first_expert, place.end_expert, add);
   });
   holdings.refuse_misfits();
+  if (setup.groups) {
+    refuse_other_pattern(*setup.groups, model_);
+    group_layers(*setup.groups, out);
+  }
   return out;
 }
 

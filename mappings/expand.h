@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/grid.h"
+#include "core/layer_pattern.h"
 #include "mappings/source_table.h"
 #include "mappings/walk.h"
 
@@ -56,6 +57,8 @@ struct RunSetup {
   i64 vocab_rows = 0;  // with padding; 0: as many as there are
   // The type of all parameters; persistent buffers are fp32 then. None: each keeps its source's.
   std::optional<DType> params_dtype;
+  // Of a hybrid model whose layers stand in groups: its pattern, which outlives this. Null: no groups.
+  const LayerPattern* groups = nullptr;
 };
 
 class ModelMap {

@@ -16,6 +16,7 @@ Exit inspect_command(CommandLine& line);
 Exit ls_command(CommandLine& line);
 Exit mappings_command(CommandLine& line);
 Exit pattern_command(CommandLine& line);
+Exit roundtrip_command(CommandLine& line);
 Exit stats_command(CommandLine& line);
 Exit verify_command(CommandLine& line);
 

@@ -27,7 +27,6 @@ class HfToFsdp {
   void parse(CommandLine& line);
   void open();
   void count(const KeyTable& keys, const FsdpPlan& plan);
-  void add_objects(DcpLayout& layout) const;
   std::string plan_text(const MetadataSummary& metadata) const;
   void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const;
 
@@ -111,14 +110,6 @@ void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
   for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? report_.tied : report_.dropped)++;
 }
 
-void HfToFsdp::add_objects(DcpLayout& layout) const {
-  i64 iteration = options_.iteration.value_or(0);
-  MegatronArgs args{model_.map->model(), run_, iteration, model_.config.max_positions};
-  layout.add_object({"args", {}}, 0, pickle_args(args));
-  layout.add_object({"checkpoint_version", {}}, 0, pickle_real(3.0));
-  layout.add_object({"iteration", {}}, 0, pickle_integer(iteration));
-}
-
 std::string HfToFsdp::plan_text(const MetadataSummary& metadata) const {
   PlanText plan("hf-to-fsdp");
   plan.add(source_identity(*model_.store));
@@ -143,7 +134,8 @@ Exit HfToFsdp::run() {
   values_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
     return plan.layout.key(static_cast<i32>(k)).name.text;
   });
-  add_objects(plan.layout);
+  add_run_objects(plan.layout,
+                  {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
   MetadataSummary metadata = summarize_metadata(plan.layout);
   PlannedChunks chunks(plan.layout, plan.table_key);
   ImportJob job(*model_.store, keys, chunks, &plan.layout);

@@ -120,12 +120,16 @@ void FsdpFlags::refuse_unmatched(const std::vector<ModelParameter>& parameters) 
 
 void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
-  line.option("--vocab-size", vocab_,
-              "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
+  declare_vocab(line);
   declare_params(line);
   line.option("--dtype", dtype_,
               "type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
   declare_rules(line);
+}
+
+void ValueFlags::declare_vocab(CommandLine& line) {
+  line.option("--vocab-size", vocab_,
+              "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
 }
 
 void ValueFlags::declare_params(CommandLine& line) {

@@ -50,6 +50,7 @@ class ValueFlags {
   // `params_dtype`: what --params-dtype is by default.
   explicit ValueFlags(std::string params_dtype) : params_dtype_(std::move(params_dtype)) {}
   void declare(CommandLine& line);
+  void declare_vocab(CommandLine& line);   // only --vocab-size
   void declare_params(CommandLine& line);  // only --params-dtype
 
   VocabChoice vocab() const;

@@ -46,6 +46,8 @@ constexpr Command kCommands[] = {
     {"Make", "convert", "MODE SRC DST", "a checkpoint in another format; its --help lists the modes",
      convert_command, true},
     {"Make", "export", "SRC HF_DIR", "a sharded checkpoint into a Hugging Face folder", export_command, true},
+    {"Make", "roundtrip", "HF_DIR", "into a live sharded model over ranks and back, every bit compared",
+     roundtrip_command, true},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},

@@ -149,4 +149,10 @@ std::string pickle_real(double value) {
   return p.finish();
 }
 
+void add_run_objects(DcpLayout& layout, const MegatronArgs& args) {
+  layout.add_object({"args", {}}, 0, pickle_args(args));
+  layout.add_object({"checkpoint_version", {}}, 0, pickle_real(3.0));
+  layout.add_object({"iteration", {}}, 0, pickle_integer(args.iteration));
+}
+
 }  // namespace mckpt

@@ -19,4 +19,7 @@ std::string pickle_args(const MegatronArgs& args);
 std::string pickle_integer(i64 value);
 std::string pickle_real(double value);
 
+// What a run saves beside its tensors, in the file of rank 0. pre: the rank's chunks are all there.
+void add_run_objects(DcpLayout& layout, const MegatronArgs& args);
+
 }  // namespace mckpt

@@ -7,7 +7,8 @@ namespace mckpt {
 LiveCheck::LiveCheck(const LiveModel& model, const Store& source)
     : model_(model), files_(source), reader_(source, files_) {
   const LiveSetup& setup = model.setup();
-  as_stored_ = model.map().parameters(setup.grid, model.cell(), {setup.run.vocab_rows, std::nullopt});
+  as_stored_ = model.map().parameters(setup.grid, model.cell(),
+                                      {setup.run.vocab_rows, std::nullopt, setup.run.groups});
 }
 
 void LiveCheck::compare(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes,
@@ -22,7 +23,7 @@ void LiveCheck::compare(i32 parameter, ItemRange items, DType via, DType type, s
     at += std::ssize(want);
   });
   parameters_++;
-  items_ += items.items();
+  bytes_ += std::ssize(bytes);
   if (first_wrong >= 0)
     differences_.push_back({p.name, what, items.begin + first_wrong / dtype_bytes(type, 1)});
 }

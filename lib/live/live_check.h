@@ -24,7 +24,7 @@ class LiveCheck {
   void check_live(i32 module);
 
   i64 parameters() const { return parameters_; }  // compared so far
-  i64 items() const { return items_; }
+  i64 bytes() const { return bytes_; }
   const std::vector<Difference>& differences() const { return differences_; }
 
  private:
@@ -35,7 +35,7 @@ class LiveCheck {
   StoreFiles files_;
   HoldingReader reader_;
   std::vector<ModelParameter> as_stored_;  // with the types of the source
-  i64 parameters_ = 0, items_ = 0;
+  i64 parameters_ = 0, bytes_ = 0;
   std::vector<Difference> differences_;
 };
 

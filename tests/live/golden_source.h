@@ -48,6 +48,29 @@ inline void write_golden(const std::string& model, const TempFolder& folder) {
   folder.put("config.json", golden_config_text(model));
 }
 
+// A model of any configuration, with values that no two items of a tensor share.
+inline void write_made(const std::string& config_text, const TempFolder& folder) {
+  HfConfig config = read_hf_config(config_text);
+  ModelMap map = ModelMap::promised(config.model, *config.family);
+  std::vector<Shape> shapes = map.source_shapes();
+  std::string header = "{", data;
+  for (i32 t = 0; t < map.sources().size(); t++) {
+    std::string shape = dims_to_string(shapes[static_cast<std::size_t>(t)].dims());
+    i64 begin = std::ssize(data);
+    for (i64 i = 0; i < shapes[static_cast<std::size_t>(t)].items(); i++) {
+      u16 bits = static_cast<u16>(0x3000 + (i * 7 + t) % 0x1000);
+      data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
+    }
+    if (header.size() > 1) header += ',';
+    header += safetensors_entry(map.sources()[t].name, "BF16", shape.substr(1, shape.size() - 2), begin,
+                                std::ssize(data));
+  }
+  header += '}';
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  folder.put("model.safetensors", safetensors_file(header, data));
+  folder.put("config.json", config_text);
+}
+
 inline ModelMap map_of_store(const HfConfig& config, const Store& store) {
   SourceTable table;
   for (i32 t = 0; t < store.tensor_count(); t++)
@@ -70,6 +93,14 @@ inline TensorPlaces places_in(const Store& store, const ModelMap& map) {
 struct GoldenSource {
   explicit GoldenSource(const std::string& model) : name(model), config(golden_config(model)) {
     if (folder.mine()) write_golden(model, *folder.mine());
+    open();
+  }
+  GoldenSource(const std::string& label, const std::string& config_text)
+      : name(label), config(read_hf_config(config_text)) {
+    if (folder.mine()) write_made(config_text, *folder.mine());
+    open();
+  }
+  void open() {
     world().barrier();
     store = open_safetensors_folder(folder.path());
     map = std::make_unique<ModelMap>(map_of_store(config, *store));

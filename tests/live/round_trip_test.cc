@@ -2,6 +2,8 @@
 // what is exported against the files, bit by bit.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "convert/compare_sink.h"
 #include "core/name_hash.h"
 #include "io/copy_engine.h"
@@ -178,6 +180,45 @@ TEST(LiveRoundTrip, ExportsWhatMainWeightsAreNow) {
   EXPECT_EQ(differences, 1);
 }
 
+TEST(LiveCheck, NamesWhatIsNotAsTheSourceSays) {
+  GoldenSource source("qwen3_dense");
+  LiveRank rank(*source.map, bf16_setup(*source.map, over_world({.tp = 2}), kStrategies[3]));
+  LiveModel& m = rank.model;
+  m.wrap();
+  load_from_model(m, live_keys(m), *source.store, {});
+  i32 changed = parameter_named(m, "decoder.layers.1.mlp.linear_fc2.weight");
+  std::optional<Tensor> shard = m.stored_shard(changed);
+  if (shard) shard->facts().bytes[4 * 3 + 3] ^= 1;  // its fourth item
+  LiveCheck check(m, *source.store);
+  check.check_stored();
+  ASSERT_EQ(check.differences().size(), shard ? 1u : 0u);
+  i64 first = m.seat(changed).group->stored_items_of(m.seat(changed).member).begin;
+  if (shard) {
+    EXPECT_EQ(check.differences()[0].parameter, "decoder.layers.1.mlp.linear_fc2.weight");
+    EXPECT_EQ(check.differences()[0].item, first + 3);
+  }
+  m.refresh();
+  i32 layer = m.modules().find("decoder.layers.1");
+  m.unshard(layer);
+  check.check_live(layer);
+  EXPECT_EQ(check.differences().back().what, "live values");
+  m.reshard(layer);
+}
+
+// libtorch's CPU side alone: what is loaded needs no driver. (The CPU side of a wheel with CUDA names the run
+// time.)
+TEST(TorchModule, LoadsNeitherTheDriverNorTheCudaSide) {
+  Tensor::meta(DType::kBF16, Shape{2});
+  std::ifstream maps("/proc/self/maps");
+  bool torch = false;
+  for (std::string line; std::getline(maps, line);) {
+    torch |= line.find("libtorch_cpu.so") != line.npos;
+    for (const char* library : {"libcuda.so", "libtorch_cuda", "libc10_cuda", "libcublas", "libnccl"})
+      EXPECT_EQ(line.find(library), line.npos) << line;
+  }
+  EXPECT_TRUE(torch);
+}
+
 // The chunks of a checkpoint that all ranks write together.
 void save(const LiveModel& model, const KeyTable& keys, const std::string& folder) {
   FsdpRun run = run_of(model);
@@ -200,7 +241,8 @@ void load_saved(LiveModel& model, const std::string& folder, const LiveSetup& sa
   std::unique_ptr<Store> store = open_store(folder);
   NameSet<std::string> names;
   for (i64 t = 0; t < store->tensor_count(); t++) names.insert(*model_key(store->name(t)));
-  KeyTable stored(model.map(), {saved.run.vocab_rows, std::nullopt}, {saved.grid.tp, saved.grid.etp},
+  KeyTable stored(model.map(), {saved.run.vocab_rows, std::nullopt, saved.run.groups},
+                  {saved.grid.tp, saved.grid.etp},
                   [&](const std::string& name) { return names.contains(name); });
   load_from_checkpoint(model, live_keys(model), *store, stored, StoredChunks(*store, stored), {});
 }
@@ -230,6 +272,56 @@ TEST(LiveRoundTrip, SavedCheckpointsAreLoadedOnAnotherGrid) {
     world().barrier();
   }
   EXPECT_GE(loaded, 17);
+}
+
+// nemotron_h of the golden data with other layers.
+std::string hybrid_config(std::string_view layers) {
+  std::string text = golden_config_text("nemotron_h");
+  std::size_t begin = text.find("\"layers_block_type\""), end = text.find(']', begin);
+  return text.replace(begin, end + 1 - begin, cat("\"hybrid_override_pattern\": \"", layers, "\""));
+}
+
+TEST(LiveRoundTrip, AHybridModelInGroups) {
+  GoldenSource source("[*-]M[M*-]", hybrid_config("*-MM*-"));
+  LayerPattern pattern = parse_pattern("[*-]M[M*-]", Dialect::kGrouped);
+  SharedFolder folder;
+  LiveSetup setup = bf16_setup(*source.map, over_world({.tp = 2, .cp = 2}), kStrategies[3]);
+  setup.run.groups = &pattern;
+  LiveRank rank(*source.map, setup);
+  LiveModel& m = rank.model;
+  m.wrap();
+  std::vector<std::string> units;
+  for (i32 module : m.sharded_modules()) units.push_back(m.modules()[module].name);
+  // Layers are units wherever they stand.
+  std::vector<std::string> want = {"",
+                                   "decoder.layers.0.layers.0",
+                                   "decoder.layers.0.layers.1",
+                                   "decoder.layers.1",
+                                   "decoder.layers.2.layers.0",
+                                   "decoder.layers.2.layers.1",
+                                   "decoder.layers.2.layers.2"};
+  EXPECT_EQ(units, want);
+  KeyTable keys = live_keys(m);
+  EXPECT_GE(keys.find("decoder.layers.2.layers.2.mlp.linear_fc2.weight"), 0);
+  EXPECT_EQ(keys.find("decoder.layers.5.mlp.linear_fc2.weight"), -1);
+  load_from_model(m, keys, *source.store, {});
+  expect_held_right(source, m);
+  expect_exported_right(source, m, keys, 64 << 20);
+  save(m, keys, folder.path());
+  std::unique_ptr<Store> store = open_store(folder.path());
+  std::set<i64> numbers;
+  for (i64 t = 0; t < store->tensor_count(); t++)
+    if (std::string name(store->name(t)); name.starts_with("model.module.decoder.layers."))
+      numbers.insert(std::stoll(name.substr(28)));
+  EXPECT_EQ(numbers, (std::set<i64>{0, 1, 2}));  // logical layers
+  m.drop();
+  load_saved(m, folder.path(), setup);
+  expect_held_right(source, m);
+  world().barrier();
+  LayerPattern other = parse_pattern("[*-]MM[-*]", Dialect::kGrouped);
+  setup.run.groups = &other;
+  std::string refused = thrown_by([&] { LiveRank unlike(*source.map, setup); });
+  EXPECT_NE(refused.find("not those of the model"), refused.npos) << refused;
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#include "mappings/grouped_names.h"
+
+#include "core/layer_names.h"
+
+namespace mckpt {
+namespace {
+
+// '?' for a layer that no pattern has.
+char symbol_of(const LayerSpec& layer) {
+  if (layer == LayerSpec{Mixer::kMamba, Ffn::kNone}) return 'M';
+  if (layer == LayerSpec{Mixer::kAttention, Ffn::kNone}) return '*';
+  if (layer == LayerSpec{Mixer::kNone, Ffn::kDense}) return '-';
+  if (layer == LayerSpec{Mixer::kNone, Ffn::kMoe}) return 'E';
+  return '?';
+}
+
+}  // namespace
+
+void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model) {
+  std::string symbols;
+  for (const LayerSpec& layer : model.text.layers) symbols += symbol_of(layer);
+  if (symbols == physical_symbols(pattern)) return;
+  throw Error(Code::kBadPattern, "the layers of the pattern are not those of the model")
+      .expected(cat(symbols, ", with brackets"))
+      .found(escaped(pattern.text));
+}
+
+void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
+  LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
+  auto rename = [&](std::string& name) {
+    std::optional<NameFault> fault;
+    LayerName found = flat.find(name, fault);
+    if (fault) throw Error(fault->code, fault->message).tensor(name);
+    if (found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
+  };
+  for (ModelParameter& p : parameters) rename(p.name), rename(p.global_name);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+. "$(dirname "$0")"/common.inc
+
+# The program alone, without the modules beside it.
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+cp "$mckpt" alone
+expect 3 ./alone roundtrip "$model"
+empty out
+has err 'error[MC0004]: the torch module is not here'
+has err 'scripts/bootstrap --torch'
+expect 3 "$mckpt" roundtrip "$model" --device cuda
+has err 'error[MC0004]'
+has err '--device cpu'
+expect 2 "$mckpt" roundtrip "$model" --device tpu

@@ -1,0 +1,133 @@
+#include "tools/live_folder.h"
+
+#include <functional>
+#include <optional>
+
+#include "convert/megatron_args.h"
+#include "io/copy_engine.h"
+#include "io/safetensors_layout.h"
+#include "io/staged_folder.h"
+#include "live/live_export.h"
+#include "live/live_save.h"
+#include "tools/fsdp_folder.h"
+#include "tools/interrupt.h"
+
+namespace mckpt {
+namespace {
+
+struct Writers {
+  std::function<void(OutputFiles&)> part;  // of every rank
+  // What is no rank's, in rank 0, when all parts are there; `folder` is where the files are.
+  std::function<void(OutputFiles&, const std::string& folder)> rest;
+};
+
+void write_folder(Comm& world, const std::string& path, const std::vector<OutputFile>& files,
+                  const LiveFolderOptions& options, const Writers& writers) {
+  OutputFiles::How how = options.durable ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
+  std::optional<StagedFolder> staged;
+  std::optional<OutputFiles> out;
+  if (world.rank() == 0) {
+    staged.emplace(path, StagedFolder::Options{.durable = options.durable}, "live model\n");
+    out.emplace(staged->folder(), files, OutputFiles::Begin::kCreate, how);
+  }
+  world.barrier();
+  if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
+  writers.part(*out);
+  if (options.durable && world.rank() != 0) out->sync();
+  world.barrier();
+  if (staged) {
+    writers.rest(*out, staged->folder());
+    check_stop();
+    if (options.durable) out->sync();
+    staged->publish();
+  }
+  world.barrier();
+}
+
+std::span<const u8> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const u8*>(text.data()), text.size()};
+}
+
+// The tensors of a folder like the source, and where each goes.
+struct HfPlaces {
+  explicit HfPlaces(const ModelMap& map) {
+    std::vector<bool> computed(static_cast<std::size_t>(map.sources().size()));
+    for (const UnreadTensor& u : map.unread())
+      if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
+    std::vector<Shape> shapes = map.source_shapes();
+    std::vector<TensorSpec> specs;
+    std::vector<i32> written;
+    for (i32 t = 0; t < map.sources().size(); t++) {
+      if (computed[static_cast<std::size_t>(t)]) continue;
+      written.push_back(t);
+      const SourceTensor& tensor = map.sources()[t];
+      specs.push_back({tensor.name, tensor.dtype, shapes[static_cast<std::size_t>(t)].dims()});
+    }
+    layout.emplace(specs, SafetensorsOptions{.max_shard_bytes = 5'000'000'000});
+    places.tensors.resize(shapes.size());
+    for (std::size_t i = 0; i < specs.size(); i++) {
+      i64 at = static_cast<i64>(i);
+      places.tensors[static_cast<std::size_t>(written[i])] = {layout->file(at), layout->offset(at),
+                                                              specs[i].dtype, Shape(specs[i].dims)};
+      bytes += layout->bytes(at);
+    }
+    for (const SafetensorsLayout::File& f : layout->files()) files.push_back({f.name, f.bytes});
+    if (!layout->index().empty())
+      files.push_back({std::string(SafetensorsLayout::kIndexName), std::ssize(layout->index())});
+  }
+
+  // Headers first; the index last: without it nobody takes several files for a model.
+  void write_text(OutputFiles& out) const {
+    i32 count = static_cast<i32>(layout->files().size());
+    for (i32 f = 0; f < count; f++)
+      out.write(f, 0, as_bytes(layout->files()[static_cast<std::size_t>(f)].header));
+    if (!layout->index().empty()) out.write(count, 0, as_bytes(layout->index()));
+  }
+
+  std::optional<SafetensorsLayout> layout;
+  TensorPlaces places;
+  std::vector<OutputFile> files;
+  i64 bytes = 0;
+};
+
+}  // namespace
+
+i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
+                     const std::string& path, const LiveFolderOptions& options) {
+  HfPlaces hf(model.map());
+  write_folder(model.world(), path, hf.files, options,
+               {[&](OutputFiles& out) { export_model(model, keys, hf.places, out); },
+                [&](OutputFiles& out, const std::string& folder) {
+                  Folder from(source.path);
+                  copy_assets(from, hf_assets(from), folder, options.durable);
+                  hf.write_text(out);
+                }});
+  return hf.bytes;
+}
+
+i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
+                   const std::string& target, const LiveFolderOptions& options) {
+  FsdpRun run = run_of(model);
+  run.fsdp.saved = true;
+  FsdpPlan plan(keys, run, model.setup().adjust);
+  add_run_objects(plan.layout, {model.map().model(), run, 0, source.config.max_positions});
+  LiveSaveJob job(model, keys, plan.layout, plan.table_key);
+  FsdpFolder folder(target, std::nullopt, options.durable);
+  std::string table = tensor_table_json(model.map().sources(), source.expert_layout);
+  i64 bytes = 0;
+  for (i64 c = 0; c < plan.layout.chunk_count(); c++) {
+    DcpLayout::Chunk chunk = plan.layout.chunk(c);
+    bytes += dtype_bytes(plan.layout.key(chunk.key).dtype, Shape(chunk.sizes).items());
+  }
+  write_folder(
+      model.world(), folder.path(), plan.layout.files(), options,
+      {[&](OutputFiles& out) { run_copy(job, out, {.threads = options.threads, .stop = stop_flag()}); },
+       [&](OutputFiles& out, const std::string& to) {
+         folder.write_rest(plan.layout, out, to, source.path, table);
+       }});
+  if (model.world().rank() == 0) folder.write_tracker();
+  model.world().barrier();
+  return bytes;
+}
+
+}  // namespace mckpt

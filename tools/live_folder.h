@@ -1,0 +1,28 @@
+// A live model into folders that appear when they are whole. Rank 0 makes and publishes a folder, every rank
+// writes its part. All of these are collective.
+#pragma once
+
+#include <string>
+
+#include "convert/key_table.h"
+#include "live/live_model.h"
+#include "tools/hf_model.h"
+
+namespace mckpt {
+
+struct LiveFolderOptions {
+  int threads = 1;
+  bool durable = true;
+};
+
+// A Hugging Face folder like the source: names, types and packing, with its config and tokenizer. Returns the
+// bytes of all tensors.
+i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
+                     const std::string& path, const LiveFolderOptions& options);
+
+// The checkpoint that a Megatron-FSDP run of the model's grid would have saved, in DST/release. Returns the
+// bytes of all chunks.
+i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
+                   const std::string& target, const LiveFolderOptions& options);
+
+}  // namespace mckpt

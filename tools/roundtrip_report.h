@@ -1,0 +1,31 @@
+// What a round trip through a live sharded model came to, over all ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "live/live_model.h"
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+// One part of the work, in the slowest rank; bytes of all ranks together.
+struct RoundtripPhase {
+  const char* name;
+  double seconds = 0;
+  i64 bytes = 0;
+};
+
+struct RoundtripReport {
+  bool equal = false;
+  std::string device, output, checkpoint;  // the folders; "" where they are not kept
+  i64 tensors = 0, parameters = 0;
+  std::vector<RoundtripPhase> phases;
+  i64 weights_bytes = 0, gathered_bytes = 0, peak_rss = 0;  // of the rank with most
+  std::vector<std::string> differences;                     // the first of them
+};
+
+// From rank 0: as JSON, or in words.
+void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model);
+
+}  // namespace mckpt
