@@ -8,6 +8,7 @@ namespace mckpt {
 namespace {
 
 constexpr std::string_view kArgs = "args", kCommonFile = "common.pt", kCommonItem = "common_state/";
+constexpr std::string_view kAlwaysThere = "num_layers";  // in args
 
 bool holds_args(std::string_view object) {
   return object == kArgs || object == kCommonFile || object.starts_with(kCommonItem);
@@ -54,7 +55,7 @@ std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgCh
     return std::nullopt;
   }
   for (const ArgChange& change : changes)
-    if (!put_value(pickle, change.name, change.value)) kept(change.name);
+    if (!put_value(pickle, change.name, change.value, kAlwaysThere)) kept(change.name);
   return pickle;
 }
 

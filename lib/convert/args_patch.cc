@@ -109,6 +109,16 @@ bool widen_frame(std::string& pickle, std::size_t more) {
   return true;
 }
 
+// Where the key stands with a plain value, each from the key to the end of the value, in order.
+std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
+  std::vector<Span> entries;
+  for (const std::string& key : {key_short(name), key_long(name)})
+    for (std::size_t at = pickle.find(key); at != pickle.npos; at = pickle.find(key, at + 1))
+      if (std::optional<std::size_t> end = value_end(pickle, at + key.size())) entries.push_back({at, *end});
+  std::sort(entries.begin(), entries.end(), [](Span a, Span b) { return a.begin < b.begin; });
+  return entries;
+}
+
 std::string entry_text(std::string_view name, const ArgValue& value) {
   PickleWriter p;
   p.text(name);
@@ -126,19 +136,17 @@ std::string entry_text(std::string_view name, const ArgValue& value) {
 
 }  // namespace
 
-bool put_value(std::string& pickle, std::string_view name, const ArgValue& value) {
-  std::vector<Span> entries;  // from the key to the end of the value
-  for (const std::string& key : {key_short(name), key_long(name)})
-    for (std::size_t at = pickle.find(key); at != pickle.npos; at = pickle.find(key, at + 1))
-      if (std::optional<std::size_t> end = value_end(pickle, at + key.size())) entries.push_back({at, *end});
+bool put_value(std::string& pickle, std::string_view name, const ArgValue& value, std::string_view beside) {
+  std::vector<Span> entries = entries_of(pickle, name);
+  bool fresh = entries.empty() && !beside.empty();
+  if (fresh) entries = entries_of(pickle, beside);
   if (entries.empty()) return false;
-  std::sort(entries.begin(), entries.end(), [](Span a, Span b) { return a.begin < b.begin; });
   // Entries that stand side by side are of one dictionary: what was put there before gives way.
   for (std::size_t i = 1; i < entries.size(); i++) {
     std::size_t end = entries[i - 1].end;
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;
   }
-  std::size_t begin = entries[0].end, end = entries.back().end;
+  std::size_t begin = fresh ? entries.back().end : entries[0].end, end = entries.back().end;
   // An entry alone is set by itself, and not with those up to the mark.
   std::string entry = entry_text(name, value);
   if (op_at(pickle, begin) == Op::kSetitem) entry.insert(entry.begin(), opcode(Op::kSetitem));

@@ -20,7 +20,9 @@ using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 
 // Gives the text key `name` another value, of any type, by an entry of its own behind the old one: of equal
 // keys the last one counts, and what else refers to the old value keeps it. Returns whether it could: the key
-// must stand in one dictionary alone, with a plain value, and the pickle in at most one frame.
-bool put_value(std::string& pickle, std::string_view name, const ArgValue& value);
+// must stand in one dictionary alone, with a plain value, and the pickle in at most one frame. A key that is
+// not there is put into the dictionary that has `beside`.
+bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
+               std::string_view beside = {});
 
 }  // namespace mckpt

@@ -59,6 +59,18 @@ TEST(ArgsPatch, KnowsAnEntryThatIsSetAlone) {
   }
 }
 
+TEST(ArgsPatch, PutsAKeyThatIsNotThereBesideAnother) {
+  for (std::string pickle : {two_entries("K\x07"), "\x80\x02}q\x01" + key("layers", 2) + "Ns."}) {
+    EXPECT_FALSE(put_value(pickle, "pattern", std::string("*-"), "nothing"));
+    for (const char* text : {"*-", "[*-]"}) {
+      ASSERT_TRUE(put_value(pickle, "layers", i64{2}));
+      ASSERT_TRUE(put_value(pickle, "pattern", std::string(text), "layers"));
+      EXPECT_EQ(value_of(pickle, "layers"), "2");
+      EXPECT_EQ(value_of(pickle, "pattern"), cat("'", text, "'"));
+    }
+  }
+}
+
 TEST(ArgsPatch, WidensTheOneFrame) {
   std::string body = "}\x94(\x8c\x06layers\x94N\x8c\x05other\x94K\x01u.";
   auto framed = [](std::string_view frame, std::size_t bytes) {

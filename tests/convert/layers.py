@@ -9,7 +9,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop"), os.path.join(HERE, "..", "cli")]
 from judge import need  # noqa: E402
 
 need("torch", "numpy")
@@ -26,6 +26,7 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo  # noqa: E402
 from torch.distributed.checkpoint.metadata import (BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex,  # noqa: E402
                                                    TensorProperties, TensorStorageMetadata)
 
+from golden import Models  # noqa: E402
 from made import Program, difference, expect, finish, scratch, snapshot  # noqa: E402
 
 program = Program(sys.argv[1], False)
@@ -430,6 +431,21 @@ def real_stacks():
     refused("MC0205", ["layer 0 of the pattern, * (self attention), has no key", "layer 2 of"], "gpt-to-hybrid", mini, "--pattern", "*-*-")
 
 
+def made_of_hugging_face():
+    """A checkpoint that mckpt made, whose args have no pattern, into groups and back, in both forms of groups."""
+    models = Models()
+    model, made = models.path("nemotron_h"), path("out")
+    done = program.run("convert", "hf-to-fsdp", model, made, "--tp", "2", "--dp", "2", "--vocab-size", "auto", "--no-sync", "-q")
+    expect(done.returncode == 0, f"nemotron_h: {done.stderr[:300]}")
+    for keys in ("member", "logical"):
+        grouped, flat = path("out"), path("out")
+        for args in (["convert", "group", made, grouped, "--pattern", "[M-]M[*-]", "--keys", keys, "--no-sync"], ["verify", grouped],
+                     ["convert", "ungroup", grouped, flat, "--no-sync"], ["verify", flat, "--against", made], ["verify", flat, "--against", model],
+                     ["export", flat, path("out"), "--no-sync"]):
+            done = program.run(*args, "-q")
+            expect(done.returncode == 0, f"nemotron_h {args[:2]}: {done.stdout[:300]}{done.stderr[:300]}")
+
+
 # ---- What is refused, and what is not
 
 def refused(code, words, mode, source, *args):
@@ -563,6 +579,7 @@ def main():
     whole_mixers()
     recorded()
     real_stacks()
+    made_of_hugging_face()
     refusals()
     output_state()
     args_in_files()
