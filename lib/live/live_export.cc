@@ -63,7 +63,10 @@ class LiveExporter {
   }
 
   LiveExportCounts run(i64 memory_bytes) {
-    std::vector<std::vector<Unit>> batches = cut(memory_bytes / world_.size() / 2);
+    // At worst all that is sent comes from one rank, twice as wide as what is written, and is there twice;
+    // and a window is received, put together and converted.
+    i64 windows = 4 * world_.size() + 5;
+    std::vector<std::vector<Unit>> batches = cut(memory_bytes / windows);
     for (std::size_t first = 0; first < batches.size(); first += sends_.size()) {
       for (std::size_t r = 0; r < sends_.size() && first + r < batches.size(); r++)
         for (const Unit& unit : batches[first + r]) pack(unit, static_cast<i32>(r));
