@@ -168,6 +168,7 @@ void Migration::move_parts(const KeySection& section, const LayerName& name, std
       },
       bad);
   if (bad) return fault(key, bad->code, bad->message);
+  if (dims.empty()) return fault(key, Code::kBadSplit, "has no rows, so that it has no parts");
   for (i64 c = 0; c < store_.chunk_count(piece.tensor); c++)
     if (store_.chunk(piece.tensor, c).sizes[0] != dims[0])
       return fault(

@@ -17,11 +17,12 @@ void LiveCheck::compare(i32 parameter, ItemRange items, DType via, DType type, s
   p.dtype = via;
   i64 at = 0, first_wrong = -1;
   reader_.read(p, items, type, [&](std::span<const u8> want) {
-    auto mine = bytes.begin() + at;
-    auto [differs, _] = std::mismatch(want.begin(), want.end(), mine);
+    std::span<const u8> mine = bytes.subspan(std::min(static_cast<std::size_t>(at), bytes.size()));
+    auto [differs, _] = std::mismatch(want.begin(), want.end(), mine.begin(), mine.end());
     if (differs != want.end() && first_wrong < 0) first_wrong = at + (differs - want.begin());
     at += std::ssize(want);
   });
+  if (at != std::ssize(bytes) && first_wrong < 0) first_wrong = at;  // there is more than there should be
   parameters_++;
   bytes_ += std::ssize(bytes);
   if (first_wrong >= 0)

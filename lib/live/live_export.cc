@@ -197,6 +197,7 @@ FsdpRun run_of(const LiveModel& model) {
 
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
                               CopySink& out, i64 memory_bytes) {
+  model.wait_for_writes();
   return LiveExporter(model, keys, places, out).run(memory_bytes);
 }
 

@@ -33,6 +33,7 @@ KeyTable live_keys(const LiveModel& model) {
 
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
                            const CopyOptions& options) {
+  model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);
   return run_load(model, chunks, ImportJob(source, keys, chunks, nullptr), options);
@@ -41,6 +42,7 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
                                 const KeyTable& stored_keys, const ChunkList& stored,
                                 const CopyOptions& options) {
+  model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);
   return run_load(model, chunks, GatherJob(checkpoint, {stored_keys, stored}, {keys, chunks}), options);

@@ -174,6 +174,10 @@ void LiveModel::allocate() {
   for (LiveGroup* group : groups()) group->allocate();
 }
 
+void LiveModel::wait_for_writes() const {
+  for (LiveGroup* group : groups()) group->writes().wait();
+}
+
 void LiveModel::drop() {
   refuse_unsharded(0, "dropped");
   for (LiveGroup* group : groups()) group->drop();

@@ -67,6 +67,10 @@ class LiveModel {
   void allocate();
   void drop();  // gives it back. Throws kBadLayout while a module is unsharded.
   bool loaded() const;
+  // Throws kBadLayout, saying what cannot be done, while the module or one inside it is unsharded.
+  void refuse_unsharded(i32 module, const char* what) const;
+  // Whoever reads stored weights begins with it. Throws kReadFailed when a write has failed.
+  void wait_for_writes() const;
 
   // Collective. Gives the parameters of the module their values, those of modules inside it that are sharded
   // on their own only where a fused path reads them directly. What two modules share stays until both are
@@ -82,7 +86,6 @@ class LiveModel {
  private:
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
-  void refuse_unsharded(i32 module, const char* what) const;
   void set_tensors(LiveGroup& group);
   Comm& ranks_of(const FsdpGroup& group) const {
     return group.bucket.expert ? *expert_ranks_ : *dense_ranks_;

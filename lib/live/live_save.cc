@@ -5,6 +5,7 @@ namespace mckpt {
 LiveSaveJob::LiveSaveJob(const LiveModel& model, const KeyTable& keys, const DcpLayout& layout,
                          std::span<const i32> table_key)
     : FramedJob(&layout), layout_(layout), live_(model, keys) {
+  model.wait_for_writes();
   for (i32 f = 0; f < live_.file_count(); f++) memory_.emplace_back(live_.memory(f));
   for (i64 c = 0; c < layout.chunk_count(); c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);

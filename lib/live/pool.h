@@ -28,7 +28,8 @@
 
 namespace mckpt {
 
-// Where the memory comes from. `allocate` throws when there is none, as with out_of_memory() (core/memory_room.h).
+// Where the memory comes from. `allocate` throws when there is none, as with out_of_memory()
+// (core/memory_room.h).
 struct PoolMemory {
   std::function<std::byte*(i64 bytes)> allocate;
   std::function<void(std::byte* memory, i64 bytes)> release;

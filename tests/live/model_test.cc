@@ -358,7 +358,9 @@ TEST(LiveModel, HalfWrittenWeightsAreNotGathered) {
   { PendingWrites::Write given_up = writes.begin(); }
   EXPECT_NE(thrown_by([&] { m.unshard(layer); }).find("not filled to the end"), std::string::npos);
   EXPECT_EQ(rank.gathered.held_bytes(), 0);
+  EXPECT_NE(thrown_by([&] { m.wait_for_writes(); }).find("not filled to the end"), std::string::npos);
   writes.forget_failures();
+  m.wait_for_writes();
   m.unshard(layer);
   m.reshard(layer);
 }

@@ -144,6 +144,21 @@ TEST(LiveRoundTrip, ShapesAreExchangedInOneCollective) {
   EXPECT_EQ(counted.collectives, 1);
 }
 
+TEST(LiveRoundTrip, UnshardedWeightsAreNotLoadedOver) {
+  GoldenSource source("qwen3_dense");
+  LiveRank rank(*source.map, bf16_setup(*source.map, over_world({.tp = 2}), Strategy::kOptim));
+  LiveModel& m = rank.model;
+  m.wrap();
+  KeyTable keys = live_keys(m);
+  load_from_model(m, keys, *source.store, {});
+  i32 layer = m.modules().find("decoder.layers.0");
+  m.unshard(layer);
+  std::string refused = thrown_by([&] { load_from_model(m, keys, *source.store, {}); });
+  EXPECT_NE(refused.find("cannot be loaded while"), refused.npos) << refused;
+  m.reshard(layer);
+  load_from_model(m, keys, *source.store, {});
+}
+
 TEST(LiveRoundTrip, RanksThatDoNotAgreeAreTold) {
   GoldenSource source("qwen3_dense");
   LiveSetup setup = bf16_setup(*source.map, over_world({}), kStrategies[3]);
