@@ -267,7 +267,7 @@ void NameChecks::check_trained() {
 void NameChecks::check_layers() {
   std::map<std::string_view, Series> blocks;
   for (const Entry& e : entries_) {
-    if (e.key.section != Section::kModel) continue;
+    if (e.key.section != Section::kModel || e.key.parameter.ends_with("_extra_state")) continue;
     // Adapters may sit in any choice of layers.
     if (e.key.parameter.find("adapter") != e.key.parameter.npos) return;
     if (auto layer = numbered(e.key.parameter, "layers.")) blocks[layer->before].add(layer->number, e.tensor);
