@@ -180,7 +180,7 @@ def dying_ranks(job):
         before = snapshot(runs)
         label = f"{job.name}: rank {rank} of 3, {what} at pwrite {n}"
         # The limits are for those that stand still; the others are not to be taken for such on a busy machine.
-        limit = "3" if what in ("STOP", "HANG") else "30"
+        limit = "10" if what in ("STOP", "HANG") else "30"
         result = job.run(runs, "--rank-timeout", limit, "--phase-timeout", limit, ranks=3, env=faulty("pwrite", n, what, rank), timeout=110)
         expect(result.returncode not in (0, 1, 124), f"{label}: exit status {result.returncode}")
         told = [line for line in result.stderr.splitlines() if line.startswith("error[")]
