@@ -2,7 +2,8 @@
 # torch's own CMake files, which bring CUDA into everything.
 #
 #   TorchLibraries::cpu    libtorch_cpu and libc10. Never libtorch: that one needs libtorch_cuda.
-#   TorchLibraries::cuda   libtorch_cuda and libc10_cuda, and the CUDA run time (component cuda)
+#   TorchLibraries::cuda   the CUDA run time and NVRTC, for which that torch was built (component cuda)
+#   TorchLibraries::nccl   NCCL (component nccl)
 #   TorchLibraries_VERSION, TorchLibraries_FOLDER
 include(FindPackageHandleStandardArgs)
 
@@ -37,23 +38,47 @@ if(TorchLibraries_FOLDER AND NOT TARGET TorchLibraries::cpu)
   target_link_libraries(TorchLibraries::cpu INTERFACE TorchLibraries::torch_cpu TorchLibraries::c10)
 endif()
 
-if("cuda" IN_LIST TorchLibraries_FIND_COMPONENTS AND TARGET TorchLibraries::torch_cuda)
-  # A wheel of CUDA 13 has its run time beside it; an installed toolkit does as well.
-  file(GLOB cuda_roots ${TorchLibraries_FOLDER}/../nvidia/cu[0-9]* ${TorchLibraries_FOLDER}/../nvidia/cuda_runtime)
+# find_cuda_library(name ROOT...) sets TorchLibraries_<NAME>, of a wheel, whose libraries have a version and nothing else,
+# or of an installation.
+function(find_cuda_library name)
+  string(TOUPPER ${name} upper)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .so .so.13 .so.12 .so.2)
+  find_library(TorchLibraries_${upper} ${name} HINTS ${ARGN} PATH_SUFFIXES lib lib64)
+endfunction()
+
+if(TARGET TorchLibraries::torch_cuda)
+  # A wheel of CUDA 13 has its libraries beside it; an installed toolkit does as well.
+  set(wheels ${TorchLibraries_FOLDER}/../nvidia)
+  file(GLOB cuda_roots ${wheels}/cu[0-9]* ${wheels}/cuda_runtime ${wheels}/cuda_nvrtc)
   list(APPEND cuda_roots /usr/local/cuda)
   # The run time's wheel alone lacks the headers that its own header includes.
   find_path(TorchLibraries_CUDA_INCLUDE crt/host_defines.h HINTS ${cuda_roots} PATH_SUFFIXES include)
-  set(saved_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
-  set(CMAKE_FIND_LIBRARY_SUFFIXES .so .so.13 .so.12)
-  find_library(TorchLibraries_CUDART cudart HINTS ${cuda_roots} PATH_SUFFIXES lib lib64)
-  set(CMAKE_FIND_LIBRARY_SUFFIXES ${saved_suffixes})
-  if(TorchLibraries_CUDA_INCLUDE AND TorchLibraries_CUDART)
+  find_path(TorchLibraries_NVRTC_INCLUDE nvrtc.h HINTS ${cuda_roots} PATH_SUFFIXES include)
+  find_cuda_library(cudart ${cuda_roots})
+  find_cuda_library(nvrtc ${cuda_roots})
+  # Kernels have been loaded without the driver's own library since CUDA 12.8.
+  set(loads_kernels "")
+  if(TorchLibraries_CUDA_INCLUDE)
+    file(STRINGS ${TorchLibraries_CUDA_INCLUDE}/cuda_runtime_api.h loads_kernels REGEX "cudaLibraryGetKernel" LIMIT_COUNT 1)
+  endif()
+  if(loads_kernels AND TorchLibraries_NVRTC_INCLUDE AND TorchLibraries_CUDART AND TorchLibraries_NVRTC)
     set(TorchLibraries_cuda_FOUND TRUE)
     if(NOT TARGET TorchLibraries::cuda)
       add_library(TorchLibraries::cuda INTERFACE IMPORTED)
-      target_include_directories(TorchLibraries::cuda SYSTEM INTERFACE ${TorchLibraries_CUDA_INCLUDE})
-      target_link_libraries(TorchLibraries::cuda INTERFACE TorchLibraries::torch_cuda TorchLibraries::c10_cuda
-        TorchLibraries::cpu ${TorchLibraries_CUDART})
+      target_include_directories(TorchLibraries::cuda SYSTEM INTERFACE
+        ${TorchLibraries_CUDA_INCLUDE} ${TorchLibraries_NVRTC_INCLUDE})
+      target_link_libraries(TorchLibraries::cuda INTERFACE ${TorchLibraries_CUDART} ${TorchLibraries_NVRTC})
+    endif()
+  endif()
+  find_path(TorchLibraries_NCCL_INCLUDE nccl.h HINTS ${wheels}/nccl PATH_SUFFIXES include)
+  find_cuda_library(nccl ${wheels}/nccl)
+  if(TorchLibraries_CUDA_INCLUDE AND TorchLibraries_NCCL_INCLUDE AND TorchLibraries_NCCL)
+    set(TorchLibraries_nccl_FOUND TRUE)
+    if(NOT TARGET TorchLibraries::nccl)
+      add_library(TorchLibraries::nccl INTERFACE IMPORTED)
+      target_include_directories(TorchLibraries::nccl SYSTEM INTERFACE
+        ${TorchLibraries_NCCL_INCLUDE} ${TorchLibraries_CUDA_INCLUDE})
+      target_link_libraries(TorchLibraries::nccl INTERFACE ${TorchLibraries_NCCL})
     endif()
   endif()
 endif()

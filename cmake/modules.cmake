@@ -19,7 +19,7 @@ macro(mckpt_decide module found version missing)
   endif()
 endmacro()
 
-foreach(module MPI TORCH CUDA HDF5)
+foreach(module MPI TORCH CUDA NCCL HDF5)
   set(MCKPT_${module}_STATE "MCKPT_${module}=OFF")
   set(MCKPT_${module}_VERSION "")
 endforeach()
@@ -47,7 +47,14 @@ endif()
 if(NOT MCKPT_CUDA STREQUAL "OFF")
   find_package(TorchLibraries 2.6 QUIET COMPONENTS cuda)
   mckpt_decide(CUDA TorchLibraries_cuda_FOUND "${TorchLibraries_CUDART}"
-    "no torch with CUDA and the CUDA run time's headers was found")
+    "no torch with CUDA 12.8 or newer, its headers and NVRTC was found")
+endif()
+
+if(MCKPT_NCCL STREQUAL "AUTO" AND NOT MCKPT_CUDA_STATE STREQUAL "built")
+  set(MCKPT_NCCL_STATE "it is of use with the cuda module alone")
+elseif(NOT MCKPT_NCCL STREQUAL "OFF")
+  find_package(TorchLibraries 2.6 QUIET COMPONENTS nccl)
+  mckpt_decide(NCCL TorchLibraries_nccl_FOUND "${TorchLibraries_NCCL}" "no NCCL with its header was found beside torch")
 endif()
 
 # HDF5 is used by a program of its own, tools/hdf5.
@@ -78,7 +85,7 @@ function(mckpt_module name)
 endfunction()
 
 function(mckpt_print_summary)
-  foreach(module MPI TORCH CUDA HDF5)
+  foreach(module MPI TORCH CUDA NCCL HDF5)
     string(TOLOWER ${module} name)
     if(MCKPT_${module}_STATE STREQUAL "built")
       message(STATUS "mckpt: ${name}: ${MCKPT_${module}_VERSION}")

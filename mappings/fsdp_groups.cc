@@ -53,7 +53,7 @@ std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters
       member = members[static_cast<std::size_t>(member)].parameter;
     }
     i64 ranks = bucket.expert ? grid.edp() : grid.dp * grid.cp;
-    FlatBuffer buffer = pack(shapes, {Engine::kV1, setup.strategy, ranks, grid.hsdp, grid.outer});
+    FlatBuffer buffer = pack(shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer});
     groups.push_back({std::move(bucket), std::move(buffer)});
     if (setup.strategy != Strategy::kNoShard) refuse_unaligned(parameters, groups.back());
   }

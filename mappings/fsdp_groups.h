@@ -8,6 +8,7 @@ namespace mckpt {
 
 struct FsdpSetup {
   Strategy strategy = Strategy::kOptimGradsParams;
+  Engine engine = Engine::kV1;
   UnitScope unit_scope = UnitScope::kFullShardOnly;
   bool transformer_units = true, mamba_units = true;  // which classes of layers are units
   i64 bucket_items = 0;                               // where to cut what lies outside units; 0: not at all

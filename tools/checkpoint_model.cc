@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "convert/state_dict_pieces.h"
+#include "convert/torch_dist_pieces.h"
 #include "io/file.h"
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
@@ -23,20 +25,40 @@ i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tens
 }
 
 void refuse_other_formats(const Store& store) {
-  if (!store.format().starts_with("DCP")) {
-    Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
-    if (store.format().starts_with("safetensors"))
-      e.help("mckpt convert hf-to-fsdp makes one of a Hugging Face model");
-    throw e.file(store.root())
-        .expected("a torch DCP folder with the keys of fsdp_dtensor, or of Megatron-FSDP alone")
-        .found(store.format());
+  if (store.format().starts_with("DCP")) return;
+  Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
+  if (store.format().starts_with("safetensors"))
+    e.help("mckpt convert hf-to-fsdp makes one of a Hugging Face model");
+  throw e.file(store.root())
+      .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
+      .found(store.format());
+}
+
+// The parameters that a checkpoint of an unknown model has.
+std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
+  DcpKey key = split_key(dialect, store.name(tensor));
+  bool model = key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
+  return model ? std::optional<std::string>(key.parameter) : std::nullopt;
+}
+
+HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
+  DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
+  if (flags.any_model && !flags.assets) {
+    if (dialect == DcpDialect::kPlain || dialect == DcpDialect::kTorchDist)
+      throw Error(Code::kUnknownAssets,
+                  "nothing in the checkpoint tells layers, experts and parameters apart")
+          .file(store.root())
+          .found(store.format())
+          .help("--assets HF_DIR   a folder with the config.json of its model");
+    return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); });
   }
-  if (store.format() != cat("DCP ", dialect_name(DcpDialect::kTorchDist))) return;
-  throw Error(Code::kUnknownFormat,
-              "a torch_dist checkpoint cannot be converted: its layers lie in one tensor")
-      .file(store.root())
-      .expected("the keys of fsdp_dtensor, or of Megatron-FSDP alone")
-      .help("save with --ckpt-format fsdp_dtensor");
+  std::string assets = flags.assets ? *flags.assets : own_assets(store);
+  if (assets.empty())
+    throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
+        .file(store.root())
+        .help(cat("--assets HF_DIR   the folder of the original model, or one with its config.json",
+                  flags.renamed ? "; --any-model does without one" : ""));
+  return open_hf_model(assets, flags.model);
 }
 
 }  // namespace
@@ -84,12 +106,25 @@ void CheckpointModel::open(const std::string& path, const CheckpointModelFlags& 
                            const GlobalFlags& global) {
   std::unique_ptr<Store> store = open_store(path);
   refuse_other_formats(*store);
-  std::string assets = flags.assets ? *flags.assets : own_assets(*store);
-  if (assets.empty())
-    throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
-        .file(store->root())
-        .help("--assets HF_DIR   the folder of the original model, or one with its config.json");
-  open(std::move(store), open_hf_model(assets, flags.model), flags, global, {0, std::nullopt});
+  HfModel model = model_of(*store, flags);
+  open(std::move(store), std::move(model), flags, global, {0, std::nullopt});
+}
+
+// torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.
+void CheckpointModel::translate(DcpDialect dialect, const CheckpointModelFlags& flags, const RunSetup& setup,
+                                KeyTable::Cells& cells) {
+  std::unique_ptr<PieceStore> pieces;
+  bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
+  if (dialect == DcpDialect::kTorchDist) {
+    pieces = torch_dist_pieces(std::move(store_), map(), setup, flags.weights_only());
+    cells = {1, 1};
+  } else if (named && flags.renamed) {
+    pieces = state_dict_pieces(std::move(store_), dialect, model_.plain ? nullptr : &map(), setup, cells,
+                               flags.weights_only());
+  }
+  if (!pieces) return;
+  pieces_ = pieces.get();
+  store_ = std::move(pieces);
 }
 
 void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
@@ -98,13 +133,15 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   model_ = std::move(model);
   refuse_other_formats(*store_);
   refuse_damage(*store_, flags.parts, flags.accept, global);
+  run_ = dcp_run_facts(*store_);
+  KeyTable::Cells cells{flags.source_tp.value_or(run_.tensor_ranks.value_or(0)),
+                        flags.source_etp.value_or(run_.expert_tensor_ranks.value_or(0))};
+  with_file(store_->root(),
+            [&] { translate(dcp_dialect(*store_).value_or(DcpDialect::kPlain), flags, setup, cells); });
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
   setup.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
   setup_ = setup;
-  RunFacts run = dcp_run_facts(*store_);
-  KeyTable::Cells cells{flags.source_tp.value_or(run.tensor_ranks.value_or(0)),
-                        flags.source_etp.value_or(run.expert_tensor_ranks.value_or(0))};
   keys_ = with_file(store_->root(), [&] {
     return std::make_unique<KeyTable>(map(), setup, cells,
                                       [&](const std::string& name) { return tensors_.contains(name); });

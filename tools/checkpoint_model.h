@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "convert/piece_store.h"
 #include "convert/stored_chunks.h"
 #include "core/name_hash.h"
 #include "io/dcp.h"
@@ -15,12 +16,15 @@ namespace mckpt {
 
 struct CheckpointModelFlags {
   std::optional<std::string> assets;
+  bool any_model = false;  // take a model that no table knows
+  bool renamed = false;    // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   std::optional<i64> source_tp, source_etp;
   std::vector<std::string> accept;  // codes of damage that is taken as it is
   NamesOf parts = NamesOf::kModel;  // of the checkpoint, what has to be sound
   HfModelFlags model;
 
   void declare(CommandLine& line);
+  bool weights_only() const { return parts == NamesOf::kModel; }
 };
 
 // --accept
@@ -38,7 +42,14 @@ class CheckpointModel {
   void open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
             const GlobalFlags& global, RunSetup setup);
 
+  // Under the names of fsdp_dtensor, also where a torch_dist checkpoint lies there.
   const Store& store() const { return *store_; }
+  // The same, where the names are others than those on disk; null: they are the same.
+  const PieceStore* translated() const { return pieces_; }
+  // What lies there.
+  const Store& on_disk() const { return pieces_ ? pieces_->source() : *store_; }
+  // What the run says that wrote it.
+  const RunFacts& run() const { return run_; }
   const ModelMap& map() const { return *model_.map; }
   const HfModel& model() const { return model_; }
   const KeyTable& keys() const { return *keys_; }
@@ -54,7 +65,12 @@ class CheckpointModel {
   std::vector<DType> original_types() const;
 
  private:
+  void translate(DcpDialect dialect, const CheckpointModelFlags& flags, const RunSetup& setup,
+                 KeyTable::Cells& cells);
+
   std::unique_ptr<Store> store_;
+  const PieceStore* pieces_ = nullptr;  // it, where it is one
+  RunFacts run_;
   HfModel model_;
   RunSetup setup_;
   NameMap<std::string, i64> tensors_;  // of the model section, by key

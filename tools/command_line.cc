@@ -236,7 +236,9 @@ CommandLine::Option CommandLine::optional_value(const std::string& names, std::o
                                                 const std::string& help) {
   // Only the form --name=VALUE takes a value, so that a path behind a bare --name stays a path. CLI11 knows
   // no such option: it sees the bare flag, and the valued form is taken out of the arguments here.
-  std::string prefix = cat(names.substr(names.rfind("--")), "=");
+  std::size_t blank = names.find(' ');
+  std::string bare = names.substr(0, blank), word = blank == names.npos ? "TEXT" : names.substr(blank + 1);
+  std::string prefix = cat(bare.substr(bare.rfind("--")), "=");
   auto options_end = std::find(args_.begin(), args_.end(), "--");
   auto kept = std::remove_if(args_.begin(), options_end, [&](const std::string& arg) {
     if (!arg.starts_with(prefix)) return false;
@@ -245,7 +247,7 @@ CommandLine::Option CommandLine::optional_value(const std::string& names, std::o
   });
   args_.erase(kept, options_end);
   return Option(impl_->app.add_flag_function(
-      impl_->declare(names, "[=TEXT]", help),
+      impl_->declare(bare, cat("[=", word, "]"), help),
       [&value](std::int64_t) {
         if (!value) value = "";
       },

@@ -10,7 +10,7 @@
 #include "tools/convert_modes.h"
 #include "tools/convert_options.h"
 #include "tools/convert_report.h"
-#include "tools/fsdp_folder.h"
+#include "tools/fsdp_output.h"
 #include "tools/hf_model.h"
 #include "tools/layout_flags.h"
 #include "tools/staged_copy.h"
@@ -27,7 +27,7 @@ class HfToFsdp {
   void parse(CommandLine& line);
   void open();
   void count(const KeyTable& keys, const FsdpPlan& plan);
-  std::string plan_text(const MetadataSummary& metadata) const;
+  std::string plan_text(const FsdpOutput& output) const;
   void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const;
 
   const GlobalFlags& flags_;
@@ -110,13 +110,13 @@ void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
   for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? report_.tied : report_.dropped)++;
 }
 
-std::string HfToFsdp::plan_text(const MetadataSummary& metadata) const {
+std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
   PlanText plan("hf-to-fsdp");
   plan.add(source_identity(*model_.store));
   plan.add(tensor_table_);
   plan.add(mapping_identity(model_, model_flags_));
   plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
-  plan.add(metadata.sha256);
+  plan.add(output.metadata_sha256);
   return plan.text();
 }
 
@@ -136,29 +136,23 @@ Exit HfToFsdp::run() {
   });
   add_run_objects(plan.layout,
                   {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
-  MetadataSummary metadata = summarize_metadata(plan.layout);
   PlannedChunks chunks(plan.layout, plan.table_key);
   ImportJob job(*model_.store, keys, chunks, &plan.layout);
 
   count(keys, plan);
-  std::vector<OutputFile> files = plan.layout.files();
-  report_.bytes = metadata.bytes;
-  for (const OutputFile& f : files) report_.bytes += f.bytes;
-  FsdpFolder folder(options_.target, options_.iteration, !options_.no_sync);
-  report_.output = folder.path();
-  note_plan(flags_, report_);
+  FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);
   note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
                    counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));
   StagedCopy copy{report_.output,
-                  plan_text(metadata),
+                  plan_text(output),
                   {options_.source},
-                  files,
+                  output.files,
                   job,
                   [&](OutputFiles& out, const std::string& to) {
-                    folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
+                    output.folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
                   }};
   return carry_out(copy, report_, "convert", options_, flags_, [&] {
-    folder.write_tracker();
+    output.folder.write_tracker();
     warn_of_twins(keys, plan);
   });
 }

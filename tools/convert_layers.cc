@@ -4,9 +4,10 @@
 
 #include "convert/migration_job.h"
 #include "io/dcp.h"
+#include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
-#include "tools/fsdp_folder.h"
+#include "tools/fsdp_output.h"
 #include "tools/layer_move_text.h"
 #include "tools/source_args.h"
 #include "tools/staged_copy.h"
@@ -35,7 +36,7 @@ class LayerMove {
   LayerWay way_;
   ConvertOptions options_;
   std::optional<std::string> pattern_flag_;
-  std::string keys_ = "auto", layers_ = "auto";
+  std::string keys_ = "auto", layers_ = "auto", norms_ = "keep";
   std::vector<std::string> accept_;
   MigrationOptions how_;
 
@@ -67,6 +68,11 @@ void LayerMove::parse(CommandLine& line) {
   if (way_ == LayerWay::kToHybrid)
     line.flag("--without-mixers", how_.without_mixers,
               "the result lacks the M layers: the run has to begin them");
+  if (way_ == LayerWay::kToGpt || way_ == LayerWay::kToHybrid)
+    line.option("--norms PLACE", norms_,
+                "norms of * and - in the linear layer behind them (fused), as hybrid models have them, or in "
+                "the layer")
+        .choices({"keep", "fused", "apart"});
   line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
   declare_accept(line, accept_);
   for (const char* paragraph : text.description) line.description(paragraph);
@@ -83,6 +89,7 @@ void LayerMove::parse(CommandLine& line) {
   for (const char* example : text.examples) line.example(example);
   line.parse();
   options_.check();
+  if (norms_ != "keep") how_.norms = norms_ == "fused" ? NormPlace::kFused : NormPlace::kApart;
 }
 
 void LayerMove::open() {
@@ -143,6 +150,10 @@ LayerForm LayerMove::target_form() const {
       throw Error(Code::kUsage, "fsdp_dtensor has no stacked layers").help("leave --layers out");
     return stacks && layers_ != "indexed" ? LayerForm::kStacked : LayerForm::kGpt;
   }
+  if (keys_ != "auto" && !pattern_.has_groups())
+    throw Error(Code::kUsage, "--keys says how groups are named, and the pattern has none")
+        .found(pattern_.text)
+        .help("leave --keys out, or give a pattern with [ and ]");
   if (way_ == LayerWay::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
   bool member = keys_ == "auto" ? !stacks : keys_ == "member";
   return member ? LayerForm::kMember : LayerForm::kLogical;
@@ -216,33 +227,28 @@ Exit LayerMove::run() {
   bool nested = dialect_ == DcpDialect::kFsdpDtensor;
   if (!nested) layout.leave_out_paths();
   ReadSums sums;
+  if (launch().rank == 0) expect_object_files(sums, *store_);
   MigrationJob job(*store_, migration_, layout, nested, &sums);
   add_objects(job, layout);
   common_ = args_->patched_file(changes_, flags_);
 
   tell(from, to);
   count();
-  FsdpFolder folder(options_.target, iteration_of(store_->root()), !options_.no_sync);
-  std::vector<OutputFile> files = layout.files();
-  MetadataSummary metadata = summarize_metadata(layout);
-  report_.bytes = metadata.bytes;
-  for (const OutputFile& f : files) report_.bytes += f.bytes;
-  report_.output = folder.path();
-  note_plan(flags_, report_);
+  FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
   PlanText plan(text_of(way_).name);
-  for (const std::string& part : {source_identity(*store_), target_text(), metadata.sha256, common_})
+  for (const std::string& part : {source_identity(*store_), target_text(), output.metadata_sha256, common_})
     plan.add(part);
   StagedCopy copy{report_.output,
                   plan.text(),
                   {store_->root()},
-                  files,
+                  output.files,
                   job,
                   [&](OutputFiles& out, const std::string& to_folder) {
-                    folder.write_rest_of(*store_, layout, out, to_folder, common_);
+                    output.folder.write_rest_of(*store_, layout, out, to_folder, common_);
                   },
                   &sums,
                   store_.get()};
-  return carry_out(copy, report_, "convert", options_, flags_, [&] { folder.write_tracker(); });
+  return carry_out(copy, report_, "convert", options_, flags_, [&] { output.folder.write_tracker(); });
 }
 
 }  // namespace

@@ -14,10 +14,9 @@ namespace {
 i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
-  char text[64];
-  std::snprintf(text, sizeof text, " in %.2f s (%.2f GiB/s)", seconds,
-                static_cast<double>(bytes) / seconds / (1 << 30));
-  note(flags, cat("done    ", human_bytes(bytes), text));
+  char time[32];
+  std::snprintf(time, sizeof time, "%.2f s", seconds);
+  note(flags, cat("done    ", human_bytes(bytes), " in ", time, " (", human_rate(bytes, seconds), ")"));
 }
 
 std::string account_of(const GlobalFlags& flags, std::string_view command, const ConvertReport& r,

@@ -1,23 +1,15 @@
 // convert reshard: a Megatron-FSDP checkpoint, with its optimizer states, onto another grid or strategy.
 #include <algorithm>
-#include <array>
 
-#include "convert/args_patch.h"
 #include "convert/fsdp_plan.h"
 #include "convert/key_section.h"
-#include "convert/megatron_args.h"
-#include "convert/rank_states.h"
 #include "convert/reshard_job.h"
 #include "core/name_hash.h"
-#include "io/joined_store.h"
-#include "tools/checkpoint_model.h"
+#include "runtime/world.h"
 #include "tools/convert_modes.h"
-#include "tools/convert_options.h"
-#include "tools/convert_report.h"
-#include "tools/findings.h"
-#include "tools/fsdp_folder.h"
+#include "tools/fsdp_output.h"
 #include "tools/layout_flags.h"
-#include "tools/source_args.h"
+#include "tools/reshard_objects.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -31,77 +23,75 @@ class Reshard {
  private:
   void parse(CommandLine& line);
   void open();
-  void open_rank_states();
+  void set_up_run();
   void match_states();
-  bool left_behind(i32 tensor) const;
   void carry_tensors(DcpLayout& layout) const;
-  void carry_objects(DcpLayout& layout);
-  std::string patched_args(const Object& object) const;
   void keep_forms(std::vector<ModelParameter>& parameters) const;
-  const Store& source() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
-  i32 source_tensor(const std::string& name) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
+  ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   void count(const DcpLayout& layout);
-  std::string plan_text(const MetadataSummary& metadata) const;
+  std::string plan_text(const FsdpOutput& output, const ReshardObjects& objects) const;
+  const Store& source() const { return source_.store(); }
+  const CheckpointModel& model() const { return source_.model(); }
 
   const GlobalFlags& flags_;
   ConvertOptions options_;
-  CheckpointModelFlags model_flags_;
+  ReshardSource source_;
   GridFlags grid_flags_;
   FsdpFlags fsdp_flags_;
-  bool weights_only_ = false;
-  std::optional<std::string> rank_states_;
-  std::optional<i64> source_ep_, source_hsdp_;
 
-  CheckpointModel model_;
-  std::unique_ptr<RankStates> states_of_ranks_;
-  std::unique_ptr<JoinedStore> joined_;    // of the checkpoint and these
   std::unique_ptr<KeyTable> target_keys_;  // of fused tensors as the new grid stores them
   FsdpRun run_;
   Companions states_;
   std::vector<i32> whole_;               // tensors that are carried as they are
   NameMap<std::string, i32> tensor_of_;  // by whole name
-  std::vector<CarriedRecord> records_;
   ConvertReport report_;
 };
 
 void Reshard::parse(CommandLine& line) {
-  options_.declare(line, "a Megatron-FSDP checkpoint: a run's folder, or one iteration of it",
+  options_.declare(line,
+                   "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "
+                   "folder, or one iteration",
                    "the folder of the checkpoints of the new run");
   options_.declare_resume(line);
   options_.declare_iteration(line, "as SRC is called");
-  line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
-  line.option("--rank-states DIR", rank_states_,
-              "take them from files ..._rank_R.pt in which every rank of SRC's run saved its own pieces");
-  line.option("--source-ep N", source_ep_, "expert-parallel ranks of that run, where SRC does not say so");
-  line.option("--source-hsdp N", source_hsdp_, "the same of its FSDP instances");
-  model_flags_.declare(line);
+  source_.declare(line);
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, in the chunks that the ranks of");
   line.description(
-      "another grid or strategy hold. Which parameters lie in one buffer comes from the model's config.json");
+      "another grid or strategy hold, under the names of fsdp_dtensor. Which parameters lie in one buffer "
+      "comes");
   line.description(
-      "(--assets), or from the checkpoint itself if mckpt made it. Under mpirun the ranks share the work.");
+      "from the model's config.json (--assets), or from the checkpoint itself if mckpt made it. Files beside "
+      "the");
+  line.description("data go along. Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
   line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
+  line.example("mckpt convert reshard torch_dist_ckpt out --assets Qwen3-30B-A3B --tp 2 --dp 4");
+  line.example("mckpt convert reshard fsdp2_ckpt out --any-model --dp 8");
   line.parse();
   options_.check();
-  if (weights_only_ && rank_states_)
-    throw Error(Code::kUsage,
-                "--rank-states brings states, --weights-only leaves them behind: give one of them");
-  if (!rank_states_ && (source_ep_ || source_hsdp_))
-    throw Error(Code::kUsage, "--source-ep and --source-hsdp are said of the run that wrote --rank-states");
+  source_.check();
 }
 
 void Reshard::open() {
-  model_flags_.parts = weights_only_ || rank_states_ ? NamesOf::kModel : NamesOf::kAll;
-  model_.open(options_.source, model_flags_, flags_);
+  source_.open(options_.source, flags_);
+  set_up_run();
+  target_keys_ =
+      std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
+                                 [&](const std::string& name) { return model().keys().find(name) >= 0; });
+  source_.open_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); }, flags_);
+  for (i32 t = 0; t < source().tensor_count(); t++)
+    if (!source_.left_behind(t)) tensor_of_.emplace(source().name(t), t);
+}
+
+void Reshard::set_up_run() {
   run_.grid = grid_flags_.grid();
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
-  run_.run = model_.setup();
-  i64 rows = run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model_.map().model().vocab;
+  run_.run = model().setup();
+  i64 rows = run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model().map().model().vocab;
   if (rows % run_.grid.tp != 0)
     throw Error(Code::kVocabulary,
                 "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
@@ -110,48 +100,22 @@ void Reshard::open() {
         .help("resharding keeps every row; export the model and convert it with --vocab-size auto");
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
-    i32 t = source_tensor(*model_key(key));
-    return t < 0 ? std::nullopt : std::optional(model_.store().dtype(t));
+    i32 t = model().tensor_of_key(*model_key(key));
+    return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
   };
-  target_keys_ =
-      std::make_unique<KeyTable>(model_.map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
-                                 [&](const std::string& name) { return model_.keys().find(name) >= 0; });
-  if (rank_states_) open_rank_states();
-  for (i32 t = 0; t < source().tensor_count(); t++)
-    if (!left_behind(t)) tensor_of_.emplace(source().name(t), t);
-}
-
-// The run that wrote them is the one that wrote the checkpoint; what of it matters is how many ranks shared
-// what.
-void Reshard::open_rank_states() {
-  RunFacts run = dcp_run_facts(model_.store());
-  std::optional<i64> tp = model_flags_.source_tp ? model_flags_.source_tp : run.tensor_ranks;
-  if (!tp)
+  if (!source_.any_model()) return;
+  if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
     throw Error(Code::kUnknownPartition,
-                "it is not known with how many tensor-parallel ranks SRC was written")
-        .file(model_.store().root())
-        .help("give it with --source-tp N");
-  Grid grid;
-  grid.tp = *tp;
-  grid.etp = model_flags_.source_etp.value_or(run.expert_tensor_ranks.value_or(1));
-  grid.ep = source_ep_.value_or(run.expert_ranks.value_or(1));
-  grid.hsdp = source_hsdp_.value_or(run.fsdp_instances.value_or(1));
-  states_of_ranks_ = std::make_unique<RankStates>(*rank_states_, model_.map(), model_.setup(), grid,
-                                                  [&](std::vector<ModelParameter>& p) { keep_forms(p); });
-  tell_findings(flags_, states_of_ranks_->findings(), states_of_ranks_->root());
-  if (std::vector<std::string> other = states_of_ranks_->not_taken(); !other.empty())
-    note(flags_, cat("of the ranks' files only states are taken, not ", listed(other)));
-  joined_ = std::make_unique<JoinedStore>(model_.store(), *states_of_ranks_);
+                "of a model without tables it is not known how ranks split its parameters")
+        .expected("--tp 1, --ep 1 and --etp 1")
+        .found(to_string(run_.grid))
+        .help("--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp");
+  // The packing that never cuts a row, whatever shapes stand beside each other.
+  run_.fsdp.engine = Engine::kV2;
+  note(
+      flags_,
+      "the model is not known: all parameters of one type lie in one buffer, in the order of the checkpoint");
 }
-
-// States that the user does not want, or has others for.
-bool Reshard::left_behind(i32 tensor) const {
-  bool optimizer = source().name(tensor).starts_with("optimizer.");
-  return optimizer && (weights_only_ || (joined_ && tensor < model_.store().tensor_count()));
-}
-
-// The tensor of the model section that has the key.
-i32 Reshard::source_tensor(const std::string& name) const { return model_.tensor_of_key(name); }
 
 // Every state beside the key that it is of; one that has a value for the whole parameter is carried as it is.
 // Throws kCounterpart where one has another shape: a local piece was saved for the whole.
@@ -161,7 +125,7 @@ void Reshard::match_states() {
   std::vector<std::string> faults;
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::optional<StateName> state = state_name(store.name(t));
-    if (!state || left_behind(t)) continue;
+    if (!state || source_.left_behind(t)) continue;
     i32 key = target_keys_->find(state->key);
     std::string name(store.name(t));
     if (key < 0) {
@@ -193,22 +157,6 @@ void Reshard::keep_forms(std::vector<ModelParameter>& parameters) const {
   }
 }
 
-std::string Reshard::patched_args(const Object& object) const {
-  std::string pickle = object_pickle(model_.store(), object);
-  const Grid& g = run_.grid;
-  const std::pair<const char*, i64> numbers[] = {{"tensor_model_parallel_size", g.tp},
-                                                 {"context_parallel_size", g.cp},
-                                                 {"expert_model_parallel_size", g.ep},
-                                                 {"expert_tensor_parallel_size", g.etp},
-                                                 {"data_parallel_size", g.dp},
-                                                 {"world_size", g.world()},
-                                                 {"num_distributed_optimizer_instances", g.hsdp}};
-  for (auto [name, value] : numbers)
-    if (!replace_integer(pickle, name, value) && pickle.find(name) != pickle.npos)
-      warn(flags_, cat("args: ", name, " keeps its old value"));
-  return pickle;
-}
-
 // What no rank cuts: random states, and what modules and optimizers keep beside their tensors. Whole, by the
 // last rank.
 void Reshard::carry_tensors(DcpLayout& layout) const {
@@ -222,25 +170,10 @@ void Reshard::carry_tensors(DcpLayout& layout) const {
     std::string name(store.name(t));
     if (name.ends_with("._extra_state") && model_key(name))
       carry(t, {kModelDot});
-    else if (!model_key(name) && !state_name(name) && !left_behind(t))
+    else if (!model_key(name) && !state_name(name) && !source_.left_behind(t))
       carry(t, nesting_dots(name));
   }
   for (i32 t : whole_) carry(t, state_name(store.name(t))->dots);
-}
-
-void Reshard::carry_objects(DcpLayout& layout) {
-  const Store& store = model_.store();
-  for (const Object& o : store.objects()) {
-    if (weights_only_ && o.name.starts_with("optimizer.")) continue;
-    DcpName name{o.name, nesting_dots(o.name)};
-    if (o.name == "iteration" && options_.iteration)
-      layout.add_object(std::move(name), 0, pickle_integer(*options_.iteration));
-    else if (o.name == "args")
-      layout.add_object(std::move(name), 0, patched_args(o));
-    else
-      records_.push_back({o.file, 0, o.record_offset,
-                          layout.add_object_record(std::move(name), 0, o.record_bytes), o.record_bytes});
-  }
 }
 
 std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
@@ -248,7 +181,7 @@ std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
   for (i32 k = 0; k < layout.key_count(); k++) {
     const std::string& name = layout.key(k).name.text;
     auto at = tensor_of_.find(name);
-    out.push_back(at != tensor_of_.end() ? at->second : source_tensor(*model_key(name)));
+    out.push_back(at != tensor_of_.end() ? at->second : model().tensor_of_key(*model_key(name)));
   }
   return out;
 }
@@ -257,16 +190,27 @@ std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
 void Reshard::count(const DcpLayout& layout) {
   report_.tensors_in = source().tensor_count();
   report_.tensors_out = report_.copied = layout.key_count();
-  for (i32 t = 0; t < source().tensor_count(); t++) report_.dropped += left_behind(t);
+  for (i32 t = 0; t < source().tensor_count(); t++) report_.dropped += source_.left_behind(t);
   report_.tied = report_.tensors_in - report_.copied - report_.dropped;
 }
 
-std::string Reshard::plan_text(const MetadataSummary& metadata) const {
+// Tensors that are stored cell after cell, on either side.
+ReshardJob::Fused Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
+  ReshardJob::Fused fused{model().keys(), *target_keys_, {}};
+  fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
+  for (std::size_t k = 0; k < plan.table_key.size(); k++) {
+    const CheckpointKey& to = (*target_keys_)[plan.table_key[k]];
+    i32 from = model().keys().find(to.name);
+    if (to.by_cell || model().keys()[from].by_cell) fused.key_of[static_cast<std::size_t>(source[k])] = from;
+  }
+  return fused;
+}
+
+std::string Reshard::plan_text(const FsdpOutput& output, const ReshardObjects& objects) const {
   PlanText plan("reshard");
-  plan.add(source_identity(source()));
-  plan.add(mapping_identity(model_.model(), model_flags_.model));
-  plan.add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
-  plan.add(metadata.sha256);
+  plan.add(source_.identity());
+  plan.add(output.metadata_sha256);
+  for (const auto& [name, text] : objects.changed_files()) plan.add(text);
   return plan.text();
 }
 
@@ -278,46 +222,29 @@ Exit Reshard::run() {
   FsdpPlan plan(
       *target_keys_, run_, [&](std::vector<ModelParameter>& p) { keep_forms(p); }, states_);
   carry_tensors(plan.layout);
-  carry_objects(plan.layout);
+  std::optional<i64> iteration =
+      options_.iteration ? options_.iteration : iteration_of(model().store().root());
+  ReshardObjects objects(source_, run_, options_.iteration, flags_);
+  std::vector<CarriedRecord> records = objects.add_to(plan.layout);
 
   std::vector<i32> source = source_of(plan.layout);
   PlannedChunks chunks(plan.layout, source);
-  ReshardJob::Fused fused{model_.keys(), *target_keys_, {}};
-  fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
-  for (i32 k = 0; k < static_cast<i32>(plan.table_key.size()); k++) {
-    const CheckpointKey& to = (*target_keys_)[plan.table_key[static_cast<std::size_t>(k)]];
-    i32 from = model_.keys().find(to.name);
-    if (to.by_cell || model_.keys()[from].by_cell)
-      fused.key_of[static_cast<std::size_t>(source[static_cast<std::size_t>(k)])] = from;
-  }
+  ReshardJob::Fused fused = fused_tensors(plan, source);
   ReadSums sums;
-  ReshardJob job(this->source(), chunks, &plan.layout, &fused, records_, &sums);
+  if (launch().rank == 0) expect_object_files(sums, model().on_disk());
+  ReshardJob job(this->source(), chunks, &plan.layout, &fused, std::move(records), &sums);
 
   count(plan.layout);
-  std::optional<i64> iteration =
-      options_.iteration ? options_.iteration : iteration_of(model_.store().root());
-  FsdpFolder folder(options_.target, iteration, !options_.no_sync);
-  std::vector<OutputFile> files = plan.layout.files();
-  MetadataSummary metadata = summarize_metadata(plan.layout);
-  report_.bytes = metadata.bytes;
-  for (const OutputFile& f : files) report_.bytes += f.bytes;
-  report_.output = folder.path();
-  note_plan(flags_, report_);
-  std::vector<std::string> sources = {model_.store().root(), model_.assets_path()};
-  if (states_of_ranks_) sources.push_back(states_of_ranks_->root());
-  StagedCopy copy{report_.output,
-                  plan_text(metadata),
-                  sources,
-                  files,
-                  job,
-                  [&](OutputFiles& out, const std::string& to) {
-                    folder.write_rest(
-                        plan.layout, out, to, model_.assets_path(),
-                        tensor_table_json(model_.map().sources(), model_.model().expert_layout));
-                  },
-                  &sums,
-                  &this->source()};
-  return carry_out(copy, report_, "convert", options_, flags_, [&] { folder.write_tracker(); });
+  FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
+  auto finish = [&](OutputFiles& out, const std::string& to) {
+    output.folder.write_beside(model().store(), to, objects.changed_files());
+    output.folder.write_rest(plan.layout, out, to, model().assets_path(),
+                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+  };
+  StagedCopy copy{
+      report_.output, plan_text(output, objects), source_.roots(), output.files, job, finish, &sums,
+      &this->source()};
+  return carry_out(copy, report_, "convert", options_, flags_, [&] { output.folder.write_tracker(); });
 }
 
 }  // namespace

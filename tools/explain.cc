@@ -17,10 +17,18 @@ const CodeInfo& find_code(std::string_view text) {
     std::string name = code_name(info.code);
     if (digits == std::string_view(name).substr(2) || digits == cat(static_cast<int>(info.code))) return info;
   }
-  std::vector<std::string> names;
-  for (const CodeInfo& info : all_codes()) names.push_back(code_name(info.code));
+  std::vector<std::string> names, begun;
+  for (const CodeInfo& info : all_codes()) {
+    names.push_back(code_name(info.code));
+    if (!digits.empty() && names.back().compare(2, digits.size(), digits) == 0) begun.push_back(names.back());
+  }
   Error e(Code::kUnknownCode, cat("there is no error code '", escaped(text), "'"));
-  if (std::string_view near = nearest(text, names); !near.empty()) e.note(cat("the nearest code is ", near));
+  if (!begun.empty())
+    e.note(cat("codes that begin so: ", listed(begun, 12)));
+  else if (std::string_view near = nearest(text, names); !near.empty())
+    e.note(cat("the nearest code is ", near));
+  else
+    e.note(cat("codes are MC and four digits, from ", names.front(), " to ", names.back()));
   throw e.help("mckpt explain   lists all of them");
 }
 

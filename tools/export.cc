@@ -51,7 +51,7 @@ void Export::parse(CommandLine& line) {
                    "the Hugging Face folder to make");
   options_.declare_resume(line);
   model_flags_.declare(line);
-  line.option("--dtype", dtype_,
+  line.option("--dtype TYPE", dtype_,
               "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
   rules_.declare_rules(line);
   line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
@@ -59,7 +59,9 @@ void Export::parse(CommandLine& line) {
       "Writes tensors under their original names, in their original packing and types, with config,");
   line.description(
       "tokenizer and code byte for byte. These come from --assets, or from the checkpoint itself if mckpt");
-  line.description("made it. The checkpoint may be of any grid. Under mpirun the ranks share the work.");
+  line.description(
+      "made it. The checkpoint may be of any grid, fsdp_dtensor or torch_dist. Under mpirun the ranks share "
+      "the work.");
   line.example("mckpt export ckpt out_hf");
   line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
   line.parse();

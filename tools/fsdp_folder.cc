@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "io/sha256.h"
+#include "io/run_args.h"
 #include "io/staged_file.h"
 
 namespace mckpt {
@@ -12,7 +12,7 @@ constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr const char* kMetadata = ".metadata";
 constexpr std::string_view kPrefix = "iter_";
 // Of torch_dist: the mark of a whole checkpoint, the common state of older writers, hashes of all files.
-constexpr std::string_view kMarker = "metadata.json", kCommon = "common.pt", kHashes = "integrity.json";
+constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json";
 
 std::string folder_name(std::optional<i64> iteration) {
   if (!iteration) return "release";
@@ -35,10 +35,12 @@ FsdpFolder::FsdpFolder(std::string target, std::optional<i64> iteration, bool du
 void FsdpFolder::write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
                             const std::string& assets_from, std::string_view tensor_table) const {
   layout.write_objects(out);
-  std::string to = cat(folder, "/", kAssetsFolder);
-  Folder from(assets_from);
-  copy_assets(from, hf_assets(from), to, durable_);
-  write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
+  if (!assets_from.empty()) {
+    std::string to = cat(folder, "/", kAssetsFolder);
+    Folder from(assets_from);
+    copy_assets(from, hf_assets(from), to, durable_);
+    write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
+  }
   // Last, as torch writes it: a folder with .metadata is whole.
   write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
 }
@@ -59,7 +61,7 @@ void FsdpFolder::write_rest_of(const Store& source, const DcpLayout& layout, Out
                                const std::string& folder, std::string_view common) const {
   layout.write_objects(out);
   Folder from(source.root());
-  std::vector<HfAsset> files, marker;
+  std::vector<HfAsset> marker;
   for (const FolderEntry& e : from.entries()) {
     if (e.folder && e.name == kAssetsFolder) {
       std::string assets_path = cat(source.root(), "/", kAssetsFolder);
@@ -69,15 +71,32 @@ void FsdpFolder::write_rest_of(const Store& source, const DcpLayout& layout, Out
         if (!a.folder) all.push_back({a.name, assets.file_bytes(a.name).value_or(0)});
       copy_assets(assets, all, cat(folder, "/", kAssetsFolder), durable_);
     }
-    bool rewritten = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp") || e.name == kHashes ||
-                     (e.name == kCommon && !common.empty());
-    if (!e.folder && !rewritten)
-      (e.name == kMarker ? marker : files).push_back({e.name, from.file_bytes(e.name).value_or(0)});
+    if (!e.folder && e.name == kMarker) marker.push_back({e.name, from.file_bytes(e.name).value_or(0)});
   }
-  copy_assets(from, files, folder, durable_);
-  if (!common.empty()) write_file(folder, kCommon, [&](const auto& take) { take(common); });
+  Changed changed;
+  if (!common.empty()) changed.emplace(kCommonFile, common);
+  copy_beside(from, folder, changed);
   write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
   copy_assets(from, marker, folder, durable_);
+}
+
+// All but the data, what says that they are whole, and sums of the old files.
+void FsdpFolder::copy_beside(const Folder& from, const std::string& folder, const Changed& changed) const {
+  std::vector<HfAsset> files;
+  for (const FolderEntry& e : from.entries()) {
+    bool data =
+        e.name.ends_with(kMetadata) || e.name.ends_with(".distcp") || e.name == kHashes || e.name == kMarker;
+    if (e.folder || data) continue;
+    if (auto text = changed.find(e.name); text != changed.end())
+      write_file(folder, e.name, [&](const auto& take) { take(text->second); });
+    else
+      files.push_back({e.name, from.file_bytes(e.name).value_or(0)});
+  }
+  copy_assets(from, files, folder, durable_);
+}
+
+void FsdpFolder::write_beside(const Store& source, const std::string& folder, const Changed& changed) const {
+  copy_beside(Folder(source.root()), folder, changed);
 }
 
 std::vector<std::string> folders_left_behind(const Store& source) {
@@ -105,17 +124,6 @@ std::optional<i64> iteration_of(std::string_view folder) {
   auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   bool whole = error == std::errc() && end == name.data() + name.size();
   return whole && number > 0 && number <= 9'999'999 ? std::optional(number) : std::nullopt;
-}
-
-MetadataSummary summarize_metadata(const DcpLayout& layout) {
-  MetadataSummary out;
-  Sha256 sha;
-  layout.write_metadata([&](std::string_view text) {
-    out.bytes += std::ssize(text);
-    sha.update(as_bytes(text));
-  });
-  out.sha256 = sha.hex_digest();
-  return out;
 }
 
 }  // namespace mckpt

@@ -5,6 +5,8 @@
 //   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -20,9 +22,13 @@ class FsdpFolder {
   FsdpFolder(std::string target, std::optional<i64> iteration, bool durable);
 
   const std::string& path() const { return path_; }
-  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made.
+  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made. No assets: "".
   void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
                   const std::string& assets_from, std::string_view tensor_table) const;
+  // What lies beside the data of a checkpoint that is resharded goes along: Megatron-Bridge's train_state.pt,
+  // run_config.yaml and the like. `changed` has new contents of some. To be written before .metadata is.
+  using Changed = std::map<std::string, std::string, std::less<>>;
+  void write_beside(const Store& source, const std::string& folder, const Changed& changed) const;
   // The same of a checkpoint that is another one under other names: what lies beside its data goes along,
   // apart from files that the names are in (integrity.json); `common`, if not empty, is the new common.pt.
   void write_rest_of(const Store& source, const DcpLayout& layout, OutputFiles& out,
@@ -30,6 +36,7 @@ class FsdpFolder {
   void write_tracker() const;
 
  private:
+  void copy_beside(const Folder& from, const std::string& folder, const Changed& changed) const;
   void write_file(const std::string& folder, std::string_view name,
                   const std::function<void(const std::function<void(std::string_view)>&)>& fill) const;
 
@@ -43,12 +50,5 @@ std::vector<std::string> folders_left_behind(const Store& source);
 
 // The number of an iteration's folder, "iter_0000010"; nothing for "release" and other names.
 std::optional<i64> iteration_of(std::string_view folder);
-
-// The size of .metadata and a digest of it, which knows every key, type, chunk and place.
-struct MetadataSummary {
-  i64 bytes = 0;
-  std::string sha256;
-};
-MetadataSummary summarize_metadata(const DcpLayout& layout);
 
 }  // namespace mckpt

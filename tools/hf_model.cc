@@ -94,10 +94,10 @@ SourceTable table_of(const SafetensorsIndex& index) {
 }  // namespace
 
 void HfModelFlags::declare(CommandLine& line) {
-  line.option("--expert-layout", expert_layout,
+  line.option("--expert-layout HOW", expert_layout,
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
-  line.option("--map-file", map_file, "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
+  line.option("--map-file FILE", map_file, "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
 }
 
 MapOptions HfModelFlags::options() const {
@@ -141,7 +141,28 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
   });
 }
 
+HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
+  HfModel m;
+  std::vector<std::string> names;
+  std::vector<PlainFamily::Parameter> parameters;
+  for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(name(t).value_or(""));
+  SourceTable table;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    const std::string& own = names[static_cast<std::size_t>(t)];
+    if (!own.empty()) parameters.push_back({own, store.dims(t)});
+  }
+  m.plain = std::make_unique<PlainFamily>(parameters);
+  m.config.family = &m.plain->family();
+  std::size_t row = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (!names[static_cast<std::size_t>(t)].empty())
+      table.add({m.plain->family().sections[0].rows[row++].megatron, store.dims(t), store.dtype(t), true});
+  m.map = std::make_unique<ModelMap>(ModelConfig{}, m.plain->family(), std::move(table));
+  return m;
+}
+
 std::string mapping_identity(const HfModel& model, const HfModelFlags& flags) {
+  if (model.plain) return "";  // the checkpoint says all
   std::string out = read_text(Folder(model.path), "config.json", kMaxConfigBytes);
   out += cat("\n", flags.expert_layout, "\n");
   if (!flags.map_file.empty()) out += read_text(InputFile(flags.map_file), kMaxConfigBytes);

@@ -2,6 +2,7 @@
 // every tensor accounted for.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "io/store.h"
 #include "mappings/expand.h"
 #include "mappings/map_rows.h"
+#include "mappings/plain_family.h"
 #include "tools/command_line.h"
 #include "tools/config_json.h"
 #include "tools/hf_assets.h"
@@ -23,6 +25,7 @@ struct HfModel {
   std::unique_ptr<TensorTable> table;       // where the folder has mckpt's list of tensors and no weights
   std::unique_ptr<SafetensorsIndex> index;  // where the index is here but none of the files that it names
   std::unique_ptr<OwnFamily> own;           // where a map file changes the family's tables
+  std::unique_ptr<PlainFamily> plain;       // of a model that no family knows
   std::unique_ptr<ModelMap> map;            // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }
@@ -39,6 +42,10 @@ struct HfModelFlags {
 // Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; what is
 // wrong with the safetensors files, all at once.
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
+
+// A model that no family knows, of the tensors of a checkpoint that `name` gives a name; nothing: it is no
+// parameter. The store outlives it. Throws kNotHeld for a tensor that cannot be sharded.
+HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name);
 
 // What decides, beside the tensors, which item goes where: another text for another config.json, map file or
 // layout of experts.

@@ -100,7 +100,7 @@ Exit inspect_command(CommandLine& line) {
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
   line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
-  line.optional_value("--map", options.map, "which ranks hold what of each tensor (of those that match)");
+  line.optional_value("--map GLOB", options.map, "which ranks hold what of each tensor (of those that match)");
   line.description(
       "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
       "or run.");

@@ -251,13 +251,13 @@ Exit layout_command(CommandLine& line) {
   line.positional("SHAPE", shapes, "TP-local shapes in order of registration: 4096x128, 10, scalar")
       .required();
   line.option("--world", l.packing.ranks, "ranks that share the bucket; default 1");
-  line.option("--strategy|--data-parallel-sharding-strategy", strategy,
+  line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy,
               "no_shard, optim, optim_grads or optim_grads_params (default)")
       .choices({"no_shard", "optim", "optim_grads", "optim_grads_params"});
-  line.option("--engine", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
+  line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
   line.option("--hsdp|--num-distributed-optimizer-instances", l.packing.hsdp,
               "HSDP instances that the ranks are divided into");
-  line.option("--hsdp-outer", outer, "replicate (default) or shard: what the instances do to each other")
+  line.option("--hsdp-outer HOW", outer, "replicate (default) or shard: what the instances do to each other")
       .choices({"replicate", "shard"});
   line.option("--dtype TYPE", dtype, "of the parameters, for sizes in bytes; default bf16");
   line.description("Exits 1 when a shard would cut a row in two: Megatron-FSDP v1 fails on such a bucket.");

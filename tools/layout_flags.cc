@@ -49,7 +49,7 @@ void GridFlags::declare(CommandLine& line) {
   line.option("--dp|--data-parallel-size", dp_,
               "data-parallel size without cp, with hsdp; by default the smallest that works");
   line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "FSDP instances");
-  line.option("--hsdp-outer", outer_, "over the instances: replicate or shard")
+  line.option("--hsdp-outer HOW", outer_, "over the instances: replicate or shard")
       .choices({"replicate", "shard"});
 }
 
@@ -69,14 +69,14 @@ std::string GridFlags::note() const {
 
 void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
-  line.option("--strategy|--data-parallel-sharding-strategy", strategy_,
+  line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
               "no_shard, optim, optim_grads or optim_grads_params");
-  line.option("--fsdp-unit", units_,
+  line.option("--fsdp-unit CLASS", units_,
               "layer classes that are FSDP units: TransformerLayer, MambaLayer, or none; both by default");
-  line.option("--fsdp-units-for", units_for_,
+  line.option("--fsdp-units-for WHICH", units_for_,
               "strategies that have units: full (optim_grads_params alone) or sharded (later versions)")
       .choices({"full", "sharded"});
-  line.option("--freeze", frozen_,
+  line.option("--freeze GLOB", frozen_,
               "parameters that are not trained, by glob; none: all are, also where the family freezes some");
   line.option("--bucket-size", bucket_,
               "items at which parameters outside units are cut into buckets; 0: never");
@@ -122,18 +122,18 @@ void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
   declare_vocab(line);
   declare_params(line);
-  line.option("--dtype", dtype_,
+  line.option("--dtype TYPE", dtype_,
               "type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
   declare_rules(line);
 }
 
 void ValueFlags::declare_vocab(CommandLine& line) {
-  line.option("--vocab-size", vocab_,
+  line.option("--vocab-size ROWS", vocab_,
               "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
 }
 
 void ValueFlags::declare_params(CommandLine& line) {
-  line.option("--params-dtype", params_dtype_,
+  line.option("--params-dtype TYPE", params_dtype_,
               "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
 }
 

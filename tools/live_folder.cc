@@ -1,5 +1,6 @@
 #include "tools/live_folder.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -95,8 +96,12 @@ struct HfPlaces {
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {
   HfPlaces hf(model.map());
+  LiveExportOptions how;
+  // A GPU has room for windows that keep a disk busy.
+  if (!model.device().is_host())
+    how = {.memory_bytes = i64{512} << 20, .writers = std::min(4, options.threads)};
   write_folder(model.world(), path, hf.files, options,
-               {[&](OutputFiles& out) { export_model(model, keys, hf.places, out); },
+               {[&](OutputFiles& out) { export_model(model, keys, hf.places, out, how); },
                 [&](OutputFiles& out, const std::string& folder) {
                   Folder from(source.path);
                   copy_assets(from, hf_assets(from), folder, options.durable);

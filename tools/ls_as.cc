@@ -132,7 +132,7 @@ void choose(const TensorChoice& choice, std::vector<Held>& held) {
 
 void LsAs::declare(CommandLine& line) {
   line.heading("As a rank would hold it");
-  line.option("--as", as_,
+  line.option("--as WHOM", as_,
               "of a Hugging Face model, list what one rank holds: megatron (at run time) or fsdp (as it is "
               "saved)")
       .choices({"megatron", "fsdp"});

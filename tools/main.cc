@@ -203,12 +203,12 @@ void hold_standard_streams() {
 
 // Tables of headers grow by doubling. In one heap their old halves are used again; given back to the kernel
 // each time, every page of them is faulted in anew, which is a quarter of the time of a listing. The heap's
-// first room, enough for most headers, is set aside at once and in huge pages, which fault once for 2 MB; it
-// costs nothing until it is used. More of them would not help: the kernel has to compact memory to find them.
+// first room, enough for the headers of nearly all checkpoints, is set aside at once and in huge pages, which
+// fault once for 2 MB; it costs nothing until it is used.
 void prepare_heap() {
-  constexpr int kRoom = 32 << 20;
+  constexpr int kRoom = 256 << 20;
   constexpr std::size_t kPage = 4096;
-  mallopt(M_MMAP_THRESHOLD, kRoom);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
   mallopt(M_TRIM_THRESHOLD, 2 * kRoom);
   mallopt(M_TOP_PAD, kRoom);
   void* first = std::malloc(1 << 20);  // more than is left: the heap grows

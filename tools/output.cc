@@ -132,6 +132,11 @@ std::string human_bytes(std::int64_t bytes) {
   return text;
 }
 
+std::string human_rate(std::int64_t bytes, double seconds) {
+  double rate = static_cast<double>(bytes) / std::max(seconds, 1e-9);
+  return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");
+}
+
 std::string with_commas(std::int64_t n) {
   std::string digits = cat(n);
   std::size_t first = digits[0] == '-' ? 1 : 0;

@@ -82,14 +82,12 @@ void Progress::run() {
 std::string Progress::line(double seconds) const {
   i64 done = done_bytes_;
   double rate = static_cast<double>(done) / seconds;
-  char rate_text[32];
-  std::snprintf(rate_text, sizeof rate_text, "%.2f GiB/s", rate / (1 << 30));
   std::string out = cat(what_, "  ", human_bytes(done));
   if (total_bytes_ > 0) {
     i64 percent = static_cast<i64>(100.0 * static_cast<double>(done) / static_cast<double>(total_bytes_));
     out += cat(" of ", human_bytes(total_bytes_), "  ", percent, " %");
   }
-  out += cat("  ", rate_text);
+  out += cat("  ", human_rate(done, seconds));
   if (total_bytes_ > done && rate > 0)
     out += cat("  ETA ", clock_text(static_cast<double>(total_bytes_ - done) / rate));
   return cat(out, "  memory ", human_bytes(status_bytes("RssAnon")));

@@ -1,14 +1,12 @@
 // mckpt roundtrip: a Hugging Face model into a live sharded model over ranks and back, every bit compared.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
+#include <iterator>
 
-#include "convert/compare_sink.h"
-#include "convert/reshard_job.h"
 #include "io/copy_engine.h"
 #include "io/parallel.h"
 #include "io/staged_folder.h"
+#include "live/cuda_device.h"
 #include "live/live_check.h"
 #include "live/live_load.h"
 #include "live/pooled_memory.h"
@@ -21,35 +19,13 @@
 #include "tools/live_folder.h"
 #include "tools/progress.h"
 #include "tools/rank_limits.h"
+#include "tools/roundtrip_folder.h"
 #include "tools/roundtrip_report.h"
 
 namespace mckpt {
 namespace {
 
-// A folder that every rank knows and rank 0 removes.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
-    if (mine_) {
-      path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
-      if (!::mkdtemp(path_.data()))
-        throw Error(Code::kWriteFailed, "cannot make a temporary folder").file(path_).help("--output DIR");
-    }
-    Gathered all = world.all_gather_v(std::as_bytes(std::span(path_)));
-    path_.assign(reinterpret_cast<const char*>(all.of(0).data()), all.of(0).size());
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (mine_) std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  bool mine_;
-  std::string path_;
-};
+constexpr i64 kMostThreads = 1024, kMostThreadsOfGpu = 10;
 
 class Roundtrip {
  public:
@@ -60,23 +36,29 @@ class Roundtrip {
   void parse(CommandLine& line);
   void refuse_early() const;
   LiveSetup setup() const;
-  CopyOptions copying(Progress& progress) const;
+  std::unique_ptr<Device> make_device() const;
+  BlockLoadOptions loading(Progress& progress) const;
   // Runs fn, which returns the bytes that this rank moved, and notes the phase.
   void phase(const char* name, const std::function<i64()>& fn);
   void load();
   void note_differences(const LiveCheck& check);
   void check_stored();
+  void each_module(bool ahead, const std::function<void(i32)>& visit);
   void unshard_all();
+  void check_all();
+  void go_through();
+  void export_and_compare();
   void through_checkpoint();
   i64 compare(const std::string& folder);
-  void conclude(const HostMemory& storage, const HostMemory& gathered);
+  void conclude();
 
   const GlobalFlags& flags_;
   std::string source_, device_ = "cpu", main_dtype_ = "fp32";
   std::optional<std::string> output_, checkpoint_, pattern_text_;
   std::optional<LayerPattern> pattern_;
   bool no_sync_ = false;
-  i64 threads_ = 0;
+  i64 threads_ = 0, repeat_ = 1;
+  std::optional<std::string> until_;
   HfModelFlags model_flags_;
   GridFlags grid_flags_;
   FsdpFlags fsdp_flags_;
@@ -104,6 +86,9 @@ void Roundtrip::parse(CommandLine& line) {
               "the layers of a hybrid model in groups, as in '[*-]M'; the model is built and saved so");
   line.flag("--no-sync", no_sync_, "do not wait until the disk has what --output and --checkpoint keep");
   line.option("-j,--threads", threads_, "threads a rank; by default the processors, shared among the ranks");
+  line.option("--until PHASE", until_, "stop after load, unshard or check, and export nothing")
+      .choices({"load", "unshard", "check"});
+  line.option("--repeat N", repeat_, "load, and unshard every module, so many times: what is told of each");
   ranks_.declare(line);
   model_flags_.declare(line);
   grid_flags_.declare(line);
@@ -121,18 +106,42 @@ void Roundtrip::parse(CommandLine& line) {
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
   line.parse();
   ranks_.check();
+  if (threads_ < 0 || threads_ > kMostThreads)
+    throw Error(Code::kUsage, "--threads is no number of threads")
+        .expected(cat("1 to ", kMostThreads))
+        .found(threads_);
+  if (repeat_ < 1) throw Error(Code::kUsage, "--repeat wants at least 1").found(repeat_);
   if (pattern_text_) pattern_ = parse_pattern(*pattern_text_, Dialect::kGrouped);
 }
 
+// With a way out that this command has.
+void refuse_existing(const std::string& folder, bool durable) {
+  try {
+    StagedFolder::check(folder, {.durable = durable}, 0, 1);
+  } catch (Error& e) {
+    if (e.code() == Code::kOutputExists) e.help("choose another folder, or remove this one");
+    throw;
+  }
+}
+
 void Roundtrip::refuse_early() const {
-  if (device_ == "cuda")
-    throw Error(Code::kModuleMissing,
-                "the live model runs on CPU ranks only: device memory, NCCL and the loading "
-                "of GPUs are not there yet")
-        .found("--device cuda")
-        .help("--device cpu");
   for (const auto& folder : {output_, checkpoint_})
-    if (folder && launch().rank == 0) StagedFolder::check(*folder, {.durable = !no_sync_}, 0, 1);
+    if (folder && until_)
+      throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
+          .found(cat("--until ", *until_))
+          .help("leave out --output and --checkpoint, or --until");
+    else if (folder && launch().rank == 0)
+      refuse_existing(*folder, !no_sync_);
+}
+
+std::unique_ptr<Device> Roundtrip::make_device() const {
+  if (device_ == "cuda") try {
+      return cuda_device(world());
+    } catch (Error& e) {
+      if (e.code() == Code::kModuleMissing) e.note("--device cpu keeps the model in the host's memory");
+      throw;
+    }
+  return std::make_unique<HostDevice>();
 }
 
 LiveSetup Roundtrip::setup() const {
@@ -147,11 +156,8 @@ LiveSetup Roundtrip::setup() const {
   return s;
 }
 
-CopyOptions Roundtrip::copying(Progress& progress) const {
-  return {.threads = static_cast<int>(threads_),
-          .memory_bytes = i64{64} << 20,
-          .stop = stop_flag(),
-          .written_bytes = progress.counter()};
+BlockLoadOptions Roundtrip::loading(Progress& progress) const {
+  return {.threads = static_cast<int>(threads_), .stop = stop_flag(), .written_bytes = progress.counter()};
 }
 
 void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
@@ -167,47 +173,57 @@ void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
 }
 
 void Roundtrip::load() {
-  Progress progress(flags_, "load", 0);
-  phase("load",
-        [&] { return load_from_model(*model_, *keys_, *hf_.store, copying(progress)).bytes_written; });
+  for (i64 time = 0; time < repeat_; time++) {
+    Progress progress(flags_, "load", 0);
+    phase("load", [&] { return load_from_model(*model_, *keys_, *hf_.store, loading(progress)).bytes_read; });
+  }
 }
 
 void Roundtrip::note_differences(const LiveCheck& check) {
   for (const LiveCheck::Difference& d : check.differences())
     differences_.push_back(
-        cat(d.what, " of ", d.parameter, " on rank ", world().rank(), " from item ", d.item, " on"));
+        cat(d.what, " of ", escaped(d.parameter), " on rank ", world().rank(), " from item ", d.item, " on"));
 }
 
 void Roundtrip::check_stored() {
-  LiveCheck check(*model_, *hf_.store);
+  LiveCheck check(*model_, *hf_.store, static_cast<int>(threads_));
   check.check_stored();
   note_differences(check);
 }
 
-// Every module once, in a pass of the pool: first for its time alone, then what is live against the files.
+// Every module once, in a pass of the pool. What the next one needs of other ranks is on its way meanwhile,
+// where `ahead`.
+void Roundtrip::each_module(bool ahead, const std::function<void(i32)>& visit) {
+  const std::vector<i32>& modules = model_->sharded_modules();
+  pool_->pool().begin_pass();
+  for (std::size_t i = 0; i < modules.size(); i++) {
+    model_->unshard(modules[i]);
+    if (ahead && i + 1 < modules.size()) model_->prefetch(modules[i + 1]);
+    visit(modules[i]);
+    model_->reshard(modules[i]);
+    made_progress();
+  }
+  pool_->pool().end_pass();
+}
+
+// First for its time alone, then what is live against the files.
 void Roundtrip::unshard_all() {
-  auto each_module = [&](const std::function<void(i32)>& visit) {
-    pool_->pool().begin_pass();
-    for (i32 module : model_->sharded_modules()) {
-      model_->unshard(module);
-      visit(module);
-      model_->reshard(module);
-      made_progress();
-    }
-    pool_->pool().end_pass();
-  };
-  phase("unshard", [&] {
-    i64 bytes = 0;
-    each_module([&](i32 module) {
-      for (const std::unique_ptr<LiveGroup>& group : model_->groups_of(module))
-        bytes += group->gather_bytes();
+  for (i64 time = 0; time < repeat_; time++)
+    phase("unshard", [&] {
+      i64 bytes = 0;
+      each_module(!model_->device().is_host(), [&](i32 module) {
+        for (const std::unique_ptr<LiveGroup>& group : model_->groups_of(module))
+          bytes += group->received_bytes();
+      });
+      return bytes;
     });
-    return bytes;
-  });
-  LiveCheck check(*model_, *hf_.store);
+}
+
+void Roundtrip::check_all() {
+  LiveCheck check(*model_, *hf_.store, static_cast<int>(threads_));
   phase("check", [&] {
     check_stored();
-    each_module([&](i32 module) { check.check_live(module); });
+    each_module(false, [&](i32 module) { check.check_live(module); });
     return check.bytes();
   });
   note_differences(check);
@@ -228,40 +244,25 @@ void Roundtrip::through_checkpoint() {
     saved.open(open_store(*checkpoint_), open_hf_model(source_, model_flags_), how_to_open, flags_,
                {0, std::nullopt, model_->setup().run.groups});
     return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(),
-                                copying(progress))
-        .bytes_written;
+                                loading(progress))
+        .bytes_read;
   });
   check_stored();
 }
 
-// The exported folder against the source, each rank its share of the tensors.
+// The exported folder against the source.
 i64 Roundtrip::compare(const std::string& folder) {
-  std::unique_ptr<Store> there = open_store(folder);
-  NamedChunks chunks(*there, *hf_.store);
-  std::vector<bool> seen(static_cast<std::size_t>(hf_.store->tensor_count()));
-  for (i64 c = 0; c < chunks.size(); c++) {
-    std::size_t t = static_cast<std::size_t>(chunks.key(c));
-    seen[t] = std::ranges::equal(chunks.box(c).sizes, hf_.store->dims(chunks.key(c))) &&
-              chunks.dtype(c) == hf_.store->dtype(chunks.key(c));
-  }
-  for (const UnreadTensor& u : hf_.map->unread())
-    if (u.of < 0) seen[static_cast<std::size_t>(u.tensor)] = true;
-  for (std::size_t t = 0; t < seen.size() && world().rank() == 0; t++)
-    if (!seen[t])
-      differences_.push_back(cat(hf_.store->name(static_cast<i64>(t)), " did not come back as it was"));
-  ReshardJob job(*hf_.store, chunks, nullptr);
-  CompareSink sink(*there);
-  i64 tasks = job.task_count(), rank = world().rank(), ranks = world().size();
   Progress progress(flags_, "compare", 0);
-  CopyOptions how = copying(progress);
-  how.first_task = tasks * rank / ranks, how.end_task = tasks * (rank + 1) / ranks;
-  CopyCounts counts = run_copy(job, sink, how);
-  for (const CompareSink::Difference& d : sink.differences())
-    differences_.push_back(cat("exported file ", file_label(*there, d.file), " from byte ", d.offset, " on"));
-  return counts.bytes_written;
+  FolderComparison found = compare_share(hf_, folder, world(),
+                                         {.threads = static_cast<int>(threads_),
+                                          .memory_bytes = i64{64} << 20,
+                                          .stop = stop_flag(),
+                                          .written_bytes = progress.counter()});
+  std::ranges::move(found.differences, std::back_inserter(differences_));
+  return found.bytes;
 }
 
-void Roundtrip::conclude(const HostMemory& storage, const HostMemory& gathered) {
+void Roundtrip::conclude() {
   constexpr std::size_t kMost = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(differences_.size(), kMost); i++) text += differences_[i] + '\n';
@@ -269,17 +270,45 @@ void Roundtrip::conclude(const HostMemory& storage, const HostMemory& gathered) 
   std::string_view rest(reinterpret_cast<const char*>(all.bytes.data()), all.bytes.size());
   for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1))
     if (report_.differences.size() < kMost) report_.differences.emplace_back(rest.substr(0, end));
-  report_.equal = report_.differences.empty();
-  i64 most[] = {storage.peak_bytes(), gathered.peak_bytes(), status_bytes("VmHWM")};
+  report_.differs = !report_.differences.empty();
+  report_.compared = !until_;
+  i64 most[] = {model_->weight_bytes(), pool_->pool().facts().most_held_bytes, status_bytes("VmHWM")};
   world().all_reduce(most, Reduce::kMax);
   report_.weights_bytes = most[0], report_.gathered_bytes = most[1], report_.peak_rss = most[2];
+}
+
+void Roundtrip::export_and_compare() {
+  std::optional<ScratchFolder> scratch;
+  if (!output_) scratch.emplace(world());
+  std::string folder = output_ ? *output_ : cat(scratch->path(), "/model");
+  phase("export", [&] {
+    i64 bytes = export_to_folder(*model_, *keys_, hf_, folder,
+                                 {static_cast<int>(threads_), output_.has_value() && !no_sync_});
+    return world().rank() == 0 ? bytes : 0;
+  });
+  phase("compare", [&] { return compare(folder); });
+}
+
+void Roundtrip::go_through() {
+  load();
+  if (until_ == "load") return;
+  unshard_all();
+  if (until_ == "unshard") return;
+  check_all();
+  if (until_ == "check") return;
+  if (checkpoint_) through_checkpoint();
+  export_and_compare();
 }
 
 Exit Roundtrip::run() {
   refuse_early();
   ranks_.join();
   i64 processors = default_threads();
-  if (threads_ <= 0) threads_ = std::max<i64>(1, processors / world().size());
+  if (threads_ <= 0) {
+    threads_ = std::max<i64>(1, processors / world().size());
+    // With more they take the memory's bandwidth from each other.
+    if (device_ == "cuda") threads_ = std::min(threads_, kMostThreadsOfGpu);
+  }
   Tensor::set_threads(static_cast<int>(threads_));
   hf_ = open_hf_model(source_, model_flags_);
   if (!hf_.has_data()) throw Error(Code::kNotFound, "the folder has no weights to load").file(source_);
@@ -287,35 +316,22 @@ Exit Roundtrip::run() {
   tell_notes(flags_, hf_);
   if (world().rank() == 0) refuse_unlike_copies(hf_, static_cast<int>(threads_));
 
-  HostMemory storage, gathered;
-  PooledMemory pool(gathered);
-  LiveModel model(*hf_.map, setup(), world(), storage, pool);
+  std::unique_ptr<Device> device = make_device();
+  PooledMemory pool(device->weights());
+  LiveModel model(*hf_.map, setup(), world(), *device, pool);
   model.wrap();
   if (checkpoint_)  // refuses what cannot be saved
     FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
   KeyTable keys = live_keys(model);
   fsdp_flags_.refuse_unmatched(keys.parameters());
   model_ = &model, keys_ = &keys, pool_ = &pool;
-  load();
-  unshard_all();
-  if (checkpoint_) through_checkpoint();
-  {
-    std::optional<ScratchFolder> scratch;
-    if (!output_) scratch.emplace(world());
-    std::string folder = output_ ? *output_ : cat(scratch->path(), "/model");
-    phase("export", [&] {
-      i64 bytes = export_to_folder(model, keys, hf_, folder,
-                                   {static_cast<int>(threads_), output_.has_value() && !no_sync_});
-      return world().rank() == 0 ? bytes : 0;
-    });
-    phase("compare", [&] { return compare(folder); });
-  }
+  go_through();
   report_.device = device_;
   report_.output = output_.value_or(""), report_.checkpoint = checkpoint_.value_or("");
   report_.tensors = hf_.map->sources().size(), report_.parameters = hf_.map->parameter_count();
-  conclude(storage, gathered);
+  conclude();
   write_roundtrip(flags_, report_, model);
-  return report_.equal ? Exit::kOk : Exit::kNo;
+  return report_.differs ? Exit::kNo : Exit::kOk;
 }
 
 }  // namespace

@@ -11,6 +11,14 @@ double rate(const RoundtripPhase& phase) {
   return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
 }
 
+// Phases may be repeated.
+const RoundtripPhase* last_of(const RoundtripReport& report, std::string_view name) {
+  const RoundtripPhase* last = nullptr;
+  for (const RoundtripPhase& p : report.phases)
+    if (p.name == name) last = &p;
+  return last;
+}
+
 std::string module_name(const LiveModel& model, i32 module) {
   return module == 0 ? "model" : model.modules()[module].name;
 }
@@ -32,11 +40,14 @@ void write_groups(JsonWriter& json, const LiveModel& model) {
 
 void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
   JsonWriter json(out);
-  json.begin_answer("roundtrip", r.equal).field("equal", r.equal).field("tensors", r.tensors);
+  json.begin_answer("roundtrip", !r.differs);
+  r.compared || r.differs ? json.field("equal", !r.differs) : json.null_field("equal");
+  json.field("tensors", r.tensors);
   json.field("parameters", r.parameters).field("grid", to_string(model.setup().grid));
   json.field("ranks", model.world().size()).field("device", r.device);
   json.field("strategy", strategy_name(model.setup().fsdp.strategy));
-  for (const RoundtripPhase& p : r.phases) json.field(cat(p.name, "_seconds"), p.seconds);
+  for (const RoundtripPhase& p : r.phases)
+    if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
   json.key("phases").begin_array();
   for (const RoundtripPhase& p : r.phases)
     json.begin_object()
@@ -67,18 +78,25 @@ std::string groups_text(const LiveModel& model) {
 void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
   out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
                strategy_name(model.setup().fsdp.strategy), ", ", r.device));
-  out.line(cat("model    ", counted(r.tensors, "tensor"), ", ", with_commas(r.parameters), " parameters"));
+  out.line(cat("model    ", counted(r.tensors, "tensor"), ", ", with_commas(r.parameters),
+               " Megatron parameters"));
   out.line(cat("groups   ", groups_text(model)));
   for (const RoundtripPhase& p : r.phases) {
     char numbers[64];
-    std::snprintf(numbers, sizeof numbers, "%8.3f s %9.2f GB/s  ", p.seconds, rate(p));
+    if (p.bytes > 0 && p.seconds >= 0.001)
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9.2f GB/s  ", p.seconds, rate(p));
+    else
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9s        ", p.seconds, "-");
     out.line(
         cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
   }
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
                human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(r.peak_rss), " a rank"));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));
-  out.line(r.equal ? "equal: every bit came back" : "NOT EQUAL");
+  if (r.differs)
+    out.line("NOT EQUAL");
+  else
+    out.line(r.compared ? "equal: every bit came back" : "stopped before anything was exported");
 }
 
 }  // namespace

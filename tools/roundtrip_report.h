@@ -17,7 +17,7 @@ struct RoundtripPhase {
 };
 
 struct RoundtripReport {
-  bool equal = false;
+  bool differs = false, compared = false;  // compared: what came back too
   std::string device, output, checkpoint;  // the folders; "" where they are not kept
   i64 tensors = 0, parameters = 0;
   std::vector<RoundtripPhase> phases;

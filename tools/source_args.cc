@@ -2,43 +2,30 @@
 
 #include "io/dcp_record.h"
 #include "io/file.h"
+#include "io/run_args.h"
 #include "io/torch_zip.h"
 
 namespace mckpt {
-namespace {
-
-constexpr std::string_view kArgs = "args", kCommonFile = "common.pt", kCommonItem = "common_state/";
-constexpr std::string_view kAlwaysThere = "num_layers";  // in args
-
-bool holds_args(std::string_view object) {
-  return object == kArgs || object == kCommonFile || object.starts_with(kCommonItem);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string object_pickle(const Store& store, const Object& object) {
-  InputFile file(file_path(store, object.file));
-  RangeSource record(file, object.record_offset, object.record_bytes);
-  TorchZip zip(record, 64);
-  for (const ZipEntry& e : zip.archive().entries())
-    if (e.name.find("/data/") != e.name.npos)
-      throw Error(Code::kUnsupportedTorchFile, "an object holds tensors").tensor(object.name);
-  std::vector<u8> bytes = zip.read_pickle();
-  return {bytes.begin(), bytes.end()};
-}
-
-SourceArgs::SourceArgs(const Store& store) : store_(store) {
-  for (std::size_t i = 0; i < store.objects().size() && !value_; i++) {
-    const std::string& name = store.objects()[i].name;
-    if (!holds_args(name)) continue;
-    std::shared_ptr<const PickleValue> holder = store.object(static_cast<i64>(i));
-    if (!holder) continue;
-    const PickleValue* root = holder.get();
-    if (root->is(PickleValue::Kind::kList) && root->size() > 0) root = &*root->items().begin();
-    value_ = name == kArgs ? root : root->find(kArgs);
-    if (value_) holder_ = std::move(holder);
+  std::string path = file_path(store, object.file);
+  try {
+    InputFile file(path);
+    RangeSource record(file, object.record_offset, object.record_bytes);
+    TorchZip zip(record, 64);
+    for (const ZipEntry& e : zip.archive().entries())
+      if (e.name.find("/data/") != e.name.npos)
+        throw Error(Code::kUnsupportedTorchFile, "an object holds tensors");
+    std::vector<u8> bytes = zip.read_pickle();
+    return {bytes.begin(), bytes.end()};
+  } catch (Error& e) {
+    if (e.offset() >= 0 && e.file().empty()) e.offset(object.record_offset + e.offset());
+    throw e.default_tensor(object.name).default_file(path);
   }
 }
+
+SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store)) {}
 
 std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgChange> changes,
                                                const GlobalFlags& flags) const {

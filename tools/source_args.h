@@ -1,5 +1,4 @@
-// The args of the run that wrote a DCP folder, wherever they are: the object `args` of fsdp_dtensor, an entry
-// of the common state of torch_dist, in an object or in common.pt.
+// The args of the run that wrote a DCP folder, and the objects they are in with other values in them.
 #pragma once
 
 #include <memory>
@@ -13,15 +12,19 @@
 
 namespace mckpt {
 
+// A field that args of any run have, beside which others are put.
+inline constexpr std::string_view kAlwaysThere = "num_layers";
+
 // The pickle in an object's record. Throws what TorchZip throws, kUnsupportedTorchFile where the object holds
 // tensors, whose bytes are beside the pickle.
 std::string object_pickle(const Store& store, const Object& object);
 
 class SourceArgs {
  public:
-  explicit SourceArgs(const Store& store);  // which must outlive it
+  // The store must outlive it. Throws what reading the object throws: no run could load such args either.
+  explicit SourceArgs(const Store& store);
 
-  const PickleValue* value() const { return value_; }  // null: there are none
+  const PickleValue* value() const { return value_.get(); }  // null: there are none
   // The pickle of the object with the changes, where it is one that holds the args and there are changes;
   // warns of what cannot be changed.
   std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes,
@@ -31,8 +34,7 @@ class SourceArgs {
 
  private:
   const Store& store_;
-  std::shared_ptr<const PickleValue> holder_;
-  const PickleValue* value_ = nullptr;
+  std::shared_ptr<const PickleValue> value_;
 };
 
 }  // namespace mckpt

@@ -48,7 +48,18 @@ StagedFolder::Options staging_of(const ConvertOptions& options) {
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   options.keep(copy.path, copy.sources);
-  StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
+  try {
+    StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
+  } catch (Error& e) {
+    if (e.code() == Code::kOutputExists && options.resume)
+      e.help(
+          "a folder under its name is whole: there is nothing to go on with. Where a run was stopped just "
+          "before its "
+          "end, DST/latest_checkpointed_iteration.txt may lack its name (\"release\", or the number): write "
+          "it there, or "
+          "begin anew with --overwrite");
+    throw;
+  }
 }
 
 CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, const GlobalFlags& flags) {

@@ -1,7 +1,9 @@
 #include "convert/chunk_twins.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <optional>
 
 #include "core/name_hash.h"
 #include "io/bytes.h"
@@ -26,11 +28,26 @@ InputFile file_of(const DcpLayout::Chunk& c, const std::string& folder) {
   return InputFile(cat(folder, "/", dcp_file_name(c.rank)));
 }
 
-u32 written_sum(const DcpLayout::Chunk& c, const std::string& folder) {
-  i64 tail = c.data_offset() + c.frame->data_bytes();
-  std::vector<u8> bytes = file_of(c, folder).read(tail + DcpTensorFrame::kCrc32At, 4);
-  return load_le<u32>(bytes.data());
-}
+// The checksums of the records, one file open at a time: the chunks of a layout go from rank to rank.
+class WrittenSums {
+ public:
+  explicit WrittenSums(const std::string& folder) : folder_(folder) {}
+
+  u32 of(const DcpLayout::Chunk& c) {
+    if (!file_ || c.rank != rank_) {
+      file_.emplace(file_of(c, folder_));
+      rank_ = c.rank;
+    }
+    std::array<u8, 4> sum;
+    file_->read(c.data_offset() + c.frame->data_bytes() + DcpTensorFrame::kCrc32At, sum);
+    return load_le<u32>(sum.data());
+  }
+
+ private:
+  const std::string& folder_;
+  std::optional<InputFile> file_;
+  i32 rank_ = -1;
+};
 
 bool same_bytes(const DcpLayout::Chunk& a, const DcpLayout::Chunk& b, const std::string& folder) {
   InputFile file_a = file_of(a, folder), file_b = file_of(b, folder);
@@ -54,12 +71,13 @@ std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layou
                                     std::size_t most) {
   std::vector<ChunkTwins> out;
   NameMap<std::string, i64> seen;  // chunks by what twins have in common
+  WrittenSums sums(folder);
   for (i64 c = 0; c < layout.chunk_count() && out.size() < most; c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);
     const CheckpointKey& key = keys[table_key[static_cast<std::size_t>(chunk.key)]];
     if (!keys.parameter(key).expert() || chunk.frame->data_bytes() == 0) continue;
     std::string common = cat(without_number(key.name), " ", dims_to_string(chunk.offsets), " ",
-                             dims_to_string(chunk.sizes), " ", written_sum(chunk, folder));
+                             dims_to_string(chunk.sizes), " ", sums.of(chunk));
     auto [at, fresh] = seen.try_emplace(std::move(common), c);
     if (fresh) continue;
     DcpLayout::Chunk other = layout.chunk(at->second);

@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::string_view kState = "optimizer.state.", kShard = "/shard_";
 
-// Bytes of "chained_0." at the front: models with experts have two optimizers.
-std::size_t chain_bytes(std::string_view key) {
-  constexpr std::string_view kChained = "chained_";
-  if (!key.starts_with(kChained)) return 0;
-  std::size_t digits = key.find_first_not_of("0123456789", kChained.size());
-  return digits != key.npos && digits > kChained.size() && key[digits] == '.' ? digits + 1 : 0;
-}
-
 KeySection torch_dist_section(std::string_view key) {
   std::size_t tail = std::min(key.find('/'), key.size());
   std::string_view base = key.substr(0, tail);

@@ -1,10 +1,10 @@
 #include "convert/layer_migration.h"
 
 #include <algorithm>
-#include <map>
 
 #include "convert/extra_state.h"
-#include "convert/native_parts.h"
+#include "convert/mixer_shapes.h"
+#include "convert/norm_place.h"
 #include "core/name_hash.h"
 
 namespace mckpt {
@@ -19,7 +19,9 @@ class Migration {
       : store_(store), dialect_(dialect), from_(from), to_(to), options_(options) {}
 
   LayerMigration run() {
-    collect_fused();
+    if (dialect_ == DcpDialect::kTorchDist && !is_gpt(from_.form()) && !is_gpt(to_.form()))
+      mixers_.emplace(store_, from_);
+    if (dialect_ == DcpDialect::kTorchDist) gather_weights();
     for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++) move_tensor(t);
     check_stacks();
     for (i32 o = 0; o < static_cast<i32>(store_.objects().size()); o++) move_object(o);
@@ -48,7 +50,9 @@ class Migration {
         fault(key, Code::kNotHeld,
               cat("layer ", name.layer, " is ", to_.kind(name.layer).words, ", which a GPT model has not"));
     } else {
-      out.parameter = to_.text(name);
+      LayerName moved = name;
+      if (main_layer) moved.rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
+      out.parameter = to_.text(moved);
     }
     return out;
   }
@@ -63,6 +67,11 @@ class Migration {
           "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only "
           "leaves it");
     return true;
+  }
+  // Its shape stands in the mcore_data of .metadata alone, which the result would lack.
+  bool is_flat(i32 t, const KeySection& section) const {
+    auto weight = section.optimizer ? weights_.find(section.name) : weights_.end();
+    return weight != weights_.end() && !std::ranges::equal(store_.dims(t), store_.dims(weight->second));
   }
 
   // The order of a checkpoint's names tells pipeline stages that counted their layers from 0 (MC1313): there
@@ -82,7 +91,8 @@ class Migration {
   std::string moved_shard(const KeySection& section, const Target& target, const LayerName& found,
                           std::string_view key);
   bool drop_output_state(i32 o, const KeySection& section);
-  void collect_fused();
+  void drop_state(i32 o);
+  void gather_weights();
 
   const Store& store_;
   DcpDialect dialect_;
@@ -92,22 +102,14 @@ class Migration {
   std::vector<KeyFault> faults_;
   NameMap<std::string, std::size_t> by_name_;  // tensors of out_
   NameSet<std::string> object_names_;
-  std::vector<std::map<std::string, i32, std::less<>>>
-      layer_;  // of mixers: tensors by name, by physical layer
+  NameMap<std::string_view, i32> weights_;  // of torch_dist: the model section by name
+  std::optional<MixerShapes> mixers_;       // where parts of mixers come out of whole ones
 };
 
-// Tells native_parts() the shapes of a mixer's parameters.
-void Migration::collect_fused() {
-  layer_.resize(static_cast<std::size_t>(from_.pattern().physical_layers()));
-  if (dialect_ != DcpDialect::kTorchDist || is_gpt(from_.form()) || is_gpt(to_.form())) return;
-  for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++) {
-    KeySection section = key_section(dialect_, store_.name(t));
-    std::optional<NameFault> ignored;
-    if (!section.model()) continue;
-    LayerName name = from_.find(section.name, ignored);
-    if (name.kind == LayerName::Kind::kLayer && name.depth < 0 && name.layer >= 0)
-      layer_[static_cast<std::size_t>(name.layer)].emplace(name.rest, t);
-  }
+void Migration::gather_weights() {
+  for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++)
+    if (KeySection section = key_section(dialect_, store_.name(t)); section.model())
+      weights_.emplace(section.name, t);
 }
 
 void Migration::move_tensor(i32 t) {
@@ -118,6 +120,10 @@ void Migration::move_tensor(i32 t) {
     return;
   }
   if (refused(key, section)) return;
+  if (is_flat(t, section))
+    return fault(key, Code::kNotHeld,
+                 "a state of the optimizer without its parameter's shape, flattened as older saves have it: "
+                 "--weights-only leaves it, or a newer Megatron saves the run once more");
   std::optional<NameFault> bad;
   LayerName name = from_.find(section.name, bad);
   if (bad) return fault(key, bad->code, bad->message);
@@ -158,24 +164,9 @@ void Migration::move_parts(const KeySection& section, const LayerName& name, std
                            MovedPiece piece) {
   std::string_view key = store_.name(piece.tensor);
   std::span<const i64> dims = store_.dims(piece.tensor);
-  const auto& layer = layer_[static_cast<std::size_t>(name.layer)];
   std::optional<NameFault> bad;
-  std::vector<NativePart> parts = native_parts(
-      fused,
-      [&](std::string_view rest) {
-        auto at = layer.find(rest);
-        return at == layer.end() ? std::span<const i64>() : store_.dims(at->second);
-      },
-      bad);
+  std::vector<NativePart> parts = mixers_->parts(piece.tensor, name.layer, fused, bad);
   if (bad) return fault(key, bad->code, bad->message);
-  if (dims.empty()) return fault(key, Code::kBadSplit, "has no rows, so that it has no parts");
-  for (i64 c = 0; c < store_.chunk_count(piece.tensor); c++)
-    if (store_.chunk(piece.tensor, c).sizes[0] != dims[0])
-      return fault(
-          key, Code::kBadSplit,
-          "is whole, but its rows lie in several chunks: which rank has which rows of a part is not known");
-  if (dims[0] != parts.back().first_row + parts.back().rows)
-    return fault(key, Code::kBadSplit, cat("has ", dims[0], " rows, not those of its parameter"));
   for (const NativePart& part : parts) {
     LayerName of_part = name;
     std::string rest = cat(fused, ".", part.name);
@@ -218,13 +209,18 @@ void Migration::check_stacks() {
 bool Migration::drop_output_state(i32 o, const KeySection& section) {
   bool unwanted = is_gpt(to_.form()) || to_.form() == LayerForm::kLogical || to_.form() == LayerForm::kMember;
   if (section.name != kOutputState || section.optimizer || !unwanted) return false;
+  drop_state(o);
+  return true;
+}
+
+// Leaves out the state of a module that the new form has not, as far as it holds nothing.
+void Migration::drop_state(i32 o) {
   const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
   std::shared_ptr<const PickleValue> value = store_.object(o);
   if (value && is_empty_state(*value))
     out_.dropped_objects.push_back(key);
   else
     fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
-  return true;
 }
 
 // The part of a shared object that the layer's own one becomes, or the other way round.
@@ -252,8 +248,7 @@ std::string Migration::moved_shard(const KeySection& section, const Target& targ
 
 void Migration::move_object(i32 o) {
   const Object& object = store_.objects()[static_cast<std::size_t>(o)];
-  if (object.file >= 0 && store_.files()[static_cast<std::size_t>(object.file)].path == object.name)
-    return;  // a file of its own
+  if (is_file(store_, object)) return;
   const std::string& key = object.name;
   KeySection section = key_section(dialect_, key);
   if ((section.optimizer && options_.weights_only) || drop_output_state(o, section)) return;
@@ -271,6 +266,10 @@ void Migration::move_object(i32 o) {
   if (bad) return fault(key, bad->code, bad->message);
   Target target = target_of(name, key);
   if (target.dropped) return;
+  bool main_layer = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+  if (main_layer && options_.norms == NormPlace::kFused &&
+      is_state_of_norm(name.rest, to_.kind(name.layer).kind))
+    return drop_state(o);
   std::string moved = key;
   if (target.name.kind != LayerName::Kind::kOther)
     moved = cat(section.front, target.parameter, moved_shard(section, target, found, key));

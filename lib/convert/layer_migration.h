@@ -1,10 +1,11 @@
-// LayerMigration: what becomes of every tensor and object of a checkpoint whose layers get the names of another
-// form. Nothing is left out or made up in silence: what has no place there is a fault, unless it was said to be
-// left out.
+// LayerMigration: what becomes of every tensor and object of a checkpoint whose layers get the names of
+// another form. Nothing is left out or made up in silence: what has no place there is a fault, unless it was
+// said to be left out.
 //
 //   indexed -> stacked   decoder.layers.<i>.X [a, b] of all layers   ->  decoder.layers.X [layers, a, b]
 //   stacked -> indexed   the same backwards
-//   whole -> parts       mixer.in_proj.weight [rows, h]              ->  mixer.in_proj.weight.z [z rows, h] ...
+//   whole -> parts       mixer.in_proj.weight [rows, h]              ->  mixer.in_proj.weight.z [z rows, h]
+//   ...
 #pragma once
 
 #include "convert/layer_forms.h"
@@ -31,15 +32,23 @@ struct MovedObject {
   std::string name;
 };
 
+// Where the norm in front of an attention or a dense MLP lies: in the layer, or fused with the linear layer
+// behind it, as TransformerEngine has it and hybrid models look for it.
+//
+//   input_layernorm.weight    self_attention.linear_qkv.layer_norm_weight
+//   pre_mlp_layernorm.weight  mlp.linear_fc1.layer_norm_weight              not of experts
+enum class NormPlace : u8 { kKeep, kFused, kApart };
+
 struct MigrationOptions {
-  bool weights_only = false;   // leave the optimizer behind
-  bool without_mixers = false;  // from hybrid to GPT: leave them behind; back: the result has none
+  bool weights_only = false;           // leave the optimizer behind
+  NormPlace norms = NormPlace::kKeep;  // of the main part's layers
+  bool without_mixers = false;         // from hybrid to GPT: leave them behind; back: the result has none
 };
 
 struct LayerMigration {
   std::vector<MovedTensor> tensors;
   std::vector<MovedObject> objects;
-  i64 dropped = 0;  // tensors
+  i64 dropped = 0;                           // tensors
   std::vector<std::string> dropped_objects;  // that hold nothing and that the new form has no name for
 };
 

@@ -116,7 +116,7 @@ void MigrationJob::add_record(const MovedObject& object) {
   i32 rank = rank_of(source_, o);
   DcpName name{object.name, nested_ ? nesting_dots(object.name) : std::vector<i32>()};
   i64 to = layout_.add_object_record(std::move(name), rank, o.record_bytes);
-  records_.push_back({o.file, rank, o.record_offset, to, o.record_bytes});
+  records_.push_back({o.file, rank, o.record_offset, to, o.record_bytes, o.name});
 }
 
 i64 MigrationJob::end_target(std::size_t chunk) const {
@@ -125,7 +125,11 @@ i64 MigrationJob::end_target(std::size_t chunk) const {
 
 CopyTask MigrationJob::task(i64 index) const {
   std::size_t i = static_cast<std::size_t>(index);
-  if (i >= chunks_.size()) return records_[i - chunks_.size()].task();
+  if (i >= chunks_.size()) {
+    const CarriedRecord& record = records_[i - chunks_.size()];
+    if (sums_) expect_record(*sums_, bytes_[record.from_file], record);
+    return record.task();
+  }
   const SourceChunk& source = chunks_[i];
   Chunk chunk = source_.chunk(source.tensor, source.chunk);
   ChunkData data = source_.resolve(source.tensor, source.chunk);

@@ -1,17 +1,15 @@
 #include "convert/pattern_args.h"
 
+#include "io/run_args.h"
+
 namespace mckpt {
 namespace {
 
 constexpr const char *kPattern = "hybrid_layer_pattern", *kOldPattern = "hybrid_override_pattern",
                      *kOldMtp = "mtp_hybrid_override_pattern";
 
-const PickleValue* field(const PickleValue& args, std::string_view name) {
-  return args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
-}
-
 std::optional<std::string> text_field(const PickleValue& args, std::string_view name) {
-  const PickleValue* value = field(args, name);
+  const PickleValue* value = arg_of(args, name);
   if (!value || !value->is(PickleValue::Kind::kText)) return std::nullopt;
   return std::string(value->text());
 }
@@ -36,7 +34,7 @@ std::optional<std::string> pattern_of_args(const PickleValue& args) {
         .help("--pattern decides");
   if (!pattern) pattern = old;
   std::optional<std::string> mtp = text_field(args, kOldMtp);
-  const PickleValue* depths = field(args, "mtp_num_layers");
+  const PickleValue* depths = arg_of(args, "mtp_num_layers");
   if (!pattern || !mtp || mtp->empty() || pattern->find('/') != pattern->npos || !depths || !depths->is_int())
     return pattern;
   constexpr i64 kMostDepths = 1000;
@@ -49,20 +47,20 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
   ArgValue text = pattern.text, none;
   std::vector<ArgChange> changes;
   auto want = [&](const char* name, const ArgValue& value) {
-    const PickleValue* now = field(args, name);
+    const PickleValue* now = arg_of(args, name);
     if (now && !equals(*now, value)) changes.push_back({name, value});
   };
   auto has_text = [&](const char* name) {
-    const PickleValue* now = field(args, name);
+    const PickleValue* now = arg_of(args, name);
     return now && !now->is_none();
   };
   // A model has its pattern in the field that it was in, a new hybrid model in the newer one that is there.
-  bool old_field = has_text(kOldPattern) || !field(args, kPattern);
+  bool old_field = has_text(kOldPattern) || !arg_of(args, kPattern);
   for (const char* name : {kPattern, kOldPattern}) {
     bool here = has_text(name) || (old_field == (name == kOldPattern) && !has_text(kPattern));
     if (gpt || here) want(name, gpt ? none : text);
   }
-  if (!gpt && !field(args, kPattern) && !field(args, kOldPattern)) changes.push_back({kPattern, text});
+  if (!gpt && !arg_of(args, kPattern) && !arg_of(args, kOldPattern)) changes.push_back({kPattern, text});
   want("num_layers", layers);
   want("is_hybrid_model", !gpt);
   // The newer field has the MTP parts as well.

@@ -1,22 +1,15 @@
 #include "convert/rank_states.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 
+#include "convert/rank_gathering.h"
+#include "convert/run_objects.h"
+
 namespace mckpt {
 namespace {
-
-constexpr std::string_view kState = "optimizer.state.", kWrapper = "module.";
-
-// The name of a state as it stands in a checkpoint; "" for a tensor that is none. A file may hold the
-// optimizer's state dict alone.
-std::string whole_name(std::string_view name) {
-  if (name.starts_with(kState)) return std::string(name);
-  return name.starts_with("state.") ? cat("optimizer.", name) : std::string();
-}
 
 i64 sum(std::span<const i64> numbers) {
   i64 total = 0;
@@ -53,82 +46,6 @@ std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, 
     at += held[d];
   }
   return out;
-}
-
-// Collects what the ranks hold, state by state.
-class RankStates::Gathering {
- public:
-  Gathering(const RankStates& states, const ModelMap& map, const RunSetup& setup, const Grid& grid,
-            const Adjust& adjust)
-      : states_(states), map_(map), setup_(setup), grid_(grid), adjust_(adjust) {}
-
-  void add(i32 file, i64 rank);
-  const std::deque<State>& states() const { return list_; }
-  // Throws where files have states that none of their ranks' parameters has.
-  void refuse_unknown() const;
-
- private:
-  struct CellParameters {
-    std::vector<ModelParameter> parameters;
-    NameMap<std::string, i32> by_name;
-  };
-  const CellParameters& of(const Cell& cell);
-
-  const RankStates& states_;
-  const ModelMap& map_;
-  const RunSetup& setup_;
-  const Grid& grid_;
-  const Adjust& adjust_;
-  std::map<std::tuple<i64, i64, i64>, CellParameters> cells_;
-  std::map<std::tuple<std::string, bool, i64>, State*> known_;  // by name and part
-  std::deque<State> list_;
-  std::vector<std::string> unknown_;
-};
-
-const RankStates::Gathering::CellParameters& RankStates::Gathering::of(const Cell& cell) {
-  auto [at, fresh] = cells_.try_emplace({cell.tp, cell.etp, cell.ep});
-  CellParameters& out = at->second;
-  if (!fresh) return out;
-  out.parameters = map_.parameters(grid_, cell, setup_);
-  adjust_(out.parameters);
-  for (std::size_t p = 0; p < out.parameters.size(); p++)
-    out.by_name.emplace(out.parameters[p].global_name, static_cast<i32>(p));
-  return out;
-}
-
-void RankStates::Gathering::add(i32 file, i64 rank) {
-  Cell cell = cell_of(grid_, rank);
-  const CellParameters& mine = of(cell);
-  const TorchTable& table = states_.table(file);
-  for (i64 row = 0; row < table.size(); row++) {
-    std::string name = whole_name(table.name(row));
-    std::optional<StateName> parts = state_name(name);
-    if (!parts) continue;
-    auto known = mine.by_name.find(parts->key);
-    if (known == mine.by_name.end()) {
-      unknown_.push_back(cat(file_label(states_, file), ": ", escaped(name)));
-      continue;
-    }
-    const ModelParameter& p = mine.parameters[static_cast<std::size_t>(known->second)];
-    auto [at, fresh] = known_.try_emplace({name, p.expert(), p.expert() ? cell.etp : cell.tp}, nullptr);
-    if (fresh) {
-      std::size_t key = kState.size(), dot = static_cast<std::size_t>(parts->dots.back());
-      while (name.compare(key, kWrapper.size(), kWrapper) == 0) key += kWrapper.size();
-      at->second = &list_.emplace_back(
-          State{&mine.parameters, known->second, name.substr(0, key), name.substr(dot), {}});
-    }
-    i64 place = p.expert() ? cell.edp : cell.cp + grid_.cp * cell.dp;
-    at->second->held.push_back({place, rank, file, row});
-  }
-}
-
-void RankStates::Gathering::refuse_unknown() const {
-  if (unknown_.empty()) return;
-  Error e(Code::kUnaccounted,
-          cat("the ranks' files have ", unknown_.size(), " states of parameters that their ranks have not"));
-  for (std::size_t i = 0; i < std::min<std::size_t>(unknown_.size(), 10); i++) e.note(unknown_[i]);
-  throw e.file(states_.root())
-      .help("experts carry their global numbers; check --source-tp, --source-ep and --source-etp");
 }
 
 RankStates::RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
@@ -287,11 +204,20 @@ void RankStates::add_copies(const State& s, const ModelConfig& model) {
 std::vector<std::string> RankStates::not_taken() const {
   std::set<std::string> names;
   for (const OpenedTorchFile& o : opened_) {
-    for (const TorchTable::Item& object : o.file->table.objects()) names.insert(object.name);
+    for (const TorchTable::Item& object : o.file->table.objects())
+      if (!take_run_object(object.name, object.value, [](const auto&, PickleValue) {}))
+        names.insert(object.name);
     for (i64 row = 0; row < o.file->table.size(); row++)
-      if (!state_name(whole_name(o.file->table.name(row)))) names.emplace(o.file->table.name(row));
+      if (!state_name(whole_state_name(o.file->table.name(row)))) names.emplace(o.file->table.name(row));
   }
   return {names.begin(), names.end()};
+}
+
+void RankStates::each_run_object(const std::function<void(std::string name, PickleValue value)>& take) const {
+  for (const OpenedTorchFile& o : opened_)
+    if (rank_name(o.path)->rank == 0)
+      for (const TorchTable::Item& object : o.file->table.objects())
+        take_run_object(object.name, object.value, take);
 }
 
 RankStates::Tensor& RankStates::tensor(std::string name, DType dtype, std::span<const i64> dims) {

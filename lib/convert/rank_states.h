@@ -39,8 +39,10 @@ class RankStates final : public Store {
   RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
              const Adjust& adjust);
 
-  // Names of what else the files hold, and is not taken.
+  // Names of what else the files hold, and has no place in an fsdp_dtensor checkpoint.
   std::vector<std::string> not_taken() const;
+  // Objects of the run, which all ranks have alike: those of rank 0.
+  void each_run_object(const std::function<void(std::string name, PickleValue value)>& take) const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return at(t).name; }

@@ -53,8 +53,11 @@ void ReshardJob::append_moves(i32 tensor, const ChunkList::Box& from, const Chun
 }
 
 CopyTask ReshardJob::task(i64 index) const {
-  if (index >= std::ssize(tasks_))
-    return records_[static_cast<std::size_t>(index - std::ssize(tasks_))].task();
+  if (index >= std::ssize(tasks_)) {
+    const CarriedRecord& record = records_[static_cast<std::size_t>(index - std::ssize(tasks_))];
+    if (sums_) expect_record(*sums_, bytes_[record.from_file], record);
+    return record.task();
+  }
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   DType to_type = chunks_.dtype(t.chunks[0]);
   CopyTask task;

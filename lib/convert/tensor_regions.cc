@@ -6,6 +6,7 @@ namespace mckpt {
 namespace {
 
 bool is_row_major(std::span<const i64> strides, std::span<const i64> dims) {
+  if (!strides.empty() && strides.size() != dims.size()) return false;
   i64 stride = 1;
   for (std::size_t d = dims.size(); d-- > 0; stride *= std::max<i64>(dims[d], 1))
     if (!strides.empty() && dims[d] > 1 && strides[d] != stride) return false;

@@ -3,7 +3,7 @@
 namespace mckpt {
 namespace {
 
-constexpr std::string_view kLayers = "decoder.layers.";
+constexpr std::string_view kDecoderLayers = "decoder.layers.";
 
 bool same_keys(const LayerKindInfo& a, const LayerKindInfo& b) {
   // A gated delta net and an expert layer name their parameters apart from those of their families.
@@ -56,11 +56,11 @@ std::vector<LayerPlace> layer_places(const LayerPattern& pattern) {
 }
 
 std::string local_layer_prefix(const LayerPlace& place) {
-  std::string out = cat(kLayers, place.position, ".");
+  std::string out = cat(kDecoderLayers, place.position, ".");
   return place.member < 0 ? out : cat(out, "layers.", place.member, ".");
 }
 
-std::string stored_layer_prefix(i64 logical_index) { return cat(kLayers, logical_index, "."); }
+std::string stored_layer_prefix(i64 logical_index) { return cat(kDecoderLayers, logical_index, "."); }
 
 std::string mtp_layer_prefix(std::string_view depth, i64 layer) {
   return cat("mtp.layers.", depth, ".mtp_model_layer.layers.", layer, ".");

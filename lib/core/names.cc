@@ -20,6 +20,15 @@ std::string_view number_at(std::string_view s, std::size_t& length) {
   return s.substr(zeros, length - zeros);
 }
 
+// Whether one of the 8 bytes at the front is a digit.
+bool has_digit(const char* s) {
+  u64 bytes;
+  std::memcpy(&bytes, s, 8);
+  u64 value = bytes ^ 0x3030303030303030;  // of a digit: 0 to 9
+  u64 from_ten = (value & 0x7f7f7f7f7f7f7f7f) + 0x7676767676767676;
+  return ((value | from_ten) & 0x8080808080808080) != 0x8080808080808080;
+}
+
 // How many of the 8 bytes at the front of both are equal.
 std::size_t equal_front(const char* a, const char* b) {
   u64 x, y;
@@ -27,19 +36,6 @@ std::size_t equal_front(const char* a, const char* b) {
   std::memcpy(&y, b, 8);
   int zeros = std::endian::native == std::endian::little ? std::countr_zero(x ^ y) : std::countl_zero(x ^ y);
   return static_cast<std::size_t>(zeros) / 8;
-}
-
-// How many bytes at the front of both are equal and not in the middle of a number.
-std::size_t common_front(std::string_view a, std::string_view b) {
-  std::size_t most = std::min(a.size(), b.size()), n = 0;
-  while (n + 8 <= most) {
-    std::size_t equal = equal_front(a.data() + n, b.data() + n);
-    n += equal;
-    if (equal < 8) most = n;
-  }
-  while (n < most && a[n] == b[n]) n++;
-  while (n > 0 && is_digit(a[n - 1])) n--;
-  return n;
 }
 
 // Matches one character against the set at the front of glob, which begins with '['. Returns the length of
@@ -78,10 +74,22 @@ std::size_t match_one(std::string_view glob, char c) {
 
 }  // namespace
 
+std::size_t common_length(std::string_view a, std::string_view b) {
+  std::size_t most = std::min(a.size(), b.size()), n = 0;
+  while (n + 8 <= most) {
+    std::size_t equal = equal_front(a.data() + n, b.data() + n);
+    n += equal;
+    if (equal < 8) return n;
+  }
+  while (n < most && a[n] == b[n]) n++;
+  return n;
+}
+
 bool natural_less(std::string_view a, std::string_view b) {
   std::string_view whole_a = a, whole_b = b;
-  // Names of one checkpoint begin alike.
-  std::size_t front = common_front(a, b);
+  // Names of one checkpoint begin alike, at least up to a number.
+  std::size_t front = common_length(a, b);
+  while (front > 0 && is_digit(a[front - 1])) front--;
   a.remove_prefix(front);
   b.remove_prefix(front);
   while (!a.empty() && !b.empty()) {
@@ -100,6 +108,31 @@ bool natural_less(std::string_view a, std::string_view b) {
   }
   if (a.empty() != b.empty()) return a.empty();
   return whole_a < whole_b;  // "07" and "7" are the same number and two names
+}
+
+// A number becomes its length and its digits. The first byte stays a digit, since that is what it is against
+// other characters: '0' to '8' for 1 to 9 digits, '9' and four bytes more for others.
+char* write_natural_key(char* to, std::string_view name) {
+  for (std::size_t i = 0; i < name.size();) {
+    if (i + 8 <= name.size() && !has_digit(name.data() + i)) {
+      to = std::copy_n(name.data() + i, 8, to);
+      i += 8;
+      continue;
+    }
+    while (i < name.size() && !is_digit(name[i])) *to++ = name[i++];
+    if (i == name.size()) break;
+    std::size_t used;
+    std::string_view digits = number_at(name.substr(i), used);
+    if (digits.size() <= 9) {
+      *to++ = static_cast<char>('0' + digits.size() - 1);
+    } else {
+      *to++ = '9';
+      for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<char>(digits.size() >> shift & 0xff);
+    }
+    to = std::copy(digits.begin(), digits.end(), to);
+    i += used;
+  }
+  return to;
 }
 
 // Greedy with one point of return, so that no glob is slower than its length times the name's.

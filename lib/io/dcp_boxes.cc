@@ -1,6 +1,7 @@
 #include "io/dcp_boxes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/box_cover.h"
 #include "io/cover.h"
@@ -17,7 +18,7 @@ std::string_view path_of(const DcpMetadata& m, i32 file) {
 
 // A record and whose it is: chunk `chunk` of tensor `owner`, or object ~owner.
 struct Owned {
-  DcpRecord record;
+  const DcpRecord* record;
   i64 owner, chunk;
 };
 
@@ -25,15 +26,33 @@ std::string owner_name(const DcpMetadata& m, const Owned& o) {
   return std::string(o.owner >= 0 ? m.name(o.owner) : m.object_name(~o.owner));
 }
 
-std::vector<Owned> all_records(const DcpMetadata& m) {
-  std::vector<Owned> out;
-  out.reserve(m.records.items.size() + m.object_records.size());
+// Calls visit(record, owner, chunk) for every record that has a place.
+template <typename Visit>
+void each_record(const DcpMetadata& m, Visit&& visit) {
+  std::size_t at = 0;
   for (i64 t = 0; t < m.tensor_count(); t++)
-    for (std::size_t c = 0; c < m.records[t].size(); c++)
-      out.push_back({m.records[t][c], t, static_cast<i64>(c)});
+    for (i64 c = 0; at < static_cast<std::size_t>(m.records.ends[static_cast<std::size_t>(t)]); c++, at++)
+      if (m.records.items[at].file >= 0) visit(m.records.items[at], t, c);
   for (std::size_t o = 0; o < m.object_records.size(); o++)
-    out.push_back({m.object_records[o], ~static_cast<i64>(o), 0});
-  std::erase_if(out, [](const Owned& o) { return o.record.file < 0; });
+    if (m.object_records[o].file >= 0) visit(m.object_records[o], ~static_cast<i64>(o), 0);
+}
+
+// All of them by file, and by offset in it.
+std::vector<Owned> ordered_records(const DcpMetadata& m) {
+  std::vector<std::size_t> begin(m.files.size() + 1);
+  each_record(m, [&](const DcpRecord& r, i64, i64) { begin[static_cast<std::size_t>(r.file) + 1]++; });
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Owned> out(begin.back());
+  std::vector<std::size_t> next = begin;
+  each_record(m, [&](const DcpRecord& r, i64 owner, i64 chunk) {
+    out[next[static_cast<std::size_t>(r.file)]++] = {&r, owner, chunk};
+  });
+  auto before = [](const Owned& a, const Owned& b) { return a.record->offset < b.record->offset; };
+  for (std::size_t f = 0; f < m.files.size(); f++) {
+    std::span file = std::span(out).subspan(begin[f], begin[f + 1] - begin[f]);
+    // Each rank plans its own file from front to back, so most are in order already.
+    if (!std::is_sorted(file.begin(), file.end(), before)) std::stable_sort(file.begin(), file.end(), before);
+  }
   return out;
 }
 
@@ -50,14 +69,14 @@ bool listed_twice(const DcpMetadata& m, const Owned& a, const Owned& b) {
 Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string message) {
   return {.code = code,
           .tensor = owner_name(m, o),
-          .file = std::string(path_of(m, o.record.file)),
+          .file = std::string(path_of(m, o.record->file)),
           .message = std::move(message),
-          .offset = o.record.offset};
+          .offset = o.record->offset};
 }
 
 // Whether the record's range is one at all and lies inside its file; adds a finding when not.
 bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings& findings) {
-  const DcpRecord& r = o.record;
+  const DcpRecord& r = *o.record;
   bool negative = r.offset < 0 || r.bytes < 0;
   if (!negative && (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)))
     return true;
@@ -96,37 +115,32 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
                     .file = m.files[f],
                     .message = ".metadata names the file, but it is missing",
                     .help = "copy the folder again, or take an older checkpoint"});
-  std::vector<Owned> records = all_records(m);
+  std::vector<Owned> records = ordered_records(m);
   std::erase_if(records, [&](const Owned& o) {
-    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record.file)], findings);
+    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record->file)], findings);
   });
-  auto before = [](const Owned& a, const Owned& b) {
-    return a.record.file != b.record.file ? a.record.file < b.record.file : a.record.offset < b.record.offset;
-  };
-  // Each rank plans its own file from front to back, so the order is nearly right already.
-  std::stable_sort(records.begin(), records.end(), before);
   const Owned* reaching = nullptr;  // of those before, the one that reaches farthest in this file
   for (const Owned& o : records) {
-    if (o.record.bytes == 0) continue;
-    if (reaching != nullptr && reaching->record.file != o.record.file) reaching = nullptr;
-    if (reaching != nullptr && o.record.offset < reaching->record.offset + reaching->record.bytes &&
+    if (o.record->bytes == 0) continue;
+    if (reaching != nullptr && reaching->record->file != o.record->file) reaching = nullptr;
+    if (reaching != nullptr && o.record->offset < reaching->record->offset + reaching->record->bytes &&
         !listed_twice(m, *reaching, o))
       findings.add(finding_of(m, o, Code::kRecordOverlap,
                               cat("its record overlaps that of '", escaped(owner_name(m, *reaching)),
-                                  "' at offset ", reaching->record.offset)));
+                                  "' at offset ", reaching->record->offset)));
     if (reaching == nullptr ||
-        o.record.offset + o.record.bytes > reaching->record.offset + reaching->record.bytes)
+        o.record->offset + o.record->bytes > reaching->record->offset + reaching->record->bytes)
       reaching = &o;
   }
 }
 
 void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
   std::vector<i64> end(m.files.size(), -1);
-  for (const Owned& o : all_records(m)) {
-    i64& last = end[static_cast<std::size_t>(o.record.file)];
-    if (o.record.offset >= 0 && o.record.bytes >= 0 && o.record.bytes <= INT64_MAX - o.record.offset)
-      last = std::max(last, o.record.offset + o.record.bytes);
-  }
+  each_record(m, [&](const DcpRecord& r, i64, i64) {
+    i64& last = end[static_cast<std::size_t>(r.file)];
+    if (r.offset >= 0 && r.bytes >= 0 && r.bytes <= INT64_MAX - r.offset)
+      last = std::max(last, r.offset + r.bytes);
+  });
   for (std::size_t f = 0; f < end.size(); f++)
     if (end[f] >= 0 && file_bytes[f] > end[f])
       findings.add({.code = Code::kMixedSaves,

@@ -1,3 +1,4 @@
+// Which tensors belong together: halves, moments and their parameters, what was trained and what has states.
 #include "io/dcp_check.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "core/name_hash.h"
+#include "io/dcp_counts.h"
 #include "io/findings.h"
 #include "io/pickle_value.h"
 
@@ -14,33 +16,6 @@ namespace mckpt {
 namespace {
 
 using Section = DcpKey::Section;
-
-// The numbers of layers below one name, or of experts.
-struct Series {
-  std::vector<i64> numbers;
-  i64 tensor = -1;  // one of those that showed them
-
-  void add(i64 number, i64 tensor_of_it) {
-    if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
-    tensor = tensor_of_it;
-  }
-  void settle() {
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  }
-  i64 count() const { return static_cast<i64>(numbers.size()); }
-  bool from_zero() const { return count() == numbers.back() + 1; }
-  // "3, 4 and 12" of what lies between 0 and the largest. pre: settled.
-  std::string missing() const {
-    std::vector<std::string> out;
-    i64 next = 0;
-    for (i64 n : numbers) {
-      for (; next < n && out.size() < 10; next++) out.push_back(cat(next));
-      next = n + 1;
-    }
-    return listed(out, 9);
-  }
-};
 
 // The name of the parameter in the running model that a stored piece of it was split from: gated halves, the
 // parts of a gated delta net, the fused down projection of MLA.
@@ -69,14 +44,9 @@ constexpr const char* kStateLost =
     "training cannot go on from these states; the weights are whole: reshard --weights-only, or export";
 constexpr const char* kPieceForWhole =
     "an optimizer with plain tensors instead of DTensors was saved: one rank's piece stands for the whole, "
-    "and "
-    "the pieces of the others are lost; --weights-only leaves the states behind, --rank-states takes them "
-    "from "
-    "files of the ranks";
-constexpr const char* kBiasesLost =
-    "Megatron numbers the weights of experts globally and forgets their biases; save with "
-    "--expert-model-parallel-size 1, or as torch_dist, to have all";
-constexpr const char* kStagesLost = "save with --ckpt-format torch_dist, or without pipeline parallelism";
+    "and the pieces of the others are lost; --weights-only leaves the states behind, --rank-states takes "
+    "them "
+    "from files of the ranks";
 
 class NameChecks {
  public:
@@ -94,17 +64,12 @@ class NameChecks {
       check_group_meta();
       check_trained();
     }
-    check_layers();
-    check_experts();
-    check_pipeline();
+    check_counts(store_, dialect_, facts_, entries_, findings_);
     return findings_.take();
   }
 
  private:
-  struct Entry {
-    DcpKey key;
-    i64 tensor;
-  };
+  using Entry = DcpEntry;
   // Tensors by the name of their parameter. Keys point into the store.
   using Tensors = NameMap<std::string_view, i64>;
 
@@ -115,11 +80,6 @@ class NameChecks {
   void check_shape_of_state(const Entry& e);
   void check_group_meta();
   void check_trained();
-  void check_layers();
-  void check_layer_series(std::string_view before, const Series& layers);
-  void check_experts();
-  void check_expert_series(std::string_view before, std::string_view after, const Series& experts, i64 most);
-  void check_pipeline();
 
   bool same_dims(i64 a, i64 b) const {
     return std::equal(store_.dims(a).begin(), store_.dims(a).end(), store_.dims(b).begin(),
@@ -143,7 +103,6 @@ class NameChecks {
   std::string_view meta_is_ = "optimizer.param_to_group_meta";
   std::vector<std::string_view> group_meta_;  // parameters that it names, in the order of the file
   std::deque<std::string> listed_;            // what of these is not in the store's own names
-  i64 language_layers_ = 0;                   // that have tensors
   Findings findings_;
 };
 
@@ -214,8 +173,11 @@ void NameChecks::check_shape_of_state(const Entry& e) {
     return add(Code::kCounterpart, e.tensor,
                cat("the model has no parameter '", escaped(e.key.parameter), "'"));
   if (same_dims(e.tensor, parameter->second)) return;
-  // Older torch_dist saves keep the state of a rank's flat buffer; its shape is written elsewhere.
-  if (dialect_ == DcpDialect::kTorchDist && store_.dims(e.tensor).size() == 1) return;
+  // Older torch_dist saves keep the states item by item, as a rank's flat buffer has them; the shape is
+  // written elsewhere.
+  bool flat = store_.dims(e.tensor).size() == 1 ||
+              store_.shape(e.tensor).items() == store_.shape(parameter->second).items();
+  if (dialect_ == DcpDialect::kTorchDist && flat) return;
   add(Code::kCounterpart, e.tensor,
       cat("its shape ", dims_to_string(store_.dims(e.tensor)), " differs from its parameter's ",
           dims_to_string(store_.dims(parameter->second))),
@@ -262,82 +224,6 @@ void NameChecks::check_trained() {
         cat("no optimizer states of ", without.size(), " of ", without.size() + trained.size(),
             " parameters; that is right for frozen ones only: ", listed(without, 4)),
         kStateLost, true);
-}
-
-void NameChecks::check_layers() {
-  std::map<std::string_view, Series> blocks;
-  for (const Entry& e : entries_) {
-    if (e.key.section != Section::kModel || e.key.parameter.ends_with("_extra_state")) continue;
-    // Adapters may sit in any choice of layers.
-    if (e.key.parameter.find("adapter") != e.key.parameter.npos) return;
-    if (auto layer = numbered(e.key.parameter, "layers.")) blocks[layer->before].add(layer->number, e.tensor);
-  }
-  for (auto& [before, layers] : blocks) {
-    layers.settle();
-    check_layer_series(before, layers);
-  }
-}
-
-void NameChecks::check_layer_series(std::string_view before, const Series& layers) {
-  if (layers.count() <= layers.numbers.back())
-    add(Code::kNumberGap, layers.tensor,
-        cat("of the layers ", escaped(before), "0 to ", layers.numbers.back(), " there are no tensors of ",
-            layers.missing()));
-  bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
-  if (of_language) language_layers_ = layers.count();
-  if (of_language && facts_.layers && layers.count() < *facts_.layers)
-    add(facts_.pipeline_stages.value_or(1) > 1 ? Code::kPipelineLoss : Code::kNumberGap, layers.tensor,
-        cat("the run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
-        facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
-}
-
-void NameChecks::check_experts() {
-  // One series for each tensor that an expert has, in each layer: the number is what sets them apart.
-  std::map<std::pair<std::string_view, std::string_view>, Series> kinds;
-  i64 most = facts_.experts.value_or(0);
-  for (const Entry& e : entries_) {
-    if (e.key.section != Section::kModel) continue;
-    for (std::string_view stem :
-         {"experts.linear_fc1.weight", "experts.linear_fc2.weight", "experts.linear_fc1.bias",
-          "experts.linear_fc2.bias", "experts.local_experts."})
-      if (auto expert = numbered(e.key.parameter, stem)) {
-        kinds[{expert->before, expert->after}].add(expert->number, e.tensor);
-        most = std::max(most, checked_add(expert->number, 1, "the number of experts"));
-      }
-  }
-  for (auto& [kind, experts] : kinds) {
-    experts.settle();
-    if (experts.count() < most) check_expert_series(kind.first, kind.second, experts, most);
-  }
-}
-
-void NameChecks::check_expert_series(std::string_view before, std::string_view after, const Series& experts,
-                                     i64 most) {
-  if (before.ends_with(".bias") && experts.from_zero() && most % experts.count() == 0)
-    return add(
-        Code::kNumberGap, experts.tensor,
-        cat("the biases of experts were not renumbered: ", most / experts.count(),
-            " expert-parallel ranks wrote theirs as ", escaped(before), "0 to ", experts.count() - 1,
-            ", one over the other; those of ", most - experts.count(), " of ", most, " experts are lost"),
-        kBiasesLost);
-  std::string gap = experts.missing();
-  add(Code::kNumberGap, experts.tensor,
-      cat("there are ", most, " experts, but ", escaped(before), "N", escaped(after), " is there for only ",
-          experts.count(), gap.empty() ? "" : cat("; missing: ", gap)));
-}
-
-// Stages that numbered their layers globally lose nothing, which shows where all layers are there.
-void NameChecks::check_pipeline() {
-  if (dialect_ != DcpDialect::kFsdpDtensor) return;
-  i64 stages = facts_.pipeline_stages.value_or(1);
-  for (const Object& o : store_.objects())
-    if (auto stage = numbered(o.name, "rng_state.(")) stages = std::max(stages, stage->number + 1);
-  if (stages <= 1) return;
-  bool whole = facts_.layers && language_layers_ >= *facts_.layers;
-  add(Code::kPipelineLoss, -1,
-      cat("the run had ", stages, " pipeline stages; fsdp_dtensor keeps only one layer of each number",
-          whole ? ", but all layers are there: the stages must have counted on" : ""),
-      whole ? "" : kStagesLost, whole);
 }
 
 }  // namespace

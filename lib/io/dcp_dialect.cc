@@ -128,14 +128,22 @@ DcpKey split_key(DcpDialect dialect, std::string_view key) {
       break;
     }
     case DcpDialect::kTorchDist:
+      rest.remove_prefix(chain_bytes(rest));
       if (take_prefix(rest, kState)) {
         if (take_state_kind(rest, out.field)) return {Section::kState, rest, out.field};
-      } else if (!key.starts_with("optimizer.") && key.find('/') == key.npos) {
+      } else if (!rest.starts_with("optimizer.") && key.find('/') == key.npos) {
         return {Section::kModel, key, {}};
       }
       break;
   }
   return out;
+}
+
+std::size_t chain_bytes(std::string_view key) {
+  constexpr std::string_view kChained = "chained_";
+  if (!key.starts_with(kChained)) return 0;
+  std::size_t digits = key.find_first_not_of("0123456789", kChained.size());
+  return digits != key.npos && digits > kChained.size() && key[digits] == '.' ? digits + 1 : 0;
 }
 
 std::string_view unsplit(std::string_view parameter, char& half) {

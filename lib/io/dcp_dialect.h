@@ -42,6 +42,9 @@ struct DcpKey {
 };
 DcpKey split_key(DcpDialect dialect, std::string_view key);
 
+// Bytes of "chained_0." in front of a key of torch_dist: models with experts have two optimizers.
+std::size_t chain_bytes(std::string_view key);
+
 // The parameter that a half of a gated tensor ("..._w", "..._v") was split from; the same text when it is
 // none. `half` becomes 'w', 'v' or 0.
 std::string_view unsplit(std::string_view parameter, char& half);

@@ -105,6 +105,12 @@ void Linker::add_names(PickleValue dict) {
   out_.records.items.reserve(rows_.chunks.items.size());
   out_.offsets.items.reserve(rows_.boxes.items.size() / 2);
   out_.sizes.items.reserve(rows_.boxes.items.size() / 2);
+  out_.names.items.reserve(static_cast<std::size_t>(rows_.names.text_bytes()));
+  out_.dims.items.reserve(rows_.dims.items.size());
+  out_.dtypes.reserve(rows_.dtypes.size());
+  for (std::vector<i64>* ends :
+       {&out_.names.ends, &out_.dims.ends, &out_.records.ends, &out_.offsets.ends, &out_.sizes.ends})
+    ends->reserve(rows_.dtypes.size());
   for (auto [key, value] : dict.entries()) {
     if (!key.is(ValueKind::kText))
       throw_bad_metadata(cat("a name in .metadata is ", kind_name(key.kind()), ", not a string"));

@@ -11,66 +11,39 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-// The fields of a record's state, in one pass.
-template <std::size_t kCount>
-class Fields {
- public:
-  // `names` are best in the order in which torch writes them: each is then compared once.
-  Fields(std::string_view class_name, const std::array<std::string_view, kCount>& names, PickleValue state)
-      : class_name_(class_name), names_(names) {
-    std::size_t next = 0;
-    for (PickleEntry e : state.entries()) {
-      if (!e.key.is(ValueKind::kText)) continue;
-      for (std::size_t tried = 0; tried < kCount; tried++) {
-        std::size_t i = next + tried < kCount ? next + tried : next + tried - kCount;
-        if (names[i] != e.key.text()) continue;
-        values_[i] = e.value;  // the last of equal keys counts, as in Python
-        found_ |= 1u << i;
-        next = i + 1 < kCount ? i + 1 : 0;
-        break;
-      }
-    }
-  }
-
-  PickleValue optional(std::size_t i) const { return values_[i]; }  // None: not there
-  PickleValue operator[](std::size_t i) const {
-    if ((found_ >> i & 1) == 0)
-      throw_bad_metadata(cat("a ", class_name_, " in .metadata has no field '", names_[i], "'"));
-    return values_[i];
-  }
-  i64 integer(std::size_t i) const {
-    PickleValue v = (*this)[i];
-    if (!v.is_int())
-      throw_bad_metadata(cat("the field '", names_[i], "' of a ", class_name_, " in .metadata is ",
-                             kind_name(v.kind()),
-                             ", not an integer of 64 bits: out of range or of another type"));
-    return v.as_int();
-  }
-
- private:
-  std::string_view class_name_;
-  const std::array<std::string_view, kCount>& names_;
-  std::array<PickleValue, kCount> values_;
-  unsigned found_ = 0;
-};
+constexpr std::string_view kTensorFields[] = {"properties", "size", "chunks"};
+constexpr std::string_view kChunkFields[] = {"offsets", "sizes"};
+constexpr std::string_view kPropertyFields[] = {"dtype"};
+constexpr std::string_view kIndexFields[] = {"fqn", "offset", "index"};
+constexpr std::string_view kStorageFields[] = {"relative_path", "offset", "length", "transform_descriptors"};
 
 // Appends the integers of a tuple (torch.Size is one) or list; returns how many.
 std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::string_view what) {
   if (!value.is(ValueKind::kTuple) && !value.is(ValueKind::kList))
     throw_bad_metadata(
         cat("a ", what, " in .metadata is ", kind_name(value.kind()), ", not a tuple of integers"));
-  for (PickleValue v : value.items()) {
+  auto append = [&](PickleValue v) {
     if (!v.is_int())
       throw_bad_metadata(
           cat("a ", what, " in .metadata holds ", kind_name(v.kind()), ", not an integer of 64 bits"));
     out.push_back(v.as_int());
-  }
+  };
+  // Nearly all are tuples, which lie in one piece.
+  std::span<const PickleValue> tuple = value.tuple();
+  for (PickleValue v : tuple) append(v);
+  if (value.is(ValueKind::kTuple)) return tuple.size();
+  for (PickleValue v : value.items()) append(v);
   return static_cast<std::size_t>(value.size());
 }
 
 }  // namespace
 
-void throw_bad_metadata(std::string message) { throw Error(Code::kBadMetadata, std::move(message)); }
+DcpRows::DcpRows()
+    : tensor_("TensorStorageMetadata", kTensorFields),
+      chunk_("ChunkStorageMetadata", kChunkFields),
+      properties_("TensorProperties", kPropertyFields),
+      index_("MetadataIndex", kIndexFields),
+      storage_("_StorageInfo", kStorageFields) {}
 
 // ---- Texts
 
@@ -108,6 +81,7 @@ u32 NameTable::add(std::string_view text) {
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number_and_one == 0) {
     texts_.push_back(text);
+    text_bytes_ += std::ssize(text);
     slot = {hash, static_cast<u32>(size())};
   }
   return slot.number_and_one - 1;
@@ -158,19 +132,32 @@ i64 DcpRows::row_of(PickleValue object, Kind kind, std::string_view what, std::s
 }
 
 std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state) {
+  // torch pickles the properties as a tuple that begins with the data type.
+  if (state.is(ValueKind::kTuple) && kind_of(*object.type) == Kind::kProperties)
+    return tagged(Kind::kProperties, dtype_row(state.at(0)));
+  entries_.clear();
+  for (PickleEntry e : state.entries()) entries_.insert(entries_.end(), {e.key, e.value});
+  return build(object, entries_);
+}
+
+std::optional<u64> DcpRows::build(const PickleObject& object, std::span<const PickleValue> state) {
   Kind kind = kind_of(*object.type);
-  auto tagged = [&](u64 row) { return static_cast<u64>(kind) << kKindShift | row; };
   switch (kind) {
     case Kind::kTensor:
-      return tagged(build_tensor(state));
+      tensor_.look(state);
+      return tagged(kind, build_tensor());
     case Kind::kChunk:
-      return tagged(build_chunk(state));
+      chunk_.look(state);
+      return tagged(kind, build_chunk());
     case Kind::kProperties:
-      return tagged(build_properties(state));
+      properties_.look(state);
+      return tagged(kind, dtype_row(properties_[0]));
     case Kind::kIndex:
-      return tagged(build_index(state));
+      index_.look(state);
+      return tagged(kind, build_index());
     case Kind::kStorage:
-      return tagged(build_record(state));
+      storage_.look(state);
+      return tagged(kind, build_record());
     case Kind::kBytes:
     case Kind::kStorageMeta:
     case Kind::kOther:
@@ -179,11 +166,7 @@ std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state)
   return std::nullopt;
 }
 
-// torch pickles the properties as a tuple that begins with the data type.
-u64 DcpRows::build_properties(PickleValue state) {
-  static constexpr std::array<std::string_view, 1> kNames = {"dtype"};
-  PickleValue dtype =
-      state.is(ValueKind::kTuple) ? state.at(0) : Fields("TensorProperties", kNames, state)[0];
+u64 DcpRows::dtype_row(PickleValue dtype) {
   if (!dtype.is(ValueKind::kClass) || dtype.as_class().known != Known::kDType)
     throw_bad_metadata(cat(
         "a TensorProperties in .metadata names no data type of torch, but ",
@@ -191,10 +174,8 @@ u64 DcpRows::build_properties(PickleValue state) {
   return static_cast<u64>(dtype.as_class().dtype);
 }
 
-u64 DcpRows::build_chunk(PickleValue state) {
-  static constexpr std::array<std::string_view, 2> kNames = {"offsets", "sizes"};
-  Fields fields("ChunkStorageMetadata", kNames, state);
-  PickleValue offsets = fields[0], sizes = fields[1];
+u64 DcpRows::build_chunk() {
+  PickleValue offsets = chunk_[0], sizes = chunk_[1];
   if (append_integers(boxes.items, offsets, "chunk's offsets") !=
       append_integers(boxes.items, sizes, "chunk's sizes"))
     throw_bad_metadata(
@@ -203,27 +184,23 @@ u64 DcpRows::build_chunk(PickleValue state) {
   return static_cast<u64>(boxes.size() - 1);
 }
 
-u64 DcpRows::build_tensor(PickleValue state) {
-  static constexpr std::array<std::string_view, 3> kNames = {"properties", "size", "chunks"};
-  Fields fields("TensorStorageMetadata", kNames, state);
-  PickleValue list = fields[2];
+u64 DcpRows::build_tensor() {
+  PickleValue list = tensor_[2];
   if (!list.is(ValueKind::kList) && !list.is(ValueKind::kTuple))
     throw_bad_metadata(
         cat("the chunks of a tensor in .metadata are ", kind_name(list.kind()), ", not a list"));
-  append_integers(dims.items, fields[1], "tensor's size");
+  append_integers(dims.items, tensor_[1], "tensor's size");
   for (PickleValue chunk : list.items())
     chunks.items.push_back(static_cast<u32>(row_of(chunk, Kind::kChunk, "a chunk")));
-  i64 of_properties = row_of(fields[0], Kind::kProperties, "a tensor's properties");
+  i64 of_properties = row_of(tensor_[0], Kind::kProperties, "a tensor's properties");
   dtypes.push_back(static_cast<DType>(of_properties));
   dims.end_row();
   chunks.end_row();
   return dtypes.size() - 1;
 }
 
-u64 DcpRows::build_index(PickleValue state) {
-  static constexpr std::array<std::string_view, 3> kNames = {"fqn", "offset", "index"};
-  Fields fields("MetadataIndex", kNames, state);
-  PickleValue name = fields[0], offset = fields.optional(1), hint = fields.optional(2);
+u64 DcpRows::build_index() {
+  PickleValue name = index_[0], offset = index_.optional(1), hint = index_.optional(2);
   if (!name.is(ValueKind::kText))
     throw_bad_metadata(
         cat("the name of a MetadataIndex in .metadata is ", kind_name(name.kind()), ", not a string"));
@@ -234,31 +211,30 @@ u64 DcpRows::build_index(PickleValue state) {
   return indexes.size() - 1;
 }
 
-u64 DcpRows::build_record(PickleValue state) {
-  static constexpr std::array<std::string_view, 4> kNames = {"relative_path", "offset", "length",
-                                                             "transform_descriptors"};
-  Fields fields("_StorageInfo", kNames, state);
-  PickleValue path = fields[0], transforms = fields.optional(3);
+u64 DcpRows::build_record() {
+  PickleValue path = storage_[0], transforms = storage_.optional(3);
   if (!path.is(ValueKind::kText))
     throw_bad_metadata(cat("a relative_path in .metadata is ", kind_name(path.kind()), ", not a string"));
   DcpRecord record;
-  record.file = file_number(path.text());
-  record.offset = fields.integer(1);
-  record.bytes = fields.integer(2);
+  record.file = file_number(path);
+  record.offset = storage_.integer(1);
+  record.bytes = storage_.integer(2);
   record.transformed = transforms.size() > 0;
   records.push_back(record);
   return records.size() - 1;
 }
 
-i32 DcpRows::file_number(std::string_view path) {
-  // Records of one file mostly come one after the other.
-  if (!records.empty() && files[static_cast<std::size_t>(records.back().file)] == path)
-    return records.back().file;
-  auto [at, is_new] = file_numbers_.try_emplace(std::string(path), static_cast<i32>(files.size()));
+i32 DcpRows::file_number(PickleValue path) {
+  // The very text stands for its file again and again.
+  SeenPath& seen = seen_[reinterpret_cast<std::uintptr_t>(path.node()) / alignof(PickleNode) % seen_.size()];
+  if (seen.path == path) return seen.file;
+  std::string_view text = path.text();
+  auto [at, is_new] = file_numbers_.try_emplace(std::string(text), static_cast<i32>(files.size()));
   if (is_new) {
-    check_inside_name(path);
-    files.emplace_back(path);
+    check_inside_name(text);
+    files.emplace_back(text);
   }
+  seen = {path, at->second};
   return at->second;
 }
 

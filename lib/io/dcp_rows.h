@@ -2,12 +2,14 @@
 // dicts refer to by number until dcp_metadata.cc joins them. Private to dcp_*.cc.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/name_hash.h"
+#include "io/dcp_fields.h"
 #include "io/dcp_metadata.h"
 #include "io/pickle.h"
 
@@ -21,6 +23,7 @@ class NameTable {
   // looked up.
   u32 add(PickleValue text);
   i64 size() const { return std::ssize(texts_); }
+  i64 text_bytes() const { return text_bytes_; }  // of all of them
   std::string_view operator[](u32 number) const { return texts_[number]; }
 
  private:
@@ -31,6 +34,7 @@ class NameTable {
   void grow();
 
   std::vector<std::string_view> texts_;
+  i64 text_bytes_ = 0;
   std::vector<Slot> slots_;  // open addressing
 };
 
@@ -43,7 +47,11 @@ class DcpRows final : public PickleVisitor {
   // for the message.
   static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {});
 
+  DcpRows();
+  DcpRows(const DcpRows&) = delete;
+  DcpRows& operator=(const DcpRows&) = delete;
   std::optional<u64> build(const PickleObject& object, PickleValue state) override;
+  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override;
 
   struct Index {
     u32 name;
@@ -64,17 +72,23 @@ class DcpRows final : public PickleVisitor {
  private:
   // What stands for a record is its row, with the kind above it.
   static constexpr int kKindShift = 48;
+  static u64 tagged(Kind kind, u64 row) { return static_cast<u64>(kind) << kKindShift | row; }
 
-  static u64 build_properties(PickleValue state);  // the row is the data type itself
-  u64 build_chunk(PickleValue state);
-  u64 build_tensor(PickleValue state);
-  u64 build_index(PickleValue state);
-  u64 build_record(PickleValue state);
-  i32 file_number(std::string_view path);
+  static u64 dtype_row(PickleValue dtype);  // the row of properties is the data type itself
+  u64 build_chunk();
+  u64 build_tensor();
+  u64 build_index();
+  u64 build_record();
+  i32 file_number(PickleValue path);
 
+  FieldFinder tensor_, chunk_, properties_, index_, storage_;
+  std::vector<PickleValue> entries_;  // of a dict
   NameMap<std::string, i32> file_numbers_;
+  struct SeenPath {
+    PickleValue path;  // a text; None: nothing is here
+    i32 file = -1;
+  };
+  std::array<SeenPath, 256> seen_;  // by where the text lies
 };
-
-[[noreturn]] void throw_bad_metadata(std::string message);
 
 }  // namespace mckpt

@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,18 @@ constexpr i64 kMostPerCall = i64{1} << 30;
 
 FileStamp stamp_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec};
+}
+
+// Whether all of a stretch is in the page cache; the mapping is asked about and never touched. True as well
+// where the system does not tell. (A read that does not wait is no way to ask: it starts reading ahead.)
+bool is_cached(int fd, i64 offset, i64 bytes) {
+  std::size_t size = static_cast<std::size_t>(bytes);
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, offset);
+  if (mapped == MAP_FAILED) return true;
+  std::vector<u8> pages(static_cast<std::size_t>(ceil_div(bytes, ByteSource::kPage)));
+  bool known = ::mincore(mapped, size, pages.data()) == 0;
+  ::munmap(mapped, size);
+  return !known || std::ranges::all_of(pages, [](u8 page) { return (page & 1) != 0; });
 }
 
 const char* kind_of(const struct stat& st) {
@@ -48,6 +61,11 @@ void ByteSource::check_range(i64 offset, i64 bytes) const {
 void ByteSource::read(i64 offset, std::span<u8> to) const {
   check_range(offset, static_cast<i64>(to.size()));
   if (!to.empty()) read_inside(offset, to);
+}
+
+void ByteSource::read_block(i64 offset, std::span<u8> to) const {
+  check_range(offset, static_cast<i64>(to.size()));
+  if (!to.empty()) read_block_inside(offset, to);
 }
 
 std::vector<u8> ByteSource::read(i64 offset, i64 bytes) const {
@@ -131,6 +149,25 @@ void InputFile::read_inside(i64 offset, std::span<u8> to) const {
     to = to.subspan(static_cast<std::size_t>(n));
     offset += n;
   }
+}
+
+// Where not all of it is cached, and the file system can do it, all of it comes past the cache, which takes
+// no processor time and throws nothing else out of the cache. What is left, such as the last bytes of a file,
+// comes the usual way.
+void InputFile::read_block_inside(i64 offset, std::span<u8> to) const {
+  if (!is_cached(fd_, offset, std::ssize(to))) {
+    std::string again = cat("/proc/self/fd/", fd_);
+    int direct = ::open(again.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (direct >= 0) {
+      std::size_t pages = static_cast<std::size_t>(ceil_div(std::ssize(to), kPage) * kPage);
+      ssize_t n = ::pread(direct, to.data(), pages, offset);
+      ::close(direct);
+      std::size_t done = std::min(static_cast<std::size_t>(std::max<ssize_t>(n, 0)), to.size());
+      to = to.subspan(done);
+      offset += static_cast<i64>(done);
+    }
+  }
+  if (!to.empty()) read_inside(offset, to);
 }
 
 }  // namespace mckpt

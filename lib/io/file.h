@@ -19,6 +19,11 @@ class ByteSource {
   // Fills `to` with the bytes from `offset` on. Thread-safe. Throws kReadFailed, also when they are not all
   // there.
   void read(i64 offset, std::span<u8> to) const;
+  // The same, for large blocks that are read once: what is not in the page cache may come past it, straight
+  // from the disk. pre: the offset and the address are multiples of kPage, and memory behind `to` up to the
+  // next such multiple may be written too.
+  static constexpr i64 kPage = 4096;
+  void read_block(i64 offset, std::span<u8> to) const;
   // The same into a buffer of its own, which is not allocated before the size is known to be there.
   std::vector<u8> read(i64 offset, i64 bytes) const;
 
@@ -32,6 +37,7 @@ class ByteSource {
  private:
   // pre: the range lies inside [0, size()).
   virtual void read_inside(i64 offset, std::span<u8> to) const = 0;
+  virtual void read_block_inside(i64 offset, std::span<u8> to) const { read_inside(offset, to); }
   void check_range(i64 offset, i64 bytes) const;
 };
 
@@ -84,6 +90,7 @@ class InputFile final : public ByteSource {
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override;
+  void read_block_inside(i64 offset, std::span<u8> to) const override;
 
   int fd_;
   std::string path_;

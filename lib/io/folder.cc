@@ -145,7 +145,10 @@ Folder::Folder(const std::string& path) : path_(path) {
   if (!repository.empty()) prefix_ = real.substr(repository.size() + 1) + "/";
   boundary_ = ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags);
   if (boundary_ >= 0) return;
-  if (errno == ENOTDIR) throw Error(Code::kNotAFolder, "this is not a folder").file(path_);
+  if (errno == ENOTDIR)
+    throw Error(Code::kNotAFolder, "this is not a folder")
+        .file(path_)
+        .help("name the folder in which the file lies, not the file");
   throw Error(errno == ENOENT ? Code::kNotFound : Code::kReadFailed,
               cat("cannot open the folder: ", errno_text(errno)))
       .file(path_);

@@ -5,6 +5,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "core/names.h"
+
 namespace mckpt {
 namespace {
 
@@ -35,15 +37,19 @@ class Builder {
   Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
 
   void insert(i64 tensor) {
-    std::string_view rest = store_.name(tensor);
-    u32 at = 0;
-    for (int depth = 1;; depth++) {
-      std::size_t dot = depth < kMaxDepth ? rest.find('.') : std::string_view::npos;
-      at = child(at, rest.substr(0, dot));
-      if (dot == std::string_view::npos) break;
-      rest.remove_prefix(dot + 1);
+    std::string_view name = store_.name(tensor);
+    // What it shares with the name before is there already.
+    std::size_t common = common_length(last_, name);
+    while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) path_.pop_back();
+    for (;;) {
+      std::size_t begin = path_.empty() ? 0 : path_.back().end + 1;
+      std::size_t dot = std::ssize(path_) + 1 < kMaxDepth ? name.find('.', begin) : std::string_view::npos;
+      std::size_t end = std::min(dot, name.size());
+      path_.push_back({end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin))});
+      if (end == name.size()) break;
     }
-    nodes_[at].tensor = tensor;
+    nodes_[path_.back().node].tensor = tensor;
+    last_ = name;
   }
 
   std::vector<NameTree> build() {
@@ -168,9 +174,16 @@ class Builder {
     return out + "}";
   }
 
+  struct Step {
+    std::size_t end;  // of the component in the name
+    u32 node;
+  };
+
   const Store& store_;
   bool fold_;
   std::vector<Node> nodes_;
+  std::string_view last_;  // the name that was inserted last, and the nodes on its way
+  std::vector<Step> path_;
 };
 
 }  // namespace

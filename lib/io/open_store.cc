@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "core/names.h"
 #include "io/folder.h"
@@ -18,15 +19,7 @@ constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or
 constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
 
-bool is_folder(const std::string& path) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR)
-      throw Error(Code::kNotFound, "there is no such file or folder").file(path);
-    throw_open_failed(path, errno);
-  }
-  return S_ISDIR(st.st_mode);
-}
+constexpr const char* kSeeFormats = "mckpt formats   lists what it reads";
 
 std::string parent_folder(const std::string& path) {
   std::size_t slash = path.rfind('/');
@@ -34,6 +27,34 @@ std::string parent_folder(const std::string& path) {
 }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// Most are misspelt, or names of a hub.
+Error not_found(std::string path) {
+  Error e(Code::kNotFound, "there is no such file or folder");
+  e.file(path);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::string parent = parent_folder(path);
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto at = std::filesystem::directory_iterator(parent, failed);
+       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
+    names.push_back(at->path().filename().string());
+  std::string_view near = nearest(last_part(path), names);
+  if (!near.empty())
+    return e.help(cat(
+        "did you mean ",
+        escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
+  return e.help("mckpt downloads nothing: a model of a hub has to be here first, as by `hf download NAME`");
+}
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw not_found(path);
+    throw_open_failed(path, errno);
+  }
+  return S_ISDIR(st.st_mode);
+}
 
 std::unique_ptr<Store> open_file(const std::string& path) {
   // Files that only make sense with their folder stand for it.
@@ -57,11 +78,13 @@ std::unique_ptr<Store> open_file(const std::string& path) {
       if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path);
       throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
           .file(path)
-          .expected(kExpectedFile);
+          .expected(kExpectedFile)
+          .help(kSeeFormats);
     default:
       throw Error(Code::kUnknownFormat, cat("this is no checkpoint: the file is ", sniffed_name(kind)))
           .file(path)
-          .expected(kExpectedFile);
+          .expected(kExpectedFile)
+          .help(kSeeFormats);
   }
 }
 
@@ -164,7 +187,8 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
   Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
   e.file(folder.path())
       .expected(kExpectedFolder)
-      .found(contents.names.empty() ? "an empty folder" : listed(contents.names));
+      .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
+      .help(kSeeFormats);
   if (!contents.iterations.empty())
     e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
                contents.iterations.back()));

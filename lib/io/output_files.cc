@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
 constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs more than the cache
+// Of one write through the cache. A file system takes one block of memory for all of a larger write, as far as it
+// finds such blocks, and looking for them costs more than the calls (docs/performance.md).
+constexpr i64 kCachedPiece = 64 << 10;
 
 }  // namespace
 
@@ -108,7 +112,8 @@ std::span<const u8> OutputFiles::write_direct(const Open& opened, i64 offset, st
 
 void OutputFiles::write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes) {
   while (!bytes.empty()) {
-    ssize_t n = ::pwrite(opened.fd, bytes.data(), bytes.size(), offset);
+    i64 piece = std::min<i64>(std::ssize(bytes), kCachedPiece - offset % kCachedPiece);
+    ssize_t n = ::pwrite(opened.fd, bytes.data(), static_cast<std::size_t>(piece), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) fail(file, "writing failed", offset, n == 0 ? EIO : errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));

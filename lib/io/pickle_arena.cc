@@ -1,7 +1,6 @@
 #include "io/pickle_arena.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace mckpt {
 namespace {
@@ -19,18 +18,6 @@ u64 address(const void* p) { return reinterpret_cast<u64>(p); }
 void PickleArena::account(i64 bytes) {
   used_ += bytes;
   if (used_ > budget_) throw_limit("the pickle needs more memory than its size justifies", budget_);
-}
-
-void* PickleArena::take(std::size_t bytes) {
-  bytes = (bytes + kGrain - 1) & ~(kGrain - 1);
-  std::size_t list = bytes / kGrain;
-  if (list < kFreeLists && free_[list] != nullptr) {
-    void* p = free_[list];
-    std::memcpy(&free_[list], p, sizeof(void*));
-    return p;
-  }
-  if (bytes > static_cast<std::size_t>(end_ - at_)) return take_from_new_block(bytes);
-  return std::exchange(at_, at_ + bytes);
 }
 
 void* PickleArena::take_from_new_block(std::size_t bytes) {
@@ -53,11 +40,8 @@ void PickleArena::give_back(void* p, std::size_t bytes) {
   free_[list] = p;
 }
 
-template <typename T>
-T* PickleArena::take_node(std::size_t extra_bytes) {
-  if (++nodes_ > kMostNodes) throw_limit("the pickle has too many values", kMostNodes);
-  return new (take(sizeof(T) + extra_bytes)) T{};
-}
+void PickleArena::throw_too_many_nodes() { throw_limit("the pickle has too many values", kMostNodes); }
+void PickleArena::throw_too_deep() { throw_limit("the pickle's structure is nested too deep", kMostDepth); }
 
 PickleValue PickleArena::wide_integer(i64 v) {
   auto* n = take_node<PickleNumber>();
@@ -89,34 +73,16 @@ PickleValue PickleArena::tuple(std::span<const PickleValue> items) {
   if (items.empty() && !empty_tuple_.is_none()) return empty_tuple_;
   auto* n = take_node<PickleNode>(items.size_bytes());
   n->count = items.size() & ((u64{1} << 28) - 1);
-  std::copy(items.begin(), items.end(), reinterpret_cast<PickleValue*>(n + 1));
   n->depth = 1;
-  for (PickleValue v : items) deepen(*n, v);
+  // Most have one item or two: a call that copies them takes longer than a loop.
+  auto* to = reinterpret_cast<PickleValue*>(n + 1);
+  for (PickleValue v : items) {
+    deepen(*n, v);
+    *to++ = v;
+  }
   PickleValue out(Kind::kTuple, address(n));
   if (items.empty()) share(empty_tuple_ = out);
   return out;
-}
-
-PickleValue PickleArena::container(Kind kind) {
-  PickleNode* n = kind == Kind::kDict ? take_node<PickleDict>() : take_node<PickleList>();
-  n->depth = 1;
-  return {kind, address(n)};
-}
-
-PickleValue PickleArena::object(Kind kind, const PickleClass* type, PickleValue args) {
-  auto* n = take_node<PickleObject>();
-  n->type = type;
-  n->args = args;
-  n->depth = 1;
-  deepen(*n, args);
-  return {kind, address(n)};
-}
-
-void PickleArena::deepen(PickleNode& node, PickleValue child) {
-  const PickleNode* below = child.container();
-  if (below == nullptr || below->depth < node.depth) return;
-  if (below->depth + 1 > kMostDepth) throw_limit("the pickle's structure is nested too deep", kMostDepth);
-  node.depth = (below->depth + 1u) & 511u;
 }
 
 PickleChunk& PickleArena::room(PickleList& list, std::size_t wanted) {
@@ -167,32 +133,22 @@ void PickleArena::set_items(PickleValue object, PickleValue items) {
   o.items = items;
 }
 
-bool PickleArena::release(PickleValue v) {
-  if (v.container() == nullptr || v.container()->shared) return false;
-  std::size_t bytes = 0;
+void PickleArena::release(PickleValue v) {
   switch (v.kind()) {
     case Kind::kTuple:
-      bytes = sizeof(PickleNode) + v.node()->count * sizeof(PickleValue);
-      break;
+      return give_back(v.pointer<void>(), sizeof(PickleNode) + v.node()->count * sizeof(PickleValue));
     case Kind::kObject:
     case Kind::kStorage:
-      bytes = sizeof(PickleObject);
-      break;
-    case Kind::kDict:
-      bytes = sizeof(PickleDict);
-      break;
+      return give_back(v.pointer<void>(), sizeof(PickleObject));
     default:
-      bytes = sizeof(PickleList);
       break;
   }
-  if (v.is(Kind::kList) || v.is(Kind::kSet) || v.is(Kind::kDict))
-    for (PickleChunk* c = v.pointer<PickleList>()->first; c != nullptr;) {
-      PickleChunk* next = c->next;
-      give_back(c, sizeof(PickleChunk) + c->capacity * sizeof(PickleValue));
-      c = next;
-    }
-  give_back(v.pointer<void>(), bytes);
-  return true;
+  for (PickleChunk* c = v.pointer<PickleList>()->first; c != nullptr;) {
+    PickleChunk* next = c->next;
+    give_back(c, sizeof(PickleChunk) + c->capacity * sizeof(PickleValue));
+    c = next;
+  }
+  give_back(v.pointer<void>(), v.is(Kind::kDict) ? sizeof(PickleDict) : sizeof(PickleList));
 }
 
 }  // namespace mckpt

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "io/pickle_value.h"
@@ -37,8 +39,19 @@ class PickleArena {
   PickleValue bytes(Kind kind, std::span<const u8> data);
   std::span<u8> copy(std::span<const u8> data);
   PickleValue tuple(std::span<const PickleValue> items);
-  PickleValue container(Kind kind);                                          // an empty kList, kSet or kDict
-  PickleValue object(Kind kind, const PickleClass* type, PickleValue args);  // kObject or kStorage
+  PickleValue container(Kind kind) {  // an empty kList, kSet or kDict
+    PickleNode* n = kind == Kind::kDict ? take_node<PickleDict>() : take_node<PickleList>();
+    n->depth = 1;
+    return {kind, reinterpret_cast<u64>(n)};
+  }
+  PickleValue object(Kind kind, const PickleClass* type, PickleValue args) {  // kObject or kStorage
+    auto* n = take_node<PickleObject>();
+    n->type = type;
+    n->args = args;
+    n->depth = 1;
+    deepen(*n, args);
+    return {kind, reinterpret_cast<u64>(n)};
+  }
 
   // Adds items to a list or set, or keys and values in turn to a dict.
   void append(PickleValue to, std::span<const PickleValue> items);
@@ -46,12 +59,16 @@ class PickleArena {
   void set_state(PickleValue object, PickleValue state);
   void set_items(PickleValue object, PickleValue items);
 
+  // Whether one more container around it is not too many.
+  static bool may_be_nested(PickleValue v) {
+    return v.container() == nullptr || v.container()->depth < kMostDepth;
+  }
   static void share(PickleValue v) {  // from now on it may be referred to from two places
     if (v.container() != nullptr) v.pointer<PickleNode>()->shared = 1;
   }
   // Gives back the memory of a container to which nothing refers any more, but not of what it refers to
-  // itself. Shared ones and plain values stay: false.
-  bool release(PickleValue v);
+  // itself. pre: it is a container, and not shared
+  void release(PickleValue v);
 
   // Counts memory that is held elsewhere on behalf of the pickle. Throws kPickleLimit.
   void account(i64 bytes);
@@ -69,11 +86,31 @@ class PickleArena {
   static constexpr std::size_t kGrain = 8, kFreeLists = 64;
   PickleValue wide_integer(i64 v);
   template <typename T>
-  T* take_node(std::size_t extra_bytes = 0);
-  void* take(std::size_t bytes);
+  T* take_node(std::size_t extra_bytes = 0) {
+    if (++nodes_ > kMostNodes) throw_too_many_nodes();
+    return new (take(sizeof(T) + extra_bytes)) T{};
+  }
+  void* take(std::size_t bytes) {
+    bytes = (bytes + kGrain - 1) & ~(kGrain - 1);
+    std::size_t list = bytes / kGrain;
+    if (list < kFreeLists && free_[list] != nullptr) {
+      void* p = free_[list];
+      std::memcpy(&free_[list], p, sizeof(void*));
+      return p;
+    }
+    if (bytes > static_cast<std::size_t>(end_ - at_)) return take_from_new_block(bytes);
+    return std::exchange(at_, at_ + bytes);
+  }
   void* take_from_new_block(std::size_t bytes);
   void give_back(void* p, std::size_t bytes);
-  static void deepen(PickleNode& node, PickleValue child);
+  static void deepen(PickleNode& node, PickleValue child) {
+    const PickleNode* below = child.container();
+    if (below == nullptr || below->depth < node.depth) return;
+    if (below->depth == kMostDepth) throw_too_deep();
+    node.depth = (below->depth + 1u) & 511u;
+  }
+  [[noreturn]] static void throw_too_many_nodes();
+  [[noreturn]] static void throw_too_deep();
   PickleChunk& room(PickleList& list, std::size_t wanted);
 
   i64 budget_, used_ = 0, nodes_ = 0;

@@ -191,17 +191,51 @@ void PickleMachine::build(PickleValue state) {
   if (rebuilds_tensor(o.type->known)) fail("BUILD gives a state to a tensor");
   if (rules_.visitor != nullptr) {
     if (std::optional<u64> number = rules_.visitor->build(o, state)) {
-      // What the object refers to may still be referred to elsewhere, so only it and its dict go.
-      PickleValue row = PickleArena::row(*number);
       if (state.is(Kind::kDict) || state.is(Kind::kTuple)) give_up(state, PickleArena::given_up());
-      if (give_up(target, row))
-        target = row;
-      else
-        arena_.set_state(target, row);
-      return;
+      return replace(target, *number);
     }
   }
   arena_.set_state(target, state);
+}
+
+// A visitor took the object: what it refers to may still be referred to elsewhere, so only it and its dict
+// go.
+void PickleMachine::replace(PickleValue& target, u64 number) {
+  PickleValue row = PickleArena::row(number);
+  if (give_up(target, row))
+    target = row;
+  else
+    arena_.set_state(target, row);
+}
+
+// SETITEMS and BUILD in one, for what large pickles consist of: an object whose state is a dict made for it
+// alone. A visitor reads it from the stack; filling the dict and taking it apart again is half of the work
+// otherwise.
+//
+//   object {} ( key value key value  u  b
+//
+// False, with nothing done, when anything about it is out of the ordinary.
+bool PickleMachine::build_from_stack() {
+  if (rules_.visitor == nullptr || at_ == end_ || *at_ != static_cast<u8>(Op::kBuild) || !stack_.marked())
+    return false;
+  PickleValue *dict = stack_.below_mark(0), *target = stack_.below_mark(1);
+  if (target == nullptr || !target->is(Kind::kObject) || !dict->is(Kind::kDict)) return false;
+  if (dict->size() != 0 || dict->node()->shared || !dict->attributes().is_none()) return false;
+  const PickleObject& object = target->as_object();
+  std::span<const PickleValue> state = stack_.above();
+  if (!object.state.is_none() || rebuilds_tensor(object.type->known) || state.size() % 2 != 0) return false;
+  for (std::size_t i = 0; i < state.size(); i += 2) {
+    if (!state[i].is(Kind::kText) || is_special_field(state[i].text())) return false;
+    if (!PickleArena::may_be_nested(state[i + 1])) return false;
+  }
+  std::optional<u64> number = rules_.visitor->build(object, state);
+  if (!number) return false;
+  at_++;
+  give_up(*dict, PickleArena::given_up());
+  stack_.drop_to_mark();
+  stack_.drop(1);
+  replace(top(), *number);
+  return true;
 }
 
 PickleValue PickleMachine::items_of(PickleValue target, Kind kind) {

@@ -94,8 +94,10 @@ void PickleMachine::throw_no_value(u64 index) const {
 }
 
 bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
-  u64 memo = v.container() != nullptr ? v.container()->memo : 0;
-  if (!arena_.release(v)) return false;
+  const PickleNode* node = v.container();
+  if (node == nullptr || node->shared) return false;
+  u64 memo = node->memo;
+  arena_.release(v);
   if (memo != 0)
     if (PickleValue* slot = find_slot(memo - 1); *slot == v) *slot = instead;
   return true;

@@ -156,6 +156,8 @@ class PickleMachine {
   PickleValue encode(PickleValue args);
   PickleValue get_member(PickleClass& getattr, PickleValue args);
   void build(PickleValue state);
+  bool build_from_stack();
+  void replace(PickleValue& target, u64 row);
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
   void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
   PickleValue items_of(PickleValue target, Kind kind);

@@ -34,7 +34,6 @@ struct PickleMachine::Handlers {
     set(Op::kFloat, &M::op_float);
     set(Op::kBinfloat, &M::op_binfloat);
 
-    set(Op::kShortBinunicode, &M::op_unicode<u8>);
     set(Op::kBinunicode, &M::op_unicode<u32>);
     set(Op::kBinunicode8, &M::op_unicode<u64>);
     set(Op::kShortBinstring, &M::op_raw_text<u8>);
@@ -49,20 +48,17 @@ struct PickleMachine::Handlers {
     set(Op::kTuple3, &M::op_tuple_of<3>);
     set(Op::kTuple, &M::op_tuple);
     set(Op::kEmptyList, &M::op_empty<Kind::kList>);
-    set(Op::kEmptyDict, &M::op_empty<Kind::kDict>);
     set(Op::kEmptySet, &M::op_empty<Kind::kSet>);
     set(Op::kList, &M::op_from_mark<Kind::kList>);
     set(Op::kDict, &M::op_from_mark<Kind::kDict>);
     set(Op::kFrozenset, &M::op_from_mark<Kind::kSet>);
     set(Op::kAppends, &M::op_fill<Kind::kList>);
-    set(Op::kSetitems, &M::op_fill<Kind::kDict>);
     set(Op::kAdditems, &M::op_fill<Kind::kSet>);
     set(Op::kAppend, &M::op_append);
     set(Op::kSetitem, &M::op_setitem);
 
     set(Op::kGlobal, &M::op_global);
     set(Op::kStackGlobal, &M::op_stack_global);
-    for (Op op : {Op::kReduce, Op::kNewobj}) set(op, &M::op_call);
     set(Op::kNewobjEx, &M::op_newobj_ex);
     set(Op::kInst, &M::op_inst);
     set(Op::kObj, &M::op_obj);
@@ -109,6 +105,19 @@ void PickleMachine::run() {
         break;
       case Op::kTuple2:
         op_tuple_of<2>();
+        break;
+      case Op::kEmptyDict:
+        op_empty<Kind::kDict>();
+        break;
+      case Op::kShortBinunicode:
+        op_unicode<u8>();
+        break;
+      case Op::kReduce:
+      case Op::kNewobj:
+        op_call();
+        break;
+      case Op::kSetitems:
+        if (!build_from_stack()) op_fill<Kind::kDict>();
         break;
       case Op::kStop:
         return finish();

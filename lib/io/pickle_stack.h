@@ -34,10 +34,10 @@ class PickleStack {
     top_ = floor_ - 1;
     floor_ = values_.data() + *top_->row();
   }
-  // Null where no value lies there. pre: marked
-  PickleValue* below_mark() {
+  // The value that lies so many places below the mark, 0 the next one; null where none does. pre: marked
+  PickleValue* below_mark(u64 places = 0) {
     u64 below = *floor_[-1].row();
-    return static_cast<u64>(floor_ - 1 - values_.data()) > below ? floor_ - 2 : nullptr;
+    return static_cast<u64>(floor_ - 1 - values_.data()) > below + places ? floor_ - 2 - places : nullptr;
   }
 
  private:

@@ -34,6 +34,24 @@ void PickleWriter::real(double v) {
   for (int i = 7; i >= 0; i--) byte(static_cast<u8>(bits >> 8 * i));
 }
 
+void PickleWriter::big_integer(std::span<const u8> twos_complement) {
+  bool little = twos_complement.size() < 256;
+  op(little ? Op::kLong1 : Op::kLong4);
+  little_endian(twos_complement.size(), little ? 1 : 4);
+  for (u8 b : twos_complement) byte(b);
+}
+
+void PickleWriter::bytes(std::span<const u8> data) {
+  std::string latin;
+  for (u8 b : data) {
+    if (b >= 0x80) latin += static_cast<char>(0xc0 | b >> 6);
+    latin += static_cast<char>(b < 0x80 ? b : 0x80 | (b & 0x3f));
+  }
+  class_name("_codecs", "encode");
+  text(latin), text("latin1");
+  op(Op::kTuple2), op(Op::kReduce);
+}
+
 void PickleWriter::tuple(std::span<const i64> integers) {
   if (integers.empty()) return op(Op::kEmptyTuple);
   if (integers.size() <= 3) {

@@ -22,6 +22,8 @@ class PickleWriter {
   void integer(i64 v);
   void real(double v);
   void boolean(bool v) { op(v ? Op::kNewtrue : Op::kNewfalse); }
+  void big_integer(std::span<const u8> twos_complement);  // little-endian
+  void bytes(std::span<const u8> data);                   // which protocol 2 writes as a text of Latin-1
   void tuple(std::span<const i64> integers);
   void class_name(std::string_view module, std::string_view name);
   // What was written last goes into the memo; known() takes it from there.

@@ -64,7 +64,10 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
   Error e(Code::kBadChecksum,
           "bytes that were read are not those that were written: the checksum does not match");
   e.file(file_path(store, bad[0]->file)).offset(bad[0]->offset);
-  if (bad[0]->tensor >= 0) e.tensor(store.name(bad[0]->tensor));
+  if (bad[0]->tensor >= 0)
+    e.tensor(store.name(bad[0]->tensor));
+  else if (!bad[0]->name.empty())
+    e.tensor(bad[0]->name);
   if (bad.size() > 1) e.note(cat(bad.size(), " records are damaged"));
   throw e.help("`mckpt verify` names all that is damaged; copy the file again from its source");
 }

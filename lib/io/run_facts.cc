@@ -4,15 +4,14 @@
 #include <charconv>
 
 #include "core/layer_pattern.h"
-#include "io/pickle_value.h"
+#include "io/run_args.h"
 
 namespace mckpt {
 namespace {
 
 // The field of a Namespace or of a dict as a number; nothing when it is not one.
 std::optional<i64> number_field(const PickleValue& args, std::string_view name) {
-  const PickleValue* value =
-      args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
+  const PickleValue* value = arg_of(args, name);
   if (value == nullptr || !value->is_int()) return std::nullopt;
   return value->as_int();
 }
@@ -20,8 +19,7 @@ std::optional<i64> number_field(const PickleValue& args, std::string_view name) 
 // Of a hybrid model with groups: the layers that its keys count, each group one.
 std::optional<i64> grouped_layers(const PickleValue& args) {
   for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
-    const PickleValue* value =
-        args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
+    const PickleValue* value = arg_of(args, name);
     if (value == nullptr || !value->is(PickleValue::Kind::kText)) continue;
     Checked<LayerPattern> pattern = check_pattern(value->text(), Dialect::kGrouped);
     const auto* found = std::get_if<LayerPattern>(&pattern);

@@ -26,6 +26,10 @@ std::string file_path(const Store& store, i32 file) {
   return path.empty() ? store.root() : cat(store.root(), "/", path);
 }
 
+bool is_file(const Store& store, const Object& object) {
+  return object.file >= 0 && store.files()[static_cast<std::size_t>(object.file)].path == object.name;
+}
+
 std::string_view file_label(const Store& store, i32 file) {
   if (file < 0) return {};
   std::string_view path = store.files()[static_cast<std::size_t>(file)].path;
@@ -40,14 +44,26 @@ std::span<const i64> zero_offsets(std::size_t rank) {
 }
 
 std::vector<i64> natural_order(const Store& store) {
+  // Keys that are compared as bytes, all in one place: a name is compared with a dozen others.
+  std::size_t bytes = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++) bytes += 2 * store.name(t).size();
+  auto keys = std::make_unique_for_overwrite<char[]>(bytes);
   struct Row {
-    std::string_view name;
+    std::string_view key;
     i64 tensor;
   };
   std::vector<Row> rows;
   rows.reserve(static_cast<std::size_t>(store.tensor_count()));
-  for (i64 t = 0; t < store.tensor_count(); t++) rows.push_back({store.name(t), t});
-  auto less = [](const Row& a, const Row& b) { return natural_less(a.name, b.name); };
+  char* at = keys.get();
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    char* end = write_natural_key(at, store.name(t));
+    rows.push_back({{at, end}, t});
+    at = end;
+  }
+  auto less = [&](const Row& a, const Row& b) {
+    int order = a.key.compare(b.key);
+    return order != 0 ? order < 0 : store.name(a.tensor) < store.name(b.tensor);
+  };
   // Writers that keep the model's own order are common, and a check is cheaper than a sort.
   if (!std::is_sorted(rows.begin(), rows.end(), less)) std::stable_sort(rows.begin(), rows.end(), less);
   std::vector<i64> order;

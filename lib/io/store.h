@@ -138,6 +138,9 @@ std::string file_path(const Store& store, i32 file);
 // What a column has room for: the path inside the root, or the root's own last part. For no file (-1): "".
 std::string_view file_label(const Store& store, i32 file);
 
+// Whether the object is a file of its own, beside those of the tensors.
+bool is_file(const Store& store, const Object& object);
+
 // Zeros for the offsets of a chunk that is a whole tensor. pre: rank <= Shape::kMaxRank.
 std::span<const i64> zero_offsets(std::size_t rank);
 

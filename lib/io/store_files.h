@@ -45,6 +45,9 @@ class StoreFileBytes final : public ByteSource {
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override { files_.open(file_)->read(offset, to); }
+  void read_block_inside(i64 offset, std::span<u8> to) const override {
+    files_.open(file_)->read_block(offset, to);
+  }
 
   const StoreFiles& files_;
   i32 file_;

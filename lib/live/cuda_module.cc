@@ -1,19 +1,13 @@
-// The cuda module: libtorch's CUDA side and the CUDA run time.
-#include <c10/cuda/CUDAFunctions.h>
-#include <cuda_runtime_api.h>
-
-#include <stdexcept>
+// The cuda module: the CUDA run time, and NVRTC, which compiles the kernel.
 #include <string>
 
+#include "live/cuda_functions.h"
+#include "live/cuda_kernel.h"
 #include "runtime/module_abi.h"
 #include "runtime/module_guard.h"
 
 namespace mckpt {
 namespace {
-
-void check(cudaError_t code) {
-  if (code != cudaSuccess) throw std::runtime_error(cudaGetErrorString(code));
-}
 
 // 13000 -> "13.0"
 std::string spelled(int version) {
@@ -22,22 +16,17 @@ std::string spelled(int version) {
 
 const char* describe(MckptFactSink sink, void* context) {
   return guarded([&] {
-    int runtime = 0, driver = 0;
-    check(cudaRuntimeGetVersion(&runtime));
-    check(cudaDriverGetVersion(&driver));  // 0 where there is no driver
-    sink(context, "version", spelled(runtime).c_str());
-    sink(context, "driver", driver == 0 ? "none" : spelled(driver).c_str());
-    int devices = c10::cuda::device_count();
-    sink(context, "devices", std::to_string(devices).c_str());
-    for (int i = 0; i < devices; i++) {
-      cudaDeviceProp properties{};
-      check(cudaGetDeviceProperties(&properties, i));
-      sink(context, ("device " + std::to_string(i)).c_str(), properties.name);
-    }
+    CudaFacts facts = look_at_cuda();
+    sink(context, "version", spelled(facts.version).c_str());
+    sink(context, "compiler", nvrtc_version().c_str());
+    sink(context, "driver", facts.driver == 0 ? "none" : spelled(facts.driver).c_str());
+    sink(context, "devices", std::to_string(facts.devices.size()).c_str());
+    for (std::size_t i = 0; i < facts.devices.size(); i++)
+      sink(context, ("device " + std::to_string(i)).c_str(), facts.devices[i].c_str());
   });
 }
 
-constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "cuda", describe, nullptr};
+constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "cuda", describe, &kCudaFunctions};
 
 }  // namespace
 }  // namespace mckpt

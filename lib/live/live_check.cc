@@ -2,31 +2,66 @@
 
 #include <algorithm>
 
+#include "io/parallel.h"
+
 namespace mckpt {
 
-LiveCheck::LiveCheck(const LiveModel& model, const Store& source)
-    : model_(model), files_(source), reader_(source, files_) {
+LiveCheck::LiveCheck(const LiveModel& model, const Store& source, int threads)
+    : model_(model), files_(source) {
+  for (int t = 0; t < threads; t++)
+    workers_.push_back(std::make_unique<Worker>(source, files_, model.device()));
   const LiveSetup& setup = model.setup();
   as_stored_ = model.map().parameters(setup.grid, model.cell(),
                                       {setup.run.vocab_rows, std::nullopt, setup.run.groups});
 }
 
-void LiveCheck::compare(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes,
-                        const char* what) {
-  ModelParameter p = as_stored_[static_cast<std::size_t>(parameter)];
-  p.dtype = via;
-  i64 at = 0, first_wrong = -1;
-  reader_.read(p, items, type, [&](std::span<const u8> want) {
-    std::span<const u8> mine = bytes.subspan(std::min(static_cast<std::size_t>(at), bytes.size()));
-    auto [differs, _] = std::mismatch(want.begin(), want.end(), mine.begin(), mine.end());
-    if (differs != want.end() && first_wrong < 0) first_wrong = at + (differs - want.begin());
-    at += std::ssize(want);
-  });
-  if (at != std::ssize(bytes) && first_wrong < 0) first_wrong = at;  // there is more than there should be
+// In pieces, so that all threads have something to do.
+void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
+  constexpr i64 kPieceItems = 4 << 20;
+  if (dtype_bytes(type, items.items()) != std::ssize(bytes))
+    throw Error(Code::kInternal, "a parameter has not as many bytes as items");
+  for (i64 begin = items.begin; begin < items.end; begin += kPieceItems) {
+    ItemRange piece{begin, std::min(items.end, begin + kPieceItems)};
+    i64 at = dtype_bytes(type, begin - items.begin), size = dtype_bytes(type, piece.items());
+    pieces_.push_back({parameter, piece, via, type,
+                       bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size))});
+  }
   parameters_++;
   bytes_ += std::ssize(bytes);
-  if (first_wrong >= 0)
-    differences_.push_back({p.name, what, items.begin + first_wrong / dtype_bytes(type, 1)});
+}
+
+i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
+  ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
+  p.dtype = piece.via;
+  i64 at = 0, first_wrong = -1;
+  worker.source.read(p, piece.items, piece.type, [&](std::span<const u8> want) {
+    while (!want.empty() && first_wrong < 0) {
+      i64 n = std::min(std::ssize(want), DeviceReader::kMostBytes);
+      std::span<const u8> mine = worker.live.read(piece.bytes.data() + at, n);
+      auto [differs, _] = std::mismatch(mine.begin(), mine.end(), want.begin());
+      if (differs != mine.end()) first_wrong = at + (differs - mine.begin());
+      want = want.subspan(static_cast<std::size_t>(n));
+      at += n;
+    }
+  });
+  return first_wrong;
+}
+
+void LiveCheck::compare(const char* what) {
+  std::vector<i64> wrong(pieces_.size());
+  parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
+    std::size_t at = static_cast<std::size_t>(i);
+    wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
+  });
+  i32 told = -1;
+  for (std::size_t i = 0; i < pieces_.size(); i++) {
+    const Piece& piece = pieces_[i];
+    if (wrong[i] < 0 || piece.parameter == told) continue;
+    told = piece.parameter;
+    differences_.push_back({as_stored_[static_cast<std::size_t>(told)].name, what,
+                            piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
+  }
+  pieces_.clear();
 }
 
 void LiveCheck::check_stored() {
@@ -34,22 +69,24 @@ void LiveCheck::check_stored() {
     const ModelParameter& p = as_stored_[static_cast<std::size_t>(i)];
     if (p.buffer()) {
       DType type = model_.parameters()[static_cast<std::size_t>(i)].dtype;
-      compare(i, {0, p.shape().items()}, p.source_dtype, type, model_.buffer_bytes(i), "buffer");
+      add(i, {0, p.shape().items()}, p.source_dtype, type, model_.buffer_bytes(i));
     } else if (std::optional<Tensor> shard = model_.stored_shard(i)) {
       const LiveModel::Seat& seat = model_.seat(i);
-      compare(i, seat.group->stored_items_of(seat.member), p.source_dtype, seat.group->stored_type(),
-              shard->facts().bytes, "stored weights");
+      add(i, seat.group->stored_items_of(seat.member), p.source_dtype, seat.group->stored_type(),
+          shard->facts().bytes);
     }
   }
+  compare("stored weights");
 }
 
 void LiveCheck::check_live(i32 module) {
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
     for (i64 member : group->bucket().members) {
       i32 i = static_cast<i32>(member);
-      compare(i, {0, as_stored_[static_cast<std::size_t>(i)].shape().items()}, group->stored_type(),
-              group->how().compute, model_.tensor(i).facts().bytes, "live values");
+      add(i, {0, as_stored_[static_cast<std::size_t>(i)].shape().items()}, group->stored_type(),
+          group->how().compute, model_.tensor(i).facts().bytes);
     }
+  compare("live values");
 }
 
 }  // namespace mckpt

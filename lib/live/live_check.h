@@ -4,6 +4,7 @@
 #pragma once
 
 #include "convert/holding_reader.h"
+#include "live/device_bytes.h"
 #include "live/live_model.h"
 
 namespace mckpt {
@@ -16,7 +17,7 @@ class LiveCheck {
   };
 
   // The map's tensors are those of the store. Both outlive this. pre: the model is loaded.
-  LiveCheck(const LiveModel& model, const Store& source);
+  LiveCheck(const LiveModel& model, const Store& source, int threads = 1);
 
   // The stored weights that this rank has, and the buffers.
   void check_stored();
@@ -28,12 +29,27 @@ class LiveCheck {
   const std::vector<Difference>& differences() const { return differences_; }
 
  private:
-  void compare(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes,
-               const char* what);
+  // A stretch of a parameter: where the values are that it should have.
+  struct Piece {
+    i32 parameter = 0;
+    ItemRange items;
+    DType via = DType::kU8, type = DType::kU8;
+    std::span<const u8> bytes;
+  };
+  struct Worker {
+    Worker(const Store& store, const StoreFiles& files, Device& device)
+        : source(store, files), live(device) {}
+    HoldingReader source;
+    DeviceReader live;
+  };
+  void add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes);
+  void compare(const char* what);  // all that was added
+  i64 first_wrong_byte(const Piece& piece, Worker& worker) const;
 
   const LiveModel& model_;
   StoreFiles files_;
-  HoldingReader reader_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Piece> pieces_;
   std::vector<ModelParameter> as_stored_;  // with the types of the source
   i64 parameters_ = 0, bytes_ = 0;
   std::vector<Difference> differences_;

@@ -1,7 +1,5 @@
 #include "live/live_chunks.h"
 
-#include <algorithm>
-
 namespace mckpt {
 
 LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model) {
@@ -52,10 +50,6 @@ std::span<u8> LiveChunks::bytes(i64 chunk) const {
   const Entry& e = at(chunk);
   i64 size = dtype_bytes(e.dtype, Shape(e.sizes).items());
   return memory(e.file).subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(size));
-}
-
-void MemorySink::write(i32 file, i64 offset, std::span<const u8> bytes) {
-  std::ranges::copy(bytes, chunks_.memory(file).subspan(static_cast<std::size_t>(offset)).begin());
 }
 
 }  // namespace mckpt

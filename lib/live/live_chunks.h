@@ -46,14 +46,4 @@ class LiveChunks final : public ChunkList {
   std::map<std::pair<i32, std::vector<i64>>, i64> by_box_;
 };
 
-// Takes what a job writes into the memory of chunks.
-class MemorySink final : public CopySink {
- public:
-  explicit MemorySink(const LiveChunks& chunks) : chunks_(chunks) {}
-  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
-
- private:
-  const LiveChunks& chunks_;
-};
-
 }  // namespace mckpt

@@ -1,8 +1,11 @@
 #include "live/live_export.h"
 
 #include <algorithm>
+#include <array>
+#include <future>
 
-#include "core/apply_move.h"
+#include "io/parallel.h"
+#include "runtime/activity.h"
 
 namespace mckpt {
 namespace {
@@ -20,21 +23,25 @@ struct Part {
   i32 chunk = 0, rank = 0;
 
   i64 bytes(i64 item_bytes) const { return move.items() * item_bytes; }
-  // The two halves of the way: into what is sent, and out of it.
-  Move packing() const {
-    Move m = move;
-    m.to = 0;
-    m.inner.to_stride = m.length;
-    m.outer.to_stride = m.length * m.inner.count;
-    return m;
+  // The two halves of the way: out of the chunk into what is sent, and from there to the window.
+  ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const {
+    ItemCopy copy{chunk_bytes + dtype_bytes(type, move.from),
+                  sent,
+                  move.length,
+                  move.inner,
+                  move.outer,
+                  no_conversion(type)};
+    copy.inner.to_stride = move.length;
+    copy.outer.to_stride = move.length * move.inner.count;
+    return copy;
   }
-  Move unpacking(i64 window_begin) const {
-    Move m = move;
-    m.from = 0;
-    m.inner.from_stride = m.length;
-    m.outer.from_stride = m.length * m.inner.count;
-    m.to -= window_begin;
-    return m;
+  ItemCopy unpacking(const u8* sent, u8* first_item, const Conversion& conversion) const {
+    ItemCopy copy{sent,        first_item + dtype_bytes(conversion.to, move.to),
+                  move.length, move.inner,
+                  move.outer,  conversion};
+    copy.inner.from_stride = move.length;
+    copy.outer.from_stride = move.length * move.inner.count;
+    return copy;
   }
 };
 
@@ -50,32 +57,37 @@ std::vector<Part> parts_of(const Plan& plan, ItemRange window) {
   return parts;
 }
 
+// Memory that grows and is not handed back in between.
+u8* reserve(Block& block, Memory& memory, i64 bytes) {
+  if (block.bytes() >= bytes) return block.data();
+  block = Block();
+  block = Block(memory, bytes);
+  return block.data();
+}
+
 class LiveExporter {
  public:
-  LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out)
-      : world_(model.world()),
+  LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out,
+               const LiveExportOptions& options)
+      : options_(options),
+        device_(model.device()),
+        ranks_(model.world_ranks()),
+        lane_(device_.lane()),
         out_(out),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
-        live_(model, keys) {
-    sends_.resize(static_cast<std::size_t>(world_.size()));
-  }
+        live_(model, keys) {}
 
-  LiveExportCounts run(i64 memory_bytes) {
-    // At worst all that is sent comes from one rank, twice as wide as what is written, and is there twice;
-    // and a window is received, put together and converted.
-    i64 windows = 4 * world_.size() + 5;
-    std::vector<std::vector<Unit>> batches = cut(memory_bytes / windows);
-    for (std::size_t first = 0; first < batches.size(); first += sends_.size()) {
-      for (std::size_t r = 0; r < sends_.size() && first + r < batches.size(); r++)
-        for (const Unit& unit : batches[first + r]) pack(unit, static_cast<i32>(r));
-      exchange();
-      std::size_t mine = first + static_cast<std::size_t>(world_.rank());
-      if (mine < batches.size())
-        for (const Unit& unit : batches[mine]) write(unit);
-      clear();
-    }
+  LiveExportCounts run() {
+    // At worst all that is sent comes from one rank, twice as wide as what is written; what is received as
+    // well; and two windows are put together or written.
+    i64 windows = 4 * ranks_.size() + 5;
+    std::vector<std::vector<Unit>> batches = cut(options_.memory_bytes / windows);
+    std::size_t writers = static_cast<std::size_t>(ranks_.size());
+    for (std::size_t first = 0; first < batches.size(); first += writers)
+      round(std::span(batches).subspan(first, std::min(writers, batches.size() - first)));
+    if (writing_.valid()) writing_.get();
     return counts_;
   }
 
@@ -84,7 +96,7 @@ class LiveExporter {
   std::vector<std::vector<Unit>> cut(i64 most_bytes) const {
     i64 total = 0;
     for (i64 t = 0; t < plan_.task_count(); t++) total += plan_.task_bytes(t);
-    i64 bytes = std::clamp<i64>(ceil_div(total, world_.size()), 1, std::max<i64>(most_bytes, 64 << 10));
+    i64 bytes = std::clamp<i64>(ceil_div(total, ranks_.size()), 1, std::max<i64>(most_bytes, 64 << 10));
     std::vector<std::vector<Unit>> batches;
     i64 room = 0;
     for (i64 t = 0; t < plan_.task_count(); t++) {
@@ -105,72 +117,166 @@ class LiveExporter {
     return task_;
   }
 
-  // Puts what this rank has of the window behind what is sent to its writer, and, in the writer, notes what
-  // is going to come.
-  void pack(const Unit& unit, i32 writer) {
-    const CopyTask& t = task(unit.task);
-    i64 item = dtype_bytes(t.conversion.from, 1);
-    for (const Part& part : parts_of(t.plan, unit.items)) {
-      if (writer == world_.rank()) receive_bytes_[static_cast<std::size_t>(part.rank)] += part.bytes(item);
-      if (part.rank != world_.rank()) continue;
-      std::vector<u8>& to = sends_[static_cast<std::size_t>(writer)];
-      std::size_t at = to.size();
-      to.resize(at + static_cast<std::size_t>(part.bytes(item)));
-      apply_move(part.packing(), item, {chunk_bytes(part.chunk).data(), 0}, {to.data() + at, 0});
+  // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
+  // it.
+  void round(std::span<const std::vector<Unit>> batches) {
+    std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
+    std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
+    std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known
+    std::vector<std::size_t> writer;  // of each of them
+    for (std::size_t w = 0; w < batches.size(); w++)
+      for (const Unit& unit : batches[w]) {
+        const CopyTask& t = task(unit.task);
+        i64 item = dtype_bytes(t.conversion.from, 1);
+        for (const Part& part : parts_of(t.plan, unit.items)) {
+          if (w == me) receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
+          if (static_cast<std::size_t>(part.rank) != me) continue;
+          packs.push_back(part.packing(chunk_address(part.chunk), nullptr, t.conversion.from));
+          writer.push_back(w);
+          send_bytes[w] += part.bytes(item);
+        }
+      }
+    std::vector<u8*> sent = lay_out(send_, send_bytes, me),
+                     received = lay_out(received_, receive_bytes, ranks);
+    sent[me] = received[me];
+    std::vector<u8*> next = sent;
+    for (std::size_t p = 0; p < packs.size(); p++) {
+      packs[p].to = next[writer[p]];
+      next[writer[p]] += dtype_bytes(packs[p].conversion.to, packs[p].items());
     }
+    lane_->scatter(packs);
+    exchange(sent, send_bytes, received, receive_bytes);
+    if (me < batches.size()) put_together(batches[me], std::move(received));
+    ranks_.wait(*lane_);
+    if (me < batches.size()) start_writing();
+    made_progress();
   }
 
-  std::span<const u8> chunk_bytes(i32 chunk) const {
+  // Stretches one after the other; the one that is left out takes no room.
+  std::vector<u8*> lay_out(Block& block, std::span<const i64> bytes, std::size_t left_out) {
+    i64 all = 0;
+    std::vector<i64> begins;
+    for (std::size_t r = 0; r < bytes.size(); r++) {
+      begins.push_back(all);
+      if (r != left_out) all += ceil_div(bytes[r], kAlignment) * kAlignment;
+    }
+    u8* data = reserve(block, device_.weights(), std::max<i64>(all, 1));
+    std::vector<u8*> places;
+    for (i64 begin : begins) places.push_back(data + begin);
+    return places;
+  }
+
+  const u8* chunk_address(i32 chunk) const {
     i64 mine = live_.find(chunks_.key(chunk), chunks_.box(chunk).offsets);
     if (mine < 0)
       throw Error(Code::kInternal,
                   "a rank lacks a chunk that it should have: the model is sharded in another way")
           .tensor(holders_.layout.key(holders_.layout.chunk(chunk).key).name.text);
-    return live_.bytes(mine);
+    return live_.bytes(mine).data();
   }
 
-  void exchange() {
-    std::vector<i64> send_bytes;
-    send_.clear();
-    for (const std::vector<u8>& to : sends_) {
-      send_bytes.push_back(std::ssize(to));
-      send_.insert(send_.end(), to.begin(), to.end());
+  void exchange(const std::vector<u8*>& sent, const std::vector<i64>& send_bytes,
+                const std::vector<u8*>& received, const std::vector<i64>& receive_bytes) {
+    std::vector<DeviceRanks::Part> sends, receives;
+    for (int r = 0; r < ranks_.size(); r++) {
+      std::size_t at = static_cast<std::size_t>(r);
+      counts_.bytes_received += receive_bytes[at];
+      if (r == ranks_.rank()) continue;
+      if (send_bytes[at] > 0) sends.push_back({r, sent[at], send_bytes[at]});
+      if (receive_bytes[at] > 0) receives.push_back({r, received[at], receive_bytes[at]});
     }
-    i64 begin = 0;
-    begins_.clear();
-    for (i64 bytes : receive_bytes_) begins_.push_back(begin), begin += bytes;
-    received_.resize(static_cast<std::size_t>(begin));
-    world_.exchange(std::as_bytes(std::span(send_)), send_bytes, std::as_writable_bytes(std::span(received_)),
-                    receive_bytes_);
-    counts_.bytes_received += begin;
+    ranks_.exchange(*lane_, sends, receives);
   }
 
-  void write(const Unit& unit) {
-    const CopyTask& t = task(unit.task);
-    i64 from_item = dtype_bytes(t.conversion.from, 1), to_item = dtype_bytes(t.conversion.to, 1);
-    window_.resize(static_cast<std::size_t>(unit.items.items() * from_item));
-    for (const Part& part : parts_of(t.plan, unit.items)) {
-      i64& at = begins_[static_cast<std::size_t>(part.rank)];
-      apply_move(part.unpacking(unit.items.begin), from_item, {received_.data() + at, 0},
-                 {window_.data(), 0});
-      at += part.bytes(from_item);
+  // A stretch of a file.
+  struct Write {
+    i32 file;
+    i64 offset, window, bytes;  // window: where it lies there
+  };
+
+  // What follows each other in a file is written in one go, from addresses that are equal to the offsets
+  // modulo a page, as direct writing wants it.
+  std::vector<Write> place(const std::vector<Unit>& units, std::vector<i64>& places) {
+    std::vector<Write> writes;
+    i64 end = 0;
+    for (const Unit& unit : units) {
+      const CopyTask& t = task(unit.task);
+      const Region& to = t.plan.destination(0);
+      i64 item = dtype_bytes(t.conversion.to, 1), offset = to.offset + unit.items.begin * item;
+      bool follows = !writes.empty() && writes.back().file == to.file &&
+                     writes.back().offset + writes.back().bytes == offset;
+      if (!follows) {
+        end = ceil_div(end, kAlignment) * kAlignment + offset % kAlignment;
+        writes.push_back({to.file, offset, end, 0});
+      }
+      places.push_back(end);
+      writes.back().bytes += unit.items.items() * item;
+      end += unit.items.items() * item;
     }
-    bool as_it_is = t.conversion.identity();
-    if (!as_it_is) {
-      converted_.resize(static_cast<std::size_t>(unit.items.items() * to_item));
-      convert_items(t.conversion, window_.data(), converted_.data(), unit.items.items());
+    return writes;
+  }
+
+  // In the window that is not being written.
+  void put_together(const std::vector<Unit>& units, std::vector<u8*> received) {
+    std::vector<i64> places;
+    next_writes_ = place(units, places);
+    i64 bytes = next_writes_.back().window + next_writes_.back().bytes;
+    Window& window = windows_[next_window_];
+    u8* put = reserve(window.device, device_.weights(), bytes);
+    std::vector<ItemCopy> copies;
+    for (std::size_t u = 0; u < units.size(); u++) {
+      const CopyTask& t = task(units[u].task);
+      i64 from_item = dtype_bytes(t.conversion.from, 1), to_item = dtype_bytes(t.conversion.to, 1);
+      for (const Part& part : parts_of(t.plan, units[u].items)) {
+        u8*& at = received[static_cast<std::size_t>(part.rank)];
+        copies.push_back(part.unpacking(at, put + places[u] - units[u].items.begin * to_item, t.conversion));
+        at += part.bytes(from_item);
+      }
+      counts_.bytes_written += units[u].items.items() * to_item;
     }
-    const Region& to = t.plan.destination(0);
-    out_.write(to.file, to.offset + unit.items.begin * to_item, as_it_is ? window_ : converted_);
-    counts_.bytes_written += unit.items.items() * to_item;
+    lane_->scatter(copies);
+    if (device_.is_host()) return;
+    u8* staged = reserve(window.staging, device_.staging(), bytes);
+    lane_->download(put, {staged, static_cast<std::size_t>(bytes)});
   }
 
-  void clear() {
-    for (std::vector<u8>& to : sends_) to.clear();
-    receive_bytes_.assign(sends_.size(), 0);
+  // So that several threads have something to write.
+  static std::vector<Write> in_pieces(const std::vector<Write>& writes) {
+    constexpr i64 kPieceBytes = 8 << 20;
+    std::vector<Write> pieces;
+    for (const Write& w : writes)
+      for (i64 at = 0, end; at < w.bytes; at = end) {
+        i64 aligned = (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset;
+        end = std::min(w.bytes, aligned);
+        pieces.push_back({w.file, w.offset + at, w.window + at, end - at});
+      }
+    return pieces;
   }
 
-  Comm& world_;
+  // While the next window is put together, or after the one before it.
+  void start_writing() {
+    if (writing_.valid()) writing_.get();
+    const Window& window = windows_[next_window_];
+    next_window_ = 1 - next_window_;
+    const u8* data = (device_.is_host() ? window.device : window.staging).data();
+    writing_ = std::async(std::launch::async, [this, data, writes = in_pieces(next_writes_)] {
+      parallel_for(std::ssize(writes), options_.writers, [&](int, i64 i) {
+        const Write& w = writes[static_cast<std::size_t>(i)];
+        out_.write(w.file, w.offset, {data + w.window, static_cast<std::size_t>(w.bytes)});
+        made_progress();
+      });
+    });
+  }
+
+  static constexpr i64 kAlignment = 4096;
+  struct Window {
+    Block device, staging;
+  };
+
+  LiveExportOptions options_;
+  Device& device_;
+  DeviceRanks& ranks_;
+  std::unique_ptr<Lane> lane_;
   CopySink& out_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
@@ -179,11 +285,12 @@ class LiveExporter {
   LiveExportCounts counts_;
 
   CopyTask task_;
-  i64 planned_ = -1;                    // which task that is
-  std::vector<std::vector<u8>> sends_;  // by rank
-  std::vector<u8> send_, received_, window_, converted_;
-  std::vector<i64> receive_bytes_ = std::vector<i64>(static_cast<std::size_t>(world_.size()));
-  std::vector<i64> begins_;  // by rank: where what it sent goes on in received_
+  i64 planned_ = -1;  // which task that is
+  Block send_, received_;
+  std::array<Window, 2> windows_;
+  std::size_t next_window_ = 0;
+  std::vector<Write> next_writes_;
+  std::future<void> writing_;  // last, so that it ends before what it writes from
 };
 
 }  // namespace
@@ -196,9 +303,9 @@ FsdpRun run_of(const LiveModel& model) {
 }
 
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, i64 memory_bytes) {
+                              CopySink& out, const LiveExportOptions& options) {
   model.wait_for_writes();
-  return LiveExporter(model, keys, places, out).run(memory_bytes);
+  return LiveExporter(model, keys, places, out, options).run();
 }
 
 }  // namespace mckpt

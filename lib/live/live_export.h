@@ -14,15 +14,21 @@
 namespace mckpt {
 
 struct LiveExportCounts {
-  i64 bytes_written = 0, bytes_received = 0;  // by this rank
+  i64 bytes_written = 0;   // by this rank
+  i64 bytes_received = 0;  // of shards, its own among them
 };
 
 // Which rank gives which chunk: the grid and setup of the model.
 FsdpRun run_of(const LiveModel& model);
 
-// Collective. `memory_bytes`: of all buffers, about, whatever the number of ranks. Throws what ExportPlan and
-// the sink throw. pre: the model is loaded and wrapped; `keys` are live_keys().
+struct LiveExportOptions {
+  i64 memory_bytes = i64{64} << 20;  // of the device, for all buffers, about, whatever the number of ranks
+  int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+};
+
+// Collective. Throws what ExportPlan and the sink throw. pre: the model is loaded and wrapped; `keys` are
+// live_keys().
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, i64 memory_bytes = i64{64} << 20);
+                              CopySink& out, const LiveExportOptions& options = {});
 
 }  // namespace mckpt

@@ -1,12 +1,18 @@
 #include "live/live_group.h"
 
 #include <cassert>
+#include <utility>
 
 namespace mckpt {
 
-LiveGroup::LiveGroup(FsdpGroup packed, const How& how, Comm& ranks, Memory& storage, Memory& gathered)
-    : packed_(std::move(packed)), how_(how), ranks_(ranks), storage_(storage), gathered_(gathered) {
-  assert(how_.strategy == Strategy::kNoShard || ranks_.size() == buffer().shards);
+LiveGroup::LiveGroup(FsdpGroup packed, const How& how, const Home& home)
+    : packed_(std::move(packed)), how_(how), home_(home) {
+  assert(how_.strategy == Strategy::kNoShard || home_.ranks.size() == buffer().shards);
+}
+
+Lane& LiveGroup::lane() {
+  if (!lane_) lane_ = home_.device.lane();
+  return *lane_;
 }
 
 ItemRange LiveGroup::stored_items() const {
@@ -24,8 +30,8 @@ ItemRange LiveGroup::stored_items_of(i64 member) const {
 void LiveGroup::allocate() {
   if (loaded()) return;
   i64 items = shards_compute() ? stored_items().items() : buffer().bucket_items;
-  Block compute(storage_, dtype_bytes(how_.compute, items));
-  if (how_.main) main_ = Block(storage_, dtype_bytes(*how_.main, stored_items().items()));
+  Block compute(home_.device.weights(), dtype_bytes(how_.compute, items));
+  if (how_.main) main_ = Block(home_.device.weights(), dtype_bytes(*how_.main, stored_items().items()));
   compute_ = std::move(compute);
 }
 
@@ -50,10 +56,16 @@ std::span<u8> LiveGroup::stored() const {
 void LiveGroup::refresh() {
   assert(loaded() && !unsharded());
   writes_.wait();
-  Shape flat{stored_items().items()};
-  if (how_.main)
-    Tensor::over(how_.compute, flat, own_compute().data())
-        .copy_from(Tensor::over(*how_.main, flat, main_.data()));
+  if (how_.main) {
+    const ItemCopy all[] = {{main_.data(),
+                             own_compute().data(),
+                             stored_items().items(),
+                             {},
+                             {},
+                             {*how_.main, how_.compute, how_.compute, 0, 0}}};
+    lane().scatter(all);
+    lane().wait();
+  }
   stale_ = how_.strategy == Strategy::kOptim || how_.strategy == Strategy::kOptimGrads;
 }
 
@@ -62,24 +74,34 @@ i64 LiveGroup::gather_bytes() const {
   return gathers ? dtype_bytes(how_.compute, buffer().bucket_items) : 0;
 }
 
-void LiveGroup::unshard() {
+i64 LiveGroup::received_bytes() const {
+  return gather_bytes() > 0 ? gather_bytes() - std::ssize(own_compute()) : 0;
+}
+
+void LiveGroup::begin_unshard() {
   if (unsharded()) return;
   assert(loaded());
   writes_.wait();
   u8* whole = compute_.data();
   if (gather_bytes() > 0) {
-    gather_ = Block(gathered_, gather_bytes());
+    gather_ = Block(home_.gathered, gather_bytes());
     whole = gather_.data();
   }
   if (gather_bytes() > 0 || stale_) {
     std::span<u8> all(whole, static_cast<std::size_t>(dtype_bytes(how_.compute, buffer().bucket_items)));
-    ranks_.all_gather(std::as_bytes(own_compute()), std::as_writable_bytes(all));
+    home_.ranks.all_gather(lane(), own_compute(), all);
+    under_way_ = true;
   }
   stale_ = false;
   whole_ = whole;
 }
 
+void LiveGroup::finish_unshard() {
+  if (std::exchange(under_way_, false)) home_.ranks.wait(lane());
+}
+
 void LiveGroup::reshard() {
+  finish_unshard();
   whole_ = nullptr;
   gather_ = Block();
 }

@@ -11,11 +11,9 @@
 
 #include <optional>
 
-#include "live/memory.h"
+#include "live/device.h"
 #include "live/pending_writes.h"
-#include "live/tensor.h"
 #include "mappings/fsdp_groups.h"
-#include "runtime/comm.h"
 
 namespace mckpt {
 
@@ -27,9 +25,14 @@ class LiveGroup {
     DType compute = DType::kBF16;
     std::optional<DType> main;
   };
-  // `ranks`: those that share the buffer, in the order of their shards. `storage` holds what stays,
-  // `gathered` what unsharding needs. All outlive this.
-  LiveGroup(FsdpGroup packed, const How& how, Comm& ranks, Memory& storage, Memory& gathered);
+  // Where it lives.
+  struct Home {
+    Device& device;      // holds what stays
+    Memory& gathered;    // of the device too: what unsharding needs
+    DeviceRanks& ranks;  // those that share the buffer, in the order of their shards
+  };
+  // What the home names outlives this.
+  LiveGroup(FsdpGroup packed, const How& how, const Home& home);
 
   const Bucket& bucket() const { return packed_.bucket; }
   const FlatBuffer& buffer() const { return packed_.buffer; }
@@ -37,36 +40,42 @@ class LiveGroup {
 
   void allocate();  // what is there stays
   void drop();      // pre: not unsharded
+  i64 held_bytes() const { return compute_.bytes() + main_.bytes(); }
   bool loaded() const { return compute_.data() != nullptr; }
 
   // The items of the bucket whose stored weights this rank has, and the memory that they lie in.
   ItemRange stored_items() const;
   DType stored_type() const { return how_.main.value_or(how_.compute); }
-  std::span<u8> stored() const;  // empty unless loaded
+  std::span<u8> stored() const;  // device memory; empty unless loaded
   // What of a member's items that is.
   ItemRange stored_items_of(i64 member) const;
 
   // Makes the compute weights those of the stored ones. Waits for writes. pre: loaded, not unsharded.
   void refresh();
   // Waits for writes. pre: loaded.
-  void unshard();
+  void unshard() { begin_unshard(), finish_unshard(); }
+  // The two halves: the first sets what has to come from other ranks on its way.
+  void begin_unshard();
+  void finish_unshard();
   void reshard();
-  bool unsharded() const { return whole_ != nullptr; }
-  u8* whole() const { return whole_; }  // the bucket's compute weights; null unless unsharded
+  bool unsharded() const { return whole_ != nullptr; }  // or going to be
+  u8* whole() const { return whole_; }  // device memory: the bucket's compute weights; null unless unsharded
   i64 gather_bytes() const;             // what unshard() takes of `gathered`
+  i64 received_bytes() const;           // of it, what comes from other ranks
 
   PendingWrites& writes() { return writes_; }
 
  private:
   bool shards_compute() const { return how_.strategy == Strategy::kOptimGradsParams; }
   std::span<u8> own_compute() const;  // the stored items of the compute weights
+  Lane& lane();
 
   FsdpGroup packed_;
   How how_;
-  Comm& ranks_;
-  Memory& storage_;
-  Memory& gathered_;
+  Home home_;
   Block compute_, main_, gather_;
+  std::unique_ptr<Lane> lane_;  // made when it is first needed
+  bool under_way_ = false;      // what unsharding needs of other ranks
   u8* whole_ = nullptr;
   bool stale_ = false;  // compute weights of other ranks' shards are not theirs
   PendingWrites writes_;

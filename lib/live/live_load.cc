@@ -9,15 +9,16 @@ namespace mckpt {
 namespace {
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
-                    const CopyOptions& options) {
+                    const BlockLoadOptions& options) {
   model.allocate();
   std::vector<PendingWrites::Write> writes;
   for (LiveGroup* group : model.groups()) {
     group->writes().forget_failures();
     writes.push_back(group->writes().begin());
   }
-  MemorySink sink(chunks);
-  CopyCounts counts = run_copy(job, sink, options);
+  CopyCounts counts = load_blocks(
+      job, [&](i32 file) { return chunks.memory(file).data(); }, model.device(), model.host(),
+      model.host_ranks(), options);
   for (PendingWrites::Write& write : writes) write.done();
   model.refresh();
   return counts;
@@ -32,7 +33,7 @@ KeyTable live_keys(const LiveModel& model) {
 }
 
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
-                           const CopyOptions& options) {
+                           const BlockLoadOptions& options) {
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);
@@ -41,7 +42,7 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
                                 const KeyTable& stored_keys, const ChunkList& stored,
-                                const CopyOptions& options) {
+                                const BlockLoadOptions& options) {
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "convert/stored_chunks.h"
-#include "io/copy_engine.h"
+#include "live/block_loader.h"
 #include "live/live_model.h"
 
 namespace mckpt {
@@ -17,10 +17,10 @@ KeyTable live_keys(const LiveModel& model);
 
 // From a Hugging Face folder; the map's tensors are those of the store. `keys`: live_keys().
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
-                           const CopyOptions& options);
+                           const BlockLoadOptions& options);
 // From a sharded checkpoint of any grid. `from`: its chunks.
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
                                 const KeyTable& stored_keys, const ChunkList& stored,
-                                const CopyOptions& options);
+                                const BlockLoadOptions& options);
 
 }  // namespace mckpt

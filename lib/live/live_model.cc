@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "live/cp_rows.h"
+#include "runtime/same_host.h"
 
 namespace mckpt {
 namespace {
@@ -46,18 +47,22 @@ void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleT
 
 }  // namespace
 
-LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Memory& storage, Memory& gathered)
+LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered)
     : map_(map),
       setup_(std::move(setup)),
       world_(world),
-      storage_(storage),
+      device_(device),
       gathered_(gathered),
       cell_(cell_in(setup_, world)),
       parameters_(parameters_of(map, setup_, cell_)),
       tree_(parameters_) {
   const Grid& g = setup_.grid;
-  dense_ranks_ = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
-  expert_ranks_ = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
+  dense_.comm = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
+  expert_.comm = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
+  host_ = ranks_of_host(world);
+  world_ranks_ = device.ranks(world);
+  if (host_->size() < world.size()) host_ranks_ = device.ranks(*host_);
+  for (Sharers* sharers : {&dense_, &expert_}) sharers->ranks = device.ranks(*sharers->comm);
   tie_names(parameters_, map.model().tied, tree_);
   for (const ModelParameter& p : parameters_) {
     marks_.push_back(marks_of(p, g));
@@ -107,8 +112,9 @@ void LiveModel::fully_shard(i32 module) {
     const ModelParameter& first = parameters_[static_cast<std::size_t>(group.bucket.members[0])];
     LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
                        first.trainable ? setup_.main_dtype : std::nullopt};
-    Comm& ranks = ranks_of(group);
-    groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, ranks, storage_, gathered_));
+    DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;
+    groups.push_back(
+        std::make_unique<LiveGroup>(std::move(group), how, LiveGroup::Home{device_, gathered_, ranks}));
     const std::vector<i64>& of = groups.back()->bucket().members;
     for (i64 m = 0; m < std::ssize(of); m++)
       seats_[static_cast<std::size_t>(of[static_cast<std::size_t>(m)])] = {groups.back().get(), m, module};
@@ -158,7 +164,7 @@ std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
   const Shape& shape = parameters_[at(parameter)].shape();
   Shape rows = shape.rank() > 0 ? shape.with_dim(0, items.items() / packed.row_items) : shape;
   return Tensor::over(s.group->stored_type(), rows,
-                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first));
+                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first), device_.name());
 }
 
 void LiveModel::allocate() {
@@ -168,8 +174,9 @@ void LiveModel::allocate() {
       throw Error(Code::kBadLayout, "a parameter is in no group: its module is not sharded")
           .tensor(parameter.name);
     if (!parameter.buffer() || buffers_[at(p)].data()) continue;
-    buffers_[at(p)] = Block(storage_, dtype_bytes(parameter.dtype, parameter.shape().items()));
-    tensors_[at(p)] = Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data());
+    buffers_[at(p)] = Block(device_.weights(), dtype_bytes(parameter.dtype, parameter.shape().items()));
+    tensors_[at(p)] =
+        Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_.name());
   }
   for (LiveGroup* group : groups()) group->allocate();
 }
@@ -193,6 +200,13 @@ bool LiveModel::loaded() const {
   return !all.empty() && std::ranges::all_of(all, [](LiveGroup* g) { return g->loaded(); });
 }
 
+i64 LiveModel::weight_bytes() const {
+  i64 bytes = 0;
+  for (const Block& buffer : buffers_) bytes += buffer.bytes();
+  for (LiveGroup* group : groups()) bytes += group->held_bytes();
+  return bytes;
+}
+
 std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   std::vector<LiveGroup*> out;
   for (i32 p : tree_.parameters_below(module)) {
@@ -209,17 +223,27 @@ void LiveModel::set_tensors(LiveGroup& group) {
     i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
     i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
     u8* data = group.unsharded() ? group.whole() + dtype_bytes(group.how().compute, offset) : nullptr;
-    tensors_[at(p)] = Tensor::over(group.how().compute, parameters_[at(p)].shape(), data);
+    tensors_[at(p)] = Tensor::over(group.how().compute, parameters_[at(p)].shape(), data, device_.name());
   }
 }
 
 void LiveModel::unshard(i32 module) {
+  prefetch(module);
+  try {
+    for (LiveGroup* group : held_[at(module)]) group->finish_unshard();
+  } catch (...) {
+    reshard(module);
+    throw;
+  }
+}
+
+void LiveModel::prefetch(i32 module) {
   if (!loaded()) throw Error(Code::kBadLayout, "the model has no weights yet: it was not loaded");
   std::vector<LiveGroup*>& held = held_[at(module)];
   if (!held.empty()) return;
   try {
     for (LiveGroup* group : groups_for(module)) {
-      group->unshard();
+      group->begin_unshard();
       if (users_[group]++ == 0) set_tensors(*group);
       held.push_back(group);
     }

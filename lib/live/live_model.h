@@ -12,6 +12,7 @@
 
 #include "live/live_group.h"
 #include "live/module_tree.h"
+#include "live/tensor.h"
 #include "mappings/fsdp_layout.h"
 #include "mappings/parameter_marks.h"
 
@@ -27,14 +28,19 @@ struct LiveSetup {
 
 class LiveModel {
  public:
-  // Collective. All outlive this. Throws what ModelMap::parameters() does, kBadGrid when the world is not
-  // that of the grid, kModuleMissing.
-  LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Memory& storage, Memory& gathered);
+  // Collective. All outlive this. `gathered` is memory of the device, for what unsharding needs. Throws what
+  // ModelMap::parameters() does, kBadGrid when the world is not that of the grid, kModuleMissing.
+  LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered);
 
   const ModelMap& map() const { return map_; }
   const LiveSetup& setup() const { return setup_; }
   const Cell& cell() const { return cell_; }
   Comm& world() const { return world_; }
+  Device& device() const { return device_; }
+  DeviceRanks& world_ranks() const { return *world_ranks_; }
+  // The ranks of this rank's host, which read the same files.
+  Comm& host() const { return *host_; }
+  DeviceRanks& host_ranks() const { return host_ranks_ ? *host_ranks_ : *world_ranks_; }
   const ModuleTree& modules() const { return tree_; }
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ParameterMarks& marks(i32 parameter) const { return marks_[static_cast<std::size_t>(parameter)]; }
@@ -58,7 +64,7 @@ class LiveModel {
     i32 module = -1;  // that it was sharded with
   };
   const Seat& seat(i32 parameter) const { return seats_[static_cast<std::size_t>(parameter)]; }
-  // A buffer's own bytes; empty unless loaded.
+  // A buffer's own bytes, on the device; empty unless loaded.
   std::span<u8> buffer_bytes(i32 parameter) const;
   // The stored weights of a parameter that this rank has, as rows of it; none where it has none.
   std::optional<Tensor> stored_shard(i32 parameter) const;
@@ -67,6 +73,7 @@ class LiveModel {
   void allocate();
   void drop();  // gives it back. Throws kBadLayout while a module is unsharded.
   bool loaded() const;
+  i64 weight_bytes() const;  // that this rank holds while nothing is unsharded
   // Throws kBadLayout, saying what cannot be done, while the module or one inside it is unsharded.
   void refuse_unsharded(i32 module, const char* what) const;
   // Whoever reads stored weights begins with it. Throws kReadFailed when a write has failed.
@@ -76,6 +83,8 @@ class LiveModel {
   // on their own only where a fused path reads them directly. What two modules share stays until both are
   // resharded. Throws kBadLayout unless loaded.
   void unshard(i32 module);
+  // The same, but what comes from other ranks may be on its way still: unshard() waits for it.
+  void prefetch(i32 module);
   void reshard(i32 module);
   void refresh();  // of every group
 
@@ -87,16 +96,21 @@ class LiveModel {
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
   void set_tensors(LiveGroup& group);
-  Comm& ranks_of(const FsdpGroup& group) const {
-    return group.bucket.expert ? *expert_ranks_ : *dense_ranks_;
-  }
+  // The ranks that share a kind of buffers of this rank, ordered by shard.
+  struct Sharers {
+    std::unique_ptr<Comm> comm;
+    std::unique_ptr<DeviceRanks> ranks;
+  };
 
   const ModelMap& map_;
   LiveSetup setup_;
   Comm& world_;
-  Memory &storage_, &gathered_;
+  Device& device_;
+  Memory& gathered_;
   Cell cell_;
-  std::unique_ptr<Comm> dense_ranks_, expert_ranks_;  // that share this rank's buffers, ordered by shard
+  std::unique_ptr<Comm> host_;
+  std::unique_ptr<DeviceRanks> world_ranks_, host_ranks_;  // the second null: all ranks are on one host
+  Sharers dense_, expert_;
   std::vector<ModelParameter> parameters_;
   std::vector<ParameterMarks> marks_;
   std::vector<Tensor> tensors_;

@@ -6,7 +6,8 @@ LiveSaveJob::LiveSaveJob(const LiveModel& model, const KeyTable& keys, const Dcp
                          std::span<const i32> table_key)
     : FramedJob(&layout), layout_(layout), live_(model, keys) {
   model.wait_for_writes();
-  for (i32 f = 0; f < live_.file_count(); f++) memory_.emplace_back(live_.memory(f));
+  for (i32 f = 0; f < live_.file_count(); f++)
+    memory_.push_back(std::make_unique<DeviceBytes>(model.device(), live_.memory(f)));
   for (i64 c = 0; c < layout.chunk_count(); c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);
     if (chunk.rank != model.world().rank()) continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "convert/framed_job.h"
+#include "live/device_bytes.h"
 #include "live/live_chunks.h"
 
 namespace mckpt {
@@ -18,7 +19,7 @@ class LiveSaveJob final : public FramedJob {
   i64 task_count() const override { return std::ssize(tasks_); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
-  const ByteSource& source(i32 file) const override { return memory_[static_cast<std::size_t>(file)]; }
+  const ByteSource& source(i32 file) const override { return *memory_[static_cast<std::size_t>(file)]; }
 
  private:
   struct Task {
@@ -28,7 +29,7 @@ class LiveSaveJob final : public FramedJob {
   const DcpLayout& layout_;
   LiveChunks live_;
   std::vector<Task> tasks_;
-  std::vector<MemorySource> memory_;
+  std::vector<std::unique_ptr<DeviceBytes>> memory_;
 };
 
 }  // namespace mckpt

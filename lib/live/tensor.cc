@@ -1,34 +1,35 @@
 #include "live/tensor.h"
 
+#include <mutex>
+
+#include "live/cuda_calls.h"
 #include "runtime/module.h"
 #include "runtime/tensor_table.h"
 
 namespace mckpt {
 namespace {
 
-const MckptTensorTable& table() {
-  const Module& module = load_module("torch");
-  const auto* table = static_cast<const MckptTensorTable*>(module.table->functions);
-  if (!table || table->struct_size < sizeof(MckptTensorTable))
-    throw Error(Code::kModuleMismatch, "the functions of the torch module are not those that are wanted")
-        .file(module.path)
-        .expected(cat(sizeof(MckptTensorTable), " bytes"))
-        .found(cat(table ? table->struct_size : 0, " bytes"));
-  return *table;
-}
+const MckptTensorTable& table() { return module_functions<MckptTensorTable>("torch"); }
 
 void check(const char* error) {
   if (error) throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
+}
+
+// Without it a tensor on a GPU is a view that nothing can be done with.
+void load_torch_cuda() {
+  static std::once_flag loaded;
+  std::call_once(loaded, [] { check(cuda().load_torch()); });
 }
 
 }  // namespace
 
 Tensor::Tensor(void* handle) : handle_(handle, [](void* h) { table().release(h); }) {}
 
-Tensor Tensor::over(DType dtype, const Shape& shape, u8* data) {
+Tensor Tensor::over(DType dtype, const Shape& shape, u8* data, const char* device) {
+  if (data && std::string_view(device).starts_with("cuda")) load_torch_cuda();
   void* handle = nullptr;
-  check(
-      table().make(std::string(dtype_name(dtype)).c_str(), shape.dims().data(), shape.rank(), data, &handle));
+  check(table().make(std::string(dtype_name(dtype)).c_str(), shape.dims().data(), shape.rank(), data, device,
+                     &handle));
   return Tensor(handle);
 }
 
@@ -42,7 +43,8 @@ Tensor::Facts Tensor::facts() const {
   Facts facts;
   facts.dtype = dtype_from_name(f.dtype);
   facts.shape = Shape(std::span(f.dims, static_cast<std::size_t>(f.rank)));
-  facts.meta = std::string_view(f.device) == "meta";
+  facts.device = f.device;
+  facts.meta = facts.device == "meta";
   if (!facts.meta) facts.bytes = {static_cast<u8*>(f.data), static_cast<std::size_t>(f.bytes)};
   return facts;
 }

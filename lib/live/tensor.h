@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/cp_slice.h"
 #include "core/dtype.h"
@@ -15,7 +16,8 @@ class Tensor {
  public:
   // These load the torch module at the first call. Throw kModuleMissing that says how to get it.
   static Tensor meta(DType dtype, const Shape& shape);
-  static Tensor over(DType dtype, const Shape& shape, u8* data);
+  // `device` is a Device's name(), such as "cuda:0".
+  static Tensor over(DType dtype, const Shape& shape, u8* data, const char* device = "cpu");
   // How many threads libtorch may use in this process.
   static void set_threads(int threads);
 
@@ -24,7 +26,8 @@ class Tensor {
     DType dtype = DType::kBF16;
     Shape shape;
     bool meta = false;
-    std::span<u8> bytes;  // empty on the meta device
+    std::string device;   // "cpu", "cuda:0", "meta"
+    std::span<u8> bytes;  // of that device; empty on the meta device
   };
   Facts facts() const;
 

@@ -1,4 +1,5 @@
-// MckptTensorTable over ATen, on the CPU.
+// MckptTensorTable over ATen. A tensor on another device is made as well as one on the CPU; to do something
+// with it takes the library of that device, which the cuda module loads.
 #include "live/torch_tensors.h"
 
 #include <ATen/Parallel.h>
@@ -54,12 +55,16 @@ const char* set_threads(std::int32_t threads) {
   return guarded([&] { at::set_num_threads(threads); });
 }
 
-const char* make(const char* dtype, const std::int64_t* dims, std::int32_t rank, void* data, void** tensor) {
+const char* make(const char* dtype, const std::int64_t* dims, std::int32_t rank, void* data,
+                 const char* device, void** tensor) {
   return guarded([&] {
     at::IntArrayRef sizes(dims, static_cast<std::size_t>(rank));
     at::TensorOptions options = at::TensorOptions().dtype(type_named(dtype));
+    at::Device place = data ? at::Device(device) : at::Device(at::kMeta);
+    // Named, the device is not looked up by the address: that would start CUDA.
     at::Tensor made =
-        data ? at::from_blob(data, sizes, options) : at::empty(sizes, options.device(at::kMeta));
+        data ? at::for_blob(data, sizes).options(options.device(place)).target_device(place).make_tensor()
+             : at::empty(sizes, options.device(place));
     *tensor = new at::Tensor(std::move(made));
   });
 }
@@ -70,7 +75,8 @@ const char* facts(void* tensor, MckptTensorFacts* out) {
   return guarded([&] {
     const at::Tensor& t = tensor_at(tensor);
     out->dtype = name_of(t.scalar_type());
-    out->device = t.is_meta() ? "meta" : "cpu";
+    std::string device = t.device().str();
+    device.copy(out->device, sizeof out->device - 1);
     out->data = t.is_meta() ? nullptr : t.data_ptr();
     out->bytes = static_cast<std::int64_t>(t.nbytes());
     out->rank = static_cast<std::int32_t>(t.dim());

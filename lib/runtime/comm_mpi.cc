@@ -12,16 +12,7 @@
 namespace mckpt {
 namespace {
 
-const MckptCommTable& comm_table() {
-  const Module& module = load_module("mpi");
-  const auto* table = static_cast<const MckptCommTable*>(module.table->functions);
-  if (!table || table->struct_size < sizeof(MckptCommTable))
-    throw Error(Code::kModuleMismatch, "the functions of the mpi module are not those that are wanted")
-        .file(module.path)
-        .expected(cat(sizeof(MckptCommTable), " bytes"))
-        .found(cat(table ? table->struct_size : 0, " bytes"));
-  return *table;
-}
+const MckptCommTable& comm_table() { return module_functions<MckptCommTable>("mpi"); }
 
 void check(const char* error, const char* call) {
   if (error) throw Error(Code::kRanksFailed, cat("MPI: ", call, ": ", escaped(error, 500)));

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -17,8 +19,10 @@ constexpr ModuleKind kKinds[] = {
      "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
     {"torch", "the live sharded model (libtorch on the CPU)",
      "scripts/bootstrap --torch, and build with MCKPT_TORCH=ON"},
-    {"cuda", "the live sharded model on GPUs (libtorch with CUDA)",
-     "a torch wheel with CUDA 12 or newer (scripts/bootstrap --torch), and build with MCKPT_CUDA=ON"},
+    {"cuda", "the live sharded model on GPUs (CUDA, as it comes with libtorch)",
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_CUDA=ON"},
+    {"nccl", "the GPUs of several ranks together (NCCL, as it comes with libtorch)",
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_NCCL=ON"},
 };
 
 std::string_view how_to_get(std::string_view name) {
@@ -93,6 +97,19 @@ const Module& load_module(std::string_view name) {
     throw missing(name, cat("the ", name, " module is not here"))
         .expected(cat(file_name(name), " in one of: ", listed(module_folders())));
   return loaded.emplace(name, load_module_file(path, name)).first->second;
+}
+
+const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
+  const Module& module = load_module(name);
+  std::uint32_t bytes = 0;
+  if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
+  if (bytes < wanted_bytes)
+    throw Error(Code::kModuleMismatch,
+                cat("the functions of the ", name, " module are not those that are wanted"))
+        .file(module.path)
+        .expected(cat(wanted_bytes, " bytes"))
+        .found(cat(bytes, " bytes"));
+  return module.table->functions;
 }
 
 std::vector<std::pair<std::string, std::string>> describe_module(const Module& module) {

@@ -1,5 +1,5 @@
-// Finding and loading modules (runtime/module_abi.h), which lie in the folders of core/module_folders.h. A loaded
-// module stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
+// Finding and loading modules (runtime/module_abi.h), which lie in the folders of core/module_folders.h. A
+// loaded module stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
 #pragma once
 
 #include <span>
@@ -31,6 +31,14 @@ std::string find_module(std::string_view name);
 // Loads a module at the first call. Throws Error(kModuleMissing) that says how to get it, or
 // Error(kModuleMismatch). pre: `name` is one of module_kinds().
 const Module& load_module(std::string_view name);
+
+// The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) when
+// it has fewer than are wanted.
+const void* module_functions(std::string_view name, std::size_t wanted_bytes);
+template <typename Table>
+const Table& module_functions(std::string_view name) {
+  return *static_cast<const Table*>(module_functions(name, sizeof(Table)));
+}
 
 // The same for one file that is known.
 Module load_module_file(const std::string& path, std::string_view name);

@@ -5,7 +5,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -113,27 +112,21 @@ Socket accept_one(const Listener& listener) {
   return made;
 }
 
-Socket connect_to(const std::string& address, int port, double seconds, std::string& why) {
-  AnyAddress to = address_of(address, port);
-  Socket made(socket(to.any.sa_family, kNewSocket, 0));
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (!made || connect(made.fd(), &to.any, size_of(to)) != 0) error = errno;
-  if (error == EINPROGRESS) {
-    pollfd writable{made.fd(), POLLOUT, 0};
-    int n;
-    do n = poll(&writable, 1, static_cast<int>(seconds * 1000));
-    while (n < 0 && errno == EINTR);
-    if (n == 0) error = ETIMEDOUT;
-    if (n < 0) error = errno;
-    if (n > 0) getsockopt(made.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
-  }
-  if (error == 0) {
+Socket begin_connecting(const Endpoint& to, int& error) {
+  AnyAddress at = address_of(to.address, to.port);
+  Socket made(socket(at.any.sa_family, kNewSocket, 0));
+  if (made && (connect(made.fd(), &at.any, size_of(at)) == 0 || errno == EINPROGRESS)) {
     send_at_once(made.fd());
     return made;
   }
-  why = std::strerror(error);
+  error = errno;
   return Socket();
+}
+
+int connect_error(const Socket& socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 }  // namespace mckpt

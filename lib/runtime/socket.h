@@ -1,5 +1,5 @@
-// TCP between the ranks of a job, for the watch alone. No call raises SIGPIPE, only connect_to() waits, and a
-// program that is started inherits none of it.
+// TCP between the ranks of a job, for the watch alone. No call raises SIGPIPE, none waits, and a program that
+// is started inherits none of it.
 #pragma once
 
 #include <string>
@@ -27,6 +27,11 @@ class Socket {
   int fd_;
 };
 
+struct Endpoint {
+  std::string address;  // as a number
+  int port = 0;
+};
+
 struct Listener {
   Socket socket;
   int port = 0;
@@ -44,7 +49,10 @@ void allow_connections(int more);
 // The next connection that waits, or an empty socket.
 Socket accept_one(const Listener& listener);
 
-// An empty socket when nobody answers within that time; `why` then has the system's words.
-Socket connect_to(const std::string& address, int port, double seconds, std::string& why);
+// A connection that is under way: when it can be written, connect_error() has how it went. An empty socket
+// where it cannot even begin; `error` then is the system's errno.
+Socket begin_connecting(const Endpoint& to, int& error);
+// 0: connected.
+int connect_error(const Socket& socket);
 
 }  // namespace mckpt

@@ -10,9 +10,9 @@ enum { kMckptTensorDims = 64 };
 
 // What a tensor says about itself.
 struct MckptTensorFacts {
-  const char* dtype;   // "bfloat16"
-  const char* device;  // "cpu", "meta"
-  void* data;          // null on the meta device
+  const char* dtype;  // "bfloat16"
+  char device[32];    // "cpu", "cuda:0", "meta"
+  void* data;         // null on the meta device
   std::int64_t bytes;
   std::int32_t rank;
   std::int64_t dims[kMckptTensorDims];
@@ -21,9 +21,10 @@ struct MckptTensorFacts {
 struct MckptTensorTable {
   std::uint32_t struct_size;
   const char* (*set_threads)(std::int32_t threads);
-  // A row-major tensor over `data`, which must outlive it; on the meta device where that is null.
+  // A row-major tensor over `data`, which lies on `device` and must outlive it; on the meta device where that
+  // is null.
   const char* (*make)(const char* dtype, const std::int64_t* dims, std::int32_t rank, void* data,
-                      void** tensor);
+                      const char* device, void** tensor);
   void (*release)(void* tensor);
   const char* (*facts)(void* tensor, MckptTensorFacts* facts);
   // The values of one into another of the same shape, cast as torch casts.

@@ -120,7 +120,7 @@ void WatchHub::hear(int rank, const WatchFrame& frame) {
 // The first claim counts, but one that may follow from something else makes way for any other.
 void WatchHub::claim_of(int rank, int status, bool may_follow) {
   if (!claim_ || (claim_->waits_s > 0 && !may_follow))
-    claim_ = Claim{rank, status, may_follow ? kWatchFollowSeconds : 0};
+    claim_ = Claim{rank, status, may_follow ? kWatchFollowSeconds * team_.ranks_per_core : 0};
 }
 
 WatchOrder WatchHub::decide() {

@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include "runtime/watch_call.h"
+
 namespace mckpt {
 namespace {
 
@@ -19,32 +21,14 @@ WatchMember::WatchMember(Team team, WatchLimits limits, const Invitation& invita
   clock_.tick();
 }
 
+// Before rank 0 misses this one, so that it is told who cannot reach whom.
 void WatchMember::connect(const Invitation& invitation) {
-  std::string tried, why;
-  for (const std::string& address : invitation.addresses) {
-    Socket made = connect_to(address, invitation.port, limits_.silence_s / 2, why);
-    if (made) {
-      wire_ = Wire(std::move(made));
-      if (shake_hands(wire_, invitation)) return;
-      why = "nobody there who knows this job";
-    }
-    tried += cat(tried.empty() ? "" : "; ", escaped(address), " port ", invitation.port, ": ", why);
-  }
+  std::string tried;
+  wire_ = call_hub(invitation, team_.rank, limits_.silence_s * 3 / 4, tried);
+  if (wire_.open()) return;
   throw Error(Code::kRanksFailed, cat(team_.name(team_.rank), " cannot reach ", team_.name(0)))
       .found(tried)
       .help("ranks watch each other over TCP; --rank-timeout 0 does without it");
-}
-
-bool WatchMember::shake_hands(Wire& wire, const Invitation& invitation) const {
-  wire.send({.say = Say::kHello, .number = team_.rank, .token = invitation.hello});
-  WatchClock clock(clock_.step_s());
-  for (double waited_s = 0; wire.open() && waited_s < limits_.silence_s; waited_s += clock.tick()) {
-    pollfd readable{wire.fd(), POLLIN, 0};
-    poll(&readable, 1, milliseconds(clock.step_s()));
-    for (const WatchFrame& frame : wire.receive())
-      return frame.say == Say::kWelcome && frame.token == invitation.welcome;
-  }
-  return false;
 }
 
 void WatchMember::claim(int status, bool may_follow) {

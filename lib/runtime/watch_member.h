@@ -18,7 +18,6 @@ class WatchMember final : public WatchRole {
 
  private:
   void connect(const Invitation& invitation);
-  bool shake_hands(Wire& wire, const Invitation& invitation) const;
   WatchOrder hear(const WatchFrame& frame);
   WatchOrder without_hub();
 

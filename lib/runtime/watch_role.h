@@ -56,9 +56,9 @@ class WatchClock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// How long an error that may follow from another waits for that.
+// How long an error that may follow from another waits for that, on a host with a core for every rank.
 inline constexpr double kWatchFollowSeconds = 0.3;
-// How long those who have nothing to tell wait for those who have, on a host with a core for every rank.
+// How long those who have nothing to tell wait for those who have, likewise.
 inline constexpr double kWatchGraceSeconds = 1;
 
 // A beat every tenth of the shorter limit, but not more often than is of use.

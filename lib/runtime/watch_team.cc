@@ -103,9 +103,9 @@ Invitation invite(Comm& comm, const Listener* listener) {
     draw(written.welcome);
   }
   comm.broadcast(std::as_writable_bytes(std::span(&written, 1)), 0);
-  Invitation invitation{static_cast<i32>(written.port), {}, written.hello, written.welcome};
+  Invitation invitation{{}, written.hello, written.welcome};
   for (const Address& address : written.addresses)
-    if (address[0]) invitation.addresses.emplace_back(address.data());
+    if (address[0]) invitation.endpoints.push_back({address.data(), static_cast<int>(written.port)});
   return invitation;
 }
 

@@ -28,8 +28,7 @@ struct Team {
 
 // Where rank 0 is reached, and how both sides know each other.
 struct Invitation {
-  i32 port = 0;
-  std::vector<std::string> addresses;
+  std::vector<Endpoint> endpoints;
   WatchToken hello = {}, welcome = {};
 };
 

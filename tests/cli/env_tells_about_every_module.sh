@@ -8,7 +8,7 @@ python - <<'PYTHON' || fail "the answer"
 import json
 answer = json.load(open("out"))
 modules = {m["name"]: m for m in answer["modules"]}
-assert list(modules) == ["mpi", "torch", "cuda", "hdf5"], list(modules)
+assert list(modules) == ["mpi", "torch", "cuda", "nccl", "hdf5"], list(modules)
 assert answer["ranks"] == 1 and answer["cores"] >= 1, answer
 for m in modules.values():
     assert m["loads"] == m["built"], m

@@ -90,6 +90,22 @@ def padding(checkpoint, chunks):
         refused("padding", name, "export", checkpoint)
 
 
+def objects(checkpoint):
+    """One bit of an object: it still reads, as another number."""
+    file = os.path.join(checkpoint, "release", "__0_0.distcp")
+    with open(file, "rb") as f:
+        data = f.read()
+    for name, pickle in (("iteration", b"\x80\x02K\x00."), ("checkpoint_version", b"\x80\x02G" + struct.pack(">d", 3.0) + b".")):
+        expect(data.count(pickle) == 1, f"{name} is not found")
+        with Flipped(file, data.index(pickle) + 3):
+            for ranks in (1, 3) if program.with_ranks else (1,):
+                refused(f"{name}, {ranks} ranks", name, "convert", "reshard", checkpoint, "--dp", "3", ranks=ranks)
+    at = data.index(b"tensor_model_parallel_size")
+    with Flipped(file, at):
+        refused("args", "args", "convert", "reshard", checkpoint, "--dp", "3")
+    done("convert", "reshard", checkpoint, path("sound"), "--dp", "3")
+
+
 def dry_run_of_ranks(model, checkpoint):
     for what, args in (("hf-to-fsdp", ["convert", "hf-to-fsdp", model]), ("reshard", ["convert", "reshard", checkpoint, "--dp", "2"]), ("export", ["export", checkpoint])):
         result = program.run(*args, path("nowhere"), "--dry-run", "--json", ranks=3)
@@ -128,6 +144,7 @@ done("convert", "hf-to-fsdp", model, path("ckpt"), "--tp", "2", "--dp", "2", "--
 chunks = chunks_of(path("ckpt"))
 one_byte(path("ckpt"), chunks, 12)
 padding(path("ckpt"), chunks)
+objects(path("ckpt"))
 equal_experts()
 if program.with_ranks:
     dry_run_of_ranks(model, path("ckpt"))

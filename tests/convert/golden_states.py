@@ -12,6 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "interop"), os.path.join(HERE, "..", "c
 from judge import need, raw_bytes  # noqa: E402
 
 need("torch", "numpy")
+import filecmp  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
 import random  # noqa: E402
@@ -23,6 +24,7 @@ import tempfile  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from ranks import load_whole  # noqa: E402
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import DTensor, Shard  # noqa: E402
@@ -57,14 +59,6 @@ def numbers(word):
     return tuple(map(int, word.split("x"))) if word != "-" else ()
 
 
-def loaded(folder):
-    """Every tensor, as torch loads it."""
-    names = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
-    state = {n: torch.full(m.size, 7, dtype=m.properties.dtype) for n, m in names.items() if not isinstance(m, BytesStorageMetadata)}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
-    return state
-
-
 def parameter_of(key):
     found = SPLIT.fullmatch(key)
     return (found[1] or found[2]) if found else key
@@ -84,7 +78,7 @@ def weights_of(model, folder):
     """The model on one rank, as a checkpoint and as torch reads it: without wrappers, buffers apart."""
     if not os.path.exists(folder):
         mckpt("convert", "hf-to-fsdp", models.path(model), folder, "--params-dtype", "auto", "--dtype", "fp32", "--no-sync", "--freeze", "none")
-    return {key.removeprefix(MODEL): t for key, t in loaded(os.path.join(folder, "release")).items() if key.startswith(MODEL)}
+    return {key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(folder, "release"), objects=False).items() if key.startswith(MODEL)}
 
 
 def whole_states(weights, trained, dtype):
@@ -130,7 +124,7 @@ def check_run(tag):
     else:
         expect_equal(f"{tag}: boxes", sorted(c for chunks in got.values() for c in chunks), sorted({c for lines in held for c in lines}))
         expect_equal(f"{tag}: writers", [c for rank, chunks in got.items() for c in chunks if c not in held[rank]], [])
-    back = loaded(os.path.join(out, "release"))
+    back = load_whole(os.path.join(out, "release"), objects=False)
     expect_equal(f"{tag}: keys", sorted(back), sorted([*states, *(MODEL + key for key in weights)]))
     expect_equal(f"{tag}: values", [key for key, t in states.items() if back[key].dtype != t.dtype or not torch.equal(back[key], t)], [])
     expect_equal(f"{tag}: weights", [key for key, t in weights.items() if not torch.equal(back[MODEL + key], t)], [])
@@ -164,7 +158,7 @@ def check_plain(tag):
             state[f"module.module.module.{name}"] = {kind: local_piece(kind, codes, name, rank % tp_size, a, b, rank % 2 == 0, row) for kind in SCALE}
         torch.save({"optimizer": {"state": state}, "iteration": 7}, os.path.join(files, f"optim_world_size_{len(ranks)}_rank_{rank}.pt"))
     mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--rank-states", files, "--source-tp", tp_size, *flags)
-    back = loaded(os.path.join(out, "release"))
+    back = load_whole(os.path.join(out, "release"), objects=False)
     for rank, lines in enumerate(ranks):
         got, want = [], []
         for line in lines:
@@ -186,7 +180,7 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
     tag = f"{model} tp {tp} ep {ep} hsdp {hsdp} world {world}"
     source, files, out = (path(f"{tag}.{what}".replace(" ", "_")) for what in ("source", "ranks", "out"))
     mckpt("convert", "hf-to-fsdp", models.path(model), source, "--params-dtype", "auto", "--dtype", "fp32", "--no-sync", "--vocab-size", "auto", "--tp", tp, "--ep", ep, "--dp", world // tp)
-    weights = {key.removeprefix(MODEL): t for key, t in loaded(os.path.join(source, "release")).items() if key.startswith(MODEL)}
+    weights = {key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(source, "release"), objects=False).items() if key.startswith(MODEL)}
     codes = codes_of(weights)
     os.mkdir(files)
     states = [{} for _ in range(world)]
@@ -220,7 +214,7 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
         torch.save({"state": state}, os.path.join(files, f"optim_world_size_{world}_rank_{rank}.pt"))
     more = ["--source-ep", ep, "--source-hsdp", hsdp]
     mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--rank-states", files, "--source-tp", tp, *more, "--dp", 3, "--freeze", "none")
-    back, wrong = loaded(os.path.join(out, "release")), []
+    back, wrong = load_whole(os.path.join(out, "release"), objects=False), []
     bases = {}
     for key, t in weights.items():
         name = parameter_of(key)
@@ -308,17 +302,29 @@ def check_refusals():
     refused("no states", "MC2005", ["no states"], source, *assets)
     write()
     told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
-    expect_equal(f"nothing else in the files: {told}", ["only states are taken" in told], [False])
+    expect_equal(f"nothing else in the files: {told}", ["no place for" in told], [False])
     write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
     told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
-    expect_equal(f"what else is in the files: {told}", ["only states are taken, not iteration, lr" in told], [True])
+    expect_equal(f"what else is in the files: {told}", ["no place for lr\n" in told], [True])
+    # Objects of the run: those of the optimizer come with its states, of others the checkpoint's own count.
+    meta = {f"module.module.module.{name}": {"lr": 0.25, "betas": (0.5, 0.75), "step": 7, "default_config": None} for name in shapes}
+    write(save=lambda states, file: torch.save({"optimizer": {**states, "param_to_group_meta": meta}, "iteration": 7, "opt_param_scheduler": {"max_lr": 0.5, "lr_decay_style": "cosine"},
+                                                "num_floating_point_operations_so_far": 2 ** 70, "rng_state": [{"torch_rng_state": torch.zeros(3)}]}, file))
+    before = objects_of(os.path.join(source, "release"))
+    told = subprocess.run([MCKPT, "convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2"], capture_output=True, text=True, timeout=60).stderr
+    expect_equal(f"random states have no place: {told}", ["no place for rng_state.0.torch_rng_state\n" in told], [True])
+    after = objects_of(os.path.join(path("with_objects"), "release"))
+    want = {f"optimizer.param_to_group_meta.{name}.{field}": repr(value) for name, fields in meta.items() for field, value in fields.items()}
+    want |= {"opt_param_scheduler.max_lr": "0.5", "opt_param_scheduler.lr_decay_style": "'cosine'", "num_floating_point_operations_so_far": repr(2 ** 70)}
+    expect_equal("objects of the ranks' files", sorted((key, value) for key, value in after.items() if key not in before), sorted(want.items()))
+    expect_equal("objects of the checkpoint", [after["iteration"], after["checkpoint_version"]], [before["iteration"], before["checkpoint_version"]])
     refused("both", "MC0001", ["--weights-only"], source, *assets, "--weights-only", status=2)
     refused("without files", "MC0001", ["--rank-states"], source, "--assets", models.path(model), "--source-ep", 2, status=2)
     refused("another grid", "MC0201", ["a multiple of 2"], source, *assets, "--source-tp", 2, status=2)
     for save in (lambda rank, state: state), (lambda rank, state: as_dtensors(rank, 3, state, shapes)):
         write(save)
         mckpt("convert", "reshard", source, path("taken"), *assets, "--no-sync", "--dp", 2, "--overwrite")
-        back = loaded(os.path.join(path("taken"), "release"))
+        back = load_whole(os.path.join(path("taken"), "release"), objects=False)
         want = {key.replace(STATE, "optimizer.state."): t for key, t in whole_states(weights, set(weights), torch.float32).items()}
         expect_equal("plain and DTensor", [key for key, t in want.items() if not torch.equal(back.get(key, torch.zeros(0)), t)], [])
         expect_equal("plain and DTensor", [len(back)], [len(want) + len(weights)])
@@ -356,11 +362,11 @@ def check_real_folders():
             with tarfile.open(folder + ".tar.xz") as tar:
                 tar.extractall(scratch.name)
             folder = path(os.path.basename(name))
-        want, objects = loaded(folder), objects_of(folder)
+        want, objects = load_whole(folder, objects=False), objects_of(folder)
         for grid in (["--dp", 5], ["--dp", 4, "--hsdp", 2, "--hsdp-outer", "shard"], ["--dp", 2, "--strategy", "optim"]):
             mckpt("convert", "reshard", folder, path("real"), "--assets", models.path(model), "--no-sync", "--overwrite", "--iteration", 9, *grid)
             out = path("real", "iter_0000009")
-            got = loaded(out)
+            got = load_whole(out, objects=False)
             expect_equal(f"{name} {grid}: names", sorted(got), sorted(want))
             expect_equal(f"{name} {grid}", [key for key, t in want.items() if got[key].dtype != t.dtype or not torch.equal(got[key], t)], [])
             expect_equal(f"{name} {grid}: objects", sorted(objects_of(out).items()), sorted({**objects, "iteration": "9"}.items()))
@@ -369,7 +375,7 @@ def check_real_folders():
         folder = os.path.join(DATA, "dcp", name)
         with open(folder + ".expected.json") as f:
             expected = json.load(f)["tensors"]
-        got = [f"{key} {sha(raw_bytes(t))}" for key, t in loaded(folder).items()]
+        got = [f"{key} {sha(raw_bytes(t))}" for key, t in load_whole(folder, objects=False).items()]
         expect_equal(f"{name}: torch", sorted(got), sorted(f"{key} {t['sha256']}" for key, t in expected.items()))
         mckpt("verify", folder)
 
@@ -382,11 +388,19 @@ def check_account():
               "rng_state.(0, 0).0.scalar": torch.tensor(2.5)}
     states = whole_states(state, set(state), torch.float32)
     dcp.save({**{MODEL + key: t for key, t in state.items()}, **states, **beside}, storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
+    config = "model:\n  tensor_model_parallel_size: 1\n  num_layers: 1\n  num_distributed_optimizer_instances: {}\ndist:\n  expert_tensor_parallel_size: {}\n"
+    with open(os.path.join(source, "run_config.yaml"), "w") as f:
+        f.write(config.format(4, "null"))
+    torch.save({"step": torch.tensor(5)}, os.path.join(source, "train_state.pt"))
     for flags, left in ([], 0), (["--weights-only"], len(states)):
         run = mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--overwrite", "--json", "--dp", 2, *flags)
         account, all_in = json.loads(run.stdout), len(state) + len(states) + len(beside)
         expect_equal(f"account {flags}", [account[k] for k in ("tensors_in", "tensors_out", "copied", "tied", "dropped", "invented")], [all_in, all_in - left, all_in - left, 0, left, 0])
-        got = loaded(os.path.join(out, "release"))
+        got = load_whole(os.path.join(out, "release"), objects=False)
+        with open(os.path.join(out, "release", "run_config.yaml")) as f:
+            expect_equal("the run's configuration has the new grid", [f.read()], [config.format(1, 1)])
+        expect_equal("the state of training", [filecmp.cmp(os.path.join(out, "release", "train_state.pt"), os.path.join(source, "train_state.pt"), shallow=False)], [True])
+        expect_equal("and is no item", [name for name in objects_of(os.path.join(out, "release")) if name == "train_state.pt"], [])
         expect_equal(f"beside {flags}", [key for key, t in beside.items() if got[key].shape != t.shape or not torch.equal(got[key], t)], [])
 
 
@@ -414,4 +428,4 @@ if __name__ == "__main__":
     check_real_folders()
     check_account()
     check_expert_numbers()
-    finish(3966)
+    finish(4020)

@@ -21,7 +21,7 @@ import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
+from ranks import load_whole  # noqa: E402
 
 from golden import DATA, MCKPT, Models, expect_equal, finish  # noqa: E402
 
@@ -39,14 +39,6 @@ def path(name):
 def mckpt(*args):
     run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60)
     return run.returncode, run.stdout + run.stderr
-
-
-def loaded(folder):
-    """Everything, as torch loads it."""
-    names = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
-    state = {n: None if isinstance(m, BytesStorageMetadata) else torch.empty(m.size, dtype=m.properties.dtype) for n, m in names.items()}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
-    return state
 
 
 def saved(name, state):
@@ -83,7 +75,7 @@ def check(name, folder, model, code, words, warning=False, harms_weights=False, 
 
 
 def without(name, *lost):
-    state = loaded(SOURCE)
+    state = load_whole(SOURCE)
     for key in lost:
         del state[key]
     return saved(name, state)
@@ -99,7 +91,7 @@ def lost_states():
     folder = without("weight_half", f"model.module.{FC1}_v")
     check("half of a weight", folder, "tiny_llama1", "MC1311", [f"{FC1}_w", "other half"], harms_weights=True)
     # An optimizer with plain tensors: the piece of one rank stands for the whole.
-    state = loaded(SOURCE)
+    state = load_whole(SOURCE)
     for moment in ("exp_avg", "exp_avg_sq"):
         state[f"{STATE}{QKV}.{moment}"] = state[f"{STATE}{QKV}.{moment}"][:5].clone()
     check("a piece for the whole", saved("piece", state), "tiny_llama1", "MC1311", [QKV, "[5, 12]", "--rank-states"], flags=[["--weights-only"]])
@@ -152,7 +144,7 @@ def expert_biases():
     """As the real run on two expert-parallel ranks leaves gpt-oss: both ranks number their biases from 0."""
     status, told = mckpt("convert", "hf-to-fsdp", models.path("gpt_oss"), path("gpt_oss"), "--params-dtype", "auto", "--no-sync")
     expect(told, status, 0)
-    state = loaded(os.path.join(path("gpt_oss"), "release"))
+    state = load_whole(os.path.join(path("gpt_oss"), "release"))
     for key in list(state):
         stem, bias, number = key.rpartition(".bias")
         if bias and ".experts." in key:
@@ -171,7 +163,7 @@ def stages():
             status, told = mckpt(*command, folder, path("out"), *assets, *flags)
             expect(f"stages: {command}: {told}", [status, code in told, os.path.exists(path("out"))], [3, True, False])
     # Stages that counted on lose nothing, and show that all layers are there.
-    state = loaded(SOURCE)
+    state = load_whole(SOURCE)
     state["args"] = argparse.Namespace(num_layers=1, pipeline_model_parallel_size=2, tensor_model_parallel_size=1)
     check("stages that counted on", saved("counted_on", state), "tiny_llama1", "MC1313", ["all layers are there"], warning=True)
     state["args"].num_layers = 2

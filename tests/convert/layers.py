@@ -490,6 +490,7 @@ def refusals():
         refused("MC0205", ["has no key"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-*-")
         refused("MC0205", ["0 to 0"] if dialect == "fsdp_dtensor" else ["stacks 2 layers"], "gpt-to-hybrid",
                 with_items(Model("*-*-", dialect), "gpt" if dialect == "fsdp_dtensor" else "stacked"), "--pattern", "*-")
+    refused("MC0001", ["--keys"], "gpt-to-hybrid", with_items(Model("*-", "torch_dist"), "stacked"), "--pattern", "*-", "--keys", "logical")
     refused("MC0001", ["stacked"], "hybrid-to-gpt", with_items(Model("*-", "fsdp_dtensor"), "flat"), "--layers", "stacked")
     refused("MC1112", ["safetensors"], "ungroup", os.path.join(DATA, "models", "tiny_qwen3_moe"))
     model = Model("*-*-", "torch_dist")
@@ -504,6 +505,83 @@ def refusals():
     expect(not (found := unlike(got, want)), f"--weights-only: {found}")
     odd = {"decoder.layers.1.mlp.linear_fc1._extra_state": None}
     refused("MC2005", ["/shard_<layer>_<layers>", *odd], "hybrid-to-gpt", with_items(model, "flat", odd))
+
+
+def norm_places():
+    """Norms that stand in the layer, as models of the local kind have them, become those that are fused, and back; those of experts stay."""
+    names = {"self_attention.linear_qkv.layer_norm_weight": "input_layernorm.weight", "mlp.linear_fc1.layer_norm_weight": "pre_mlp_layernorm.weight"}
+
+    def apart(items):
+        for fused, own in names.items():
+            items = {key.replace(fused, own): value for key, value in items.items()}
+        return items
+
+    for dialect, pattern in itertools.product(("torch_dist", "fsdp_dtensor"), ("*-*-", "*E", "M*-[M*-]/*-")):
+        model = Model(pattern, dialect)
+        mixers, flags = "M" not in pattern, [] if "M" not in pattern else ["--without-mixers"]
+        hybrid = "flat" if "[" not in pattern else "logical" if dialect == "torch_dist" else "member"
+        gpt = "stacked" if dialect == "torch_dist" else "gpt"
+        main = lambda items: {k: v for k, v in items.items() if "mtp." not in k}
+        mtp = lambda items: {k: v for k, v in items.items() if "mtp." in k}
+        moved = lambda items: apart(main(items)) | mtp(items)
+        source = save(moved(model.write(gpt, mixers=mixers)), path(), dialect == "torch_dist")
+        got = load(convert("gpt-to-hybrid", source, "--pattern", pattern, "--norms", "fused", *flags))[0]
+        expect(not (found := unlike(got, model.write(hybrid, mixers=mixers))), f"{dialect} {pattern}: norms fused: {found}")
+        got = load(convert("hybrid-to-gpt", start_of(model, hybrid), "--norms", "apart", *flags))[0]
+        expect(not (found := unlike(got, moved(model.write(gpt, mixers=mixers)))), f"{dialect} {pattern}: norms apart: {found}")
+    model = Model("*-", "torch_dist")
+    empty = {"decoder.layers.input_layernorm._extra_state/shard_0_1": [None]}
+    source = save(apart(model.write("stacked")) | empty, path(), True)
+    got = load(convert("gpt-to-hybrid", source, "--pattern", "*-", "--norms", "fused"))[0]
+    expect(not (found := unlike(got, model.write("flat"))), f"the state of a norm that is gone: {found}")
+    full = {"decoder.layers.input_layernorm._extra_state/shard_0_1": [torch.ones(1)]}
+    refused("MC3005", ["holds something", *full], "gpt-to-hybrid", save(apart(model.write("stacked")) | full, path(), True), "--pattern", "*-", "--norms", "fused")
+    both = {"decoder.layers.input_layernorm.weight": torch.zeros(1, HIDDEN)}
+    refused("MC3005", ["lands on", *both], "gpt-to-hybrid", save(model.write("stacked") | both, path(), True), "--pattern", "*-", "--norms", "fused")
+
+
+def flattened_states():
+    """States that older torch_dist saves flattened have their shapes in a field of .metadata that no longer goes along."""
+    model = Model("[*-]M", "torch_dist")
+    items = model.write("logical")
+    flat = {k: v.reshape(-1) if k.startswith("optimizer.state.exp_avg.") and v.dim() > 1 else v for k, v in items.items()}
+    refused("MC3005", ["flattened", "--weights-only", "optimizer.state.exp_avg.embedding.word_embeddings.weight"], "ungroup", save(flat, path(), True))
+    got = load(convert("ungroup", save(flat, path(), True), "--weights-only"))[0]
+    expect(not (found := unlike(got, {k: v for k, v in model.write("flat").items() if "optimizer" not in k})), f"flattened states left behind: {found}")
+
+
+def damaged_objects():
+    """One bit of an object, in a data file or in a file of its own, stops what would carry it on."""
+    for in_file in (False, True):
+        model = Model("[*-]M", "torch_dist")
+        items = model.write("logical")
+        common = items.pop("common_state/shard_0_1") if in_file else items["common_state/shard_0_1"]
+        source = save(items, path(), True)
+        at = os.path.join(source, "iter_0000010")
+        if in_file:
+            torch.save(common[0], os.path.join(at, "common.pt"))
+        torch.save({"step": torch.tensor(77)}, os.path.join(at, "train_state.pt"))
+        flat = convert("ungroup", source, "--pattern", "[*-]M")
+        expect(os.path.exists(os.path.join(flat, "iter_0000010", "train_state.pt")), "files beside go along")
+        for name, word, where in (("common.pt" if in_file else "common_state/shard_0_1", b"param_groups", "common.pt" if in_file else None),
+                                  ("rng_state/shard_0.0_1.1", b"X\x01\x00\x00\x00xq", None), ("train_state.pt", (77).to_bytes(8, "little"), "train_state.pt")):
+            files = [os.path.join(at, where)] if where else [os.path.join(at, f) for f in os.listdir(at) if f.endswith(".distcp")]
+            for file in files:
+                with open(file, "rb") as f:
+                    data = f.read()
+                if word not in data:
+                    continue
+                with open(file, "wb") as f:
+                    f.write(data.replace(word, bytes([word[0] ^ 1]) + word[1:] if where else word[:5] + bytes([word[5] ^ 1]) + word[6:], 1))
+                target = path("out")
+                told = program.run("convert", "ungroup", source, target, "--pattern", "[*-]M", "--no-sync", "-q")
+                expect(told.returncode == 3 and "[MC1203]" in told.stderr and name.split("/")[0] in told.stderr, f"{name} damaged: {told.returncode}: {told.stderr[:400]}")
+                expect(not os.path.exists(os.path.join(target, "iter_0000010")), f"{name} damaged: published")
+                with open(file, "wb") as f:
+                    f.write(data)
+                break
+            else:
+                expect(False, f"{name} is not found")
 
 
 def output_state():
@@ -565,6 +643,8 @@ def the_common_options():
     expect(program.run("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
     expect(program.run("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
     expect(program.run("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
+    told = program.run("convert", "ungroup", start, target, "--no-sync", "--resume")
+    expect(told.returncode == 4 and "[MC3003]" in told.stderr and "latest_checkpointed_iteration.txt" in told.stderr, f"--resume of what is done: {told.stderr}")
     joined = json.loads(program.run("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout)
     expect(joined["fused"] == joined["tensors_out"] - joined["copied"] and joined["fused"] == 6 * 3, f"{joined}")
     if "ranks" in sys.argv:
@@ -581,6 +661,9 @@ def main():
     real_stacks()
     made_of_hugging_face()
     refusals()
+    norm_places()
+    flattened_states()
+    damaged_objects()
     output_state()
     args_in_files()
     the_common_options()

@@ -19,8 +19,7 @@ import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from ranks import Shards, cuts, save_as_ranks  # noqa: E402
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
+from ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
 from golden import MCKPT, Models, expect_equal, finish, safetensors  # noqa: E402
 
@@ -46,11 +45,7 @@ def parameters(model, *flags):
     """What Megatron-Bridge would have saved: name -> tensor, and the arguments."""
     out = place("checkpoint")
     mckpt("convert", "hf-to-fsdp", models.path(model), out, "--no-sync", *flags)
-    folder = os.path.join(out, "release")
-    metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
-    state = {key: None if isinstance(item, BytesStorageMetadata) else torch.empty(item.size, dtype=item.properties.dtype)
-             for key, item in metadata.items()}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
+    state = load_whole(os.path.join(out, "release"))
     return {key.removeprefix(PREFIX): t for key, t in state.items() if key.startswith(PREFIX)}, state["args"]
 
 

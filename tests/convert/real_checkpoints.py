@@ -17,7 +17,7 @@ DCP = os.path.join(DATA, "dcp")
 CHECKPOINTS = [("packed/qwen3_dense.world2", "qwen3_dense"), ("packed/tiny_dense1.world3.frozen", "tiny_dense1"),
                ("fsdp_dtensor_optim", "tiny_llama1"), ("hfsdp", "tiny_dense1")]
 FROZEN = ("embed_tokens", "q_proj", "k_proj", "v_proj", "input_layernorm", "model.norm")
-REFUSED = [("damaged_pp2", "tiny_dense2", "MC1313"), ("torch_dist_pp2", "tiny_dense2", "MC1112"), ("hfsdp", "tiny_llama1", "MC2005"),
+REFUSED = [("damaged_pp2", "tiny_dense2", "MC1313"), ("torch_dist_pp2", "tiny_llama1", "MC2005"), ("hfsdp", "tiny_llama1", "MC2005"),
            ("hfsdp", "qwen3_dense", "MC2005"), ("megatron_fsdp_v2", "tiny_dense1", "MC2005"), ("fsdp2", "tiny_dense1", "MC2005")]
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_real_")
 

@@ -22,8 +22,7 @@ import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from ranks import Shards, cuts, save_as_ranks  # noqa: E402
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
+from ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
 from golden import GOLDEN, MCKPT, Models, fail, failures, in_parallel  # noqa: E402
 
@@ -43,14 +42,6 @@ def place(name):
 
 def mckpt(*args):
     return subprocess.run([MCKPT, *args, "-q", "--no-sync"], capture_output=True, text=True, timeout=120)
-
-
-def load(folder):
-    """Everything in a checkpoint, by torch."""
-    metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
-    state = {key: None if isinstance(item, BytesStorageMetadata) else torch.empty(item.size, dtype=item.properties.dtype) for key, item in metadata.items()}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
-    return state
 
 
 def with_states(weights, r):
@@ -73,7 +64,7 @@ def start(model):
     rows = str(-(-vocabulary(model) // 8) * 8)
     run = mckpt("convert", "hf-to-fsdp", models.path(model), made, "--vocab-size", rows)
     assert run.returncode == 0, run.stderr
-    loaded = load(os.path.join(made, "release"))
+    loaded = load_whole(os.path.join(made, "release"))
     weights = {key.removeprefix(MODEL): t for key, t in loaded.items() if key.startswith(MODEL)}
     moments, metas = with_states(weights, r)
     owned = {name: cuts(r, t.shape[0], 3) for name, t in weights.items()}
@@ -134,7 +125,7 @@ def chain(model, number, first, want):
         if os.path.dirname(at) != kept:
             shutil.rmtree(os.path.dirname(at))
         at = os.path.join(to, "iter_0000005")
-    if difference := same(want, load(at)):
+    if difference := same(want, load_whole(at)):
         fail(f"{model} {way}: {difference}")
     shutil.rmtree(to)
     outcomes["chains"] += 1
@@ -142,7 +133,7 @@ def chain(model, number, first, want):
 
 def family(model):
     first = start(model)
-    want = load(first)
+    want = load_whole(first)
     for number in range(CHAINS):
         chain(model, number, first, want)
 

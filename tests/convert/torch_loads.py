@@ -20,9 +20,9 @@ import tempfile  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from ranks import load_whole  # noqa: E402
 import torch.distributed.tensor as dtensor  # noqa: E402
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # noqa: E402
 
@@ -54,11 +54,7 @@ def boxes(tensor):
 
 def whole(folder):
     """Everything, loaded by a single process; and what the metadata say."""
-    metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
-    state = {key: None if isinstance(item, BytesStorageMetadata) else torch.full(item.size, 7, dtype=item.properties.dtype)
-             for key, item in metadata.items()}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
-    return state, metadata
+    return load_whole(folder), dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
 
 
 def check_save(tag):
@@ -81,6 +77,19 @@ def check_arguments(folder):
     with open(os.path.join(folder, info.relative_path), "rb") as f, torch.serialization.safe_globals([argparse.Namespace]):
         f.seek(info.offset)
         expect_equal("args without code", [torch.load(io.BytesIO(f.read(info.length)), weights_only=True)], [state["args"]])
+
+
+def check_hybrid_arguments(model):
+    """A hybrid stack is built of its pattern; other models have none."""
+    out = os.path.join(scratch.name, f"{model}.args")
+    subprocess.run([MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--no-sync", "-q"], check=True, capture_output=True, timeout=60)
+    state = {"args": None}
+    dcp.load(state, checkpoint_id=os.path.join(out, "release"), no_dist=True)
+    with open(os.path.join(models.path(model), "config.json")) as f:
+        blocks = json.load(f).get("layers_block_type")
+    pattern = "".join({"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}[block] for block in blocks) if blocks else "missing"
+    got = [getattr(state["args"], name, "missing") for name in ("hybrid_layer_pattern", "is_hybrid_model", "num_layers")]
+    expect_equal(f"{model}: pattern", got, [pattern, True if blocks else "missing", len(blocks) if blocks else state["args"].num_layers])
 
 
 def check_one_file(folder, state):
@@ -150,6 +159,8 @@ def check_ranks(folder, state):
 if __name__ == "__main__":
     (folder, state), *_ = [check_save(tag) for tag in SAVES]
     check_arguments(folder)
+    for model in ("nemotron_h", "nemotron_h_moe", "qwen3_next", "qwen3_dense"):
+        check_hybrid_arguments(model)
     check_one_file(folder, state)
     check_ranks(folder, state)
-    finish(540)
+    finish(552)

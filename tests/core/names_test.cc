@@ -57,6 +57,19 @@ bool plainly_less(const std::string& a, const std::string& b) {
   return x.size() != y.size() ? x.size() < y.size() : a < b;
 }
 
+std::string key_of(const std::string& name) {
+  std::string key(2 * name.size(), 'x');
+  char* end = write_natural_key(key.data(), name);
+  EXPECT_LE(end, key.data() + key.size()) << name;
+  key.resize(static_cast<std::size_t>(end - key.data()));
+  return key;
+}
+
+bool key_less(const std::string& a, const std::string& b) {
+  int order = std::string_view(key_of(a)).compare(key_of(b));
+  return order != 0 ? order < 0 : a < b;
+}
+
 TEST(NaturalOrder, OfRandomNamesIsThatOfTheirParts) {
   std::mt19937 random(7);
   auto name = [&](std::size_t most) {
@@ -67,6 +80,22 @@ TEST(NaturalOrder, OfRandomNamesIsThatOfTheirParts) {
   for (int i = 0; i < 200'000; i++) {
     std::string front = name(12), a = front + name(5), b = front + name(5);
     ASSERT_EQ(natural_less(a, b), plainly_less(a, b)) << a << " " << b;
+    ASSERT_EQ(key_less(a, b), plainly_less(a, b)) << a << " " << b;
+  }
+}
+
+// Of long names, and of bytes next to digits and beyond ASCII.
+TEST(NaturalOrder, OfKeysIsThatOfTheNames) {
+  std::mt19937 random(8);
+  const std::string bytes = "/0:9.ab\x7f\xb0\xb9\xff";
+  auto name = [&](std::size_t most) {
+    std::string out;
+    for (std::size_t n = random() % (most + 1); n > 0; n--) out += bytes[random() % bytes.size()];
+    return out;
+  };
+  for (int i = 0; i < 100'000; i++) {
+    std::string front = name(20), a = front + name(12), b = front + name(12);
+    ASSERT_EQ(key_less(a, b), natural_less(a, b)) << a << " " << b;
   }
 }
 
@@ -78,6 +107,7 @@ TEST(NaturalOrder, IsAStrictOrder) {
     EXPECT_FALSE(natural_less(a, a)) << a;
     for (const std::string& b : names) {
       EXPECT_EQ(natural_less(a, b) + natural_less(b, a), a == b ? 0 : 1) << a << " " << b;
+      EXPECT_EQ(key_less(a, b), natural_less(a, b)) << a << " " << b;
       for (const std::string& c : names) {
         if (!natural_less(a, b) || !natural_less(b, c)) continue;
         EXPECT_TRUE(natural_less(a, c)) << a << " " << b << " " << c;

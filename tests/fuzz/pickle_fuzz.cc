@@ -1,4 +1,5 @@
-// Any bytes as a pickle: read plainly, and once more with a visitor that takes what it can, then shown.
+// Any bytes as a pickle: read plainly, and once more with each of two visitors that take what they
+// can, then shown.
 #include "io/pickle.h"
 #include "io/pickle_render.h"
 
@@ -19,6 +20,21 @@ class TakeAll : public PickleVisitor {
   u64 seen_ = 0;
 };
 
+// Takes every second one before its state is a dict.
+class TakeFromStack final : public TakeAll {
+ public:
+  using TakeAll::build;
+  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override {
+    if (turn_++ % 2 == 0) return std::nullopt;
+    u64 seen = pickle_line(object.args, 20).size();
+    for (PickleValue v : state) seen += pickle_line(v, 20).size();
+    return seen;
+  }
+
+ private:
+  u64 turn_ = 0;
+};
+
 void read(std::span<const u8> bytes, const PickleRules& rules) {
   try {
     Pickle pickle(bytes, rules);
@@ -36,5 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TakeAll visitor;
   read({data, size}, {.storages = true});
   read({data, size}, {.visitor = &visitor});
+  TakeFromStack from_stack;
+  read({data, size}, {.visitor = &from_stack});
   return 0;
 }

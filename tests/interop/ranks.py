@@ -1,9 +1,9 @@
-"""A save by several ranks, made in one process: torch's own planner and writer, run once for each rank, with the steps between them that a
-process group would take.
+"""Checkpoints by torch in one process: a save by several ranks, with torch's own planner and writer, run once for each rank, and the steps
+between them that a process group would take; and what torch loads of a folder.
 """
 import torch
 import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
+from torch.distributed.checkpoint.metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties
 from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
 
 
@@ -43,11 +43,11 @@ def cuts(r, rows, ranks):
     return list(zip([0, *at], [*at, rows]))
 
 
-def save_as_ranks(states, make_writer):
+def save_as_ranks(states, make_writer, flatten=True):
     """`states`: the state dict of each rank, one after the other; while a rank plans, the next one is not yet made."""
     ranks, plans = [], []
     for state in states:
-        planner, writer, first = Planner(), make_writer(), not ranks
+        planner, writer, first = Planner(flatten_state_dict=flatten), make_writer(), not ranks
         writer.reset()
         planner.set_up_planner(state, writer.storage_meta(), first)
         writer.set_up_storage_writer(first)
@@ -58,3 +58,12 @@ def save_as_ranks(states, make_writer):
     plans = writer.prepare_global_plan(plans)
     results = [w.write_data(p.finish_plan(plan), p).wait() for (p, w), plan in zip(ranks, plans)]
     writer.finish(metadata=metadata, results=results)
+
+
+def load_whole(folder, objects=True):
+    """Everything in a folder, name by name. What torch left unread would be 7."""
+    names = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
+    state = {name: None if isinstance(item, BytesStorageMetadata) else torch.full(item.size, 7, dtype=item.properties.dtype)
+             for name, item in names.items() if objects or not isinstance(item, BytesStorageMetadata)}
+    dcp.load(state, checkpoint_id=folder, no_dist=True)
+    return state

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -49,6 +50,38 @@ TEST_F(Files, ReadAtAnyOffset) {
   EXPECT_NE(thrown_by([&] { file.read(8, 3); }).find("MC1002 a read would pass the end"), std::string::npos);
   EXPECT_NE(thrown_by([&] { file.read(-1, 1); }).find("MC1002"), std::string::npos);
   EXPECT_NE(thrown_by([&] { file.read(1, INT64_MAX); }).find("MC1002"), std::string::npos);
+}
+
+TEST_F(Files, BlocksAreReadFromTheCacheAndFromTheDisk) {
+  constexpr i64 kBytes = (1 << 20) + 123;
+  std::string text;
+  for (i64 i = 0; i < kBytes; i++) text += static_cast<char>(i * 31 >> 3);
+  put("f", text);
+  InputFile file(root + "/f");
+  auto* buffer = static_cast<u8*>(std::aligned_alloc(ByteSource::kPage, 2 << 20));
+  for (bool cold : {false, true, true})
+    for (i64 offset : {i64{0}, i64{4096}, i64{256 << 10}, i64{1} << 20})
+      for (i64 bytes : {i64{1}, i64{4096}, i64{100'000}, kBytes - offset}) {
+        if (offset + bytes > kBytes) continue;
+        if (cold) {
+          ASSERT_EQ(::fsync(file.fd()), 0);
+          ASSERT_EQ(::posix_fadvise(file.fd(), 8192, 0, POSIX_FADV_DONTNEED), 0);  // the first pages stay
+        }
+        std::fill_n(buffer, 2 << 20, u8{0xEE});
+        file.read_block(offset, {buffer, static_cast<std::size_t>(bytes)});
+        EXPECT_EQ(text.compare(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes),
+                               reinterpret_cast<char*>(buffer), static_cast<std::size_t>(bytes)),
+                  0)
+            << offset << " + " << bytes;
+        EXPECT_EQ(buffer[ceil_div(bytes, ByteSource::kPage) * ByteSource::kPage], 0xEE);
+      }
+  EXPECT_NE(thrown_by([&] { file.read_block(0, {buffer, kBytes + 1}); }).find("MC1002"), std::string::npos);
+  ASSERT_EQ(::truncate((root + "/f").c_str(), 500'000), 0);
+  EXPECT_NE(thrown_by([&] {
+              file.read_block(0, {buffer, kBytes});
+            }).find("became shorter"),
+            std::string::npos);
+  std::free(buffer);
 }
 
 TEST_F(Files, ThatShrinkGiveAnErrorWithTheOffset) {

@@ -376,6 +376,55 @@ TEST(Pickle, DropsWhatAVisitorTook) {
   EXPECT_LT(pickle.memory_bytes(), i64{3} * static_cast<i64>(bytes.size()));
 }
 
+// Takes them before they become dicts, too.
+class StackTaker : public Taker {
+ public:
+  using Taker::build;
+  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override {
+    if (object.type->name != "Row") return std::nullopt;
+    for (PickleValue v : state) from_stack += cat(pickle_line(v), " ");
+    return rows++;
+  }
+  std::string from_stack;
+};
+
+TEST(Pickle, HandsStatesToAVisitorBeforeTheyAreDicts) {
+  StackTaker taker;
+  PickleRules rules{.visitor = &taker};
+  const std::string row = "cm\nRow\n)\x81q\0}q\1(X\1\0\0\0aK\1X\1\0\0\0bK\2u"s;
+  EXPECT_EQ(read("](" + row + "bcm\nOther\n)\x81}(X\1\0\0\0aK\5ubh\0e."s, rules),
+            "[<record>, m.Other(){'a': 5}, <record>]");
+  EXPECT_EQ(taker.from_stack, "'a' 1 'b' 2 ");
+  EXPECT_EQ(taker.seen, "");
+  EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was used up"), std::string::npos);
+}
+
+// What is odd about a state, or may still be referred to, takes the long way and ends as it did without a
+// visitor of this kind.
+TEST(Pickle, HandsOddStatesToAVisitorAsDicts) {
+  const std::string begin = "cm\nRow\n)\x81", key = "X\1\0\0\0a"s, special = "X\x0c\0\0\0__setstate__"s;
+  for (const std::string& bytes :
+       {begin + "}(K\1K\2ub.",                                       // a key that is no text
+        begin + "}(" + special + "K\2ub.",                           // one that is special
+        begin + "}(" + key + "K\1u(" + key + "K\2ub.",               // a dict filled before
+        begin + "}q\0h\0("s + key + "K\2ub0h\0."s,                   // one that is somebody else's as well
+        "cm\nOther\n)\x81K\1b}(" + key + "K\2ub.",                   // an object that has its state
+        begin + "}(" + key + "ub.",                                  // a key without a value
+        begin + "N(" + key + "K\2ub.",                               // no dict
+        begin + "}(" + key + "K\2u.",                                // no BUILD
+        begin + "}(" + key + "K\2u",                                 // no end
+        "}(" + key + "K\2ub.",                                       // no object
+        "N}(" + key + "K\2ub.",                                      // not one
+        "ctorch._utils\n_rebuild_tensor_v2\n)R}(" + key + "K\2ub.",  // a tensor
+        begin + "}(" + key + std::string(600, ']') + std::string(599, 'a') + "ub."}) {
+    Taker plain;
+    StackTaker taker;
+    EXPECT_EQ(read(bytes, {.visitor = &taker}), read(bytes, {.visitor = &plain})) << bytes;
+    EXPECT_EQ(taker.seen, plain.seen) << bytes;
+    EXPECT_EQ(taker.from_stack, "") << bytes;
+  }
+}
+
 TEST(Pickle, ShowsWhatAVisitorTookAsItsNumber) {
   Taker taker;
   PickleRules rules{.visitor = &taker};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 
 #include "live/live_model.h"
 #include "runtime/world.h"
@@ -31,14 +32,28 @@ inline LiveSetup bf16_setup(const ModelMap& map, const Grid& grid, Strategy stra
   return setup;
 }
 
+// Of a golden model.
+inline const ModelMap& map_of(const std::string& model) {
+  static std::map<std::string, ModelMap> maps;
+  auto at = maps.find(model);
+  return at != maps.end() ? at->second : maps.emplace(model, golden_map(model)).first->second;
+}
+
+inline LiveSetup setup_of(const std::string& model, Strategy strategy = Strategy::kOptimGradsParams,
+                          Grid grid = {}) {
+  return bf16_setup(map_of(model), over_world(grid), strategy);
+}
+
 inline constexpr Strategy kStrategies[] = {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads,
                                            Strategy::kOptimGradsParams};
 
 // One rank's model with memory of its own, wrapped as Megatron-FSDP does.
 struct LiveRank {
-  LiveRank(const ModelMap& map, LiveSetup setup) : model(map, std::move(setup), world(), storage, gathered) {}
-  HostMemory storage, gathered;
+  LiveRank(const ModelMap& map, LiveSetup setup) : model(map, std::move(setup), world(), device, gathered) {}
+  HostDevice device;
+  HostMemory gathered;
   LiveModel model;
+  HostMemory& storage = device.weights();
 };
 
 // The bf16 bits of an item, the same on every rank that has it.

@@ -1,5 +1,4 @@
 // The two parts of the watch against each other, and against strangers, in one process.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 
 #include "runtime/watch_hub.h"
 #include "runtime/watch_member.h"
+#include "tests/runtime/connect.h"
 
 namespace mckpt {
 namespace {
@@ -59,7 +59,7 @@ class Running {
 struct Job {
   explicit Job(int size, WatchLimits of = kPatient) : ranks(size), limits(of) {
     Listener listener = listen_for_ranks(true);
-    invitation = {listener.port, listener.addresses, {1, 2, 3}, {4, 5, 6}};
+    invitation = {{{listener.addresses[0], listener.port}}, {1, 2, 3}, {4, 5, 6}};
     hub.emplace(std::make_unique<WatchHub>(team_of(ranks, 0), limits, invitation, std::move(listener)));
   }
   std::unique_ptr<WatchMember> member(int rank) {
@@ -67,8 +67,7 @@ struct Job {
   }
   // A connection that says this first.
   Wire wire(const WatchFrame& first) {
-    std::string why;
-    Wire made(connect_to("127.0.0.1", invitation.port, 60, why));
+    Wire made(connected(invitation.endpoints[0]));
     made.send(first);
     return made;
   }
@@ -184,91 +183,78 @@ TEST(Watch, TheDeputyTellsThatRank0IsGoneAndTheOthersEndQuietly) {
   }
 }
 
-TEST(Watch, AMemberPassesByAddressesWhereSomebodyElseAnswers) {
+// Somewhere on the loopback where a member may call: nobody listens, nobody answers, or somebody else does.
+class Elsewhere {
+ public:
+  Elsewhere() : listener_(listen_for_ranks(true)) {}
+  ~Elsewhere() { hang_up(); }
+  Endpoint nobody() {
+    Endpoint at = here();
+    listener_.socket = Socket();
+    return at;
+  }
+  // Takes the call and never says a word.
+  Endpoint silence() const { return here(); }
+  // Welcomes everybody, but does not know the secret.
+  Endpoint stranger() {
+    thread_ = std::thread([this] {
+      while (!stop_) {
+        Socket made = accept_one(listener_);
+        if (made) calls_.emplace_back(std::move(made)).send({.say = Say::kWelcome});
+        usleep(1000);
+      }
+    });
+    return here();
+  }
+
+ private:
+  Endpoint here() const { return {listener_.addresses[0], listener_.port}; }
+  void hang_up() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Listener listener_;
+  std::vector<Wire> calls_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST(Watch, AMemberPassesByAddressesWhereNobodyOrSomebodyElseAnswers) {
   Job job(2);
-  sockaddr_in other{};
-  other.sin_family = AF_INET;
-  other.sin_port = htons(static_cast<u16>(job.invitation.port));
-  inet_pton(AF_INET, "127.0.0.2", &other.sin_addr);
-  Socket stranger(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(bind(stranger.fd(), reinterpret_cast<sockaddr*>(&other), sizeof other), 0);
-  ASSERT_EQ(listen(stranger.fd(), 1), 0);
-  std::thread answers([&] {
-    Socket made(accept(stranger.fd(), nullptr, nullptr));
-    WatchFrame frame{.say = Say::kWelcome};
-    ASSERT_EQ(send(made.fd(), &frame, sizeof frame, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof frame));
-    char byte;
-    while (recv(made.fd(), &byte, 1, 0) > 0) continue;
-  });
-  job.invitation.addresses = {"127.0.0.3", "127.0.0.2", "127.0.0.1"};  // nobody, a stranger, the hub
+  Elsewhere a, b, c;
+  Endpoint hub = job.invitation.endpoints[0];
+  job.invitation.endpoints = {a.nobody(), b.stranger(), c.silence(), hub};
   job.member(1);
-  answers.join();
+}
+
+TEST(Watch, AddressesWhereNobodyAnswersTakeLittleOfTheTime) {
+  Job job(2, {.silence_s = 4, .phase_s = 0});
+  std::vector<Elsewhere> silent(12);
+  Endpoint hub = job.invitation.endpoints[0];
+  job.invitation.endpoints.clear();
+  for (const Elsewhere& e : silent) job.invitation.endpoints.push_back(e.silence());
+  job.invitation.endpoints.push_back(hub);
+  job.member(1);
 }
 
 TEST(Watch, AHubThatCannotBeReachedIsAnErrorThatNamesEveryTry) {
-  Invitation nowhere{1, {"127.0.0.3", "127.0.0.4"}, {}, {}};
+  Elsewhere a, b, c;
+  Endpoint nobody = a.nobody(), stranger = b.stranger(), silence = c.silence();
+  Invitation nowhere{{nobody, stranger, silence}, {}, {1}};
   try {
-    WatchMember(team_of(2, 1), kPatient, nowhere);
+    WatchMember(team_of(2, 1), {.silence_s = 1, .phase_s = 0}, nowhere);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.message(), "rank 1 (host h, process 1) cannot reach rank 0 (host h, process 0)");
-    EXPECT_EQ(e.found(), "127.0.0.3 port 1: Connection refused; 127.0.0.4 port 1: Connection refused");
+    auto at = [](const Endpoint& to) { return cat(to.address, " port ", to.port, ": "); };
+    EXPECT_EQ(e.found(),
+              cat(at(nobody), "Connection refused; ", at(stranger), "nobody there who knows this job; ",
+                  at(silence), "nobody there who knows this job"));
   }
 }
 
-TEST(WatchSockets, OnOneHostTheLoopbackAloneIsListenedOn) {
-  Listener listener = listen_for_ranks(true);
-  EXPECT_EQ(listener.addresses, std::vector<std::string>{"127.0.0.1"});
-  std::string why;
-  for (const std::string& address : listen_for_ranks(false).addresses)
-    EXPECT_FALSE(connect_to(address, listener.port, 60, why)) << address;
-}
-
-TEST(WatchSockets, ForSeveralHostsEveryAddressAnswers) {
-  Listener listener = listen_for_ranks(false);
-  std::string why;
-  EXPECT_TRUE(connect_to("127.0.0.1", listener.port, 60, why)) << why;
-  for (const std::string& address : listener.addresses)
-    EXPECT_TRUE(connect_to(address, listener.port, 60, why)) << address << ": " << why;
-}
-
-TEST(WatchWire, FramesComeWholeHoweverTheyAreCut) {
-  int ends[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  Wire wire{Socket(ends[0])};
-  Socket other(ends[1]);
-  WatchFrame frame = beat_of({"a phase with a name that is longer than its field", "barrier", 7, 9});
-  EXPECT_EQ(text_of(frame.phase), "a phase with a name that is lon");
-  const char* bytes = reinterpret_cast<const char*>(&frame);
-  for (std::size_t i = 0; i < sizeof frame; i++) {
-    EXPECT_TRUE(wire.receive().empty()) << i;
-    ASSERT_EQ(write(other.fd(), bytes + i, 1), 1);
-  }
-  EXPECT_EQ(wire.receive(), std::vector<WatchFrame>{frame});
-  ASSERT_EQ(write(other.fd(), bytes, 5), 5);
-  other = Socket();
-  EXPECT_TRUE(wire.receive().empty());
-  EXPECT_FALSE(wire.open());
-  wire.send(frame);  // into nothing
-}
-
-TEST(WatchWire, WhatTheOtherSideDoesNotTakeWaitsButBeatsDoNot) {
-  int ends[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  Wire wire{Socket(ends[0])}, other{Socket(ends[1])};
-  while (!wire.sending()) wire.send(beat_of({}));
-  for (int i = 0; i < 3; i++) wire.send({.say = Say::kEnd, .number = i}), wire.send(beat_of({}));
-  std::vector<i32> ends_heard;
-  while (ends_heard.size() < 3) {
-    for (const WatchFrame& frame : other.receive())
-      if (frame.say == Say::kEnd) ends_heard.push_back(frame.number);
-    wire.flush();
-  }
-  EXPECT_EQ(ends_heard, (std::vector<i32>{0, 1, 2}));
-  other.close();
-  wire.send({.say = Say::kEnd});  // and no SIGPIPE
-  EXPECT_TRUE(other.receive().empty());
-}
+TEST(Watch, OfNoAddressNoneIsReached) { EXPECT_THROW(WatchMember(team_of(2, 1), kPatient, {}), Error); }
 
 }  // namespace
 }  // namespace mckpt

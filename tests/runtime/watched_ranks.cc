@@ -44,12 +44,12 @@ void meet_fate(std::string_view fate) {
   if (fate == "alone") world().barrier();  // which the others do not join
   if (fate == "slow") {
     Phase phase("slow");
-    for (int i = 0; i < 60; i++) rest(100), made_progress();
+    for (int i = 0; i < 120; i++) rest(100), made_progress();
   }
   if (fate == "count") {
     std::atomic<i64> count = 0;
     Phase phase("count", &count);
-    for (int i = 0; i < 60; i++) rest(100), count++;
+    for (int i = 0; i < 120; i++) rest(100), count++;
   }
 }
 

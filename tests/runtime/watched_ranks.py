@@ -4,19 +4,40 @@ tells, or goes on to its end.
 usage: watched_ranks.py SCRIPTS_MPIRUN WATCHED_RANKS
 """
 import concurrent.futures
+import os
 import re
+import socket
 import subprocess
 import sys
 
 MPIRUN, PROGRAM = sys.argv[1:]
 LIMIT_S = 3  # for 3 ranks on 2 cores the watch makes it 4.5
+SLOW_S = 6  # and this 9, of which jobs that must not fail stay clear on a busy machine; a rank that is slow takes 12
 FAILS, LOST = 7, 3  # exit status: what the program gives its own errors, and what the watch gives lost ranks
+KILLED = [137, LOST]  # the launcher's own for a rank that is killed, or the watch's: whoever notices first
 failures = []
 
+# Ranks 0 and 1 on this host, 2 and 3 on another one, which is this one under another name.
+HOSTS = ["--host", f"{socket.gethostname()}:2,elsewhere:2", "--map-by", "slot"]
+AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "another_host")
+ON_TWO_HOSTS = {**os.environ, "OMPI_MCA_plm_rsh_agent": AGENT, "PRTE_MCA_plm_ssh_agent": AGENT}
 
-def run(ranks, *fates, silence_s=20, phase_s=0):
-    command = [MPIRUN, "-n", str(ranks), "--timeout", "100", PROGRAM, str(silence_s), str(phase_s), *map(str, fates)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL)
+
+def run(ranks, *fates, silence_s=20, phase_s=0, hosts=1):
+    where = HOSTS if hosts == 2 else []
+    command = [MPIRUN, "-n", str(ranks), *where, "--timeout", "100", PROGRAM, str(silence_s), str(phase_s), *map(str, fates)]
+    env = ON_TWO_HOSTS if hosts == 2 else None
+    return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL, env=env)
+
+
+def why_not_two_hosts():
+    """What keeps this machine from being two hosts: leave to name itself, an address that the other reaches, or mpirun."""
+    if not subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split():
+        return "it has no address but the loopback"
+    names = subprocess.run([MPIRUN, "-n", "4", *HOSTS, "hostname"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=ON_TWO_HOSTS)
+    if sorted(names.stdout.split()) != sorted([socket.gethostname(), "elsewhere"] * 2):
+        return f"mpirun starts no ranks under another name: {(names.stderr or names.stdout).strip()[-200:]}"
+    return ""
 
 
 def told(result):
@@ -33,7 +54,7 @@ def check(name, result, by, pattern, statuses):
 
 
 def whole(name, ranks, *fates):
-    result = run(ranks, *fates, silence_s=LIMIT_S, phase_s=LIMIT_S)
+    result = run(ranks, *fates, silence_s=SLOW_S, phase_s=SLOW_S)
     if result.returncode != 0 or told(result):
         failures.append(name)
         print(f"FAIL {name}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
@@ -44,7 +65,7 @@ def died(rank, by, statuses, fate):
 
 
 def killed(rank, by):
-    died(rank, by, [137], "kill")
+    died(rank, by, KILLED, "kill")
 
 
 def left_early(rank, by):
@@ -67,7 +88,7 @@ def all_threw():
 def follows():
     """What may follow from the death of another makes way for it."""
     result = run(4, 1, "follow", 2, "follow", 3, "kill")
-    check("errors that follow from a death", result, [0], r"^rank 3 \(host .*\) died: ", [137])
+    check("errors that follow from a death", result, [0], r"^rank 3 \(host .*\) died: ", KILLED)
 
 
 def hangs(rank, fate):
@@ -80,9 +101,21 @@ def waits_alone():
     check("a collective that others do not join", result, [0], "^every rank waits for others, .* is behind, in all_reduce of phase 'work'", [LOST])
 
 
+def on_two_hosts(name, by, pattern, statuses, *fates):
+    silence_s = LIMIT_S if "stop" in fates else 20
+    check(f"{name}, two hosts", run(4, *fates, hosts=2, silence_s=silence_s), by, pattern, statuses)
+
+
+def whole_on_two_hosts():
+    result = run(4, hosts=2)
+    if result.returncode != 0 or told(result):
+        failures.append("two hosts")
+        print(f"FAIL two hosts: exit status {result.returncode}\n{result.stdout}{result.stderr}")
+
+
 def under_load(ranks):
     result = run(ranks, 5, "kill", silence_s=30)
-    check(f"kill among {ranks} ranks", result, [0], r"^rank 5 \(host .*\) died: ", [137])
+    check(f"kill among {ranks} ranks", result, [0], r"^rank 5 \(host .*\) died: ", KILLED)
 
 
 CASES = [
@@ -91,6 +124,19 @@ CASES = [
     (killed, 0, 1), (killed, 1, 0), (killed, 2, 0), (left_early, 0, 1), (left_early, 2, 0),
     (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "follow"), (all_threw,), (follows,), (under_load, 12),
 ]
+OF_TWO_HOSTS = [
+    (whole_on_two_hosts,),
+    (on_two_hosts, "a rank of the other is killed", [0], r"^rank 3 \(host elsewhere, process \d+\) died: ", KILLED, 3, "kill"),
+    # Told by a rank of the other host: this one might be gone as a whole.
+    (on_two_hosts, "rank 0 is killed", [2], rf"^rank 0 \(host {re.escape(socket.gethostname())}, process \d+\) died: ", KILLED, 0, "kill"),
+    (on_two_hosts, "the other is lost", [0], r"^rank [23] \(host elsewhere, process \d+\) died: ", KILLED, 2, "kill", 3, "kill"),
+    (on_two_hosts, "the other stands still", [0], r"^rank [23] \(host elsewhere, process \d+\) does not answer: ", [LOST],
+     2, "stop", 3, "stop"),
+]
+if why := why_not_two_hosts():
+    print(f"left out: jobs on two hosts, which this machine cannot be: {why}")
+else:
+    CASES += OF_TWO_HOSTS
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     for done in [pool.submit(*case) for case in CASES]:
         done.result()

@@ -11,7 +11,8 @@ zlib\.h                                 ^lib/io/(inflate|crc32)\.cc$        1
 libdeflate\.h                           ^lib/io/crc32\.cc$                  1
 nlohmann/                               ^$                                  0
 mpi\.h                                  ^lib/runtime/mpi_module\.cc$        1
-nccl\.h                                 ^lib/(runtime|live)/[a-z_]+\.cc$    0
+nccl\.h                                 ^lib/live/nccl_module\.cc$          1
+nvrtc\.h                                ^lib/live/cuda_kernel\.cc$          1
 hdf5\.h                                 ^tools/hdf5/(handle|fd_driver)\.h$  1
 (ATen|c10)/                             ^lib/live/[a-z_]+\.cc$              1
 torch/torch\.h                          ^$                                  0

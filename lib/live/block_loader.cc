@@ -1,0 +1,318 @@
+#include "live/block_loader.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "live/block_share.h"
+#include "runtime/activity.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kPage = 4096;
+constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
+constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
+constexpr std::size_t kSlots = 2;               // blocks for each thread: one is read, one is on its way up
+
+// What every rank needs, and whether any of them needs more than the blocks themselves.
+struct Needs {
+  std::vector<std::vector<u64>> blocks;
+  i64 tail_bytes = 0;
+};
+
+Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
+  std::vector<u64> mine{plan.crosses_borders()};
+  for (BlockId block : plan.blocks()) mine.push_back(block.packed());
+  Gathered all = sharers.all_gather_v(std::as_bytes(std::span(mine)));
+  Needs needs;
+  for (int r = 0; r < sharers.size(); r++) {
+    std::span<const std::byte> bytes = all.of(r);
+    std::vector<u64> theirs(bytes.size() / sizeof(u64));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    if (theirs.front()) needs.tail_bytes = BlockId::kTailBytes;
+    needs.blocks.emplace_back(theirs.begin() + 1, theirs.end());
+  }
+  return needs;
+}
+
+class BlockLoader {
+ public:
+  BlockLoader(const CopyJob& job, const BlockPlan& plan, const Needs& needs, Device& device,
+              DeviceRanks& ranks, const BlockLoadOptions& options)
+      : job_(job),
+        plan_(plan),
+        device_(device),
+        ranks_(ranks),
+        options_(options),
+        tail_bytes_(needs.tail_bytes),
+        share_(needs.blocks, ranks.rank(), device.is_host() ? 4 : 32) {
+    std::size_t most = 0;
+    for (const BlockShare::Round& round : share_.rounds()) {
+      most = std::max(most, round.sends.size() + round.receives.size());
+      unread_.push_back(std::ssize(round.sends));
+    }
+    if (most > 0)
+      for (Block& buffer : buffers_) buffer = Block(device.weights(), static_cast<i64>(most) * kRoom);
+  }
+
+  CopyCounts run() {
+    std::unique_ptr<Lane> lane = device_.lane();
+    for (const BlockPlan::Stretch& zeros : plan_.zeros()) lane->zero(zeros.at, zeros.bytes);
+    lane->wait();
+    {
+      std::jthread uploader;
+      if (!device_.is_host()) {
+        make_slots();
+        uploader = std::jthread([this] { guard([&] { upload(); }); });
+      }
+      std::vector<std::jthread> readers;
+      guard([&] {  // where the system does not grant a thread, those that are there are let go
+        for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
+        for (std::size_t r = 0; r < share_.rounds().size(); r++) exchange(r, *lane);
+      });
+      readers.clear();
+      std::lock_guard lock(mutex_);
+      all_read_ = true;
+      slot_filled_.notify_all();
+    }
+    lane->wait();
+    if (error_) std::rethrow_exception(error_);
+    return counts_;
+  }
+
+ private:
+  struct Work {
+    i64 block = 0;  // of the plan
+    std::optional<std::size_t> round;
+    std::size_t place = 0;  // among the round's sends
+  };
+  // A block that was read, until the lane is done with it.
+  struct Slot {
+    std::unique_ptr<Lane> lane;
+    Block staging, landing;
+    Work work;
+    i64 bytes = 0;
+  };
+
+  void guard(const std::function<void()>& fn) {
+    try {
+      fn();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      for (std::condition_variable* c : {&changed_, &slot_filled_, &slot_freed_}) c->notify_all();
+    }
+  }
+
+  void make_slots() {
+    slots_.resize(static_cast<std::size_t>(options_.threads) * kSlots);
+    for (Slot& slot : slots_) {
+      slot.lane = device_.lane();
+      slot.staging = Block(device_.staging(), kRoom);
+      slot.landing = Block(device_.weights(), kRoom);
+      free_.push_back(&slot);
+    }
+  }
+
+  u8* place_in(std::size_t round, std::size_t place) const {
+    return buffers_[round % kBuffers].data() + static_cast<i64>(place) * kRoom;
+  }
+
+  // What to read next; shared blocks first, as others wait for them. Nothing when all is read.
+  std::optional<Work> take() {
+    std::unique_lock lock(mutex_);
+    while (!error_) {
+      while (round_ < share_.rounds().size() && next_send_ == share_.rounds()[round_].sends.size())
+        round_++, next_send_ = 0;
+      if (round_ < share_.rounds().size() && round_ < exchanged_ + kBuffers) {
+        std::size_t place = next_send_++;
+        return Work{share_.rounds()[round_].sends[place].block, round_, place};
+      }
+      if (next_own_ < share_.own().size()) return Work{share_.own()[next_own_++], std::nullopt, 0};
+      if (round_ == share_.rounds().size()) return std::nullopt;
+      changed_.wait(lock);
+    }
+    return std::nullopt;
+  }
+
+  // Whoever reads does nothing else: calls of many threads into a GPU's driver wait for each other, so that
+  // one thread makes them all. In the host's memory there is nothing to wait for.
+  void read() {
+    Slot own;
+    if (device_.is_host()) own.lane = device_.lane(), own.staging = Block(device_.staging(), kRoom);
+    CopyCounts counts;
+    std::vector<ItemCopy> copies;
+    while (std::optional<Work> work = take()) {
+      Slot* slot = device_.is_host() ? &own : free_slot();
+      if (!slot) break;
+      slot->work = *work;
+      fill(*slot, counts);
+      if (!device_.is_host()) {
+        hand_on(slot);
+      } else if (work->round) {
+        arrived(*work->round);
+      } else {
+        scatter(work->block, own.staging.data(), *own.lane, copies, counts);
+      }
+      if (options_.stop && *options_.stop)
+        throw Error(Code::kInterrupted, "stopped before everything was loaded");
+    }
+    add(counts);
+  }
+
+  // Shared blocks of the host's memory are read where they are sent from.
+  void fill(Slot& slot, CopyCounts& counts) {
+    BlockId id = plan_.blocks()[static_cast<std::size_t>(slot.work.block)];
+    const ByteSource& source = job_.source(id.file);
+    slot.bytes = std::min(source.size() - id.begin(), BlockId::kBytes + tail_bytes_);
+    u8* to = device_.is_host() && slot.work.round ? place_in(*slot.work.round, slot.work.place)
+                                                  : slot.staging.data();
+    source.read_block(id.begin(), {to, static_cast<std::size_t>(slot.bytes)});
+    counts.bytes_read += slot.bytes;
+    counts.reads++;
+  }
+
+  void arrived(std::size_t round) {
+    std::lock_guard lock(mutex_);
+    if (--unread_[round] == 0) changed_.notify_all();
+  }
+
+  Slot* free_slot() {
+    std::unique_lock lock(mutex_);
+    slot_freed_.wait(lock, [&] { return error_ || !free_.empty(); });
+    if (error_) return nullptr;
+    Slot* slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
+  void hand_on(Slot* slot) {
+    std::lock_guard lock(mutex_);
+    filled_.push_back(slot);
+    slot_filled_.notify_one();
+  }
+
+  // One thread: sends up what was read, and frees slots in the same order.
+  void upload() {
+    std::deque<Slot*> under_way;
+    std::vector<ItemCopy> copies;
+    CopyCounts counts;
+    while (true) {
+      Slot* slot = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        if (under_way.empty())
+          slot_filled_.wait(lock, [&] { return error_ || all_read_ || !filled_.empty(); });
+        if (error_) break;
+        if (!filled_.empty()) slot = filled_.front(), filled_.pop_front();
+        if (!slot && under_way.empty()) break;
+      }
+      if (slot) {
+        const Work& work = slot->work;
+        u8* to = work.round ? place_in(*work.round, work.place) : slot->landing.data();
+        slot->lane->upload({slot->staging.data(), static_cast<std::size_t>(slot->bytes)}, to);
+        if (!work.round) scatter(work.block, to, *slot->lane, copies, counts);
+        under_way.push_back(slot);
+      } else {
+        under_way.front()->lane->wait();
+      }
+      while (!under_way.empty() && under_way.front()->lane->done()) {
+        settle(*under_way.front());
+        under_way.pop_front();
+      }
+    }
+    add(counts);
+  }
+
+  // The block of the slot is where it was to go.
+  void settle(Slot& slot) {
+    if (slot.work.round) arrived(*slot.work.round);
+    std::lock_guard lock(mutex_);
+    free_.push_back(&slot);
+    slot_freed_.notify_one();
+  }
+
+  void scatter(i64 block, const u8* data, Lane& lane, std::vector<ItemCopy>& copies, CopyCounts& counts) {
+    copies.clear();
+    plan_.copies(block, data, copies);
+    lane.scatter(copies);
+    i64 bytes = 0;
+    for (const ItemCopy& c : copies) bytes += dtype_bytes(c.conversion.to, c.items());
+    counts.bytes_written += bytes;
+    counts.writes++;
+    if (options_.written_bytes) *options_.written_bytes += bytes;
+    made_progress();
+  }
+
+  void exchange(std::size_t r, Lane& lane) {
+    const BlockShare::Round& round = share_.rounds()[r];
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return error_ || unread_[r] == 0; });
+      if (error_) return;
+    }
+    std::vector<DeviceRanks::Part> sends, receives;
+    for (std::size_t s = 0; s < round.sends.size(); s++)
+      for (int to : round.sends[s].to) sends.push_back({to, place_in(r, s), kRoom});
+    for (std::size_t i = 0; i < round.receives.size(); i++)
+      receives.push_back({round.receives[i].from, place_in(r, round.sends.size() + i), kRoom});
+    ranks_.exchange(lane, sends, receives);
+    std::vector<ItemCopy> copies;
+    CopyCounts counts;
+    for (std::size_t s = 0; s < round.sends.size(); s++)
+      scatter(round.sends[s].block, place_in(r, s), lane, copies, counts);
+    for (std::size_t i = 0; i < round.receives.size(); i++)
+      scatter(round.receives[i].block, place_in(r, round.sends.size() + i), lane, copies, counts);
+    ranks_.wait(lane);
+    add(counts);
+    std::lock_guard lock(mutex_);
+    exchanged_ = r + 1;
+    changed_.notify_all();
+  }
+
+  void add(const CopyCounts& counts) {
+    std::lock_guard lock(mutex_);
+    counts_.bytes_read += counts.bytes_read;
+    counts_.bytes_written += counts.bytes_written;
+    counts_.reads += counts.reads;
+    counts_.writes += counts.writes;
+  }
+
+  const CopyJob& job_;
+  const BlockPlan& plan_;
+  Device& device_;
+  DeviceRanks& ranks_;
+  const BlockLoadOptions& options_;
+  i64 tail_bytes_;
+  BlockShare share_;
+  std::array<Block, kBuffers> buffers_;  // what ranks send, then what they receive
+
+  std::mutex mutex_;
+  std::condition_variable changed_, slot_filled_, slot_freed_;
+  std::vector<Slot> slots_;
+  std::vector<Slot*> free_;
+  std::deque<Slot*> filled_;
+  bool all_read_ = false;
+  std::exception_ptr error_;
+  std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // to be read next
+  std::size_t exchanged_ = 0;                             // rounds
+  std::vector<i64> unread_;                               // by round, of its sends
+  CopyCounts counts_;
+};
+
+}  // namespace
+
+CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
+                       DeviceRanks& ranks, const BlockLoadOptions& options) {
+  BlockPlan plan(job, address);
+  return BlockLoader(job, plan, exchange_needs(plan, sharers), device, ranks, options).run();
+}
+
+}  // namespace mckpt

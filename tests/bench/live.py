@@ -1,0 +1,213 @@
+"""The live model on GPUs: loading next to the peers, unsharding next to raw NCCL, export and saving next to the disk. Prints tables.
+
+usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint] [--peers] [--cold]
+
+The model is made in DIR (16 GB by default) unless it is there. --peers and --cold need torch and root.
+Peers that are not installed are left out.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+parser = argparse.ArgumentParser(add_help=False)
+parser.add_argument("mckpt")
+parser.add_argument("--ranks", type=int, default=1)
+parser.add_argument("--folder", default="/tmp/mckpt_live_bench")
+parser.add_argument("--shape", choices=["dense", "moe"], default="dense")
+parser.add_argument("--layers", type=int)
+parser.add_argument("--grid", action="append")
+parser.add_argument("--more", default="")
+parser.add_argument("--repeat", type=int, default=5)
+parser.add_argument("--device", default="cuda")
+parser.add_argument("--peers", action="store_true")
+parser.add_argument("--cold", action="store_true")
+parser.add_argument("--checkpoint", action="store_true")
+a = parser.parse_args()
+
+SHAPES = {
+    "dense": dict(layers=36, hidden=4096, heads=32, kv=8, head_dim=128, ffn=12288, vocab=151936),
+    "moe": dict(layers=12, hidden=2048, heads=32, kv=4, head_dim=128, ffn=6144, vocab=151936, experts=128, moe_ffn=768),
+}
+model = os.path.join(a.folder, a.shape)
+
+
+def make():
+    if not os.path.exists(os.path.join(model, "config.json")):
+        shape = SHAPES[a.shape] | ({"layers": a.layers} if a.layers else {})
+        flags = [word for key, value in shape.items() for word in ("--" + key.replace("_", "-"), str(value))]
+        subprocess.run([sys.executable, os.path.join(HERE, "make_model.py"), model, *flags, "--shard-bytes", str(4 << 30)], check=True)
+    return [os.path.join(model, f) for f in sorted(os.listdir(model)) if f.endswith(".safetensors")]
+
+
+files = make()
+size = sum(os.path.getsize(f) for f in files)
+print(f"{a.shape}: {size / 1e9:.1f} GB in {len(files)} files, {a.ranks} ranks", flush=True)
+
+
+def warm():
+    for f in files:
+        with open(f, "rb", buffering=0) as source:
+            while source.read(16 << 20):
+                pass
+
+
+def cool():
+    os.sync()
+    for f in files:
+        fd = os.open(f, os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+
+
+def launch(command, ranks=None, env=None):
+    ranks = ranks or a.ranks
+    start = [os.path.join(ROOT, "scripts", "mpirun"), "-n", str(ranks)] if ranks > 1 else []
+    begin = time.time()
+    run = subprocess.run([*start, *command], capture_output=True, text=True, env={**os.environ, **(env or {})})
+    return run, time.time() - begin
+
+
+def rates(name, times):
+    found = [b / s / 1e9 for s, b in times if s > 0]
+    print(f"    {name:8} best {max(found):7.2f}  median {statistics.median(found):7.2f} GB/s   {' '.join(f'{s:.3f}' for s, _ in times)} s of {times[0][1] / 1e9:.1f} GB", flush=True)
+
+
+def roundtrip(grid, repeat, *more):
+    run, wall = launch([a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()])
+    try:
+        told = json.loads(run.stdout)
+    except ValueError:
+        print(f"  {grid}: exit status {run.returncode}: {run.stdout[-500:]} {run.stderr[-2000:]}", flush=True)
+        return
+    phases = {}
+    for p in told["phases"]:
+        phases.setdefault(p["name"], []).append((p["seconds"], p["bytes"]))
+    print(f"  {told['grid']} {told['strategy']} {' '.join(more)}: {'DIFFERENT ' + str(told['differences'][:3]) if told['differences'] else 'equal' if told['equal'] else 'not compared'}, "
+          f"{told['tensors']} tensors, {wall:.1f} s, weights {told['weights_bytes'] >> 20} MiB, gathered {told['gathered_bytes'] >> 20} MiB, host {told['peak_rss'] >> 20} MiB")
+    for name, times in phases.items():
+        rates(name, times)
+
+
+PEERS = {
+    "safetensors": """
+from safetensors.torch import load_file
+def load():
+    return [load_file(f, device="cuda:0") for f in files]
+""",
+    "fastsafetensors": """
+from fastsafetensors import SafeTensorsFileLoader, SingleGroup
+def load():
+    loader = SafeTensorsFileLoader(SingleGroup(), "cuda:0", nogds=True)
+    loader.add_filenames({0: files})
+    buffers = loader.copy_files_to_device()
+    tensors = [buffers.get_tensor(k) for k in loader.get_keys()]
+    return loader, buffers, tensors
+""",
+    "instanttensor": """
+from instanttensor import safe_open
+def load():
+    with safe_open(files, framework="pt", device=0) as f:
+        return dict(f.tensors())
+""",
+    "runai_model_streamer": """
+import os
+os.environ.setdefault("RUNAI_STREAMER_CONCURRENCY", "16")
+from runai_model_streamer import SafetensorsStreamer
+def load():
+    out = {}
+    with SafetensorsStreamer() as s:
+        s.stream_files(files)
+        for name, tensor in s.get_tensors():
+            out[name] = tensor.to("cuda:0")
+    return out
+""",
+}
+
+
+def peers(repeat, cold=False):
+    for name, code in PEERS.items():
+        script = f"""
+import gc, json, sys, time, torch
+files = json.loads(sys.argv[1])
+torch.empty(1, device="cuda")
+{code}
+times = []
+for i in range({repeat}):
+    torch.cuda.synchronize(); begin = time.time()
+    kept = load()
+    torch.cuda.synchronize(); times.append(time.time() - begin)
+    del kept; gc.collect(); torch.cuda.empty_cache()
+print(json.dumps(times))
+"""
+        if cold:
+            cool()
+        run = subprocess.run([sys.executable, "-c", script, json.dumps(files)], capture_output=True, text=True)
+        if run.returncode:
+            print(f"    {name}: not run: {run.stderr.strip().splitlines()[-1:] or run.returncode}", flush=True)
+            continue
+        times = json.loads(run.stdout.strip().splitlines()[-1])
+        print(f"    {name:22} best {size / min(times) / 1e9:6.2f}  median {size / statistics.median(times) / 1e9:6.2f} GB/s   {' '.join(f'{t:.2f}' for t in times)} s", flush=True)
+
+
+def disk():
+    """What the disk gives to 16 threads that read past the page cache, and takes from one that writes so."""
+    cool()
+    script = """
+import mmap, os, sys, threading, time
+files, done, lock, step = sys.argv[1:], [0], threading.Lock(), 32 << 20
+work = [(f, at) for f in files for at in range(0, os.path.getsize(f) // step * step, step)]
+def read():
+    buffer = mmap.mmap(-1, step)
+    while True:
+        with lock:
+            if not work: return
+            f, at = work.pop(0)
+        fd = os.open(f, os.O_RDONLY | os.O_DIRECT)
+        n = os.preadv(fd, [buffer], at); os.close(fd)
+        with lock: done[0] += n
+begin = time.time()
+threads = [threading.Thread(target=read) for _ in range(16)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(done[0] / (time.time() - begin) / 1e9)
+buffer = mmap.mmap(-1, step); buffer.write(os.urandom(step))
+path = os.path.join(os.path.dirname(files[0]), "written"); fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+os.posix_fallocate(fd, 0, 128 * step)
+begin = time.time()
+for i in range(128): os.pwrite(fd, buffer, i * step)
+os.fsync(fd)
+print(128 * step / (time.time() - begin) / 1e9)
+os.unlink(path)
+"""
+    run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True)
+    print("  O_DIRECT: read, write GB/s:", run.stdout.split() or run.stderr[-300:], flush=True)
+
+
+if a.peers or a.cold:
+    disk()
+print("warm, from the page cache:", flush=True)
+warm(), warm()
+for grid in a.grid or [""]:
+    roundtrip(grid, a.repeat)
+if a.checkpoint:
+    kept = os.path.join(a.folder, "kept")
+    for grid in a.grid or [""]:
+        shutil.rmtree(kept, ignore_errors=True)
+        roundtrip(grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"))
+        shutil.rmtree(kept, ignore_errors=True)
+if a.peers:
+    warm()
+    peers(3)
+if a.cold:
+    print("cold, from the disk:", flush=True)
+    for grid in a.grid or [""]:
+        cool()
+        roundtrip(grid, 1)
+    if a.peers:
+        peers(1, cold=True)

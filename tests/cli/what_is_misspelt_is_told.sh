@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Codes and paths that are not there: what comes near, or how to go on.
+. "$(dirname "$0")"/common.inc
+
+expect 2 "$mckpt" explain MC99
+has err "codes that begin so: MC9901, MC9902"
+expect 2 "$mckpt" explain MC9999
+has err "the nearest code is MC99"
+expect 2 "$mckpt" explain zzz
+has err "codes are MC and four digits, from MC0001 to MC9902"
+
+mkdir runs
+echo text >runs/model.txt
+expect 3 "$mckpt" inspect runs/modle.txt
+has err "did you mean runs/model.txt?"
+expect 3 "$mckpt" inspect runz/
+has err "did you mean runs?"
+expect 3 "$mckpt" inspect Qwen/Qwen3-0.6B
+has err "mckpt downloads nothing"
+for path in runs runs/model.txt; do
+  expect 3 "$mckpt" inspect $path
+  has err "mckpt formats   lists what it reads"
+done
+
+# Values have names, and the default name is given to none.
+for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
+  expect 0 "$mckpt" $command --help
+  lacks out "TEXT"
+done

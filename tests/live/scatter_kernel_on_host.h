@@ -1,0 +1,10 @@
+// The scatter kernel, carried out by the host: what CI can test of it without a GPU.
+#pragma once
+
+#include "live/scatter_batch.h"
+
+namespace mckpt {
+
+void run_scatter_kernel(const ScatterBatch& batch);
+
+}  // namespace mckpt

@@ -1,0 +1,22 @@
+#include "tools/fsdp_output.h"
+
+#include "io/sha256.h"
+
+namespace mckpt {
+
+FsdpOutput plan_output(const DcpLayout& layout, const ConvertOptions& options, std::optional<i64> iteration,
+                       ConvertReport& report, const GlobalFlags& flags) {
+  FsdpOutput out{FsdpFolder(options.target, iteration, !options.no_sync), layout.files(), ""};
+  Sha256 sha;
+  layout.write_metadata([&](std::string_view text) {
+    report.bytes += std::ssize(text);
+    sha.update(std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
+  });
+  out.metadata_sha256 = sha.hex_digest();
+  for (const OutputFile& f : out.files) report.bytes += f.bytes;
+  report.output = out.folder.path();
+  note_plan(flags, report);
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,144 @@
+#include "tools/reshard_objects.h"
+
+#include <array>
+
+#include "convert/args_patch.h"
+#include "convert/key_section.h"
+#include "convert/megatron_args.h"
+#include "convert/run_objects.h"
+#include "io/folder.h"
+#include "io/pickle_copy.h"
+#include "io/run_args.h"
+#include "tools/findings.h"
+#include "tools/source_args.h"
+
+namespace mckpt {
+namespace {
+
+const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoint_version";
+constexpr const char* kRunConfig = "run_config.yaml";
+constexpr i64 kMostConfigBytes = i64{4} << 20;
+
+std::array<std::pair<const char*, i64>, 8> numbers_of(const Grid& g) {
+  return {{{"tensor_model_parallel_size", g.tp},
+           {"pipeline_model_parallel_size", g.pp},
+           {"context_parallel_size", g.cp},
+           {"expert_model_parallel_size", g.ep},
+           {"expert_tensor_parallel_size", g.etp},
+           {"data_parallel_size", g.dp},
+           {"world_size", g.world()},
+           {"num_distributed_optimizer_instances", g.hsdp}}};
+}
+
+// Puts the number in place of what stands behind "  key: ", a line of the configuration's sections.
+void set_yaml_number(std::string& text, std::string_view key, i64 value) {
+  std::string front = cat("\n  ", key, ": ");
+  for (std::size_t at = text.find(front); at != text.npos; at = text.find(front, at + 1)) {
+    std::size_t begin = at + front.size(), end = std::min(text.find('\n', begin), text.size());
+    text.replace(begin, end - begin, cat(value));
+  }
+}
+
+}  // namespace
+
+ReshardObjects::ReshardObjects(const ReshardSource& source, const FsdpRun& run, std::optional<i64> iteration,
+                               const GlobalFlags& flags)
+    : source_(source), run_(run), iteration_(iteration), flags_(flags) {}
+
+// Of another format they may lack what fused tensors are read by, and be of a run whose stages are gone.
+std::string ReshardObjects::with_grid(std::string args) const {
+  bool other_format = source_.model().translated() != nullptr;
+  for (auto [name, value] : numbers_of(run_.grid)) {
+    bool done =
+        other_format ? put_value(args, name, value, kAlwaysThere) : replace_integer(args, name, value);
+    if (!done && (other_format || args.find(name) != args.npos))
+      warn(flags_, cat("args: ", name, " keeps its old value"));
+  }
+  return args;
+}
+
+void ReshardObjects::add_made(DcpLayout& layout, const std::string& name, std::string pickle) {
+  if (source_.is_left_behind(name) || !there_.insert(name).second) return;
+  if (name == kIteration && iteration_) pickle = pickle_integer(*iteration_);
+  if (name == kArgs) pickle = with_grid(std::move(pickle));
+  layout.add_object({name, nesting_dots(name)}, 0, pickle);
+}
+
+std::vector<CarriedRecord> ReshardObjects::add_to(DcpLayout& layout) {
+  const Store& store = source_.model().store();
+  std::vector<CarriedRecord> records;
+  // States from the ranks' own files come with what these say of their groups.
+  if (const RankStates* ranks = source_.rank_states())
+    ranks->each_run_object([&](const std::string& name, PickleValue value) {
+      if (name.starts_with("optimizer.")) add_made(layout, name, copy_pickle(value));
+    });
+  for (const Object& o : store.objects()) {
+    if (source_.is_left_behind(o.name) || is_file(store, o)) continue;
+    if (o.name == kArgs || (o.name == kIteration && iteration_)) {
+      add_made(layout, o.name, object_pickle(store, o));
+    } else if (there_.insert(o.name).second) {
+      if (o.file < 0)
+        throw Error(Code::kRecordMissing, "the object has no bytes").file(store.root()).tensor(o.name);
+      i64 to = layout.add_object_record({o.name, nesting_dots(o.name)}, 0, o.record_bytes);
+      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+    }
+  }
+  if (const PieceStore* pieces = source_.model().translated())
+    for (const PieceStore::Made& made : pieces->made()) add_made(layout, made.name, made.pickle);
+  if (const RankStates* ranks = source_.rank_states())
+    ranks->each_run_object(
+        [&](const std::string& name, PickleValue value) { add_made(layout, name, copy_pickle(value)); });
+  add_missing(layout);
+  list_files();
+  tell_left_out();
+  return records;
+}
+
+// A checkpoint that becomes one of Megatron's gets what Megatron reads first of all.
+void ReshardObjects::add_missing(DcpLayout& layout) {
+  if (!source_.model().translated()) return;
+  const HfModel& model = source_.model().model();
+  if (!source_.any_model() && !there_.contains(kArgs))
+    layout.add_object(
+        {kArgs, {}}, 0,
+        pickle_args({model.map->model(), run_, iteration_.value_or(0), model.config.max_positions}));
+  if (!there_.contains(kVersion)) layout.add_object({kVersion, {}}, 0, pickle_real(3.0));
+  if (!there_.contains(kIteration))
+    layout.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
+}
+
+void ReshardObjects::list_files() {
+  const std::string& root = source_.model().store().root();
+  Folder folder(root);
+  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
+  if (!bytes || *bytes > kMostConfigBytes) return;
+  std::string text(static_cast<std::size_t>(*bytes), '\0');
+  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  for (auto [name, value] : numbers_of(run_.grid)) set_yaml_number(text, name, value);
+  changed_.emplace(kRunConfig, std::move(text));
+}
+
+void ReshardObjects::tell_left_out() const {
+  std::vector<std::string> names;
+  if (const RankStates* ranks = source_.rank_states())
+    if (names = ranks->not_taken(); !names.empty())
+      note(flags_, cat("of the ranks' files there is no place for ", listed(names)));
+  const PieceStore* pieces = source_.model().translated();
+  if (!pieces || pieces->objects().size() > 0) return;
+  names.clear();
+  i64 extra = 0;
+  for (const Object& o : pieces->source().objects())
+    if (o.name.find("._extra_state/") != o.name.npos)
+      extra++;
+    else if (!is_common_state(o.name) && !is_file(pieces->source(), o))
+      names.push_back(o.name);
+  if (std::shared_ptr<const PickleValue> common = common_state_of(pieces->source()))
+    for (PickleEntry e : common->entries())
+      if (e.key.is(PickleValue::Kind::kText) &&
+          !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
+        names.push_back(cat("common_state.", escaped(e.key.text())));
+  if (extra > 0) names.push_back(cat(extra, " _extra_state objects"));
+  if (!names.empty()) note(flags_, cat("fsdp_dtensor has no place for ", listed(names)));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,75 @@
+#include "tools/reshard_source.h"
+
+#include "tools/findings.h"
+#include "tools/output.h"
+
+namespace mckpt {
+
+void ReshardSource::declare(CommandLine& line) {
+  line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
+  line.option("--rank-states DIR", folder_,
+              "take them from files ..._rank_R.pt in which every rank of SRC's run saved its own pieces");
+  line.option("--source-ep N", source_ep_, "expert-parallel ranks of that run, where SRC does not say so");
+  line.option("--source-hsdp N", source_hsdp_, "the same of its FSDP instances");
+  line.flag("--any-model", flags_.any_model,
+            "take a model that mckpt has no tables of: all in one buffer, one tensor-parallel rank");
+  flags_.declare(line);
+}
+
+void ReshardSource::check() {
+  if (weights_only_ && folder_)
+    throw Error(Code::kUsage,
+                "--rank-states brings states, --weights-only leaves them behind: give one of them");
+  if (!folder_ && (source_ep_ || source_hsdp_))
+    throw Error(Code::kUsage, "--source-ep and --source-hsdp are said of the run that wrote --rank-states");
+  if (flags_.any_model && (flags_.assets || folder_))
+    throw Error(Code::kUsage,
+                "--any-model is of models without tables: --assets and --rank-states go by them");
+  flags_.parts = weights_only_ || folder_ ? NamesOf::kModel : NamesOf::kAll;
+  flags_.renamed = true;
+}
+
+void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
+  model_.open(path, flags_, flags);
+}
+
+// The run that wrote them is the one that wrote the checkpoint; what of it matters is how many ranks shared
+// what.
+void ReshardSource::open_rank_states(const Adjust& adjust, const GlobalFlags& flags) {
+  if (!folder_) return;
+  const RunFacts& run = model_.run();
+  std::optional<i64> tp = flags_.source_tp ? flags_.source_tp : run.tensor_ranks;
+  if (!tp)
+    throw Error(Code::kUnknownPartition,
+                "it is not known with how many tensor-parallel ranks SRC was written")
+        .file(model_.store().root())
+        .help("give it with --source-tp N");
+  Grid grid;
+  grid.tp = *tp;
+  grid.etp = flags_.source_etp.value_or(run.expert_tensor_ranks.value_or(1));
+  grid.ep = source_ep_.value_or(run.expert_ranks.value_or(1));
+  grid.hsdp = source_hsdp_.value_or(run.fsdp_instances.value_or(1));
+  states_ = std::make_unique<RankStates>(*folder_, model_.map(), model_.setup(), grid, adjust);
+  tell_findings(flags, states_->findings(), states_->root());
+  joined_ = std::make_unique<JoinedStore>(model_.store(), *states_);
+}
+
+bool ReshardSource::left_behind(i32 tensor) const {
+  bool optimizer = store().name(tensor).starts_with("optimizer.");
+  return optimizer && (weights_only_ || (joined_ && tensor < model_.store().tensor_count()));
+}
+
+std::vector<std::string> ReshardSource::roots() const {
+  std::vector<std::string> out = {model_.store().root()};
+  if (!model_.assets_path().empty()) out.push_back(model_.assets_path());
+  if (states_) out.push_back(states_->root());
+  return out;
+}
+
+std::string ReshardSource::identity() const {
+  return cat(source_identity(store()), mapping_identity(model_.model(), flags_.model),
+             flags_.source_tp.value_or(0), " ", flags_.source_etp.value_or(0), " ", source_ep_.value_or(0),
+             " ", source_hsdp_.value_or(0));
+}
+
+}  // namespace mckpt

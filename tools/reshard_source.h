@@ -1,0 +1,47 @@
+// What `convert reshard` reads: a checkpoint, and states that the ranks of its run kept in files of their
+// own.
+#pragma once
+
+#include "convert/rank_states.h"
+#include "io/joined_store.h"
+#include "tools/checkpoint_model.h"
+
+namespace mckpt {
+
+class ReshardSource {
+ public:
+  void declare(CommandLine& line);
+  // Throws kUsage for flags that exclude each other. Called when the line is parsed.
+  void check();
+  // Throws what CheckpointModel::open() throws. `adjust` says which parameters have which form; it is called
+  // when the model is known.
+  void open(const std::string& path, const GlobalFlags& flags);
+  void open_rank_states(const Adjust& adjust, const GlobalFlags& flags);
+
+  const CheckpointModel& model() const { return model_; }
+  // The tensors of both.
+  const Store& store() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
+  // Null: the checkpoint alone is read.
+  const RankStates* rank_states() const { return states_.get(); }
+  bool weights_only() const { return weights_only_; }
+  bool any_model() const { return flags_.any_model && !flags_.assets; }
+  // States that the user does not want, or has others for.
+  bool left_behind(i32 tensor) const;
+  bool is_left_behind(std::string_view object) const {
+    return weights_only_ && object.starts_with("optimizer.");
+  }
+  std::vector<std::string> roots() const;
+  // What decides, beside the layout of the result, which byte goes where.
+  std::string identity() const;
+
+ private:
+  CheckpointModelFlags flags_;
+  bool weights_only_ = false;
+  std::optional<std::string> folder_;  // of the ranks' files
+  std::optional<i64> source_ep_, source_hsdp_;
+  CheckpointModel model_;
+  std::unique_ptr<RankStates> states_;
+  std::unique_ptr<JoinedStore> joined_;
+};
+
+}  // namespace mckpt
