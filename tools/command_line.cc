@@ -260,6 +260,19 @@ CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, con
   }));
 }
 
+CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
+  static constexpr i64 kMost = 1024;
+  return Option(
+      impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
+        i64 given = parse_i64(v, n);
+        if (given < 0 || given > kMost)
+          throw Error(Code::kUsage, cat(n, " is no number of threads"))
+              .expected(cat("1 to ", kMost))
+              .found(given);
+        if (given > 0) value = static_cast<int>(given);
+      }));
+}
+
 CommandLine::Option CommandLine::positional(const std::string& name, std::string& value,
                                             const std::string& help) {
   return impl_->positional(name, help, into(value));

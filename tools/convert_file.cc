@@ -156,7 +156,7 @@ void FileJob::check_source(const StoreFiles& files) const {
   store->each_checksum([&](const Checksum& c) { bytes += c.bytes; });
   if (bytes == 0) return;
   Progress progress(flags, "check", bytes);
-  ChecksumResult result = check_checksums(*store, files, options.copying(progress).threads, [&](i64 read) {
+  ChecksumResult result = check_checksums(*store, files, options.threads, [&](i64 read) {
     progress.add(read);
     check_stop();
   });
@@ -180,7 +180,7 @@ void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&
     places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   // Half of a thread's memory; the other half is the engine's.
-  i64 strided = std::clamp<i64>(job.options.memory_bytes / std::max<i64>(job.options.threads, 1) / 2, 1 << 20,
+  i64 strided = std::clamp<i64>(job.options.memory_bytes / job.options.threads / 2, 1 << 20,
                                 TensorReader::kStridedBytes);
   TensorCopy copy(*job.store, std::move(places), behind, strided);
   stop_flag();  // from here on, what was begun is given up in order

@@ -73,8 +73,7 @@ void HfToFsdp::open() {
         .expected("safetensors files")
         .help("download the model with its weights");
   tell_notes(flags_, model_);
-  if (launch().rank == 0)
-    refuse_unlike_copies(model_, static_cast<int>(std::clamp<i64>(options_.threads, 1, 1024)));
+  if (launch().rank == 0) refuse_unlike_copies(model_, options_.threads);
   const ModelMap& map = *model_.map;
   run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values_.vocab()),
               values_.params_dtype(map.model())};

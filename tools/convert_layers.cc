@@ -69,9 +69,10 @@ void LayerMove::parse(CommandLine& line) {
     line.flag("--without-mixers", how_.without_mixers,
               "the result lacks the M layers: the run has to begin them");
   if (way_ == LayerWay::kToGpt || way_ == LayerWay::kToHybrid)
-    line.option("--norms PLACE", norms_,
-                "norms of * and - in the linear layer behind them (fused), as hybrid models have them, or in "
-                "the layer")
+    line.option(
+            "--norms PLACE", norms_,
+            "norms of * and -: fused, in the linear layer behind them, as hybrid models have them; apart, "
+            "in the layer; or keep")
         .choices({"keep", "fused", "apart"});
   line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
   declare_accept(line, accept_);

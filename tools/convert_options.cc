@@ -20,7 +20,7 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
   line.flag("--overwrite", overwrite, "replace DST, once the new one is whole");
   line.option("--report FILE", report, "write the account as JSON into this file as well");
   line.flag("--no-sync", no_sync, "do not wait until the disk has it; for scratch");
-  line.option("-j,--threads", threads, "threads, by default one a processor");
+  line.threads(threads, "threads, by default one a processor");
   line.bytes("--max-memory", memory_bytes, "for buffers, of all threads together; by default 256MiB");
 }
 
@@ -80,7 +80,7 @@ std::vector<i64> ConvertOptions::choose(const Store& store) const {
 }
 
 CopyOptions ConvertOptions::copying(Progress& progress) const {
-  return {.threads = static_cast<int>(std::clamp<i64>(threads, 1, 1024)),
+  return {.threads = threads,
           .memory_bytes = memory_bytes,
           .stop = stop_flag(),
           .written_bytes = progress.counter()};

@@ -21,7 +21,8 @@ struct ConvertOptions {
   std::vector<std::string> include, exclude;
   std::optional<i64> iteration;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
-  i64 threads, memory_bytes = i64{256} << 20;
+  int threads;
+  i64 memory_bytes = i64{256} << 20;
   RankLimits ranks;
 
   ConvertOptions();

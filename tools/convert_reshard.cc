@@ -112,9 +112,9 @@ void Reshard::set_up_run() {
         .help("--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp");
   // The packing that never cuts a row, whatever shapes stand beside each other.
   run_.fsdp.engine = Engine::kV2;
-  note(
-      flags_,
-      "the model is not known: all parameters of one type lie in one buffer, in the order of the checkpoint");
+  note(flags_,
+       "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
+       "checkpoint");
 }
 
 // Every state beside the key that it is of; one that has a value for the whole parameter is carried as it is.

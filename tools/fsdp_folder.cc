@@ -39,7 +39,8 @@ void FsdpFolder::write_rest(const DcpLayout& layout, OutputFiles& out, const std
     std::string to = cat(folder, "/", kAssetsFolder);
     Folder from(assets_from);
     copy_assets(from, hf_assets(from), to, durable_);
-    write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
+    if (!tensor_table.empty())
+      write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
   }
   // Last, as torch writes it: a folder with .metadata is whole.
   write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });

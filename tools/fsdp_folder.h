@@ -22,7 +22,8 @@ class FsdpFolder {
   FsdpFolder(std::string target, std::optional<i64> iteration, bool durable);
 
   const std::string& path() const { return path_; }
-  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made. No assets: "".
+  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made. No assets: "", and no
+  // list of their tensors likewise.
   void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
                   const std::string& assets_from, std::string_view tensor_table) const;
   // What lies beside the data of a checkpoint that is resharded goes along: Megatron-Bridge's train_state.pt,

@@ -50,6 +50,8 @@ void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const s
 }
 
 std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout) {
+  for (i32 t = 0; t < tensors.size(); t++)
+    if (!tensors[t].header_known) return "";
   std::string text;
   GlobalFlags flags;
   Output out(flags, text);

@@ -29,7 +29,7 @@ std::vector<HfAsset> hf_assets(const Folder& folder);
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, and how experts are
-// stored where the user said so.
+// stored where the user said so. "" where types and shapes are not known, of a config without headers.
 std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout);
 
 // The same, read back.

@@ -7,7 +7,6 @@
 #include "convert/megatron_args.h"
 #include "io/copy_engine.h"
 #include "io/safetensors_layout.h"
-#include "io/staged_folder.h"
 #include "live/live_export.h"
 #include "live/live_save.h"
 #include "tools/fsdp_folder.h"
@@ -28,7 +27,7 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
   std::optional<StagedFolder> staged;
   std::optional<OutputFiles> out;
   if (world.rank() == 0) {
-    staged.emplace(path, StagedFolder::Options{.durable = options.durable}, "live model\n");
+    staged.emplace(path, live_staging(options.durable), "live model\n");
     out.emplace(staged->folder(), files, OutputFiles::Begin::kCreate, how);
   }
   world.barrier();
@@ -92,6 +91,10 @@ struct HfPlaces {
 };
 
 }  // namespace
+
+StagedFolder::Options live_staging(bool durable) {
+  return {.durable = durable, .instead = "remove this one"};
+}
 
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "convert/key_table.h"
+#include "io/staged_folder.h"
 #include "live/live_model.h"
 #include "tools/hf_model.h"
 
@@ -14,6 +15,9 @@ struct LiveFolderOptions {
   int threads = 1;
   bool durable = true;
 };
+
+// How these folders are made, for whoever asks beforehand whether they can be.
+StagedFolder::Options live_staging(bool durable);
 
 // A Hugging Face folder like the source: names, types and packing, with its config and tokenizer. Returns the
 // bytes of all tensors.

@@ -105,11 +105,11 @@ Exit ls_command(CommandLine& line) {
   std::string path;
   TensorChoice choice;
   bool digest = false;
-  i64 threads = default_threads();
+  int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   choice.declare(line);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
-  line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read, by default one a processor");
   LsAs as;
   as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, only names.");
@@ -117,13 +117,12 @@ Exit ls_command(CommandLine& line) {
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen/Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();
-  int workers = static_cast<int>(std::clamp<i64>(threads, 1, 1024));
-  if (as.chosen()) return as.run(line.flags(), path, choice, digest, workers);
+  if (as.chosen()) return as.run(line.flags(), path, choice, digest, threads);
 
   std::unique_ptr<Store> store = open_store(path);
   std::vector<i64> tensors = choice.choose(*store);
   std::vector<std::string> digests;
-  if (digest) digests = tensor_digests(*store, tensors, workers);
+  if (digest) digests = tensor_digests(*store, tensors, threads);
   Output out(line.flags());
   if (out.json()) {
     write_json(out, line.flags().jsonl, *store, tensors, digests);

@@ -25,7 +25,7 @@
 namespace mckpt {
 namespace {
 
-constexpr i64 kMostThreads = 1024, kMostThreadsOfGpu = 10;
+constexpr int kMostThreadsOfGpu = 10;
 
 class Roundtrip {
  public:
@@ -57,7 +57,8 @@ class Roundtrip {
   std::optional<std::string> output_, checkpoint_, pattern_text_;
   std::optional<LayerPattern> pattern_;
   bool no_sync_ = false;
-  i64 threads_ = 0, repeat_ = 1;
+  int threads_ = 0;
+  i64 repeat_ = 1;
   std::optional<std::string> until_;
   HfModelFlags model_flags_;
   GridFlags grid_flags_;
@@ -85,7 +86,7 @@ void Roundtrip::parse(CommandLine& line) {
   line.option("--hybrid-pattern PATTERN", pattern_text_,
               "the layers of a hybrid model in groups, as in '[*-]M'; the model is built and saved so");
   line.flag("--no-sync", no_sync_, "do not wait until the disk has what --output and --checkpoint keep");
-  line.option("-j,--threads", threads_, "threads a rank; by default the processors, shared among the ranks");
+  line.threads(threads_, "threads a rank; by default the processors, shared among the ranks");
   line.option("--until PHASE", until_, "stop after load, unshard or check, and export nothing")
       .choices({"load", "unshard", "check"});
   line.option("--repeat N", repeat_, "load, and unshard every module, so many times: what is told of each");
@@ -106,22 +107,8 @@ void Roundtrip::parse(CommandLine& line) {
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
   line.parse();
   ranks_.check();
-  if (threads_ < 0 || threads_ > kMostThreads)
-    throw Error(Code::kUsage, "--threads is no number of threads")
-        .expected(cat("1 to ", kMostThreads))
-        .found(threads_);
   if (repeat_ < 1) throw Error(Code::kUsage, "--repeat wants at least 1").found(repeat_);
   if (pattern_text_) pattern_ = parse_pattern(*pattern_text_, Dialect::kGrouped);
-}
-
-// With a way out that this command has.
-void refuse_existing(const std::string& folder, bool durable) {
-  try {
-    StagedFolder::check(folder, {.durable = durable}, 0, 1);
-  } catch (Error& e) {
-    if (e.code() == Code::kOutputExists) e.help("choose another folder, or remove this one");
-    throw;
-  }
 }
 
 void Roundtrip::refuse_early() const {
@@ -131,7 +118,7 @@ void Roundtrip::refuse_early() const {
           .found(cat("--until ", *until_))
           .help("leave out --output and --checkpoint, or --until");
     else if (folder && launch().rank == 0)
-      refuse_existing(*folder, !no_sync_);
+      StagedFolder::check(*folder, live_staging(!no_sync_), 0, 1);
 }
 
 std::unique_ptr<Device> Roundtrip::make_device() const {
@@ -157,7 +144,7 @@ LiveSetup Roundtrip::setup() const {
 }
 
 BlockLoadOptions Roundtrip::loading(Progress& progress) const {
-  return {.threads = static_cast<int>(threads_), .stop = stop_flag(), .written_bytes = progress.counter()};
+  return {.threads = threads_, .stop = stop_flag(), .written_bytes = progress.counter()};
 }
 
 void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
@@ -186,7 +173,7 @@ void Roundtrip::note_differences(const LiveCheck& check) {
 }
 
 void Roundtrip::check_stored() {
-  LiveCheck check(*model_, *hf_.store, static_cast<int>(threads_));
+  LiveCheck check(*model_, *hf_.store, threads_);
   check.check_stored();
   note_differences(check);
 }
@@ -220,7 +207,7 @@ void Roundtrip::unshard_all() {
 }
 
 void Roundtrip::check_all() {
-  LiveCheck check(*model_, *hf_.store, static_cast<int>(threads_));
+  LiveCheck check(*model_, *hf_.store, threads_);
   phase("check", [&] {
     check_stored();
     each_module(false, [&](i32 module) { check.check_live(module); });
@@ -230,7 +217,7 @@ void Roundtrip::check_all() {
 }
 
 void Roundtrip::through_checkpoint() {
-  LiveFolderOptions how{static_cast<int>(threads_), !no_sync_};
+  LiveFolderOptions how{threads_, !no_sync_};
   phase("save", [&] {
     i64 bytes = save_to_folder(*model_, *keys_, hf_, *checkpoint_, how);
     return world().rank() == 0 ? bytes : 0;
@@ -254,7 +241,7 @@ void Roundtrip::through_checkpoint() {
 i64 Roundtrip::compare(const std::string& folder) {
   Progress progress(flags_, "compare", 0);
   FolderComparison found = compare_share(hf_, folder, world(),
-                                         {.threads = static_cast<int>(threads_),
+                                         {.threads = threads_,
                                           .memory_bytes = i64{64} << 20,
                                           .stop = stop_flag(),
                                           .written_bytes = progress.counter()});
@@ -282,8 +269,7 @@ void Roundtrip::export_and_compare() {
   if (!output_) scratch.emplace(world());
   std::string folder = output_ ? *output_ : cat(scratch->path(), "/model");
   phase("export", [&] {
-    i64 bytes = export_to_folder(*model_, *keys_, hf_, folder,
-                                 {static_cast<int>(threads_), output_.has_value() && !no_sync_});
+    i64 bytes = export_to_folder(*model_, *keys_, hf_, folder, {threads_, output_.has_value() && !no_sync_});
     return world().rank() == 0 ? bytes : 0;
   });
   phase("compare", [&] { return compare(folder); });
@@ -303,18 +289,17 @@ void Roundtrip::go_through() {
 Exit Roundtrip::run() {
   refuse_early();
   ranks_.join();
-  i64 processors = default_threads();
-  if (threads_ <= 0) {
-    threads_ = std::max<i64>(1, processors / world().size());
+  if (threads_ == 0) {
+    threads_ = std::max(1, default_threads() / world().size());
     // With more they take the memory's bandwidth from each other.
     if (device_ == "cuda") threads_ = std::min(threads_, kMostThreadsOfGpu);
   }
-  Tensor::set_threads(static_cast<int>(threads_));
+  Tensor::set_threads(threads_);
   hf_ = open_hf_model(source_, model_flags_);
   if (!hf_.has_data()) throw Error(Code::kNotFound, "the folder has no weights to load").file(source_);
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
   tell_notes(flags_, hf_);
-  if (world().rank() == 0) refuse_unlike_copies(hf_, static_cast<int>(threads_));
+  if (world().rank() == 0) refuse_unlike_copies(hf_, threads_);
 
   std::unique_ptr<Device> device = make_device();
   PooledMemory pool(device->weights());

@@ -111,11 +111,12 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
 Exit stats_command(CommandLine& line) {
   std::string path;
   TensorChoice choice;
-  i64 threads = default_threads(), bins = 16;
+  int threads = default_threads();
+  i64 bins = 16;
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   choice.declare(line);
   line.option("--bins", bins, "bins of the histogram between min and max, 16 by default; 0 for none");
-  line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read, by default one a processor");
   line.description(
       "Minimum, maximum, mean, standard deviation (divided by n), zeros, NaN and infinities with the index "
       "of the");
@@ -133,8 +134,7 @@ Exit stats_command(CommandLine& line) {
     i64 total = 0;
     for (i64 t : tensors) total += TensorReader::tensor_bytes(*store, t);
     Progress progress(line.flags(), "stats", total);
-    stats = tensor_stats(*store, tensors, static_cast<int>(bins),
-                         static_cast<int>(std::clamp<i64>(threads, 1, 1024)),
+    stats = tensor_stats(*store, tensors, static_cast<int>(bins), threads,
                          [&](i64 bytes) { progress.add(bytes); });
   }
   Output out(line.flags());

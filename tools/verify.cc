@@ -104,9 +104,9 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
 
 Exit verify_command(CommandLine& line) {
   std::string path;
-  i64 threads = default_threads();
+  int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  line.option("-j,--threads", threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read, by default one a processor");
   line.description(
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
@@ -121,13 +121,12 @@ Exit verify_command(CommandLine& line) {
   against.declare(line);
   line.parse();
 
-  int workers = static_cast<int>(std::clamp<i64>(threads, 1, 1024));
   VerifyReport report;
   std::optional<bool> equal;
   if (against.source)
-    equal = verify_against(path, against, workers, line.flags(), report);
+    equal = verify_against(path, against, threads, line.flags(), report);
   else
-    report = make_report(line.flags(), path, workers);
+    report = make_report(line.flags(), path, threads);
   Output out(line.flags());
   if (out.json()) {
     write_json(out, report, path, equal);

@@ -83,7 +83,7 @@ LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern
   for (LayerForm form : likely)
     if (misfits(store, dialect, LayerNames(pattern, form)).empty()) return form;
   throw_faults(misfits(store, dialect, LayerNames(pattern, likely[0])), store,
-               "--pattern gives the pattern of the checkpoint; `mckpt pattern PATTERN` explains one");
+               "--pattern takes the pattern that fits; `mckpt pattern PATTERN` explains one");
   return likely[0];
 }
 

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
+#include "io/strided.h"
+
 namespace mckpt {
-namespace {
-
-bool is_row_major(std::span<const i64> strides, std::span<const i64> dims) {
-  if (!strides.empty() && strides.size() != dims.size()) return false;
-  i64 stride = 1;
-  for (std::size_t d = dims.size(); d-- > 0; stride *= std::max<i64>(dims[d], 1))
-    if (!strides.empty() && dims[d] > 1 && strides[d] != stride) return false;
-  return true;
-}
-
-}  // namespace
 
 void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data) {
-  if (is_row_major(data.strides, chunk.sizes) && !data.big_endian && !data.unpacked) return;
+  bool row_major = data.strides.empty() || is_row_major(chunk.sizes, data.strides);
+  if (row_major && !data.big_endian && !data.unpacked) return;
   throw Error(Code::kUnsupportedTensor, "a tensor is stored in another order than row by row")
       .file(file_path(store, chunk.file))
       .tensor(store.name(tensor))

@@ -8,15 +8,6 @@
 namespace mckpt {
 namespace {
 
-bool row_major(std::span<const i64> sizes, std::span<const i64> strides) {
-  i64 expected = 1;
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] != 1 && strides[d] != expected) return false;
-    expected *= sizes[d];
-  }
-  return true;
-}
-
 // Each part of an element is swapped by itself: a complex number has two.
 void swap_bytes(std::span<u8> bytes, const DTypeInfo& type) {
   std::size_t width = static_cast<std::size_t>(type.bits / 8 / (type.kind == DTypeKind::kComplex ? 2 : 1));
@@ -35,7 +26,7 @@ ChunkReader::ChunkReader(std::shared_ptr<const ByteSource> file, ChunkData data,
       strided_bytes_(strided_bytes),
       item_bytes_(dtype_info(data_.dtype).bits / 8) {
   check_inside();
-  if (!data_.strides.empty() && row_major(sizes_, data_.strides)) data_.strides.clear();
+  if (!data_.strides.empty() && is_row_major(sizes_, data_.strides)) data_.strides.clear();
   if (!plain() && dtype_info(data_.dtype).bits % 8 != 0)
     throw Error(Code::kBadExtent, "elements smaller than a byte lie at strides")
         .found(dtype_name(data_.dtype));

@@ -86,11 +86,7 @@ class NameChecks {
                       store_.dims(b).end());
   }
   void add(Code code, i64 tensor, std::string message, const char* help = "", bool warning = false) {
-    findings_.add({.code = code,
-                   .tensor = tensor < 0 ? std::string() : std::string(store_.name(tensor)),
-                   .message = std::move(message),
-                   .help = help,
-                   .warning = warning});
+    findings_.add(store_, code, tensor, std::move(message), help, warning);
   }
   // By section and field: the model's under {kModel, ""}, moments under {kState, "exp_avg"}.
   const Tensors& section(Section s, std::string_view field) { return sections_[{s, field}]; }

@@ -61,11 +61,7 @@ class CountChecks {
   void check_pipeline();
 
   void add(Code code, i64 tensor, std::string message, const char* help = "", bool warning = false) {
-    findings_.add({.code = code,
-                   .tensor = tensor < 0 ? std::string() : std::string(store_.name(tensor)),
-                   .message = std::move(message),
-                   .help = help,
-                   .warning = warning});
+    findings_.add(store_, code, tensor, std::move(message), help, warning);
   }
 
   const Store& store_;

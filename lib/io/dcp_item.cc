@@ -4,6 +4,7 @@
 
 #include "core/shape.h"
 #include "io/sniff.h"
+#include "io/strided.h"
 #include "io/torch_file.h"
 #include "io/torch_zip.h"
 
@@ -38,13 +39,6 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
         .found(dims_to_string(found_sizes));
 }
 
-bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides) {
-  i64 dense = 1;
-  for (std::size_t d = sizes.size(); d-- > 0; dense *= sizes[d])
-    if (sizes[d] > 1 && strides[d] != dense) return false;
-  return true;
-}
-
 DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
@@ -70,8 +64,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
     item.offset = checked_add(item.offset, storage.data_offset, "the offset of a tensor");
   if (!storage.deflated && zip.archive().has_checksums())
     item.sum = {storage.data_offset, storage.bytes, storage.crc32};
-  // Of an empty tensor any stride is right.
-  if (t.shape.items() > 0 && !is_row_major(sizes, t.strides)) item.strides = std::move(t.strides);
+  if (!is_row_major(sizes, t.strides)) item.strides = std::move(t.strides);
   item.big_endian = zip.big_endian();
   return item;
 }

@@ -18,6 +18,16 @@ class Findings {
     if (counts_[{finding.code, finding.warning}]++ < kMostOfOneCode) list_.push_back(std::move(finding));
   }
 
+  // Of one of the store's tensors, or of none where `tensor` is negative.
+  void add(const Store& store, Code code, i64 tensor, std::string message, const char* help = "",
+           bool warning = false) {
+    add({.code = code,
+         .tensor = tensor < 0 ? std::string() : std::string(store.name(tensor)),
+         .message = std::move(message),
+         .help = help,
+         .warning = warning});
+  }
+
   // What was collected, with a line for every kind of which some were left out.
   std::vector<Finding> take() {
     for (auto [kind, count] : counts_) {

@@ -44,7 +44,7 @@ void check_folder(const std::string& path, const StagedFolder::Options& options)
   throw Error(Code::kOutputExists, folder ? "the output folder is already there"
                                           : "something other than a folder has the name of the output")
       .file(path)
-      .help(folder ? "choose another name, or replace it with --overwrite" : "choose another name");
+      .help(folder ? cat("choose another name, or ", options.instead) : "choose another name");
 }
 
 void remove_all(const std::string& path) {

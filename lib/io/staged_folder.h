@@ -19,6 +19,7 @@ class StagedFolder {
     bool durable = true;   // false: no fsync; for scratch
     bool replace = false;  // a folder that is there may be replaced
     bool resume = false;   // go on with what was begun; not together with `replace`
+    const char* instead = "replace it with --overwrite";  // of choosing another name for what is there
   };
 
   // What can be known before anything is written. Throws kOutputExists, kNoRoom when the file system has

@@ -75,6 +75,15 @@ class StridedReader {
 
 }  // namespace
 
+bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides) {
+  // Of an empty tensor any stride is right, and its other sizes may overflow.
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
+  i64 expected = 1;
+  for (std::size_t d = sizes.size(); d-- > 0; expected *= sizes[d])
+    if (sizes[d] != 1 && strides[d] != expected) return false;
+  return true;
+}
+
 void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> loops, i64 item_bytes,
                   std::span<u8> to, std::vector<u8>& scratch) {
   std::erase_if(loops, [](const StridedLoop& l) { return l.count == 1; });

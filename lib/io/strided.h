@@ -16,6 +16,10 @@ struct StridedLoop {
   i64 memory_stride = 0;
 };
 
+// Whether items at these strides lie as those of a contiguous tensor do, and nothing is to be gathered.
+// pre: as many strides as sizes.
+bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides);
+
 // Reads the items of the nested loops; the first lies at byte `offset` of the file and at the beginning of
 // `to`. The loops may stand in any order: they are taken in the order of the file, with reads of up to 1 MiB
 // through `scratch`. pre: counts are positive, strides not negative, item_bytes is 1, 2, 4, 8 or 16.

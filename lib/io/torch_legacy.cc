@@ -79,7 +79,8 @@ NameMap<std::string, i64> place(const ByteSource& file, PickleValue keys, const 
   NameMap<std::string_view, Known> known;
   for (PickleValue v : objects.storages()) {
     TorchStorage s = read_torch_storage(v);
-    known[s.key] = {s.bytes, dtype_bytes(s.dtype, 1)};
+    auto [it, is_new] = known.try_emplace(s.key, Known{s.bytes, dtype_bytes(s.dtype, 1)});
+    if (!is_new) check_one_size(s, it->second.bytes);
   }
   if (!keys.is(PickleValue::Kind::kList)) throw_bad("the keys of its storages are not a list", at);
   NameMap<std::string, i64> offsets;

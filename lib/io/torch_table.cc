@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
+#include "io/strided.h"
 #include "io/torch_walk.h"
 
 namespace mckpt {
 namespace {
 
 constexpr std::size_t kMostFindings = 100;
-
-bool is_row_major(const TorchTensor& t) {
-  i64 expected = 1;
-  for (int d = t.shape.rank(); d-- > 0;) {
-    if (t.shape[d] != 1 && t.strides[static_cast<std::size_t>(d)] != expected) return t.shape.items() == 0;
-    expected *= std::max<i64>(t.shape[d], 1);
-  }
-  return true;
-}
 
 // pre: check_torch_view() passed, so that nothing overflows.
 i64 extent_items(const TorchTensor& t) {
@@ -51,12 +43,7 @@ u32 TorchTable::storage_index(const TorchStorage& s) {
     storages_.push_back({s, -1, static_cast<i64>(rows_.size())});
     return it->second;
   }
-  const TorchStorage& known = storages_[it->second].id;
-  if (known.bytes != s.bytes)
-    throw Error(Code::kBadStorage,
-                cat("the storage '", escaped(s.key), "' is said to have two sizes (mismatch)"))
-        .expected(cat(known.bytes, " bytes"))
-        .found(cat(s.bytes, " bytes"));
+  check_one_size(s, storages_[it->second].id.bytes);
   return it->second;
 }
 
@@ -71,7 +58,7 @@ void TorchTable::add(std::string_view name, const TorchTensor& t) {
   r.rank = static_cast<u32>(t.shape.rank());
   r.dims = numbers_.size();
   numbers_.insert(numbers_.end(), t.shape.dims().begin(), t.shape.dims().end());
-  r.row_major = is_row_major(t);
+  r.row_major = is_row_major(t.shape.dims(), t.strides);
   if (!r.row_major) numbers_.insert(numbers_.end(), t.strides.begin(), t.strides.end());
   r.begin_bytes =
       t.storage.view_begin_bytes + (t.shape.items() == 0 ? 0 : dtype_bytes(t.dtype, t.offset_items));

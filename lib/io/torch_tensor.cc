@@ -174,6 +174,14 @@ TorchStorage read_torch_storage(PickleValue v) {
   return s;
 }
 
+void check_one_size(const TorchStorage& storage, i64 seen_bytes) {
+  if (storage.bytes == seen_bytes) return;
+  throw Error(Code::kBadStorage,
+              cat("the storage '", escaped(storage.key), "' is said to have two sizes (mismatch)"))
+      .expected(cat(seen_bytes, " bytes"))
+      .found(cat(storage.bytes, " bytes"));
+}
+
 void check_torch_view(const TorchTensor& t) {
   if (t.offset_items < 0)
     throw Error(Code::kBadView, "the storage offset of a tensor is negative").found(t.offset_items);

@@ -40,6 +40,8 @@ std::string_view unsupported_tensor(PickleValue v);
 // kBadStorage, kBadView, kBadShape, kSizeOverflow.
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
 TorchStorage read_torch_storage(PickleValue v);
+// Throws kBadStorage where a storage that was seen with so many bytes is said to have others.
+void check_one_size(const TorchStorage& storage, i64 seen_bytes);
 
 // Throws kBadView unless every item lies inside the storage and the view does not blow up a small storage.
 void check_torch_view(const TorchTensor& tensor);

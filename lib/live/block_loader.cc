@@ -95,8 +95,8 @@ class BlockLoader {
   };
   // A block that was read, until the lane is done with it.
   struct Slot {
-    std::unique_ptr<Lane> lane;
     Block staging, landing;
+    std::unique_ptr<Lane> lane;  // behind what it works on: it ends first
     Work work;
     i64 bytes = 0;
   };

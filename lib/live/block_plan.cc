@@ -4,12 +4,6 @@
 #include <tuple>
 
 namespace mckpt {
-namespace {
-
-i64 item_bytes(DType dtype) { return dtype_bytes(dtype, 1); }
-
-}  // namespace
-
 BlockPlan::BlockPlan(const CopyJob& job, const Address& address) {
   for (i64 t = 0; t < job.task_count(); t++) add_task(job.task(t), address);
   for (const Fetch& fetch : fetches_) check_inside(fetch, job.source(fetch.file).size());
@@ -43,7 +37,7 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
 
 // Blocks are cut off at the end of a file, so that this is seen here or never.
 void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
-  i64 item = item_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from);
+  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
   i64 end = fetch.source + fetch.move.source().end() * item;
   if (end > file_bytes)
     throw Error(Code::kReadFailed, "a tensor passes the end of its file")
@@ -64,7 +58,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
   std::vector<Move> parts;
   for (i32 f = 0; f < static_cast<i32>(fetches_.size()); f++) {
     const Fetch& fetch = fetches_[static_cast<std::size_t>(f)];
-    i64 item = item_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from);
+    i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
     ItemRun run = fetch.move.source();
     BlockId block{fetch.file, (fetch.source + run.begin * item) / BlockId::kBytes};
     crosses_borders_ |= fetch.source % item != 0;
@@ -78,7 +72,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
 }
 
 void BlockPlan::clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const {
-  i64 item = item_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from);
+  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
   auto first_item_from = [&](i64 byte) { return ceil_div(std::max<i64>(byte - fetch.source, 0), item); };
   clip_source(fetch.move, {first_item_from(block.begin()), first_item_from(block.begin() + BlockId::kBytes)},
               out);
@@ -93,8 +87,9 @@ void BlockPlan::copies(i64 block, const u8* data, std::vector<ItemCopy>& out) co
     parts.clear();
     clip(fetch, blocks_[b], parts);
     for (const Move& m : parts)
-      out.push_back({data + (fetch.source + m.from * item_bytes(conversion.from) - blocks_[b].begin()),
-                     fetch.to + m.to * item_bytes(conversion.to), m.length, m.inner, m.outer, conversion});
+      out.push_back({data + (fetch.source + m.from * dtype_bytes(conversion.from, 1) - blocks_[b].begin()),
+                     fetch.to + m.to * dtype_bytes(conversion.to, 1), m.length, m.inner, m.outer,
+                     conversion});
   }
 }
 

@@ -192,9 +192,11 @@ void wait_for(GpuStream& lane) {
 const char* release_lane(void* lane) {
   return on_device([&] {
     std::unique_ptr<GpuStream> owned(&lane_at(lane));
-    wait_for(*owned);
-    check_cuda(cudaStreamDestroy(owned->stream));
-    check_cuda(cudaEventDestroy(owned->reached));
+    // All three, whatever became of the first; the first error is told.
+    cudaError_t waited = cudaStreamSynchronize(owned->stream);
+    cudaError_t stream = cudaStreamDestroy(owned->stream);
+    cudaError_t event = cudaEventDestroy(owned->reached);
+    for (cudaError_t error : {waited, stream, event}) check_cuda(error);
   });
 }
 

@@ -7,8 +7,6 @@
 namespace mckpt {
 namespace {
 
-i64 item_bytes(DType dtype) { return dtype_info(dtype).bits / 8; }
-
 void move_items(const u8* from, u8* to, i64 length, MoveLoop inner, MoveLoop outer, i64 item) {
   Move m;
   m.length = length, m.inner = inner, m.outer = outer;
@@ -42,7 +40,7 @@ void convert_short_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
 
 void copy_items(const ItemCopy& c) {
   constexpr i64 kShort = 64;
-  i64 from_item = item_bytes(c.conversion.from), to_item = item_bytes(c.conversion.to);
+  i64 from_item = dtype_bytes(c.conversion.from, 1), to_item = dtype_bytes(c.conversion.to, 1);
   if (c.conversion.identity())
     move_items(c.from, c.to, c.length, c.inner, c.outer, from_item);
   else if (c.length > 0 && c.length < kShort)

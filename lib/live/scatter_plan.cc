@@ -6,8 +6,6 @@
 namespace mckpt {
 namespace {
 
-i64 item_bytes(DType dtype) { return dtype_info(dtype).bits / 8; }
-
 // The same items with loops as few and rows as long as possible, and what is written walked forward: threads
 // that write side by side are what matters most.
 ItemCopy simplified(ItemCopy c) {
@@ -81,7 +79,7 @@ MoveLoop in_bytes(const MoveLoop& loop, i64 from_item, i64 to_item) {
 
 Piece in_units(const ItemCopy& c) {
   const Conversion& v = c.conversion;
-  i64 from = item_bytes(v.from), to = item_bytes(v.to);
+  i64 from = dtype_bytes(v.from, 1), to = dtype_bytes(v.to, 1);
   Piece p;
   p.from = c.from, p.to = c.to;
   p.inner = in_bytes(c.inner, from, to), p.outer = in_bytes(c.outer, from, to);

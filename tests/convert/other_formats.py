@@ -259,6 +259,16 @@ for grid in (["--dp", 1], ["--dp", 5], ["--tp", 1, "--dp", 4, "--hsdp", 2]):
     want = load_whole(os.path.join(direct, "release"))
     check_same(f"torch_dist_pp2 {grid}", {k: v for k, v in got.items() if k != "args"}, {k: v for k, v in want.items() if k != "args"} | {"iteration": 7})
 
+# With a config alone for the model, the result is read by its config as well.
+alone, back = place("alone"), place("back")
+os.mkdir(alone)
+shutil.copy(os.path.join(models.path("tiny_dense2"), "config.json"), alone)
+at = resharded(source, "--assets", alone, "--dp", 2)
+check_same("a config alone", load_whole(resharded(at, "--dp", 3)), load_whole(resharded(source, *assets, "--dp", 3)))
+mckpt("verify", at, "--against", models.path("tiny_dense2"), "--params-dtype", "auto", "-q")
+mckpt("export", at, back, "--no-sync", "-q")
+check_same("export by a config alone", safetensors(back), safetensors(models.path("tiny_dense2")))
+
 # Halves and experts apart (singleton_local_shards), gated delta nets in their parts, MTP layers under their other name.
 for model in ("qwen3_next", "qwen3_5_mtp", "qwen3_moe"):
     direct, single = place("direct"), place("single")
@@ -313,4 +323,4 @@ dcp.save({"model.module.a.weight": torch.ones(4, 3), "optimizer.state.0.exp_avg"
 told = mckpt("convert", "reshard", numbered, place("out"), "--any-model", "--no-sync", status=4)
 expect_equal("numbered states", [word in told for word in ("MC3005", "--weights-only")], [True] * 2)
 resharded(numbered, "--any-model", "--weights-only", "--dp", 2)
-finish(8228)
+finish(8285)

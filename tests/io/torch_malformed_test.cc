@@ -261,6 +261,13 @@ TEST(TorchLegacy, IsRefusedWhenItsPartsDoNotFit) {
        "MC1222 the storage '0' has another size than the pickle says"},
       {"negative count", [](Legacy& f) { f.storages[7] = '\x80'; },
        "MC1222 the storage '0' has another size"},
+      // One of them no tensor uses: only the list of storages shows it.
+      {"two sizes",
+       [](Legacy& f) {
+         f.objects =
+             whole_pickle(pickled_dict({{"w", pickled_tensor({.numel = 600})}, {"x", pickled_storage({})}}));
+       },
+       "MC1222 the storage '0' is said to have two sizes (mismatch)"},
       {"cut data", [](Legacy& f) { f.storages.pop_back(); },
        "MC1220 the legacy torch file is damaged: the storage '0' of 24 bytes is truncated"},
       {"cut count", [](Legacy& f) { f.storages.resize(7); },
