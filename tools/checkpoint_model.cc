@@ -104,7 +104,11 @@ std::string source_identity(const Store& store) {
 
 void CheckpointModel::open(const std::string& path, const CheckpointModelFlags& flags,
                            const GlobalFlags& global) {
-  std::unique_ptr<Store> store = open_store(path);
+  open(open_store(path), flags, global);
+}
+
+void CheckpointModel::open(std::unique_ptr<Store> store, const CheckpointModelFlags& flags,
+                           const GlobalFlags& global) {
   refuse_other_formats(*store);
   HfModel model = model_of(*store, flags);
   open(std::move(store), std::move(model), flags, global, {0, std::nullopt});

@@ -38,7 +38,8 @@ class CheckpointModel {
   // Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint,
   // and what KeyTable and StoredChunks throw.
   void open(const std::string& path, const CheckpointModelFlags& flags, const GlobalFlags& global);
-  // The same for a store that is open and a model that is known; the rows of the vocabulary are the store's.
+  void open(std::unique_ptr<Store> store, const CheckpointModelFlags& flags, const GlobalFlags& global);
+  // The same for a model that is known; the rows of the vocabulary are the store's.
   void open(std::unique_ptr<Store> store, HfModel model, const CheckpointModelFlags& flags,
             const GlobalFlags& global, RunSetup setup);
 

@@ -140,9 +140,9 @@ void Reshard::match_states() {
     }
   }
   if (faults.empty()) return;
-  Error e(Code::kCounterpart, "states of the optimizer do not fit their parameters");
-  for (std::size_t i = 0; i < std::min<std::size_t>(faults.size(), 20); i++) e.note(faults[i]);
-  throw e.file(store.root())
+  throw Error(Code::kCounterpart, "states of the optimizer do not fit their parameters")
+      .each_note(faults)
+      .file(store.root())
       .help("--weights-only leaves the states behind, --rank-states takes them from files of the ranks");
 }
 

@@ -97,7 +97,8 @@ void HfModelFlags::declare(CommandLine& line) {
   line.option("--expert-layout HOW", expert_layout,
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
-  line.option("--map-file FILE", map_file, "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
+  line.option("--map-file FILE", map_file,
+              "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
 }
 
 MapOptions HfModelFlags::options() const {
@@ -197,10 +198,10 @@ i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int th
 void refuse_unlike_copies(const HfModel& model, int threads) {
   std::vector<std::string> unlike = unlike_copies(model, threads);
   if (unlike.empty()) return;
-  Error e(Code::kUnaccounted,
-          "a tensor that should repeat another one has values of its own, which would be lost");
-  for (std::size_t i = 0; i < std::min<std::size_t>(unlike.size(), 20); i++) e.note(unlike[i]);
-  throw e.file(model.path)
+  throw Error(Code::kUnaccounted,
+              "a tensor that should repeat another one has values of its own, which would be lost")
+      .each_note(unlike)
+      .file(model.path)
       .help(
           "set tie_word_embeddings to false in config.json if the model uses it, or save the model without "
           "it");

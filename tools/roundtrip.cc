@@ -257,7 +257,9 @@ void Roundtrip::conclude() {
   std::string_view rest(reinterpret_cast<const char*>(all.bytes.data()), all.bytes.size());
   for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1))
     if (report_.differences.size() < kMost) report_.differences.emplace_back(rest.substr(0, end));
-  report_.differs = !report_.differences.empty();
+  report_.difference_count = std::ssize(differences_);
+  world().all_reduce({&report_.difference_count, 1}, Reduce::kSum);
+  report_.differs = report_.difference_count > 0;
   report_.compared = !until_;
   i64 most[] = {model_->weight_bytes(), pool_->pool().facts().most_held_bytes, status_bytes("VmHWM")};
   world().all_reduce(most, Reduce::kMax);

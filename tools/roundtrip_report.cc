@@ -61,7 +61,7 @@ void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
   write_groups(json, model);
   r.output.empty() ? json.null_field("output") : json.field("output", r.output);
   r.checkpoint.empty() ? json.null_field("checkpoint") : json.field("checkpoint", r.checkpoint);
-  json.key("differences").begin_array();
+  json.field("difference_count", r.difference_count).key("differences").begin_array();
   for (const std::string& d : r.differences) json.value(d);
   json.end_array();
   json.end_answer();
@@ -93,6 +93,8 @@ void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
                human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(r.peak_rss), " a rank"));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));
+  if (i64 more = r.difference_count - std::ssize(r.differences); more > 0)
+    out.line(cat("         and ", with_commas(more), " more"));
   if (r.differs)
     out.line("NOT EQUAL");
   else

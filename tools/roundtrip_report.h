@@ -22,7 +22,8 @@ struct RoundtripReport {
   i64 tensors = 0, parameters = 0;
   std::vector<RoundtripPhase> phases;
   i64 weights_bytes = 0, gathered_bytes = 0, peak_rss = 0;  // of the rank with most
-  std::vector<std::string> differences;                     // the first of them
+  i64 difference_count = 0;
+  std::vector<std::string> differences;  // the first of them
 };
 
 // From rank 0: as JSON, or in words.

@@ -163,10 +163,10 @@ void refuse_other_tensors(const Store& there, const Store& source) {
   for (i64 s : natural_order(source))
     if (by_name.contains(source.name(s))) faults.push_back(cat(escaped(source.name(s)), ": only there"));
   if (faults.empty()) return;
-  Error e(Code::kUnequal,
-          cat("the two sides have not the same tensors: ", counted(std::ssize(faults), "tensor")));
-  for (std::size_t i = 0; i < std::min<std::size_t>(faults.size(), 20); i++) e.note(faults[i]);
-  throw e.file(there.root());
+  throw Error(Code::kUnequal,
+              cat("the two sides have not the same tensors: ", counted(std::ssize(faults), "tensor")))
+      .each_note(faults)
+      .file(there.root());
 }
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
@@ -184,19 +184,22 @@ bool names_against_names(const Store& there, const Store& source, const ReshardJ
   return compare.run(job, bytes_of(job), there.tensor_count(), extents, report);
 }
 
-// Two checkpoints of one model: tensors that are stored fused, rank after rank, are compared item by item
-// where other numbers of ranks wrote them.
+// Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
+// are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
                            const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
                            VerifyReport& report) {
   std::string assets = against.model.assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
-  if (assets.empty()) return names_against_names(*there, *source, nullptr, compare, report);
+  if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source))
+    return names_against_names(*there, *source, nullptr, compare, report);
+  CheckpointModelFlags how = against.model;
+  how.parts = NamesOf::kAll, how.renamed = true;
+  how.any_model = assets.empty();
+  if (!assets.empty()) how.assets = assets;
   CheckpointModel to, from;
-  to.open(std::move(there), open_hf_model(assets, against.model.model), against.model, flags,
-          {0, std::nullopt});
-  from.open(std::move(source), open_hf_model(assets, against.model.model), against.model, flags,
-            {0, std::nullopt});
+  to.open(std::move(there), how, flags);
+  from.open(std::move(source), how, flags);
   ReshardJob::Fused fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
     std::optional<std::string> key = model_key(from.store().name(t));

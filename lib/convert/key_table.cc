@@ -55,14 +55,12 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
     : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   std::vector<std::string> missing;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++)
-    if (!add_stored(p, has)) missing.push_back(parameters_[static_cast<std::size_t>(p)].global_name);
+    if (!add_stored(p, has)) missing.push_back(escaped(parameters_[static_cast<std::size_t>(p)].global_name));
   index_names();
   if (missing.empty()) return;
-  Error e(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
-                                  " parameters of the model"));
-  for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 20); i++) e.note(escaped(missing[i]));
-  if (missing.size() > 20) e.note(cat("and ", missing.size() - 20, " more"));
-  throw e;
+  throw Error(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
+                                      " parameters of the model"))
+      .each_note(missing);
 }
 
 void KeyTable::index_names() {

@@ -39,11 +39,10 @@ void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::
   if (faults.empty()) return;
   Error e(faults[0].fault.code,
           faults.size() == 1 ? "a key cannot be moved" : cat(faults.size(), " keys cannot be moved"));
-  for (std::size_t i = 0; i < std::min(faults.size(), kMostNotes); i++)
-    e.note(cat(code_name(faults[i].fault.code), " ", escaped(faults[i].key),
-               faults[i].key.empty() ? "" : ": ", faults[i].fault.message));
-  if (faults.size() > kMostNotes) e.note(cat("and ", faults.size() - kMostNotes, " more"));
-  throw e.file(store.root()).help(help);
+  std::vector<std::string> lines;
+  for (const auto& [key, fault] : faults)
+    lines.push_back(cat(code_name(fault.code), " ", escaped(key), key.empty() ? "" : ": ", fault.message));
+  throw e.each_note(lines, kMostNotes).file(store.root()).help(help);
 }
 
 std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names) {

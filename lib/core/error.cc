@@ -1,5 +1,6 @@
 #include "core/error.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/int.h"
@@ -29,6 +30,11 @@ std::string code_name(Code code) {
 }
 
 // Not inline: the throwing code stays small, and g++ 12 warns of overflows in strings that cannot happen.
+Error& Error::each_note(std::span<const std::string> lines, std::size_t most) {
+  for (const std::string& line : lines.first(std::min(lines.size(), most))) note(line);
+  return lines.size() > most ? note(cat("and ", lines.size() - most, " more")) : *this;
+}
+
 Error& Error::set(std::string& field, std::string_view v) {
   field = v;
   return *this;

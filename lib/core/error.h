@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,8 @@ class Error : public std::exception {
     notes_.push_back(std::move(v));
     return *this;
   }
+  // A note for each, and one that tells how many are left out.
+  Error& each_note(std::span<const std::string> lines, std::size_t most = 20);
   Error& help(std::string_view v) { return set(help_, v); }
 
   // Context is added once, by the layer that knows it: a fact that is already there stays.

@@ -9,13 +9,11 @@ std::string not_held(const TensorSpec& tensor, std::string_view why) {
 }
 
 void throw_not_held(const std::vector<std::string>& faults, std::string_view format) {
-  constexpr std::size_t kMostShown = 5;
   if (faults.empty()) return;
-  Error e(Code::kNotHeld,
-          cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors", " cannot be held by ", format));
-  for (std::size_t i = 0; i < faults.size() && i < kMostShown; i++) e.note(faults[i]);
-  if (faults.size() > kMostShown) e.note(cat("and ", faults.size() - kMostShown, " more"));
-  throw e.help("--exclude leaves tensors out");
+  throw Error(Code::kNotHeld,
+              cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors", " cannot be held by ", format))
+      .each_note(faults)
+      .help("--exclude leaves tensors out");
 }
 
 }  // namespace mckpt
