@@ -38,7 +38,7 @@ void refuse_other_formats(const Store& store) {
 std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
   DcpKey key = split_key(dialect, store.name(tensor));
   bool model = key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
-  return model ? std::optional<std::string>(key.parameter) : std::nullopt;
+  return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
 }
 
 HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {

@@ -69,6 +69,9 @@ void accept(std::vector<Finding>& findings, std::span<const std::string> codes) 
           .found(escaped(name));
     for (Finding& f : findings) f.warning |= f.code == *code;
   }
+  for (Finding& f : findings)
+    if (!f.warning && std::ranges::find(kTakable, f.code) != kTakable.end())
+      f.help += cat(f.help.empty() ? "" : "; ", "--accept ", code_name(f.code), " takes it as it is");
 }
 
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {

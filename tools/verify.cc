@@ -43,6 +43,7 @@ void write_json(Output& out, const VerifyReport& report, const std::string& path
         .field("name", c.name)
         .field("status", status_name(c.status))
         .field("count", c.count)
+        .field("unseen", c.unseen)
         .end_object();
   json.end_array().key("findings");
   write_findings(json, report.findings);
@@ -76,6 +77,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     std::string_view unit = check.unit;
     if (check.count == 1) unit.remove_suffix(1);
     std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
+    if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " could not be read");
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
     std::set<std::string> helps;

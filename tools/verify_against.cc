@@ -27,6 +27,38 @@ struct Extent {
 
 bool is_sharded(const Store& store) { return store.format().starts_with("DCP"); }
 
+void add_check(Check check, std::vector<Finding> findings, VerifyReport& report) {
+  report.checks.push_back(std::move(check));
+  for (Finding& f : findings) {
+    report.findings.push_back(std::move(f));
+    report.check_of.push_back(report.checks.size() - 1);
+  }
+}
+
+// Casts exist between these types alone.
+bool holds_values_of(DType to, DType from) {
+  return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
+}
+
+// Equal to what converting gives is not equal to the source where the type cannot hold its values. Told
+// beside the result.
+void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
+  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
+  const SourceTable& tensors = checkpoint.map().sources();
+  std::vector<Finding> found;
+  for (i32 t = 0; t < tensors.size(); t++) {
+    std::optional<DType> type = stored[static_cast<std::size_t>(t)];
+    if (!type || !tensors[t].header_known || holds_values_of(*type, tensors[t].dtype)) continue;
+    found.push_back({.code = Code::kUnequal,
+                     .tensor = std::string(tensors[t].name),
+                     .message = cat("compared after a cast from ", dtype_name(tensors[t].dtype), " to ",
+                                    dtype_name(*type), ", which does not hold all of its values"),
+                     .warning = true});
+  }
+  i64 count = std::ssize(found);
+  if (count > 0) add_check({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found), report);
+}
+
 class Comparison {
  public:
   Comparison(const Store& there, int threads, const GlobalFlags& flags)
@@ -41,17 +73,16 @@ class Comparison {
       run_copy(job, sink, {.threads = threads_, .stop = stop_flag(), .written_bytes = progress.counter()});
     }
     std::vector<CompareSink::Difference> differences = sink.differences();
-    Check check{"against", differences.empty() ? Check::Status::kPass : Check::Status::kFail, tensors,
-                "tensors"};
-    report.checks.push_back(check);
-    if (!differences.empty()) describe(differences, extents(), report);
-    return differences.empty();
+    bool equal = differences.empty();
+    add_check({"against", equal ? Check::Status::kPass : Check::Status::kFail, tensors, "tensors"},
+              equal ? std::vector<Finding>() : described(differences, extents()), report);
+    return equal;
   }
 
  private:
   // One finding a tensor, at the first item that differs.
-  void describe(const std::vector<CompareSink::Difference>& differences, std::vector<Extent> extents,
-                VerifyReport& report) const {
+  std::vector<Finding> described(const std::vector<CompareSink::Difference>& differences,
+                                 std::vector<Extent> extents) const {
     std::ranges::sort(extents, {}, [](const Extent& e) { return std::tuple(e.file, e.begin); });
     Findings findings;
     std::set<std::string> named;
@@ -68,10 +99,7 @@ class Comparison {
                                    " of what this file holds of it on"),
                     .offset = d.offset});
     }
-    for (Finding& f : findings.take()) {
-      report.findings.push_back(std::move(f));
-      report.check_of.push_back(report.checks.size() - 1);
-    }
+    return findings.take();
   }
 
   const Store& there_;
@@ -102,6 +130,7 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
   RunSetup values{0, against.values.params_dtype(model.map->model())};
   checkpoint.open(std::move(there), std::move(model), against.model, flags, values);
   ImportJob job(*source, checkpoint.keys(), checkpoint.chunks(), nullptr);
+  warn_of_casts(checkpoint, report);
   return compare.run(
       job, bytes_of(job), checkpoint.keys().size(),
       [&] {
@@ -142,37 +171,38 @@ bool model_against_chunks(const Store& there, const std::string& path, const Aga
       job, bytes_of(job), job.task_count(), [&] { return extents; }, report);
 }
 
-// The tensors that not both sides have alike, named.
-void refuse_other_tensors(const Store& there, const Store& source) {
+// Whether both sides have the same tensors; findings about those that not both have alike.
+bool has_same_tensors(const Store& there, const Store& source, VerifyReport& report) {
   NameMap<std::string_view, i64> by_name;
   for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
-  std::vector<std::string> faults;
+  std::vector<Finding> found;
+  auto add = [&](const Store& store, i64 tensor, std::string message) {
+    found.push_back({.code = Code::kUnequal, .tensor = std::string(store.name(tensor)), .message = message});
+  };
   for (i64 t : natural_order(there)) {
     auto at = by_name.find(there.name(t));
-    std::string name = escaped(there.name(t));
     if (at == by_name.end()) {
-      faults.push_back(cat(name, ": only here"));
+      add(there, t, "the other side has no such tensor");
       continue;
     }
     i64 s = at->second;
     if (source.dtype(s) != there.dtype(t) || !std::ranges::equal(source.dims(s), there.dims(t)))
-      faults.push_back(cat(name, ": ", dtype_name(there.dtype(t)), " ", to_string(there.shape(t)), " here, ",
-                           dtype_name(source.dtype(s)), " ", to_string(source.shape(s)), " there"));
+      add(there, t,
+          cat("is ", dtype_name(there.dtype(t)), " ", to_string(there.shape(t)), ", on the other side ",
+              dtype_name(source.dtype(s)), " ", to_string(source.shape(s))));
     by_name.erase(at);
   }
   for (i64 s : natural_order(source))
-    if (by_name.contains(source.name(s))) faults.push_back(cat(escaped(source.name(s)), ": only there"));
-  if (faults.empty()) return;
-  throw Error(Code::kUnequal,
-              cat("the two sides have not the same tensors: ", counted(std::ssize(faults), "tensor")))
-      .each_note(faults)
-      .file(there.root());
+    if (by_name.contains(source.name(s))) add(source, s, "is on the other side alone");
+  if (found.empty()) return true;
+  add_check({"against", Check::Status::kFail, there.tensor_count(), "tensors"}, std::move(found), report);
+  return false;
 }
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
 bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
                          Comparison& compare, VerifyReport& report) {
-  refuse_other_tensors(there, source);
+  if (!has_same_tensors(there, source, report)) return false;
   NamedChunks chunks(there, source);
   ReshardJob job(source, chunks, nullptr, fused);
   auto extents = [&] {

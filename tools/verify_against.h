@@ -16,8 +16,9 @@ struct AgainstFlags {
   void declare(CommandLine& line);
 };
 
-// Adds the check "against" and its findings. Returns whether both sides are equal. Throws what opening either
-// side throws, and kUnaccounted where one side has tensors that the other has not.
+// Adds the check "against" with its findings, and "casts" where what is equal is no longer what the source
+// holds. Returns whether both sides are equal. Throws what opening either side throws, and kUnaccounted where
+// a checkpoint lacks parameters of the model.
 bool verify_against(const std::string& path, const AgainstFlags& against, int threads,
                     const GlobalFlags& flags, VerifyReport& report);
 

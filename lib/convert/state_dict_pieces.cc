@@ -17,14 +17,15 @@ constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.m
                            kMeta = "optimizer.param_to_group_meta.module.module.module.",
                            kGroups = "optimizer.param_groups.";
 
+// "0" and "lr", or, where torch flattened the groups, a parameter's name and "lr".
 struct GroupField {
-  std::string group, field;  // "0" and "lr"
+  std::string group, field;
 };
 
 std::optional<GroupField> group_field(std::string_view object) {
   if (!object.starts_with(kGroups)) return std::nullopt;
   object.remove_prefix(kGroups.size());
-  std::size_t dot = object.find('.');
+  std::size_t dot = object.rfind('.');
   if (dot == object.npos) return std::nullopt;
   return GroupField{std::string(object.substr(0, dot)), std::string(object.substr(dot + 1))};
 }
@@ -52,6 +53,7 @@ class Translation {
   }
 
  private:
+  static std::string key_of(std::string_view parameter) { return *model_key(cat("model.", parameter)); }
   void add_tensor(i64 t);
   bool add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail);
   void read_groups();
@@ -67,8 +69,9 @@ class Translation {
   std::vector<ModelParameter> parameters_;
   NameMap<std::string_view, const ModelParameter*> by_name_;
   std::vector<std::pair<std::string, std::string>>
-      group_of_;                     // parameters, each with the number of its group
-  NameMap<std::string, i64> steps_;  // 0-dimensional states, by parameter
+      group_of_;                      // parameters, each with the number of its group
+  NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
+  NameMap<std::string, i64> steps_;   // 0-dimensional states, by parameter
 };
 
 void Translation::add_tensor(i64 t) {
@@ -87,7 +90,8 @@ void Translation::add_tensor(i64 t) {
   if (numbered_state) return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
 
   bool state = key.section == Section::kState;
-  std::string name = *model_key(cat("model.", key.parameter));
+  std::string name = key_of(key.parameter);
+  if (key.section == Section::kModel) names_.emplace(name, false);
   std::string_view front = state ? kState : kModel;
   std::string tail = state ? cat(".", key.field) : "";
   if (state && key.field == "step" && dims.empty()) steps_.emplace(name, t);
@@ -104,6 +108,13 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
   bool whole = std::ranges::equal(dims, p.shape().dims());
   if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
   for (const Piece& piece : pieces_of(p.split, map_->model(), {p.shape()}, Part{})) {
+    if (!dims.empty() && (piece.rows % cells != 0 || piece.first_row % cells != 0))
+      throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have cut a parameter")
+          .file(source_.root())
+          .tensor(source_.name(t))
+          .expected(cat("a size that ", piece.rows, " rows divide by"))
+          .found(cells)
+          .help("give the size of the run with --source-tp N, for experts --source-etp N");
     std::vector<i64> part(dims.begin(), dims.end());
     std::vector<StorePiece> rows;
     if (dims.empty()) rows.push_back({t});
@@ -125,7 +136,14 @@ void Translation::read_groups() {
     std::shared_ptr<const PickleValue> names = source_.object(o);
     if (!names) continue;
     for (PickleValue name : names->items())
-      if (name.is(PickleValue::Kind::kText)) group_of_.emplace_back(std::string(name.text()), field->group);
+      if (name.is(PickleValue::Kind::kText)) group_of_.emplace_back(key_of(name.text()), field->group);
+  }
+  for (const Object& o : source_.objects()) {
+    std::optional<GroupField> field = group_field(o.name);
+    if (dialect_ != DcpDialect::kStateDict || !field) continue;
+    auto parameter = names_.find(key_of(field->group));
+    if (parameter != names_.end() && !std::exchange(parameter->second, true))
+      group_of_.emplace_back(parameter->first, field->group);
   }
 }
 
@@ -134,13 +152,19 @@ void Translation::add_object(i64 o) {
   std::optional<GroupField> field = group_field(name);
   if (!field || dialect_ != DcpDialect::kStateDict) return out_->add_object(name, o);
   if (field->field == "params") return;  // the names of the new objects say it
-  for (const auto& [parameter, group] : group_of_)
-    if (group == field->group) out_->add_object(cat(kMeta, parameter, ".", field->field), o);
+  bool placed = false;
+  for (const auto& [parameter, group] : group_of_) {
+    if (group != field->group) continue;
+    out_->add_object(cat(kMeta, parameter, ".", field->field), o);
+    placed = true;
+  }
+  // Of a group that no parameter is known to be in: nothing is left out.
+  if (!placed) out_->add_object(name, o);
 }
 
 // Megatron keeps the count of steps with the group, as an integer.
 void Translation::add_step(const std::string& name, const std::string& group) {
-  auto step = steps_.find(*model_key(cat("model.", name)));
+  auto step = steps_.find(name);
   std::string of_group = cat(kGroups, group, ".step");
   bool told = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
   if (step == steps_.end() || told) return;

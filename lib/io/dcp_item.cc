@@ -39,6 +39,11 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
         .found(dims_to_string(found_sizes));
 }
 
+[[noreturn]] void throw_piece(const TorchSharding& sharding) {
+  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another")
+      .found(to_string(sharding));
+}
+
 DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
@@ -50,9 +55,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
   TorchMeshes meshes;
   TorchTensor t = read_torch_tensor(pickle.root(), meshes);
   check_torch_view(t);
-  if (t.sharding)
-    throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another")
-        .found(to_string(*t.sharding));
+  if (t.sharding) throw_piece(*t.sharding);
   check_matches(t.dtype, t.shape.dims(), dtype, sizes);
   DcpItem item;
   const ZipEntry& storage = zip.storage(t.storage);
@@ -77,6 +80,7 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
     throw Error(Code::kItemMismatch, "the record is not one tensor")
         .expected("a tensor")
         .found(cat(table.size(), " tensors"));
+  if (table.sharding(0)) throw_piece(*table.sharding(0));
   check_matches(table.dtype(0), table.dims(0), dtype, sizes);
   DcpItem item;
   item.offset = table.offset(0);
@@ -97,6 +101,7 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
 
 RecordSource::RecordSource(const ByteSource& file, i64 offset, i64 bytes)
     : ByteSource(bytes), file_(file), offset_(offset) {
+  check_inside(file, offset, bytes);
   i64 head = bytes <= kWhole ? bytes : kEnd;
   head_ = file.read(offset, head);
   if (bytes > head) tail_ = file.read(offset + bytes - kEnd, kEnd);

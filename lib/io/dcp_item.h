@@ -16,7 +16,7 @@ namespace mckpt {
 // are read at once and the data between them not at all.
 class RecordSource final : public ByteSource {
  public:
-  // pre: the range lies inside the file, which outlives this.
+  // The file outlives this. Throws kReadFailed for a range that is not inside it.
   RecordSource(const ByteSource& file, i64 offset, i64 bytes);
 
  private:

@@ -35,13 +35,18 @@ Chunk DcpStore::chunk(i64 tensor, i64 index) const {
 template <typename Fn>
 auto DcpStore::with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
     -> decltype(fn(std::declval<const ByteSource&>())) {
+  std::string path = file_path(*this, file);
+  std::shared_ptr<const InputFile> opened;
+  RecordSource record = with_file(path, [&] {
+    opened = open_files_->open(file);
+    return RecordSource(*opened, offset, bytes);
+  });
   try {
-    std::shared_ptr<const InputFile> opened = open_files_->open(file);
-    return fn(RecordSource(*opened, offset, bytes));
+    return fn(record);
   } catch (Error& e) {
     // Readers of a record count from its beginning.
     if (e.offset() >= 0 && e.file().empty()) e.offset(offset + e.offset());
-    throw e.default_file(file_path(*this, file));
+    throw e.default_file(path);
   }
 }
 

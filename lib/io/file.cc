@@ -79,13 +79,17 @@ void MemorySource::read_inside(i64 offset, std::span<u8> to) const {
   std::memcpy(to.data(), bytes_.data() + offset, to.size());
 }
 
-RangeSource::RangeSource(const ByteSource& whole, i64 offset, i64 bytes)
-    : ByteSource(bytes), whole_(whole), offset_(offset) {
+void check_inside(const ByteSource& whole, i64 offset, i64 bytes) {
   if (offset < 0 || bytes < 0 || offset > whole.size() || bytes > whole.size() - offset)
     throw Error(Code::kReadFailed, "a part of a file lies beyond its end")
         .offset(offset)
         .expected(cat("at most ", whole.size(), " bytes"))
         .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
+}
+
+RangeSource::RangeSource(const ByteSource& whole, i64 offset, i64 bytes)
+    : ByteSource(bytes), whole_(whole), offset_(offset) {
+  check_inside(whole, offset, bytes);
 }
 
 void RangeSource::read_inside(i64 offset, std::span<u8> to) const { whole_.read(offset_ + offset, to); }

@@ -52,6 +52,9 @@ class MemorySource final : public ByteSource {
   std::span<const u8> bytes_;
 };
 
+// Throws kReadFailed when the part is not inside.
+void check_inside(const ByteSource& whole, i64 offset, i64 bytes);
+
 // A part of another source, which must outlive it. Throws kReadFailed when the part is not inside.
 class RangeSource final : public ByteSource {
  public:

@@ -53,6 +53,12 @@ class PickleArena {
     return {kind, reinterpret_cast<u64>(n)};
   }
 
+  PickleValue member(const PickleClass* type, PickleValue name) {  // of an enum
+    PickleValue v = object(Kind::kObject, type, tuple({&name, 1}));
+    v.pointer<PickleObject>()->count = 1;
+    return v;
+  }
+
   // Adds items to a list or set, or keys and values in turn to a dict.
   void append(PickleValue to, std::span<const PickleValue> items);
   void set_attributes(PickleValue dict, PickleValue attributes);

@@ -165,7 +165,7 @@ PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
     PickleClass& c = PickleArena::class_of(owner);
     if (!unsafe_to_call(c) && !name.text().starts_with("__")) {
       c.calls++;
-      return arena_.object(Kind::kObject, &c, arena_.tuple({&name, 1}));
+      return arena_.member(&c, name);
     }
   }
   out_.notes_.push_back(

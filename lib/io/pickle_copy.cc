@@ -4,6 +4,7 @@
 
 #include "io/pickle_arena.h"
 #include "io/pickle_classes.h"
+#include "io/pickle_text.h"
 #include "io/pickle_writer.h"
 
 namespace mckpt {
@@ -26,6 +27,7 @@ class Copy {
   void write_new(PickleValue v);
   void write_tuple(PickleValue v);
   void write_object(PickleValue v);
+  void write_member(PickleValue v);
   void write_items(PickleValue v);  // into the list or dict on top of the stack
   void keep(PickleValue v) { slots_.emplace(v.node(), p_.memoize()); }
 
@@ -48,7 +50,8 @@ void Copy::write(PickleValue v) {
     case Kind::kFloat:
       return p_.real(v.as_float());
     case Kind::kText:
-      return p_.text(v.text());
+      // Python 2 wrote bytes as its kind of text.
+      return is_python_utf8(v.text()) ? p_.text(v.text()) : p_.raw_text(v.text());
     case Kind::kBytes:
       return p_.bytes(v.bytes());
     case Kind::kClass:
@@ -106,9 +109,19 @@ void Copy::write_items(PickleValue v) {
   p_.op(v.is(Kind::kDict) ? Op::kSetitems : Op::kAppends);
 }
 
+void Copy::write_member(PickleValue v) {
+  const PickleObject& o = v.as_object();
+  p_.class_name("builtins", "getattr");
+  p_.class_name(o.type->module, o.type->name);
+  write(o.args.at(0));
+  p_.op(Op::kTuple2), p_.op(Op::kReduce);
+  keep(v);
+}
+
 // Objects that get a state and no arguments are made without their constructor, which may want some.
 void Copy::write_object(PickleValue v) {
   const PickleObject& o = v.as_object();
+  if (o.is_member()) return write_member(v);
   p_.class_name(o.type->module, o.type->name);
   write(o.args);
   p_.op(o.args.size() == 0 && !o.state.is_none() ? Op::kNewobj : Op::kReduce);

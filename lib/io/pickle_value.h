@@ -18,7 +18,7 @@ struct PickleObject;
 
 // Heads everything in the arena.
 struct PickleNode {
-  u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict
+  u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict; see is_member()
   u64 memo : 26;   // a container's slot in the memo + 1; a visitor's note on a text; 0: none
   u64 depth : 9;   // of the containers below it, itself included
   u64 shared : 1;  // a container may be referred to from two places
@@ -133,6 +133,9 @@ struct PickleObject : PickleNode {
   PickleValue state;        // what BUILD gave it; None: nothing
   PickleValue items;        // a list or dict that it holds besides (it is a subclass of one); None: nothing
 
+  // Python reached it as getattr(type, name): the member of an enum, whose only argument here is its name.
+  // Called with that, the type would look for a member of that value.
+  bool is_member() const { return count == 1; }
   // The field of that name of a state that is a dict (or a tuple of a dict and one of slots); null: not
   // there.
   const PickleValue* field(std::string_view name) const;

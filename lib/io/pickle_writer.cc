@@ -18,6 +18,14 @@ void PickleWriter::text(std::string_view utf8) {
   out_ += utf8;
 }
 
+void PickleWriter::raw_text(std::string_view bytes) {
+  if (bytes.size() > INT32_MAX)
+    throw Error(Code::kPickleLimit, "a text is too long for a pickle").found(bytes.size());
+  op(Op::kBinstring);
+  little_endian(bytes.size(), 4);
+  out_ += bytes;
+}
+
 void PickleWriter::integer(i64 v) {
   if (v >= 0 && v < 256) {
     op(Op::kBinint1), byte(static_cast<u8>(v));

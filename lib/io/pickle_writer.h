@@ -19,6 +19,8 @@ class PickleWriter {
 
   void op(Op o) { byte(static_cast<u8>(o)); }
   void text(std::string_view utf8);
+  void raw_text(
+      std::string_view bytes);  // a string of Python 2; what Python 3 makes of it is up to the loader
   void integer(i64 v);
   void real(double v);
   void boolean(bool v) { op(v ? Op::kNewtrue : Op::kNewfalse); }

@@ -65,7 +65,7 @@ class RankGroup {
     std::vector<TorchPiece> pieces;
     for (const Holder& h : n.holders) {
       const TorchSharding* other = table(h).sharding(h.row);
-      if (other == nullptr || other->global != sharding.global ||
+      if (other == nullptr || !alike(*other, sharding) ||
           table(h).dtype(h.row) != table(n.holders[0]).dtype(n.holders[0].row))
         wrong = cat("rank ", h.rank, " has another idea of it than rank ", n.holders[0].rank);
       pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
@@ -84,6 +84,12 @@ class RankGroup {
       store_.add_finding({.code = Code::kBadShards,
                           .tensor = cat(prefix_, n.name),
                           .message = cat(wrong, " (", to_string(sharding), ")")});
+  }
+
+  // Whether both lay out the same tensor in the same way; which rank says so does not matter.
+  static bool alike(const TorchSharding& a, const TorchSharding& b) {
+    return a.global == b.global && a.placements == b.placements && a.shard_order == b.shard_order &&
+           a.mesh->sizes == b.mesh->sizes && a.mesh->ranks == b.mesh->ranks;
   }
 
   // Pieces that place_pieces() took do not overlap, so counting items is enough.

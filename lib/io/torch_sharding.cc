@@ -90,8 +90,8 @@ TorchMesh read_mesh(const PickleObject& o) {
     m.ranks = integers(field(o, "_flatten_mesh_list"));
     m.sizes = {static_cast<i64>(m.ranks.size())};
     if (PickleValue tensor = field(o, "mesh"); is_torch_tensor(tensor)) {
-      TorchMeshes none;
-      Shape shape = read_torch_tensor(tensor, none).shape;
+      // A mesh that is itself a DTensor could be one over itself.
+      Shape shape = read_plain_shape(tensor);
       m.sizes.assign(shape.dims().begin(), shape.dims().end());
     }
   }

@@ -33,6 +33,7 @@ struct TorchPlacement {
   enum class Kind : u8 { kReplicate, kShard, kStridedShard, kPartial };
   Kind kind = Kind::kReplicate;
   int dim = 0;  // of the tensor, where it is cut
+  bool operator==(const TorchPlacement&) const = default;
   bool cuts(int d) const { return dim == d && (kind == Kind::kShard || kind == Kind::kStridedShard); }
 };
 

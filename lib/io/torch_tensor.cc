@@ -146,6 +146,13 @@ TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes) {
   return t;
 }
 
+Shape read_plain_shape(PickleValue v) {
+  Rebuild r = rebuild_of(v);
+  if (r.function < Known::kRebuildTensor || r.function > Known::kRebuildQTensor)
+    throw Error(Code::kBadPickle, "a plain tensor was expected").found(pickle_line(v, 80));
+  return read_view(r).shape;
+}
+
 TorchStorage read_torch_storage(PickleValue v) {
   if (!v.is(Kind::kStorage))
     throw Error(Code::kBadPickle, "the storage of a tensor is not a storage").found(kind_name(v.kind()));

@@ -39,6 +39,8 @@ std::string_view unsupported_tensor(PickleValue v);
 // pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, once each. Throws kBadPickle,
 // kBadStorage, kBadView, kBadShape, kSizeOverflow.
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
+// The shape of one that is a view of a storage and nothing more: never a DTensor. Throws kBadPickle.
+Shape read_plain_shape(PickleValue v);
 TorchStorage read_torch_storage(PickleValue v);
 // Throws kBadStorage where a storage that was seen with so many bytes is said to have others.
 void check_one_size(const TorchStorage& storage, i64 seen_bytes);

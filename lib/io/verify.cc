@@ -282,6 +282,8 @@ void Verifier::check_values() {
       if (now_unreadable(unit.tensor)) add(kItems, to_finding(e));
     }
   });
+  for (i64 t : unreadable_) at(kValues).unseen += store_.shape(t).items();
+  if (at(kValues).unseen > 0) at(kValues).status = Check::Status::kWarn;
   for (std::size_t u = 0; u < units.size();) {
     i64 tensor = units[u].tensor;
     NonFinite all;

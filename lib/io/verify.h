@@ -16,6 +16,7 @@ struct Check {
   Status status = Status::kNone;
   i64 count = 0;     // of what was looked at
   std::string unit;  // what was looked at: "tensors"
+  i64 unseen = 0;    // of what could not be looked at, as a finding of another check says
 };
 std::string_view status_name(Check::Status status);
 

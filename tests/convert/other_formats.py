@@ -102,6 +102,17 @@ for name in ("fsdp2", "megatron_fsdp_v2"):
     check_same(f"{name} again", load_whole(resharded(at, "--any-model", "--dp", 3)), want)
     weights = load_whole(resharded(os.path.join(DATA, "dcp", name), "--any-model", "--dp", 2, "--weights-only"))
     expect_equal(f"{name}: weights", sorted(weights), sorted(key for key in want if not key.startswith("optimizer.")))
+# torch flattens the groups on request: then each parameter is one.
+flat, state = place("flat"), load_whole(os.path.join(DATA, "dcp", "fsdp2"))
+groups = {}
+for key in [key for key in state if key.startswith("optimizer.param_groups.")]:
+    group, field = re.fullmatch(r"optimizer\.param_groups\.(\d+)\.(.*)", key).groups()
+    groups.setdefault(group, {})[field] = state.pop(key)
+for fields in groups.values():
+    state |= {f"optimizer.param_groups.{name}.{field}": value for name in fields["params"] for field, value in fields.items() if field != "params"}
+dcp.save(state, storage_writer=dcp.FileSystemWriter(flat, sync_files=False), no_dist=True)
+check_same("flat groups", load_whole(resharded(flat, "--any-model", "--dp", 2)), named_as_megatron(load_whole(os.path.join(DATA, "dcp", "fsdp2"))))
+
 for name, grid in (("uneven_4", ["--dp", 3]), ("uneven_4", ["--dp", 2, "--strategy", "optim"]), ("uneven_tp2dp2", ["--dp", 5])):
     source = os.path.join(DATA, "dcp", name)
     folder = os.path.join(source, "iter_0000010") if name == "uneven_4" else source
@@ -294,6 +305,13 @@ for model in ("qwen3_next", "qwen3_5_mtp", "qwen3_moe"):
     at = resharded(single, "--assets", models.path(model), "--dp", 2)
     check_same(f"{model}, all apart", load_whole(at, objects=False), want)
 
+# MTP layers have a newer name in Megatron; a model without tables gets the same one as others.
+direct, newer = place("direct"), place("newer")
+mckpt("convert", "hf-to-fsdp", models.path("qwen3_5_mtp"), direct, "--no-sync", "-q")
+want = load_whole(os.path.join(direct, "release"), objects=False)
+dcp.save({key.replace(".mtp_model_layer.", ".transformer_layer."): value for key, value in want.items()}, storage_writer=dcp.FileSystemWriter(newer, sync_files=False), no_dist=True)
+check_same("MTP layers of any model", load_whole(resharded(newer, "--any-model", "--dp", 2), objects=False), want)
+
 # ---- What is refused, with what to do
 
 t = TorchDist("qwen3_dense.tp2_cp1_ep1")
@@ -336,4 +354,4 @@ dcp.save({"model.module.a.weight": torch.ones(4, 3), "optimizer.state.0.exp_avg"
 told = mckpt("convert", "reshard", numbered, place("out"), "--any-model", "--no-sync", status=4)
 expect_equal("numbered states", [word in told for word in ("MC3005", "--weights-only")], [True] * 2)
 resharded(numbered, "--any-model", "--weights-only", "--dp", 2)
-finish(8313)
+finish(8468)

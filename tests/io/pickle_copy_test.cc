@@ -61,6 +61,29 @@ TEST(PickleCopy, KeepsWhatIsSharedAndWhatHoldsItself) {
   EXPECT_EQ(cycle->root().items().begin()->node(), cycle->root().node());
 }
 
+// Python takes Color('RED') for the member whose value is 'RED'.
+TEST(PickleCopy, KeepsHowAMemberOfAnEnumIsReached) {
+  using namespace std::string_literals;
+  std::string copy = copy_pickle(parsed("\x80\x02"
+                                        "c__builtin__\ngetattr\ncx\nColor\nX\x03\x00\x00\x00RED\x86R."s)
+                                     ->root());
+  EXPECT_NE(copy.find("getattr"), std::string::npos);
+  EXPECT_EQ(text(copy), "x.Color('RED')");
+  EXPECT_TRUE(parsed(copy)->root().as_object().is_member());
+  EXPECT_FALSE(parsed("\x80\x02"
+                      "cx\nColor\nX\x03\x00\x00\x00RED\x85R."s)
+                   ->root()
+                   .as_object()
+                   .is_member());
+}
+
+TEST(PickleCopy, KeepsStringsOfPython2) {
+  using namespace std::string_literals;
+  auto copy = parsed(copy_pickle(parsed("\x80\x02U\x02\xff\x00."s)->root()));
+  EXPECT_EQ(copy->root().text(), "\xff\x00"s);
+  EXPECT_TRUE(copy->notes().empty());
+}
+
 TEST(PickleCopy, RefusesASetThatHoldsItself) {
   using namespace std::string_literals;
   auto set = parsed("\x80\x04\x8fq\x00(h\x00\x90."s);
