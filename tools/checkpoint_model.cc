@@ -34,6 +34,11 @@ void refuse_other_formats(const Store& store) {
       .found(store.format());
 }
 
+// Whether its names alone tell layers, experts and parameters apart.
+bool tells_parameters(DcpDialect dialect) {
+  return dialect != DcpDialect::kPlain && dialect != DcpDialect::kTorchDist;
+}
+
 // The parameters that a checkpoint of an unknown model has.
 std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
   DcpKey key = split_key(dialect, store.name(tensor));
@@ -44,7 +49,7 @@ std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialec
 HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
   DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
   if (flags.any_model && !flags.assets) {
-    if (dialect == DcpDialect::kPlain || dialect == DcpDialect::kTorchDist)
+    if (!tells_parameters(dialect))
       throw Error(Code::kUnknownAssets,
                   "nothing in the checkpoint tells layers, experts and parameters apart")
           .file(store.root())
@@ -57,7 +62,7 @@ HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
     throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
         .file(store.root())
         .help(cat("--assets HF_DIR   the folder of the original model, or one with its config.json",
-                  flags.renamed ? "; --any-model does without one" : ""));
+                  flags.renamed && tells_parameters(dialect) ? "; --any-model does without one" : ""));
   return open_hf_model(assets, flags.model);
 }
 

@@ -37,12 +37,21 @@ void mark(const LayerNames& names, std::string_view name, std::span<const i64> d
 
 void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::string_view help) {
   if (faults.empty()) return;
-  Error e(faults[0].fault.code,
-          faults.size() == 1 ? "a key cannot be moved" : cat(faults.size(), " keys cannot be moved"));
   std::vector<std::string> lines;
-  for (const auto& [key, fault] : faults)
+  i64 keys = 0;
+  for (const auto& [key, fault] : faults) {
     lines.push_back(cat(code_name(fault.code), " ", escaped(key), key.empty() ? "" : ": ", fault.message));
-  throw e.each_note(lines, kMostNotes).file(store.root()).help(help);
+    keys += !key.empty();
+  }
+  i64 layers = std::ssize(faults) - keys;
+  std::string moved = keys == 1 ? "a key cannot be moved" : cat(keys, " keys cannot be moved");
+  std::string bare = layers == 1 ? "a layer has no key" : cat(layers, " layers have no key");
+  throw Error(faults[0].fault.code, keys == 0     ? bare
+                                    : layers == 0 ? moved
+                                                  : cat(moved, ", ", bare))
+      .each_note(lines, kMostNotes)
+      .file(store.root())
+      .help(help);
 }
 
 std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names) {
