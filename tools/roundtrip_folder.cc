@@ -1,10 +1,10 @@
 #include "tools/roundtrip_folder.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "convert/compare_sink.h"
+#include "convert/compare_tensor_lists.h"
 #include "convert/reshard_job.h"
 
 namespace mckpt {
@@ -28,19 +28,11 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
                                CopyOptions how) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
-  NamedChunks chunks(*there, *source.store);
-  std::vector<bool> seen(static_cast<std::size_t>(source.store->tensor_count()));
-  for (i64 c = 0; c < chunks.size(); c++) {
-    std::size_t t = static_cast<std::size_t>(chunks.key(c));
-    seen[t] = std::ranges::equal(chunks.box(c).sizes, source.store->dims(chunks.key(c))) &&
-              chunks.dtype(c) == source.store->dtype(chunks.key(c));
-  }
+  std::vector<bool> dropped(static_cast<std::size_t>(source.store->tensor_count()));
   for (const UnreadTensor& u : source.map->unread())
-    if (u.of < 0) seen[static_cast<std::size_t>(u.tensor)] = true;
-  for (std::size_t t = 0; t < seen.size() && ranks.rank() == 0; t++)
-    if (!seen[t])
-      found.differences.push_back(
-          cat(escaped(source.store->name(static_cast<i64>(t))), " did not come back as it was"));
+    if (u.of < 0) dropped[static_cast<std::size_t>(u.tensor)] = true;
+  if (ranks.rank() == 0) found.differences = compare_tensor_lists(*source.store, dropped, *there);
+  NamedChunks chunks(*there, *source.store);
   ReshardJob job(*source.store, chunks, nullptr);
   CompareSink sink(*there);
   how.first_task = job.task_count() * ranks.rank() / ranks.size();

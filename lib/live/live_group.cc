@@ -82,28 +82,31 @@ void LiveGroup::begin_unshard() {
   if (unsharded()) return;
   assert(loaded());
   writes_.wait();
-  u8* whole = compute_.data();
-  if (gather_bytes() > 0) {
-    gather_ = Block(home_.gathered, gather_bytes());
-    whole = gather_.data();
-  }
+  Block gathered;
+  if (gather_bytes() > 0) gathered = Block(home_.gathered, gather_bytes());
+  u8* whole = gathered.data() ? gathered.data() : compute_.data();
   if (gather_bytes() > 0 || stale_) {
     std::span<u8> all(whole, static_cast<std::size_t>(dtype_bytes(how_.compute, buffer().bucket_items)));
     home_.ranks.all_gather(lane(), own_compute(), all);
     under_way_ = true;
   }
-  stale_ = false;
+  gather_ = std::move(gathered);
   whole_ = whole;
 }
 
 void LiveGroup::finish_unshard() {
-  if (std::exchange(under_way_, false)) home_.ranks.wait(lane());
+  if (!under_way_) return;
+  home_.ranks.wait(lane());
+  under_way_ = stale_ = false;
 }
 
 void LiveGroup::reshard() {
-  finish_unshard();
+  // Goes when nothing is on its way there any more, and also when waiting for that fails.
+  Block gathered = std::move(gather_);
   whole_ = nullptr;
-  gather_ = Block();
+  if (!std::exchange(under_way_, false)) return;
+  home_.ranks.wait(lane());
+  stale_ = false;
 }
 
 }  // namespace mckpt

@@ -52,12 +52,11 @@ class LiveGroup {
 
   // Makes the compute weights those of the stored ones. Waits for writes. pre: loaded, not unsharded.
   void refresh();
-  // Waits for writes. pre: loaded.
-  void unshard() { begin_unshard(), finish_unshard(); }
-  // The two halves: the first sets what has to come from other ranks on its way.
+  // Unsharding in two halves. The first waits for writes and sets what has to come from other ranks on its
+  // way; when it throws, nothing has happened. When the second throws, nothing has come. pre: loaded.
   void begin_unshard();
   void finish_unshard();
-  void reshard();
+  void reshard();                                       // done also when it throws
   bool unsharded() const { return whole_ != nullptr; }  // or going to be
   u8* whole() const { return whole_; }  // device memory: the bucket's compute weights; null unless unsharded
   i64 gather_bytes() const;             // what unshard() takes of `gathered`

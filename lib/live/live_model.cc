@@ -222,8 +222,12 @@ void LiveModel::set_tensors(LiveGroup& group) {
   for (i64 m = 0; m < std::ssize(group.bucket().members); m++) {
     i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
     i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
-    u8* data = group.unsharded() ? group.whole() + dtype_bytes(group.how().compute, offset) : nullptr;
-    tensors_[at(p)] = Tensor::over(group.how().compute, parameters_[at(p)].shape(), data, device_.name());
+    DType dtype = group.how().compute;
+    const Shape& shape = parameters_[at(p)].shape();
+    tensors_[at(p)] =
+        group.unsharded()
+            ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_.name())
+            : Tensor::meta(dtype, shape);
   }
 }
 
@@ -232,7 +236,7 @@ void LiveModel::unshard(i32 module) {
   try {
     for (LiveGroup* group : held_[at(module)]) group->finish_unshard();
   } catch (...) {
-    reshard(module);
+    let_go(module);
     throw;
   }
 }
@@ -243,23 +247,34 @@ void LiveModel::prefetch(i32 module) {
   if (!held.empty()) return;
   try {
     for (LiveGroup* group : groups_for(module)) {
+      int& users = users_[group];
+      held.push_back(group);  // counted from here on, however far it comes
+      if (users++ > 0) continue;
       group->begin_unshard();
-      if (users_[group]++ == 0) set_tensors(*group);
-      held.push_back(group);
+      set_tensors(*group);
     }
   } catch (...) {
-    reshard(module);
+    let_go(module);
     throw;
   }
 }
 
 void LiveModel::reshard(i32 module) {
-  for (LiveGroup* group : held_[at(module)]) {
+  if (std::exception_ptr failed = let_go(module)) std::rethrow_exception(failed);
+}
+
+std::exception_ptr LiveModel::let_go(i32 module) {
+  std::exception_ptr first;
+  for (LiveGroup* group : std::exchange(held_[at(module)], {})) {
     if (--users_[group] > 0) continue;
-    group->reshard();
+    try {
+      group->reshard();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
     set_tensors(*group);
   }
-  held_[at(module)].clear();
+  return first;
 }
 
 void LiveModel::refresh() {

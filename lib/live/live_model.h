@@ -8,6 +8,7 @@
 // Collectives (construction, unshard, whatever says so) are called by all ranks of the job in the same order.
 #pragma once
 
+#include <exception>
 #include <functional>
 
 #include "live/live_group.h"
@@ -81,12 +82,12 @@ class LiveModel {
 
   // Collective. Gives the parameters of the module their values, those of modules inside it that are sharded
   // on their own only where a fused path reads them directly. What two modules share stays until both are
-  // resharded. Throws kBadLayout unless loaded.
+  // resharded. Throws kBadLayout unless loaded. When it or prefetch() throws, the module is sharded.
   void unshard(i32 module);
   // The same, but what comes from other ranks may be on its way still: unshard() waits for it.
   void prefetch(i32 module);
-  void reshard(i32 module);
-  void refresh();  // of every group
+  void reshard(i32 module);  // done also when it throws
+  void refresh();            // of every group
 
   // The rows of an unsharded parameter that this rank's place among the context-parallel ranks computes with.
   // Throws kBadLayout while it is sharded.
@@ -96,6 +97,7 @@ class LiveModel {
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
   void set_tensors(LiveGroup& group);
+  std::exception_ptr let_go(i32 module);  // reshards it; returns what went wrong first
   // The ranks that share a kind of buffers of this rank, ordered by shard.
   struct Sharers {
     std::unique_ptr<Comm> comm;

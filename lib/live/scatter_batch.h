@@ -16,9 +16,10 @@ enum ScatterKind : unsigned char {
   kCopy4,
   kCopy8,
   kCopy16,
-  kConvert1,    // items of at most 4 bytes, one at a time
-  kConvert8,    // eight of them, of which both sides lie at multiples of 16 bytes
-  kConvertWide  // a 64-bit float is among the types
+  kConvert1,     // items of at most 4 bytes, one at a time
+  kConvert8,     // eight of them, of which both sides lie at multiples of 16 bytes
+  kConvertWide,  // a 64-bit float is among the types
+  kConvertBytes  // items of any type, of which one side lies at no multiple of their size
 };
 
 enum ScatterType : unsigned char { kScatterBF16, kScatterF16, kScatterF32, kScatterF64 };

@@ -152,6 +152,15 @@ __device__ inline void convert_wide(const ScatterCopy& c, const u8* from, u8* to
     store(to, bits[0]);
 }
 
+// A GPU takes no other address than a multiple of what it loads or stores. The loops are such that the kernel
+// keeps to 32 registers, with which as many threads run at a time as a GPU has room for.
+__device__ inline void convert_bytes(const ScatterCopy& c, const u8* from, u8* to) {
+  u64 bits[1] = {0};
+  for (u32 i = c.from_bytes; i-- > 0;) bits[0] = bits[0] << 8 | from[i];
+  convert<1, kScatterF64>(c, bits);
+  for (u32 i = 0; i < c.to_bytes; i++, bits[0] >>= 8) to[i] = static_cast<u8>(bits[0]);
+}
+
 __device__ inline void convert_eight(const ScatterCopy& c, const u8* from, u8* to) {
   u32 bits[8];
   if (c.from_bytes == 16) {
@@ -247,8 +256,10 @@ extern "C" __global__ void __launch_bounds__(kScatterThreads)
       return convert_units(c, first, convert_one);
     case kConvert8:
       return convert_units(c, first, convert_eight);
-    default:
+    case kConvertWide:
       return convert_units(c, first, convert_wide);
+    default:
+      return convert_units(c, first, convert_bytes);
   }
 }
 

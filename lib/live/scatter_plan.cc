@@ -91,9 +91,12 @@ Piece in_units(const ItemCopy& c) {
     p.row = c.length * from >> log2;
     return p;
   }
+  // Strides are whole items, so that where the first one lies decides for all.
+  bool aligned = reinterpret_cast<u64>(p.from) % static_cast<u64>(from) == 0 &&
+                 reinterpret_cast<u64>(p.to) % static_cast<u64>(to) == 0;
   bool wide = v.from == DType::kF64 || v.via == DType::kF64 || v.to == DType::kF64;
   i64 items = !wide && places % 16 == 0 && c.length % 8 == 0 ? 8 : 1;
-  p.kind = wide ? kConvertWide : items == 8 ? kConvert8 : kConvert1;
+  p.kind = !aligned ? kConvertBytes : wide ? kConvertWide : items == 8 ? kConvert8 : kConvert1;
   p.steps = steps_of(v), p.add_before = v.add_before, p.add_after = v.add_after;
   p.from_bytes = items * from, p.to_bytes = items * to;
   p.row = c.length / items;

@@ -39,7 +39,8 @@ class Attempt {
       wire_.send({.say = Say::kHello, .number = rank_, .token = invitation_.hello});
     }
     wire_.flush();
-    for (const WatchFrame& frame : wire_.receive())
+    // What came with the welcome is for whoever gets the wire.
+    for (const WatchFrame& frame : wire_.receive(1))
       return (frame.say == Say::kWelcome && frame.token == invitation_.welcome) || fail(kStranger);
     return wire_.open() ? false : fail(kStranger);
   }
@@ -72,7 +73,7 @@ class Attempt {
 
 }  // namespace
 
-Wire call_hub(const Invitation& invitation, int rank, double limit_s, std::string& tried) {
+std::optional<Wire> call_hub(const Invitation& invitation, int rank, double limit_s, std::string& tried) {
   const std::vector<Endpoint>& hubs = invitation.endpoints;
   double turn_s =
       std::min(kTurnSeconds, limit_s / 2 / static_cast<double>(std::max<std::size_t>(hubs.size(), 1)));
@@ -95,7 +96,7 @@ Wire call_hub(const Invitation& invitation, int rank, double limit_s, std::strin
       if (attempts[i].advance(fds[i].revents)) return attempts[i].wire();
   }
   for (const Attempt& a : attempts) tried += cat(tried.empty() ? "" : "; ", a.outcome());
-  return Wire(Socket());
+  return std::nullopt;
 }
 
 }  // namespace mckpt

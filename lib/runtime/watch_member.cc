@@ -24,8 +24,11 @@ WatchMember::WatchMember(Team team, WatchLimits limits, const Invitation& invita
 // Before rank 0 misses this one, so that it is told who cannot reach whom.
 void WatchMember::connect(const Invitation& invitation) {
   std::string tried;
-  wire_ = call_hub(invitation, team_.rank, limits_.silence_s * 3 / 4, tried);
-  if (wire_.open()) return;
+  std::optional<Wire> wire = call_hub(invitation, team_.rank, limits_.silence_s * 3 / 4, tried);
+  if (wire) {
+    wire_ = std::move(*wire);
+    return;
+  }
   throw Error(Code::kRanksFailed, cat(team_.name(team_.rank), " cannot reach ", team_.name(0)))
       .found(tried)
       .help("ranks watch each other over TCP; --rank-timeout 0 does without it");

@@ -47,10 +47,10 @@ void Wire::flush() {
   }
 }
 
-std::vector<WatchFrame> Wire::receive() {
-  std::vector<WatchFrame> frames;
+std::vector<WatchFrame> Wire::receive(std::size_t most) {
+  constexpr std::size_t kTurn = 64;  // then the others have theirs
   std::array<std::byte, 16 * sizeof(WatchFrame)> buffer;
-  while (open()) {
+  while (open() && in_.size() / sizeof(WatchFrame) < std::min(most, kTurn)) {
     ssize_t n = recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
@@ -59,12 +59,11 @@ std::vector<WatchFrame> Wire::receive() {
       break;
     }
     in_.insert(in_.end(), buffer.begin(), buffer.begin() + n);
-    std::size_t whole = in_.size() / sizeof(WatchFrame);
-    for (std::size_t i = 0; i < whole; i++)
-      std::memcpy(&frames.emplace_back(), in_.data() + i * sizeof(WatchFrame), sizeof(WatchFrame));
-    in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(whole * sizeof(WatchFrame)));
-    if (frames.size() >= 64) break;  // the others have their turn
   }
+  std::vector<WatchFrame> frames(std::min(most, in_.size() / sizeof(WatchFrame)));
+  for (std::size_t i = 0; i < frames.size(); i++)
+    std::memcpy(&frames[i], in_.data() + i * sizeof(WatchFrame), sizeof(WatchFrame));
+  in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(frames.size() * sizeof(WatchFrame)));
   return frames;
 }
 

@@ -48,8 +48,9 @@ class Wire {
   // Sends what the connection takes and keeps the rest. A beat that has to wait is left out.
   void send(const WatchFrame& frame);
   void flush();
-  // The frames that have come, in order, also those before the connection was closed.
-  std::vector<WatchFrame> receive();
+  // The frames that have come, in order, also those before the connection was closed; at most so many, the
+  // others are kept.
+  std::vector<WatchFrame> receive(std::size_t most = SIZE_MAX);
 
   int fd() const { return socket_.fd(); }
   bool open() const { return static_cast<bool>(socket_); }

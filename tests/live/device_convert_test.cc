@@ -77,6 +77,34 @@ TEST_P(DeviceConvertTest, ConvertsInStripsAndTransposes) {
   }
 }
 
+// Data of files begin at any byte, and parts of unlike widths are packed back to back.
+TEST_P(DeviceConvertTest, ConvertsFromAnyByteToAnyByte) {
+  constexpr i64 kLength = 24, kRows = 3, kFromStride = 32, kToStride = 40, kStretch = 1008;  // 63 * 16
+  const DType types[] = {DType::kBF16, DType::kF16, DType::kF32, DType::kF64};
+  const i64 skews[] = {0, 1, 2, 3, 4, 6, 8, 15};
+  constexpr i64 kBytes = std::ssize(skews) * std::ssize(skews) * kStretch;
+  std::vector<u8> from = random_bytes(kBytes, 6);
+  for (DType from_type : types)
+    for (DType via : types)
+      for (DType to_type : types) {
+        Conversion c{from_type, via, to_type, 0, 0.5f};
+        i64 from_row = dtype_bytes(from_type, kFromStride), to_row = dtype_bytes(to_type, kToStride);
+        std::vector<u8> expected(static_cast<std::size_t>(kBytes), 0xEE);
+        std::vector<ItemCopy> copies;
+        for (i64 from_skew : skews)
+          for (i64 to_skew : skews) {
+            i64 at = std::ssize(copies) * kStretch;
+            const u8* source = from.data() + at + from_skew;
+            u8* destination = expected.data() + at + to_skew;
+            copies.push_back({source, destination, kLength, {kFromStride, kToStride, kRows}, {}, c});
+            for (i64 r = 0; r < kRows; r++)
+              convert_items(c, source + r * from_row, destination + r * to_row, kLength);
+          }
+        scatter_and_check(copies, from, expected,
+                          cat(dtype_name(from_type), " via ", dtype_name(via), " to ", dtype_name(to_type)));
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(, DeviceConvertTest, kTestDevices, device_label);
 
 }  // namespace

@@ -84,15 +84,17 @@ def one(number, after, random_):
         causes = re.findall(r"^error\[MC\d+\]: (.*)$", err, re.M)
         what = f"kill {number}: rank {rank} after {killed - begin:.1f} s, out after {out_after:.1f} s, status {job.returncode}: {causes}"
         print(what, flush=True)
-        if job.returncode == 0 or "every bit came back" in out:
+        if "every bit came back" in out:
             return "was done"
         wrong = []
+        if job.returncode == 0:
+            wrong.append("status 0")
         if out_after > a.seconds:
             wrong.append("too late")
         if len(causes) != 1 or f"rank {rank} " not in causes[0]:
             wrong.append("not one cause that names the rank")
-        if "checkpoint/release" in published(folder) and "checkpoint/release" not in before:
-            wrong.append("published after the loss")
+        if late := [name for name in published(folder) if name not in before]:
+            wrong.append(f"published after the loss: {late}")
         if wrong:
             failures.append(what)
             print(f"FAIL {wrong}\n{out[-800:]}{err[-1500:]}", flush=True)

@@ -197,6 +197,103 @@ TEST(LiveModel, HalfWrittenWeightsAreNotGathered) {
   m.reshard(layer);
 }
 
+// The host, where some of the calls that unsharding makes fail. What a failed wait waits for never comes.
+class FaultyDevice final : public Device {
+ public:
+  enum Fault { kGather, kWait, kTensor };
+  struct Plan {
+    Fault fault = kGather;
+    int after = 0, times = 0;  // calls that go well before, and that fail then
+    bool fails(Fault called) { return called == fault && times > 0 && after-- <= 0 && times-- > 0; }
+  };
+  Plan plan;
+
+  const char* name() const override {
+    if (plan_->fails(kTensor)) throw Error(Code::kRanksFailed, "no tensor");
+    return host_.name();
+  }
+  Memory& weights() override { return host_.weights(); }
+  Memory& staging() override { return host_.staging(); }
+  bool is_host() const override { return true; }
+  std::unique_ptr<Lane> lane() override { return host_.lane(); }
+  std::unique_ptr<DeviceRanks> ranks(Comm& comm) override {
+    return std::make_unique<Ranks>(plan, host_.ranks(comm));
+  }
+
+ private:
+  class Ranks final : public DeviceRanks {
+   public:
+    Ranks(Plan& plan, std::unique_ptr<DeviceRanks> host) : plan_(plan), host_(std::move(host)) {}
+    int rank() const override { return host_->rank(); }
+    int size() const override { return host_->size(); }
+    void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) override {
+      if (plan_.fails(kGather)) throw Error(Code::kRanksFailed, "no gather");
+      lost_ = plan_.fails(kWait);
+      if (!lost_) host_->all_gather(lane, mine, all);
+    }
+    void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) override {
+      host_->exchange(lane, sends, receives);
+    }
+    void wait(Lane& lane) override {
+      if (lost_) throw Error(Code::kRanksFailed, "no wait");
+      host_->wait(lane);
+    }
+
+   private:
+    Plan& plan_;
+    std::unique_ptr<DeviceRanks> host_;
+    bool lost_ = false;
+  };
+
+  HostDevice host_;
+  Plan* plan_ = &plan;
+};
+
+TEST(LiveModel, IsAsBeforeWhenUnshardingFails) {
+  int failed = 0;
+  for (Strategy strategy : {Strategy::kOptim, Strategy::kOptimGradsParams})
+    for (FaultyDevice::Plan plan : {FaultyDevice::Plan{FaultyDevice::kGather, 0, 1},
+                                    {FaultyDevice::kGather, 1, 1},
+                                    {FaultyDevice::kWait, 0, 1},
+                                    {FaultyDevice::kWait, 0, 2},
+                                    {FaultyDevice::kTensor, 0, 1},
+                                    {FaultyDevice::kTensor, 3, 1}}) {
+      FaultyDevice device;
+      HostMemory gathered;
+      LiveModel m(map_of("qwen3_moe"), setup_of("qwen3_moe", strategy), world(), device, gathered);
+      i32 layer = m.modules().find("decoder.layers.1");
+      m.fully_shard(layer);
+      m.fully_shard(0);
+      fill(m);
+      ASSERT_EQ(m.groups_of(layer).size(), 2u);  // one of the experts
+      std::string what = cat(strategy_name(strategy), ", fault ", int{plan.fault}, " after ", plan.after,
+                             " for ", plan.times);
+      auto each = [&](auto look) {
+        for (const std::unique_ptr<LiveGroup>& group : m.groups_of(layer))
+          for (i64 p : group->bucket().members) look(static_cast<i32>(p));
+      };
+      auto is_sharded = [&] {
+        EXPECT_EQ(thrown_by([&] { m.refuse_unsharded(0, "looked at"); }), "nothing") << what;
+        EXPECT_EQ(gathered.held_bytes(), 0) << what;
+        each([&](i32 p) { EXPECT_TRUE(m.tensor(p).facts().meta) << what; });
+      };
+      device.plan = plan;
+      std::string said = thrown_by([&] { m.unshard(layer); });
+      // Alone a rank has nothing to gather where all weights are sharded.
+      bool gathers = strategy == Strategy::kOptim || world().size() > 1;
+      if (!gathers && plan.fault != FaultyDevice::kTensor) continue;
+      EXPECT_NE(said.find("MC4001 no "), said.npos) << what << ": " << said;
+      failed++;
+      device.plan = {};
+      is_sharded();
+      m.unshard(layer);
+      each([&](i32 p) { EXPECT_EQ(first_wrong(m, p), -1) << what; });
+      m.reshard(layer);
+      is_sharded();
+    }
+  EXPECT_GE(failed, 8);
+}
+
 TEST(HostMemory, SaysWhatWasNeededWhenThereIsNone) {
   HostMemory memory;
   std::string refused = thrown_by([&] { memory.allocate(i64{1} << 60); });

@@ -254,6 +254,35 @@ TEST(Watch, AHubThatCannotBeReachedIsAnErrorThatNamesEveryTry) {
   }
 }
 
+// Rank 0 may end the job, or leave, right after it has welcomed the last rank.
+TEST(Watch, WhatComesTogetherWithTheWelcomeIsHeard) {
+  for (Say say : {Say::kEnd, Say::kBye})
+    for (bool closes : {false, true}) {
+      Listener listener = listen_for_ranks(true);
+      Invitation invitation{{{listener.addresses[0], listener.port}}, {1, 2, 3}, {4, 5, 6}};
+      Socket hub;
+      std::thread answers([&] {
+        while (!(hub = accept_one(listener))) usleep(1000);
+        const WatchFrame both[] = {{.say = Say::kWelcome, .token = invitation.welcome},
+                                   {.say = say, .number = 7}};
+        EXPECT_EQ(send(hub.fd(), both, sizeof both, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof both));
+        if (closes) shutdown(hub.fd(), SHUT_WR);
+      });
+      WatchLimits limits{.silence_s = 2, .phase_s = 0};
+      std::optional<Running<WatchMember>> member;
+      try {
+        member.emplace(std::make_unique<WatchMember>(team_of(2, 1), limits, invitation));
+      } catch (const Error& e) {
+        ADD_FAILURE() << e.what();
+      }
+      answers.join();
+      if (!member) continue;
+      WatchOrder order = member->order();
+      EXPECT_EQ(order.what, say == Say::kEnd ? WatchOrder::kEnd : WatchOrder::kLeave) << closes;
+      EXPECT_EQ(order.status, say == Say::kEnd ? 7 : 0) << closes;
+    }
+}
+
 TEST(Watch, OfNoAddressNoneIsReached) { EXPECT_THROW(WatchMember(team_of(2, 1), kPatient, {}), Error); }
 
 }  // namespace

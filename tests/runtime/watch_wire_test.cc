@@ -48,6 +48,24 @@ TEST(WatchWire, FramesComeWholeHoweverTheyAreCut) {
   wire.send(frame);  // into nothing
 }
 
+TEST(WatchWire, FramesThatAreNotAskedForYetAreKept) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  Wire wire{Socket(ends[0])}, other{Socket(ends[1])};
+  auto numbers = [&](std::size_t most) {
+    std::vector<i32> out;
+    for (const WatchFrame& frame : wire.receive(most)) out.push_back(frame.number);
+    return out;
+  };
+  for (int i = 0; i < 5; i++) other.send({.say = Say::kEnd, .number = i});
+  EXPECT_EQ(numbers(1), std::vector<i32>{0});
+  EXPECT_EQ(numbers(2), (std::vector<i32>{1, 2}));
+  other.close();
+  EXPECT_EQ(numbers(SIZE_MAX), (std::vector<i32>{3, 4}));
+  EXPECT_FALSE(wire.open());
+  EXPECT_TRUE(numbers(1).empty());
+}
+
 TEST(WatchWire, WhatTheOtherSideDoesNotTakeWaitsButBeatsDoNot) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
