@@ -49,6 +49,21 @@ void ConvertOptions::check() const {
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");
 }
 
+void ConvertOptions::keep_apart(const std::string& output, const std::vector<std::string>& inputs) {
+  std::error_code ec;
+  std::filesystem::path there = std::filesystem::weakly_canonical(output, ec);
+  if (ec) return;  // checks of the output say what is wrong with it
+  for (const std::string& input : inputs) {
+    std::filesystem::path read = std::filesystem::canonical(input, ec);
+    if (ec || std::mismatch(read.begin(), read.end(), there.begin(), there.end()).first != read.end())
+      continue;
+    throw Error(Code::kOutputExists, "the result would be written into what it is made from")
+        .file(output)
+        .found(cat("the source ", escaped(input, 4096)))
+        .help("choose a DST outside of the source");
+  }
+}
+
 void ConvertOptions::keep(const std::string& output, const std::vector<std::string>& inputs) const {
   std::error_code ec;
   std::filesystem::path there = std::filesystem::canonical(output, ec);

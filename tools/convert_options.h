@@ -43,6 +43,9 @@ struct ConvertOptions {
   // Throws kOutputExists where --overwrite would replace one of the files or folders that are read, or a
   // folder that one of them lies in.
   void keep(const std::string& output, const std::vector<std::string>& inputs) const;
+  // Throws kOutputExists where a result that is a folder would be, or lie in, one that is read: a
+  // later look at the source would find it there.
+  static void keep_apart(const std::string& output, const std::vector<std::string>& inputs);
   StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
   // The copy stops when a signal asks for it.
   CopyOptions copying(Progress& progress) const;

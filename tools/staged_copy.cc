@@ -48,6 +48,7 @@ StagedFolder::Options staging_of(const ConvertOptions& options) {
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   options.keep(copy.path, copy.sources);
+  ConvertOptions::keep_apart(copy.path, copy.sources);
   try {
     StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
   } catch (Error& e) {
