@@ -37,6 +37,8 @@ struct ConvertOptions {
   // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
   // line is parsed.
   void check() const;
+  // Throws where the file of --report cannot be made, before anything is planned. It may lie in DST.
+  void check_report() const;
   // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
   // name matches, and when none is left.
   std::vector<i64> choose(const Store& store) const;

@@ -138,11 +138,11 @@ void PlanText::add(std::string_view part) {
 }
 
 bool follow_rank_0(const ConvertOptions& options) {
-  bool leader = launch().rank == 0;
-  if (launch().size == 1 || options.dry_run) return leader;
-  options.ranks.join();
-  if (!leader) world().barrier();
-  return true;
+  bool leader = launch().rank == 0, alone = launch().size == 1 || options.dry_run;
+  if (!alone) options.ranks.join();
+  if (leader) options.check_report();
+  if (!alone && !leader) world().barrier();
+  return leader || !alone;
 }
 
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,

@@ -17,6 +17,8 @@ refused convert hf-to-fsdp hf hf
 refused convert hf-to-fsdp hf hf/deep/er
 refused convert hf-to-fsdp hf link/x
 refused convert hf-to-fsdp hf run/../hf/x
+(cd hf && expect 4 "$mckpt" convert hf-to-fsdp . new) || exit 1
+[ ! -e hf/new ] || fail "something was written"
 refused convert reshard run run/release
 refused convert reshard run run/release --iteration 5
 refused convert reshard run run
