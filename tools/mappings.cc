@@ -160,6 +160,8 @@ Exit mappings_command(CommandLine& line) {
   if ((what == "show" || what == "check") && subject.empty())
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));
+  if (what == "list" && !subject.empty())
+    throw Error(Code::kUsage, cat("the argument '", escaped(subject), "' is one too many"));
   Output out(line.flags());
   if (what == "list") list_families(out);
   if (what == "show") show_family(out, family_named(subject));

@@ -20,3 +20,4 @@ said "SHAPE is required" layout
 said "a shape is not understood" layout 10x
 said "follows --" pattern '-*-*'
 said "the argument 'layout' is one too many" help pattern layout
+said "the argument 'x' is one too many" mappings list x
