@@ -18,7 +18,8 @@ DType parameter_type(std::string_view name, std::string_view option);
 class GridFlags {
  public:
   void declare(CommandLine& line);
-  // The checked grid. Where --dp was not given it is the smallest that works, and note() says so.
+  // The checked grid, of no more ranks than there may be. Where --dp was not given it is the smallest that
+  // works, and note() says so.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
