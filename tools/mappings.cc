@@ -153,7 +153,7 @@ Exit mappings_command(CommandLine& line) {
       "draws "
       "what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
-  line.example("mckpt mappings check Qwen/Qwen3-30B-A3B");
+  line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draw gated_mlp");
   line.parse();
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");

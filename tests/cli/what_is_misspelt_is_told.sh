@@ -22,6 +22,24 @@ for path in runs runs/model.txt; do
   has err "mckpt formats   lists what it reads"
 done
 
+# Wherever a path stands on the line.
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+cp -r "$model" model
+missing() {
+  local text=$1
+  shift
+  expect 3 "$mckpt" "$@"
+  has err "$text"
+}
+missing "mckpt downloads nothing" ls Qwen/Qwen3-30B-A3B --as megatron
+missing "did you mean model?" ls modle --as megatron
+missing "did you mean model?" mappings check modle
+missing "did you mean model?" convert hf-to-fsdp modle new
+missing "--map-file FILE" ls model --as megatron --map-file nope
+expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
+missing "did you mean model?" export run new --assets modle
+missing "--rank-states DIR" convert reshard run new --rank-states nope
+
 # Values have names, and the default name is given to none.
 for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
   expect 0 "$mckpt" $command --help
