@@ -40,6 +40,18 @@ expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
 missing "did you mean model?" export run new --assets modle
 missing "--rank-states DIR" convert reshard run new --rank-states nope
 
+# Options before the command.
+expect 2 "$mckpt" --jsn
+has err "there is no option '--jsn'; did you mean --json?"
+expect 2 "$mckpt" --zzzzzzzz=5
+has err "there is no option '--zzzzzzzz'"
+expect 2 "$mckpt" --tp 2 convert
+has err "options of a command stand behind it"
+expect 2 "$mckpt" --json
+has err "a command is missing"
+expect 2 "$mckpt" --json formts
+has err 'did you mean `mckpt formats`?'
+
 # Values have names, and the default name is given to none.
 for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
   expect 0 "$mckpt" $command --help
