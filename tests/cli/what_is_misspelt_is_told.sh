@@ -52,6 +52,19 @@ has err "a command is missing"
 expect 2 "$mckpt" --json formts
 has err 'did you mean `mckpt formats`?'
 
+# Globs that choose nothing.
+unmatched() {
+  expect 1 "$mckpt" ls model "$@"
+  has err "no name matches"
+}
+for as in megatron fsdp; do
+  unmatched --as $as --freeze 'nothing*'
+  unmatched --as $as --dtype-rule 'nothing*=fp32'
+  # What only another rank has does match.
+  expect 0 "$mckpt" ls model --as $as --ep 2 --freeze '*linear_fc2.weight3' --dtype-rule '*linear_fc1.weight3*=fp32'
+  expect 2 "$mckpt" ls model --as $as --dtype-rule 'nothing*'
+done
+
 # Values have names, and the default name is given to none.
 for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
   expect 0 "$mckpt" $command --help
