@@ -78,6 +78,7 @@ void FileJob::parse(CommandLine& line) {
     throw Error(Code::kUsage, "DST is a folder, but one file is written")
         .found(escaped(options.target))
         .help("name a file in it");
+  options.check_report();
 }
 
 // Opens the source and refuses what is wrong with it: the result would look sound.

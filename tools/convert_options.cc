@@ -10,6 +10,15 @@
 #include "tools/progress.h"
 
 namespace mckpt {
+namespace {
+
+// From the root, without links and dots; the last parts need not be there.
+std::filesystem::path whole_path(const std::string& path, std::error_code& ec) {
+  std::filesystem::path from_here = std::filesystem::absolute(path, ec);
+  return ec ? from_here : std::filesystem::weakly_canonical(from_here, ec);
+}
+
+}  // namespace
 
 ConvertOptions::ConvertOptions() : threads(default_threads()) {}
 
@@ -47,6 +56,45 @@ void ConvertOptions::check() const {
   if (resume && overwrite)
     throw Error(Code::kUsage,
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");
+}
+
+void ConvertOptions::check_report() const {
+  namespace fs = std::filesystem;
+  if (!report) return;
+  std::error_code ec;
+  if (fs::equivalent(*report, source, ec) || whole_path(*report, ec) == whole_path(target, ec))
+    throw Error(Code::kUsage, "--report names a file of its own, neither SRC nor DST")
+        .found(escaped(*report));
+  fs::path folder = whole_path(*report, ec).parent_path();
+  if (!fs::is_directory(folder, ec)) {
+    fs::path made = whole_path(target, ec);
+    bool will_be = std::mismatch(made.begin(), made.end(), folder.begin(), folder.end()).first == made.end();
+    if (will_be && !dry_run) return;
+    throw Error(Code::kNoRoom, "--report: its folder is not there")
+        .file(*report)
+        .help("make the folder, or name another file");
+  }
+  try {
+    StagedFile::check(*report, {.replace = true}, 0);
+  } catch (Error& e) {
+    e.prefix("--report: ");
+    throw;
+  }
+}
+
+void ConvertOptions::keep_apart(const std::string& output, const std::vector<std::string>& inputs) {
+  std::error_code ec;
+  std::filesystem::path there = whole_path(output, ec);
+  if (ec) return;  // checks of the output say what is wrong with it
+  for (const std::string& input : inputs) {
+    std::filesystem::path read = std::filesystem::canonical(input, ec);
+    if (ec || std::mismatch(read.begin(), read.end(), there.begin(), there.end()).first != read.end())
+      continue;
+    throw Error(Code::kOutputExists, "the result would be written into what it is made from")
+        .file(output)
+        .found(cat("the source ", escaped(input, 4096)))
+        .help("choose a DST outside of the source");
+  }
 }
 
 void ConvertOptions::keep(const std::string& output, const std::vector<std::string>& inputs) const {

@@ -64,7 +64,14 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - r.begin).count();
   if (done) note_speed(flags, r.bytes, seconds);
   std::string account = account_of(flags, command, r, seconds);
-  if (file) write_file(*file, account);
+  try {
+    if (file) write_file(*file, account);
+  } catch (Error& e) {
+    e.prefix(
+        done ? cat("the result is published as ", escaped(r.output, 4096), "; only its report is missing: ")
+             : "only the report is missing: ");
+    throw;
+  }
   Output out(flags);
   if (out.json()) {
     out.write(account);

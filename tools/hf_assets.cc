@@ -16,9 +16,12 @@ constexpr std::string_view kWeightSuffixes[] = {
     ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
     ".npz"};
 
+// Beside the iterations of a run, where it names the last; latest_train_state.pt has the suffix of weights.
+constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
+
 bool is_asset(const FolderEntry& e) {
-  if (e.folder || e.name.starts_with(".") || e.name == kTensorTableName || has_torch_suffix(e.name))
-    return false;
+  if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
+  if (e.name == kTensorTableName || e.name == kTracker) return false;
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
 }
 

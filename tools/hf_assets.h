@@ -22,7 +22,8 @@ struct HfAsset {
   i64 bytes = 0;
 };
 
-// In natural order; hidden files, folders, weights and their indexes are none, nor is a tensor table.
+// In natural order; hidden files, folders, weights and their indexes are none, nor are a tensor table and the
+// trackers of a run.
 std::vector<HfAsset> hf_assets(const Folder& folder);
 
 // Copies them into the folder `to`, which is made. Throws what reading and writing do.

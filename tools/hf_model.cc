@@ -1,6 +1,9 @@
 #include "tools/hf_model.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "io/digest.h"
 #include "io/folder.h"
@@ -91,6 +94,24 @@ SourceTable table_of(const SafetensorsIndex& index) {
   return table;
 }
 
+// In the words that other commands have for it: what comes near, or that nothing is downloaded.
+void refuse_missing(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    static_cast<void>(open_store(path));
+}
+
+MapFile read_map(const std::string& path) {
+  try {
+    return read_map_file(path);
+  } catch (Error& e) {
+    if (e.code() == Code::kNotFound && e.help().empty())
+      e.help(
+          "--map-file FILE   rows over the built-in mapping; docs/adding_a_model.md tells what stands in it");
+    throw;
+  }
+}
+
 }  // namespace
 
 void HfModelFlags::declare(CommandLine& line) {
@@ -110,13 +131,14 @@ MapOptions HfModelFlags::options() const {
 }
 
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
+  refuse_missing(path);
   Folder folder(path);
   HfModel m;
   m.path = path;
   m.expert_layout = flags.expert_layout;
   m.config = read_config(folder);
   if (!flags.map_file.empty())
-    m.own = std::make_unique<OwnFamily>(*m.config.family, read_map_file(flags.map_file));
+    m.own = std::make_unique<OwnFamily>(*m.config.family, read_map(flags.map_file));
   std::string index;
   bool weights = has_safetensors(folder, index);
   return with_file(path, [&] {

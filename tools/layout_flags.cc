@@ -8,6 +8,10 @@
 namespace mckpt {
 namespace {
 
+// More than there are GPUs in one place; planning takes a time that grows with the world, here minutes for a
+// large model.
+constexpr i64 kMostRanks = 262'144;
+
 // "a,b" as two words.
 std::vector<std::string> words(const std::vector<std::string>& values) {
   std::vector<std::string> out;
@@ -58,6 +62,11 @@ Grid GridFlags::grid() const {
   g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
   g.dp = dp_ ? *dp_ : smallest_dp(g);
   check_grid(g);
+  if (g.world() > kMostRanks)
+    throw Error(Code::kBadGrid, "the world of this grid is larger than any that there is")
+        .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))
+        .found(cat(with_commas(g.world()), " ranks: ", to_string(g)))
+        .help("choose a smaller --dp, or other sizes");
   return g;
 }
 

@@ -18,7 +18,8 @@ DType parameter_type(std::string_view name, std::string_view option);
 class GridFlags {
  public:
   void declare(CommandLine& line);
-  // The checked grid. Where --dp was not given it is the smallest that works, and note() says so.
+  // The checked grid, of no more ranks than there may be. Where --dp was not given it is the smallest that
+  // works, and note() says so.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
@@ -35,6 +36,7 @@ class FsdpFlags {
   FsdpSetup setup(const Grid& grid) const;
   // Takes what --freeze names from the trained parameters.
   void freeze(std::vector<ModelParameter>& parameters) const;
+  bool names_frozen() const { return !frozen_.empty(); }
   // Throws kNoSuchTensor for a glob of --freeze that none of the model's parameters matches.
   void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;
 
@@ -61,6 +63,7 @@ class ValueFlags {
   // What --dtype-rule says of a tensor of this name; the last rule that matches counts.
   std::optional<DType> dtype_rule(std::string_view name) const;
   void declare_rules(CommandLine& line);
+  bool has_rules() const { return !rules_.empty(); }
   // Throws kNoSuchTensor for a rule that matches none of the names.
   void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
 

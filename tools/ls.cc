@@ -115,7 +115,7 @@ Exit ls_command(CommandLine& line) {
   line.description("Lists every tensor by name, from headers alone. With -q, only names.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
-  line.example("mckpt ls Qwen/Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
+  line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();
   if (as.chosen()) return as.run(line.flags(), path, choice, digest, threads);
 

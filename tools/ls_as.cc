@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "convert/holding_reader.h"
 #include "io/parallel.h"
 #include "io/sha256.h"
-#include "convert/holding_reader.h"
 #include "tools/json_writer.h"
 #include "tools/text_table.h"
 
@@ -144,6 +144,21 @@ void LsAs::declare(CommandLine& line) {
   values_.declare(line);
 }
 
+// What no rank of any grid has, which is more than this rank lacks.
+void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
+  if (!fsdp_.names_frozen() && !values_.has_rules()) return;
+  std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
+  fsdp_.refuse_unmatched(all);
+  std::vector<std::string> names;
+  if (as_ == "fsdp")
+    for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, fsdp_.setup(Grid{})).tensors(Cell{}))
+      names.push_back(std::move(t.key));
+  else
+    for (const ModelParameter& p : all) names.push_back(p.name);
+  values_.refuse_unmatched(std::ssize(names),
+                           [&](i64 i) -> std::string_view { return names[static_cast<std::size_t>(i)]; });
+}
+
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
                int threads) {
   Grid grid = grid_.grid();
@@ -165,6 +180,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   else
     for (const ModelParameter& p : parameters)
       held.push_back(whole(p, values_.dtype_rule(p.name).value_or(stored_type(p, values_.dtype()))));
+  refuse_unmatched(map, setup);
   choose(choice, held);
 
   std::vector<std::string> digests;

@@ -16,6 +16,8 @@ class LsAs {
            int threads);
 
  private:
+  void refuse_unmatched(const ModelMap& map, const RunSetup& setup) const;
+
   std::string as_;
   i64 rank_ = 0;
   GridFlags grid_;

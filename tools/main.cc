@@ -134,6 +134,26 @@ Exit help_command(CommandLine& line) {
   return command ? run_command(*command, {"--help"}) : print(main_help());
 }
 
+// Options that may stand before the command.
+constexpr std::string_view kLeadingOptions[] = {"--json", "--jsonl",   "-q",         "--quiet",  "-v",
+                                                "-vv",    "--verbose", "--progress", "--color",  "--ascii",
+                                                "-h",     "--help",    "-V",         "--version"};
+
+// Without a command behind them nobody else looks at these options.
+void refuse_unknown_options(std::span<const std::string> leading) {
+  for (const std::string& arg : leading) {
+    std::string name = arg.substr(0, arg.find('='));
+    bool known = !name.starts_with('-') || name == "--" ||
+                 std::ranges::find(kLeadingOptions, name) != std::end(kLeadingOptions);
+    if (known) continue;
+    std::string_view near = nearest(name, kLeadingOptions);
+    Error e(Code::kUsage, cat("there is no option '", escaped(name), "'",
+                              near.empty() ? "" : cat("; did you mean ", near, "?")));
+    if (near.empty()) e.note("options of a command stand behind it");
+    throw e.help("mckpt --help");
+  }
+}
+
 Exit run(std::vector<std::string> args) {
   // Global flags may stand before the command; they move behind it, to the command's own parser.
   std::size_t at = 0;
@@ -144,9 +164,12 @@ Exit run(std::vector<std::string> args) {
   }
   if (at >= args.size()) {
     if (at == 0) return print(main_help());
+    refuse_unknown_options(args);
     throw Error(Code::kUsage, "a command is missing").help("mckpt --help");
   }
   std::string name = args[at];
+  if (std::ranges::find(kCommands, name, &Command::name) == std::end(kCommands))
+    refuse_unknown_options(std::span(args).first(at));
   args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
   // What stood before the command stays first: a `--` further on must not hide it.
   return run_command(name, std::move(args));

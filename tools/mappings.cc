@@ -153,13 +153,15 @@ Exit mappings_command(CommandLine& line) {
       "draws "
       "what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
-  line.example("mckpt mappings check Qwen/Qwen3-30B-A3B");
+  line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draw gated_mlp");
   line.parse();
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");
   if ((what == "show" || what == "check") && subject.empty())
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));
+  if (what == "list" && !subject.empty())
+    throw Error(Code::kUsage, cat("the argument '", escaped(subject), "' is one too many"));
   Output out(line.flags());
   if (what == "list") list_families(out);
   if (what == "show") show_family(out, family_named(subject));

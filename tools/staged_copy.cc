@@ -48,6 +48,7 @@ StagedFolder::Options staging_of(const ConvertOptions& options) {
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   options.keep(copy.path, copy.sources);
+  ConvertOptions::keep_apart(copy.path, copy.sources);
   try {
     StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
   } catch (Error& e) {
@@ -137,11 +138,11 @@ void PlanText::add(std::string_view part) {
 }
 
 bool follow_rank_0(const ConvertOptions& options) {
-  bool leader = launch().rank == 0;
-  if (launch().size == 1 || options.dry_run) return leader;
-  options.ranks.join();
-  if (!leader) world().barrier();
-  return true;
+  bool leader = launch().rank == 0, alone = launch().size == 1 || options.dry_run;
+  if (!alone) options.ranks.join();
+  if (leader) options.check_report();
+  if (!alone && !leader) world().barrier();
+  return leader || !alone;
 }
 
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,

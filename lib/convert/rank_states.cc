@@ -22,6 +22,18 @@ bool is_scalar(std::span<const i64> dims, std::string_view field) {
   return dims.empty() || (field == "step" && Shape(dims).items() == 1);
 }
 
+Folder folder_of(const std::string& path) {
+  try {
+    return Folder(path);
+  } catch (Error& e) {
+    if (e.help().empty())
+      e.help(
+          "--rank-states DIR   the folder with the files ..._rank_R.pt, in which every rank saved its "
+          "states");
+    throw;
+  }
+}
+
 }  // namespace
 
 std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, i64 whole, i64 hsdp) {
@@ -77,7 +89,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
 }
 
 void RankStates::open(const std::string& path) {
-  Folder folder(path);
+  Folder folder = folder_of(path);
   root_ = folder.path();
   format_ = "torch.save, one file a rank";
   std::vector<std::string> names;
