@@ -49,8 +49,9 @@ void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::s
   json.end_object();
 }
 
-// Where the bytes are: file and byte, or over how many files a sharded tensor is spread.
-std::string place(const Store& store, i64 tensor) {
+// Where the bytes are: file and byte, or over how many files a sharded tensor is spread. `files` is room to
+// work in.
+std::string place(const Store& store, i64 tensor, std::vector<i32>& files) {
   i64 count = store.chunk_count(tensor);
   if (count == 0) return "no chunks";
   Chunk first = store.chunk(tensor, 0);
@@ -58,7 +59,7 @@ std::string place(const Store& store, i64 tensor) {
     std::string file = escaped(file_label(store, first.file));
     return first.record_offset < 0 ? file : cat(file, " @ ", first.record_offset);
   }
-  std::vector<i32> files;
+  files.clear();
   for (i64 i = 0; i < count; i++) files.push_back(store.chunk(tensor, i).file);
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
@@ -73,6 +74,7 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}, {"where", kLeft}};
   if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
   TextTable table(std::move(columns));
+  std::vector<i32> files;
   for (std::size_t i = 0; i < tensors.size(); i++) {
     i64 t = tensors[i];
     table.cell(escaped(store.name(t)));
@@ -80,7 +82,7 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
     table.cell(dims_to_string(store.dims(t)));
     table.cell(with_commas(TensorReader::tensor_bytes(store, t)));
     if (!digests.empty()) table.cell(digests[i]);
-    table.cell(place(store, t));
+    table.cell(place(store, t, files));
     table.end_row();
   }
   table.write(out);
