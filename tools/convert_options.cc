@@ -18,6 +18,15 @@ std::filesystem::path whole_path(const std::string& path, std::error_code& ec) {
   return ec ? from_here : std::filesystem::weakly_canonical(from_here, ec);
 }
 
+// Or is it. pre: both are whole paths.
+bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+Error bad_output(const char* message, const std::string& output, const std::string& input) {
+  return Error(Code::kOutputExists, message).file(output).found(cat("the source ", escaped(input, 4096)));
+}
+
 }  // namespace
 
 ConvertOptions::ConvertOptions() : threads(default_threads()) {}
@@ -67,8 +76,7 @@ void ConvertOptions::check_report() const {
         .found(escaped(*report));
   fs::path folder = whole_path(*report, ec).parent_path();
   if (!fs::is_directory(folder, ec)) {
-    fs::path made = whole_path(target, ec);
-    bool will_be = std::mismatch(made.begin(), made.end(), folder.begin(), folder.end()).first == made.end();
+    bool will_be = lies_in(whole_path(target, ec), folder);
     if (will_be && !dry_run) return;
     throw Error(Code::kNoRoom, "--report: its folder is not there")
         .file(*report)
@@ -88,12 +96,9 @@ void ConvertOptions::keep_apart(const std::string& output, const std::vector<std
   if (ec) return;  // checks of the output say what is wrong with it
   for (const std::string& input : inputs) {
     std::filesystem::path read = std::filesystem::canonical(input, ec);
-    if (ec || std::mismatch(read.begin(), read.end(), there.begin(), there.end()).first != read.end())
-      continue;
-    throw Error(Code::kOutputExists, "the result would be written into what it is made from")
-        .file(output)
-        .found(cat("the source ", escaped(input, 4096)))
-        .help("choose a DST outside of the source");
+    if (!ec && lies_in(read, there))
+      throw bad_output("the result would be written into what it is made from", output, input)
+          .help("choose a DST outside of the source");
   }
 }
 
@@ -103,12 +108,9 @@ void ConvertOptions::keep(const std::string& output, const std::vector<std::stri
   if (!overwrite || ec) return;
   for (const std::string& input : inputs) {
     std::filesystem::path read = std::filesystem::canonical(input, ec);
-    if (ec || std::mismatch(there.begin(), there.end(), read.begin(), read.end()).first != there.end())
-      continue;
-    throw Error(Code::kOutputExists, "--overwrite would replace what the result is made from")
-        .file(output)
-        .found(cat("the source ", escaped(input, 4096)))
-        .help("choose another DST");
+    if (!ec && lies_in(there, read))
+      throw bad_output("--overwrite would replace what the result is made from", output, input)
+          .help("choose another DST");
   }
 }
 

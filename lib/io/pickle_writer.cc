@@ -10,18 +10,14 @@ void PickleWriter::little_endian(u64 v, int bytes) {
   for (int i = 0; i < bytes; i++) byte(static_cast<u8>(v >> 8 * i));
 }
 
-void PickleWriter::text(std::string_view utf8) {
-  if (utf8.size() > UINT32_MAX)
-    throw Error(Code::kPickleLimit, "a text is too long for a pickle").found(utf8.size());
-  op(Op::kBinunicode);
-  little_endian(utf8.size(), 4);
-  out_ += utf8;
-}
+void PickleWriter::text(std::string_view utf8) { counted(Op::kBinunicode, utf8, UINT32_MAX); }
 
-void PickleWriter::raw_text(std::string_view bytes) {
-  if (bytes.size() > INT32_MAX)
+void PickleWriter::raw_text(std::string_view bytes) { counted(Op::kBinstring, bytes, INT32_MAX); }
+
+void PickleWriter::counted(Op opcode, std::string_view bytes, std::size_t most) {
+  if (bytes.size() > most)
     throw Error(Code::kPickleLimit, "a text is too long for a pickle").found(bytes.size());
-  op(Op::kBinstring);
+  op(opcode);
   little_endian(bytes.size(), 4);
   out_ += bytes;
 }

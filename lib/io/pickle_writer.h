@@ -47,6 +47,7 @@ class PickleWriter {
  private:
   void byte(u8 b) { out_ += static_cast<char>(b); }
   void little_endian(u64 v, int bytes);
+  void counted(Op opcode, std::string_view bytes, std::size_t most);
 
   std::string out_;
   std::vector<std::pair<std::string, u32>> classes_;  // with their slots of the memo; a few dozen at most
