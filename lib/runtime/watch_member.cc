@@ -54,8 +54,9 @@ WatchOrder WatchMember::round(int wake_fd) {
   hub_.silent_s += passed, since_beat_s_ += passed;
   if (alone_s_ >= 0) alone_s_ += passed;
   WatchOrder order;
-  for (const WatchFrame& frame : wire_.receive())
-    if (order.what == WatchOrder::kGoOn) order = hear(frame);
+  // One by one: what comes behind an order is for the round after it.
+  for (std::vector<WatchFrame> next; order.what == WatchOrder::kGoOn && !(next = wire_.receive(1)).empty();)
+    order = hear(next[0]);
   if (order.what != WatchOrder::kGoOn) return order;
   if (since_beat_s_ >= clock_.step_s()) {
     wire_.send(beat_of(current_activity()));
@@ -92,7 +93,7 @@ WatchOrder WatchMember::without_hub() {
     alone_s_ = 0;
     wire_.send({.say = Say::kEnd, .number = status_});
   }
-  if (told_ || alone_s_ > kWatchGraceSeconds * team_.ranks_per_core)
+  if (told_ || alone_s_ > kWatchAloneSeconds * team_.ranks_per_core)
     return {.what = WatchOrder::kEnd, .status = status_};
   if (!lost_now || may_tell_ || team_.rank != team_.deputy()) return {};
   if (!wire_.open()) return {.what = WatchOrder::kReport, .cause = rank_died(team_, 0)};

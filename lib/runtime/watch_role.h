@@ -58,8 +58,11 @@ class WatchClock {
 
 // How long an error that may follow from another waits for that, on a host with a core for every rank.
 inline constexpr double kWatchFollowSeconds = 0.3;
-// How long those who have nothing to tell wait for those who have, likewise.
+// How long rank 0 waits for the others to end, likewise.
 inline constexpr double kWatchGraceSeconds = 1;
+// How long those whom rank 0 has left keep still, likewise: the first that ends has the launcher end the
+// others, and the deputy, which may notice later than they do, would not get to tell why.
+inline constexpr double kWatchAloneSeconds = 3;
 
 // A beat every tenth of the shorter limit, but not more often than is of use.
 inline double beat_seconds(const WatchLimits& limits) {

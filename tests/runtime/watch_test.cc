@@ -283,6 +283,27 @@ TEST(Watch, WhatComesTogetherWithTheWelcomeIsHeard) {
     }
 }
 
+// The second order comes with the first, before that is carried out.
+TEST(Watch, OrdersThatComeTogetherAreCarriedOutOneByOne) {
+  Listener listener = listen_for_ranks(true);
+  Invitation invitation{{{listener.addresses[0], listener.port}}, {1, 2, 3}, {4, 5, 6}};
+  Socket hub;
+  std::thread answers([&] {
+    while (!(hub = accept_one(listener))) usleep(1000);
+    const WatchFrame all[] = {{.say = Say::kWelcome, .token = invitation.welcome},
+                              {.say = Say::kTell},
+                              {.say = Say::kBeat},
+                              {.say = Say::kEnd, .number = 7}};
+    EXPECT_EQ(send(hub.fd(), all, sizeof all, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof all));
+  });
+  WatchMember member(team_of(2, 1), kPatient, invitation);
+  answers.join();
+  EXPECT_EQ(member.round(-1).what, WatchOrder::kTell);
+  WatchOrder second = member.round(-1);
+  EXPECT_EQ(second.what, WatchOrder::kEnd);
+  EXPECT_EQ(second.status, 7);
+}
+
 TEST(Watch, OfNoAddressNoneIsReached) { EXPECT_THROW(WatchMember(team_of(2, 1), kPatient, {}), Error); }
 
 }  // namespace

@@ -1,16 +1,21 @@
 // A job whose ranks work in step under the watch until one of them meets its fate. watched_ranks.py starts it
 // and looks how it ends.
 //
-// usage: watched_ranks SILENCE_S PHASE_S [RANK FATE]...
+// usage: watched_ranks TOLD_FILE SILENCE_S PHASE_S [RANK FATE]...   a "follow" waits for the death of the
+// last rank
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "core/error.h"
 #include "runtime/activity.h"
@@ -21,13 +26,27 @@ namespace {
 
 constexpr int kRounds = 40, kFatalRound = 10;
 
-std::atomic<bool> asked_to_end = false;
+std::vector<i64> pids;  // by rank
 
 void rest(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-void say(std::string_view what) {
-  std::string line = cat("rank ", launch().rank, " ", what, "\n");
-  [[maybe_unused]] ssize_t n = write(STDERR_FILENO, line.data(), line.size());
+// Into a file, since mpirun may lose what a job says while it ends.
+void tell(const char* path, std::string_view cause) {
+  std::string line = cat("rank ", launch().rank, ": ", cause, "\n");
+  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  [[maybe_unused]] ssize_t n = write(fd, line.data(), line.size());
+  close(fd);
+}
+
+// Waits until the process of that rank has ended, which is after its connections were closed.
+void outlive(int rank) {
+  std::string path = cat("/proc/", pids[static_cast<std::size_t>(rank)], "/stat");
+  for (;; rest(1)) {
+    std::ifstream file(path);
+    std::string stat((std::istreambuf_iterator<char>(file)), {});
+    std::size_t name_end = stat.rfind(')');
+    if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return;
+  }
 }
 
 void meet_fate(std::string_view fate) {
@@ -36,7 +55,11 @@ void meet_fate(std::string_view fate) {
   if (fate == "exit") _exit(0);
   if (fate == "throw") throw Error(Code::kReadFailed, "thrown on purpose");
   if (fate == "unknown") throw std::runtime_error("thrown on purpose");
-  if (fate == "follow") throw Error(Code::kInterrupted, "thrown on purpose");
+  if (fate == "suspect") throw Error(Code::kInterrupted, "thrown on purpose");
+  if (fate == "follow") {
+    outlive(launch().size - 1);
+    throw Error(Code::kInterrupted, "thrown on purpose");
+  }
   if (fate == "hang")
     for (;;) pause();
   if (fate == "loop")
@@ -44,12 +67,12 @@ void meet_fate(std::string_view fate) {
   if (fate == "alone") world().barrier();  // which the others do not join
   if (fate == "slow") {
     Phase phase("slow");
-    for (int i = 0; i < 120; i++) rest(100), made_progress();
+    for (int i = 0; i < 200; i++) rest(100), made_progress();
   }
   if (fate == "count") {
     std::atomic<i64> count = 0;
     Phase phase("count", &count);
-    for (int i = 0; i < 120; i++) rest(100), count++;
+    for (int i = 0; i < 200; i++) rest(100), count++;
   }
 }
 
@@ -64,26 +87,29 @@ void work(std::string_view fate) {
 }
 
 int run(int argc, char** argv) {
-  WatchLimits limits{std::atof(argv[1]), std::atof(argv[2])};
+  WatchLimits limits{std::atof(argv[2]), std::atof(argv[3])};
   std::string_view fate;
-  for (int i = 3; i + 1 < argc; i += 2)
+  for (int i = 4; i + 1 < argc; i += 2)
     if (std::atoi(argv[i]) == launch().rank) fate = argv[i + 1];
   struct sigaction action {};
-  action.sa_handler = [](int) { asked_to_end = true; };
+  action.sa_handler = [](int) {};  // the launcher asks to end before it kills; the watch is to be first
   sigaction(SIGTERM, &action, nullptr);
   int status = 7;
   try {
-    tell_lost_ranks_by([](const Error& e) { say(cat("reports: ", e.what())); });
+    tell_lost_ranks_by([argv](const Error& e) { tell(argv[1], e.what()); });
     watch_world(limits);
+    pids.resize(static_cast<std::size_t>(world().size()));
+    i64 own = getpid();
+    world().all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(pids)));
     work(fate);
     leave_world();
     return 0;
   } catch (const Error& e) {
     bool may_follow = e.code() == Code::kInterrupted || e.code() == Code::kRanksFailed;
     abort_world(
-        status, [&] { say(cat("tells: ", e.what())); }, may_follow);
+        status, [&] { tell(argv[1], e.what()); }, may_follow);
   } catch (const std::exception& e) {
-    abort_world(status, [&] { say(cat("tells: ", e.what())); });
+    abort_world(status, [&] { tell(argv[1], e.what()); });
   }
   return status;
 }
@@ -91,4 +117,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace mckpt
 
-int main(int argc, char** argv) { return argc < 3 ? 2 : mckpt::run(argc, argv); }
+int main(int argc, char** argv) { return argc < 4 ? 2 : mckpt::run(argc, argv); }

@@ -9,13 +9,15 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 
 MPIRUN, PROGRAM = sys.argv[1:]
-LIMIT_S = 3  # for 3 ranks on 2 cores the watch makes it 4.5
-SLOW_S = 6  # and this 9, of which jobs that must not fail stay clear on a busy machine; a rank that is slow takes 12
+LIMIT_S = 4  # for 3 ranks on 2 cores the watch makes it 6
+SLOW_S = 10  # and this 15, of which jobs that must not fail stay clear on a busy machine; a rank that is slow takes 20
+# mpirun asks the ranks to end, and kills them so much later: a second is little for telling why, on a busy machine.
+os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = os.environ["PRTE_MCA_odls_base_sigkill_timeout"] = "3"
 FAILS, LOST = 7, 3  # exit status: what the program gives its own errors, and what the watch gives lost ranks
 KILLED = [137, LOST]  # the launcher's own for a rank that is killed, or the watch's: whoever notices first
-failures = []
 
 # Ranks 0 and 1 on this host, 2 and 3 on another one, which is this one under another name.
 HOSTS = ["--host", f"{socket.gethostname()}:2,elsewhere:2", "--map-by", "slot"]
@@ -23,11 +25,26 @@ AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "another_host")
 ON_TWO_HOSTS = {**os.environ, "OMPI_MCA_plm_rsh_agent": AGENT, "PRTE_MCA_plm_ssh_agent": AGENT}
 
 
+class Failed(Exception):
+    pass
+
+
+def fail(what):
+    print(f"FAIL {what}", flush=True)
+    raise Failed
+
+
 def run(ranks, *fates, silence_s=20, phase_s=0, hosts=1):
     where = HOSTS if hosts == 2 else []
-    command = [MPIRUN, "-n", str(ranks), *where, "--timeout", "100", PROGRAM, str(silence_s), str(phase_s), *map(str, fates)]
     env = ON_TWO_HOSTS if hosts == 2 else None
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL, env=env)
+    with tempfile.NamedTemporaryFile("r") as told:
+        command = [MPIRUN, "-n", str(ranks), *where, PROGRAM, told.name, str(silence_s), str(phase_s), *map(str, fates)]
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, env=env)
+        except subprocess.TimeoutExpired as e:
+            fail(f"does not end: {command}\n{e.stdout}{e.stderr}")
+        result.told = [(int(rank), cause) for rank, cause in re.findall(r"^rank (\d+): (.*)$", told.read(), re.M)]
+        return result
 
 
 def why_not_two_hosts():
@@ -40,24 +57,17 @@ def why_not_two_hosts():
     return ""
 
 
-def told(result):
-    return re.findall(r"^rank (\d+) (?:tells|reports): (.*)$", result.stderr, re.M)
-
-
 def check(name, result, by, pattern, statuses):
     """One rank told one cause, and the job ended so."""
-    causes = told(result)
-    ok = len(causes) == 1 and int(causes[0][0]) in by and re.search(pattern, causes[0][1]) and result.returncode in statuses
+    ok = len(result.told) == 1 and result.told[0][0] in by and re.search(pattern, result.told[0][1]) and result.returncode in statuses
     if not ok:
-        failures.append(name)
-        print(f"FAIL {name}: exit status {result.returncode}, told {causes}\n{result.stdout}{result.stderr}")
+        fail(f"{name}: exit status {result.returncode}, told {result.told}\n{result.stdout}{result.stderr}")
 
 
 def whole(name, ranks, *fates):
     result = run(ranks, *fates, silence_s=SLOW_S, phase_s=SLOW_S)
-    if result.returncode != 0 or told(result):
-        failures.append(name)
-        print(f"FAIL {name}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
+    if result.returncode != 0 or result.told:
+        fail(f"{name}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
 
 
 def died(rank, by, statuses, fate):
@@ -108,9 +118,8 @@ def on_two_hosts(name, by, pattern, statuses, *fates):
 
 def whole_on_two_hosts():
     result = run(4, hosts=2)
-    if result.returncode != 0 or told(result):
-        failures.append("two hosts")
-        print(f"FAIL two hosts: exit status {result.returncode}\n{result.stdout}{result.stderr}")
+    if result.returncode != 0 or result.told:
+        fail(f"two hosts: exit status {result.returncode}\n{result.stdout}{result.stderr}")
 
 
 def under_load(ranks):
@@ -122,7 +131,7 @@ CASES = [
     (whole, "a rank that is slow", 3, 1, "slow"), (whole, "a rank that counts", 3, 1, "count"), (whole, "nothing happens", 3), (whole, "a rank alone", 1),
     (stopped, 0, 1), (stopped, 2, 0), (hangs, 2, "hang"), (hangs, 0, "loop"), (waits_alone,),
     (killed, 0, 1), (killed, 1, 0), (killed, 2, 0), (left_early, 0, 1), (left_early, 2, 0),
-    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "follow"), (all_threw,), (follows,), (under_load, 12),
+    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "suspect"), (all_threw,), (follows,), (under_load, 12),
 ]
 OF_TWO_HOSTS = [
     (whole_on_two_hosts,),
@@ -137,8 +146,20 @@ if why := why_not_two_hosts():
     print(f"left out: jobs on two hosts, which this machine cannot be: {why}")
 else:
     CASES += OF_TWO_HOSTS
+
+
+def fails(case):
+    try:
+        case[0](*case[1:])
+        return False
+    except Failed:
+        return True
+
+
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    for done in [pool.submit(*case) for case in CASES]:
-        done.result()
-print(f"{len(CASES)} jobs, {len(failures)} failures")
-sys.exit(1 if failures else 0)
+    failed = [case for case, wrong in zip(CASES, pool.map(fails, CASES)) if wrong]
+# The watch goes by the clock, and so does this judge: where others took the processors for seconds, a verdict says
+# nothing about the watch. So what failed has one more try, with the machine to itself.
+lost = [case for case in failed if fails(case)]
+print(f"{len(CASES)} jobs, {len(failed)} tried again, {len(lost)} failures")
+sys.exit(1 if lost else 0)
