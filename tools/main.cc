@@ -52,7 +52,7 @@ constexpr Command kCommands[] = {
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
     {"Help", "mappings", "[list|show|check|draw]", "the tables of the model families", mappings_command},
-    {"Help", "help", "[COMMAND]", "this page, or that of one command", help_command},
+    {"Help", "help", "[COMMAND [MODE]]", "this page, or that of one command", help_command},
 };
 
 struct HelpRow {
@@ -127,11 +127,18 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
 }
 
 Exit help_command(CommandLine& line) {
-  std::optional<std::string> command;
+  std::optional<std::string> command, mode;
   line.positional("COMMAND", command, "a command; without it, all of them are listed");
+  line.positional("MODE", mode, "of a command that has modes");
   line.example("mckpt help pattern");
+  line.example("mckpt help convert reshard");
   line.parse();
-  return command ? run_command(*command, {"--help"}) : print(main_help());
+  if (!command) return print(main_help());
+  if (!mode) return run_command(*command, {"--help"});
+  if (!find_command(*command).arguments.starts_with("MODE"))
+    throw Error(Code::kUsage, cat("the argument '", escaped(*mode), "' is one too many"))
+        .note(cat(escaped(*command), " has no modes"));
+  return run_command(*command, {*mode, "--help"});
 }
 
 // Options that may stand before the command.

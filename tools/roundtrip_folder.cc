@@ -4,10 +4,30 @@
 #include <filesystem>
 
 #include "convert/compare_sink.h"
-#include "convert/compare_tensor_lists.h"
 #include "convert/reshard_job.h"
+#include "convert/tensor_differences.h"
 
 namespace mckpt {
+
+namespace {
+
+// A line each. `may_lack`: by tensor of the source.
+std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
+                                   const Store& there) {
+  std::vector<std::string> lines;
+  for (const TensorDifference& d : tensor_differences(source, there)) {
+    if (d.one < 0)
+      lines.push_back(cat(escaped(there.name(d.other)), " came back and is not in the source"));
+    else if (d.other >= 0)
+      lines.push_back(cat(escaped(source.name(d.one)), " came back as ", type_and_shape(there, d.other),
+                          ", it was ", type_and_shape(source, d.one)));
+    else if (!may_lack[static_cast<std::size_t>(d.one)])
+      lines.push_back(cat(escaped(source.name(d.one)), " did not come back"));
+  }
+  return lines;
+}
+
+}  // namespace
 
 ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
   if (mine_) {
@@ -31,7 +51,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   std::vector<bool> dropped(static_cast<std::size_t>(source.store->tensor_count()));
   for (const UnreadTensor& u : source.map->unread())
     if (u.of < 0) dropped[static_cast<std::size_t>(u.tensor)] = true;
-  if (ranks.rank() == 0) found.differences = compare_tensor_lists(*source.store, dropped, *there);
+  if (ranks.rank() == 0) found.differences = described(*source.store, dropped, *there);
   NamedChunks chunks(*there, *source.store);
   ReshardJob job(*source.store, chunks, nullptr);
   CompareSink sink(*there);

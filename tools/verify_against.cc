@@ -7,7 +7,7 @@
 #include "convert/export_job.h"
 #include "convert/import_job.h"
 #include "convert/reshard_job.h"
-#include "core/name_hash.h"
+#include "convert/tensor_differences.h"
 #include "io/copy_engine.h"
 #include "io/findings.h"
 #include "tools/findings.h"
@@ -173,27 +173,16 @@ bool model_against_chunks(const Store& there, const std::string& path, const Aga
 
 // Whether both sides have the same tensors; findings about those that not both have alike.
 bool has_same_tensors(const Store& there, const Store& source, VerifyReport& report) {
-  NameMap<std::string_view, i64> by_name;
-  for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
   std::vector<Finding> found;
-  auto add = [&](const Store& store, i64 tensor, std::string message) {
-    found.push_back({.code = Code::kUnequal, .tensor = std::string(store.name(tensor)), .message = message});
-  };
-  for (i64 t : natural_order(there)) {
-    auto at = by_name.find(there.name(t));
-    if (at == by_name.end()) {
-      add(there, t, "the other side has no such tensor");
-      continue;
-    }
-    i64 s = at->second;
-    if (source.dtype(s) != there.dtype(t) || !std::ranges::equal(source.dims(s), there.dims(t)))
-      add(there, t,
-          cat("is ", dtype_name(there.dtype(t)), " ", to_string(there.shape(t)), ", on the other side ",
-              dtype_name(source.dtype(s)), " ", to_string(source.shape(s))));
-    by_name.erase(at);
+  for (const TensorDifference& d : tensor_differences(there, source)) {
+    auto [mine, other] = d;
+    found.push_back({.code = Code::kUnequal,
+                     .tensor = std::string(mine < 0 ? source.name(other) : there.name(mine)),
+                     .message = mine < 0    ? "is on the other side alone"
+                                : other < 0 ? "the other side has no such tensor"
+                                            : cat("is ", type_and_shape(there, mine), ", on the other side ",
+                                                  type_and_shape(source, other))});
   }
-  for (i64 s : natural_order(source))
-    if (by_name.contains(source.name(s))) add(source, s, "is on the other side alone");
   if (found.empty()) return true;
   add_check({"against", Check::Status::kFail, there.tensor_count(), "tensors"}, std::move(found), report);
   return false;

@@ -13,3 +13,15 @@ for command in $(commands); do
   expect 0 "$mckpt" help "$command"
   cmp -s page out || fail "help $command differs from $command --help"
 done
+
+"$mckpt" convert --help | sed '/mckpt convert MODE/,$d' | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' >modes
+[ "$(wc -l <modes)" -ge 8 ] || fail "convert --help lists too few modes: $(cat modes)"
+while read -r mode; do
+  expect 0 "$mckpt" convert "$mode" --help
+  head -n 1 out | grep -q "^mckpt convert $mode - " || fail "convert $mode --help does not begin with its summary"
+  mv out page
+  expect 0 "$mckpt" help convert "$mode"
+  cmp -s page out || fail "help convert $mode differs from convert $mode --help"
+done <modes
+expect 2 "$mckpt" help convert to-nothing
+has err "there is no mode 'to-nothing'"

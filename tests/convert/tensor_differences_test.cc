@@ -1,4 +1,4 @@
-#include "convert/compare_tensor_lists.h"
+#include "convert/tensor_differences.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace mckpt {
 namespace {
 
-using Lines = std::vector<std::string>;
+using Differences = std::vector<TensorDifference>;
 
 TableStore store_of(std::vector<TableStore::Tensor> tensors) {
   TableStore store("");
@@ -15,14 +15,14 @@ TableStore store_of(std::vector<TableStore::Tensor> tensors) {
   return store;
 }
 
-TEST(CompareTensorLists, TellsWhatIsMissingOtherOrBesides) {
+TEST(TensorDifferences, AreWhatIsMissingOtherOrBesides) {
   TableStore source = store_of({{"same", DType::kBF16, {2, 3}, {}},
                                 {"none", DType::kBF16, {0, 3}, {}},
                                 {"scalar", DType::kF32, {}, {}},
                                 {"typed", DType::kBF16, {4}, {}},
                                 {"shaped", DType::kBF16, {4}, {}},
-                                {"gone", DType::kBF16, {4}, {}},
-                                {"left out", DType::kI64, {1}, {}}});
+                                {"gone.10", DType::kBF16, {4}, {}},
+                                {"gone.9", DType::kI64, {1}, {}}});
   TableStore there = store_of({{"more", DType::kF32, {1}, {}},
                                {"shaped", DType::kBF16, {2, 2}, {}},
                                {"typed", DType::kF16, {4}, {}},
@@ -30,19 +30,26 @@ TEST(CompareTensorLists, TellsWhatIsMissingOtherOrBesides) {
                                {"scalar", DType::kF32, {}, {}},
                                {"no more", DType::kF32, {0}, {}},
                                {"same", DType::kBF16, {2, 3}, {}}});
-  std::vector<bool> may_lack(source.tensors.size());
-  may_lack.back() = true;
-  EXPECT_EQ(compare_tensor_lists(source, may_lack, there),
-            (Lines{"typed did not come back as it was", "shaped did not come back as it was",
-                   "gone did not come back as it was", "more came back and is not in the source",
-                   "no more came back and is not in the source"}));
+  EXPECT_EQ(tensor_differences(source, there),
+            (Differences{{6, -1}, {5, -1}, {4, 1}, {3, 2}, {-1, 0}, {-1, 5}}));
 }
 
-TEST(CompareTensorLists, TensorsOfNoItemsCountAsTheyAre) {
+TEST(TensorDifferences, TensorsOfNoItemsCountAsTheyAre) {
   TableStore source = store_of({{"a", DType::kBF16, {0, 3}, {}}, {"b", DType::kBF16, {0, 3}, {}}});
   TableStore there = store_of({{"a", DType::kBF16, {3, 0}, {}}, {"b", DType::kBF16, {0, 3}, {}}});
-  EXPECT_EQ(compare_tensor_lists(source, std::vector<bool>(2), there),
-            Lines{"a did not come back as it was"});
+  EXPECT_EQ(tensor_differences(source, there), (Differences{{0, 0}}));
+}
+
+TEST(TensorDifferences, ASecondTensorOfOneNameHasNoPartner) {
+  TableStore one = store_of({{"a", DType::kBF16, {2}, {}}});
+  TableStore two = store_of({{"a", DType::kBF16, {2}, {}}, {"a", DType::kBF16, {2}, {}}});
+  EXPECT_EQ(tensor_differences(two, one), (Differences{{1, -1}}));
+}
+
+TEST(TensorDifferences, TypesAndShapesAreNamedTogether) {
+  TableStore store = store_of({{"a", DType::kBF16, {2, 3}, {}}, {"b", DType::kF32, {}, {}}});
+  EXPECT_EQ(type_and_shape(store, 0), "bfloat16 [2, 3]");
+  EXPECT_EQ(type_and_shape(store, 1), "float32 []");
 }
 
 }  // namespace
