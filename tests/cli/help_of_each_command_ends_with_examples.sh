@@ -23,5 +23,5 @@ while read -r mode; do
   expect 0 "$mckpt" help convert "$mode"
   cmp -s page out || fail "help convert $mode differs from convert $mode --help"
 done <modes
-expect 2 "$mckpt" help convert to-nothing
-has err "there is no mode 'to-nothing'"
+expect 2 "$mckpt" help ls reshard
+has err "ls has no modes"
