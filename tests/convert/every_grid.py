@@ -2,7 +2,7 @@
 comes out is the source, tensor by tensor and byte by byte, as read here. Grids that a model does not divide over are
 refused with the code that says so, and leave nothing. round_trips.py has the more usual grids, and looks closer.
 
-usage: every_grid.py MCKPT TEST_DATA GOLDEN_MODEL
+usage: every_grid.py MCKPT TEST_DATA GOLDEN_MODEL [fewer]
 """
 import json
 import os
@@ -140,6 +140,9 @@ def check(model, name):
     done[model, name] = code
 
 
-in_parallel(check, [(model, grid) for model in names for grid in GRIDS])
+cases = [(model, grid) for model in names for grid in GRIDS]
+if "fewer" in sys.argv:
+    cases = cases[::3]  # the number of grids is no multiple of it: each comes with other models
+in_parallel(check, cases)
 print(f"{len(names)} models, {len(GRIDS)} grids, {sum(c is not None for c in done.values())} refused, {len(failures)} failures")
-sys.exit(1 if failures or len(done) != len(names) * len(GRIDS) else 0)
+sys.exit(1 if failures or len(done) != len(cases) else 0)
