@@ -88,8 +88,7 @@ void refuse_damage(const Store& store, NamesOf parts, std::span<const std::strin
   std::vector<Finding> findings = store.findings();
   for (Finding& f : dcp_damage(store, parts)) findings.push_back(std::move(f));
   accept(findings, accepted);
-  tell_findings(global, findings, store.root());
-  require_sound(findings, store.root());
+  require_sound(global, findings, store.root());
 }
 
 std::string own_assets(const Store& store) {

@@ -90,8 +90,7 @@ void FileJob::open() {
         .expected(mode.source)
         .found(store->format())
         .help("mckpt convert --help   lists the modes");
-  report_findings(flags, *store);
-  require_sound(store->findings(), store->root());
+  require_sound(flags, store->findings(), store->root());
   check_objects();
   warn_of_metadata();
   tensors = options.choose(*store);

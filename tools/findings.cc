@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::size_t kMostShown = 5;
 
+const Finding* first_problem(std::span<const Finding> findings) {
+  auto at = std::ranges::find(findings, false, &Finding::warning);
+  return at == findings.end() ? nullptr : &*at;
+}
+
 }  // namespace
 
 bool is_sound(const Store& store) {
@@ -18,15 +23,19 @@ bool is_sound(const Store& store) {
 }
 
 void require_sound(std::span<const Finding> findings, const std::string& root) {
-  auto wrong = [](const Finding& f) { return !f.warning; };
-  auto first = std::find_if(findings.begin(), findings.end(), wrong);
-  if (first == findings.end()) return;
+  const Finding* first = first_problem(findings);
+  if (first == nullptr) return;
   Error e(first->code, first->message);
   e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
-  if (i64 more = std::count_if(first + 1, findings.end(), wrong); more > 0)
+  if (i64 more = std::ranges::count(findings, false, &Finding::warning) - 1; more > 0)
     e.note(cat("and ", more, " more"));
   throw e.note(cat("found in ", escaped(root, 4096), ", which is not sound: mckpt verify tells all of it"))
       .help(first->help.empty() ? cat("mckpt verify ", escaped(root, 4096)) : first->help);
+}
+
+void require_sound(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
+  tell_findings(flags, findings, root, first_problem(findings));
+  require_sound(findings, root);
 }
 
 std::string finding_line(bool color, const Finding& f) {
@@ -74,13 +83,14 @@ void accept(std::vector<Finding>& findings, std::span<const std::string> codes) 
       f.help += cat(f.help.empty() ? "" : "; ", "--accept ", code_name(f.code), " takes it as it is");
 }
 
-void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
+void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root,
+                   const Finding* told) {
   if (launch().rank != 0) return;  // all ranks find the same
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;
   for (bool warning : {false, true})
     for (const Finding& f : findings)
-      if (f.warning == warning && !(warning && flags.quiet)) order.push_back(&f);
+      if (f.warning == warning && &f != told && !(warning && flags.quiet)) order.push_back(&f);
   std::size_t shown = flags.verbose > 0 ? order.size() : std::min(order.size(), kMostShown);
   for (std::size_t i = 0; i < shown; i++) complain(finding_line(color, *order[i]));
   if (order.empty()) return;

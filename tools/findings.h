@@ -13,12 +13,16 @@ bool is_sound(const Store& store);
 // not converted: the result would look sound.
 void require_sound(std::span<const Finding> findings, const std::string& root);
 
+// The same, and the other findings are told before it.
+void require_sound(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
+
 // Turns problems of the named codes ("MC1315") into oddities: the user wants them taken as they are. Throws
 // kUsage for a code of which nothing right can come.
 void accept(std::vector<Finding>& findings, std::span<const std::string> codes);
 
-// Tells findings on stderr, the first of them and a count of the rest.
-void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
+// Tells findings on stderr, the first of them and a count of the rest. `told`: one that is told elsewhere.
+void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root,
+                   const Finding* told = nullptr);
 
 // "problem[MC1107]: file: tensor 'x': message"
 std::string finding_line(bool color, const Finding& finding);
