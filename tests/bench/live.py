@@ -1,6 +1,6 @@
 """The live model on GPUs: loading next to the peers, unsharding next to raw NCCL, export and saving next to the disk. Prints tables.
 
-usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint] [--peers] [--cold]
+usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint] [--peers] [--cold]
 
 The model is made in DIR (16 GB by default) unless it is there. --peers and --cold need torch and root.
 Peers that are not installed are left out.
@@ -20,8 +20,8 @@ parser = argparse.ArgumentParser(add_help=False)
 parser.add_argument("mckpt")
 parser.add_argument("--ranks", type=int, default=1)
 parser.add_argument("--folder", default="/tmp/mckpt_live_bench")
-parser.add_argument("--shape", choices=["dense", "moe"], default="dense")
-parser.add_argument("--layers", type=int)
+parser.add_argument("--shape", choices=["dense", "moe", "qwen3_5_moe", "nemotron_h"], default="dense")
+parser.add_argument("--layers", type=int, help="of dense and moe; of the others, how often the few layers of the golden model come again")
 parser.add_argument("--grid", action="append")
 parser.add_argument("--more", default="")
 parser.add_argument("--repeat", type=int, default=5)
@@ -34,13 +34,19 @@ a = parser.parse_args()
 SHAPES = {
     "dense": dict(layers=36, hidden=4096, heads=32, kv=8, head_dim=128, ffn=12288, vocab=151936),
     "moe": dict(layers=12, hidden=2048, heads=32, kv=4, head_dim=128, ffn=6144, vocab=151936, experts=128, moe_ffn=768),
+    "qwen3_5_moe": dict(like="qwen3_5_moe", width=32, depth=8),
+    "nemotron_h": dict(like="nemotron_h", width=40, depth=24),
 }
 model = os.path.join(a.folder, a.shape)
 
 
 def make():
     if not os.path.exists(os.path.join(model, "config.json")):
-        shape = SHAPES[a.shape] | ({"layers": a.layers} if a.layers else {})
+        shape = SHAPES[a.shape]
+        if "like" in shape:
+            shape = shape | {"like": os.path.join(ROOT, "test_data", "golden", "models", shape["like"])} | ({"depth": a.layers} if a.layers else {})
+        elif a.layers:
+            shape = shape | {"layers": a.layers}
         flags = [word for key, value in shape.items() for word in ("--" + key.replace("_", "-"), str(value))]
         subprocess.run([sys.executable, os.path.join(HERE, "make_model.py"), model, *flags, "--shard-bytes", str(4 << 30)], check=True)
     return [os.path.join(model, f) for f in sorted(os.listdir(model)) if f.endswith(".safetensors")]

@@ -1,9 +1,12 @@
-"""Makes a Qwen3 model, with experts or without, of any size for benchmarks: config.json, shards, index.
+"""Makes a model of any size for benchmarks: config.json, shards, index. A Qwen3 one, with experts or without, or one of
+another family: a golden model of the tests made large.
 
 usage: make_model.py FOLDER [--layers N] [--hidden N] [--heads N] [--kv N] [--head-dim N] [--ffn N] [--vocab N]
                             [--experts N --moe-ffn N] [--hub] [--shard-bytes N] [--sparse]
+       make_model.py FOLDER --like GOLDEN_MODEL [--width N] [--depth N] [--shard-bytes N] [--sparse]
 
 --hub      experts in one tensor a layer with the input dimension first, as Qwen3-VL-MoE has them on the hub
+--like     a folder of test_data/golden/models; every width times --width, its layers --depth times
 --sparse   files that have their size and no data: as large a model as the file system can name
 Values are random bytes that are finite as bfloat16. Standard library only.
 """
@@ -13,17 +16,20 @@ import os
 import random
 import struct
 
+from grown_model import grown
+
 parser = argparse.ArgumentParser(add_help=False)
 parser.add_argument("folder")
-for name, value in dict(layers=4, hidden=1024, heads=16, kv=4, head_dim=64, ffn=4096, vocab=32000, experts=0, moe_ffn=256, shard_bytes=2 << 30).items():
+for name, value in dict(layers=4, hidden=1024, heads=16, kv=4, head_dim=64, ffn=4096, vocab=32000, experts=0, moe_ffn=256, shard_bytes=2 << 30, width=1, depth=1).items():
     parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
+parser.add_argument("--like")
 parser.add_argument("--hub", action="store_true")
 parser.add_argument("--sparse", action="store_true")
 a = parser.parse_args()
 BLOCK = 8 << 20
 
 
-def config():
+def qwen3_config():
     common = {
         "head_dim": a.head_dim, "hidden_act": "silu", "hidden_size": a.hidden, "intermediate_size": a.ffn, "max_position_embeddings": 4096,
         "num_attention_heads": a.heads, "num_hidden_layers": a.layers, "num_key_value_heads": a.kv, "attention_bias": False,
@@ -37,7 +43,7 @@ def config():
     }
 
 
-def shapes():
+def qwen3_shapes():
     yield "model.embed_tokens.weight", [a.vocab, a.hidden]
     for layer in range(a.layers):
         p = f"model.layers.{layer}."
@@ -77,7 +83,7 @@ def size(shape):
 
 def shards():
     files, room = [], 0
-    for name, shape in shapes():
+    for name, shape in shapes:
         if not files or room < size(shape):
             files.append([])
             room = a.shard_bytes
@@ -104,6 +110,7 @@ def write(path, tensors, block):
             f.write((block[shift:] + block[:shift])[: min(BLOCK, at - done)])
 
 
+config, shapes = grown(a.like, a.width, a.depth) if a.like else (qwen3_config(), list(qwen3_shapes()))
 random.seed(1)
 # The exponent's top bit is cleared in every value: none is infinite or NaN.
 block = b"" if a.sparse else bytes(b & 0xBF if i & 1 else b for i, b in enumerate(random.randbytes(1 << 20))) * (BLOCK >> 20)
@@ -115,7 +122,7 @@ for i, tensors in enumerate(files):
     write(os.path.join(a.folder, name), tensors, block)
     index |= {tensor: name for tensor, _ in tensors}
 with open(os.path.join(a.folder, "config.json"), "w") as f:
-    json.dump(config(), f, indent=2)
+    json.dump(config, f, indent=2)
 if len(files) > 1:
     with open(os.path.join(a.folder, "model.safetensors.index.json"), "w") as f:
-        json.dump({"metadata": {"total_size": sum(size(s) for _, s in shapes())}, "weight_map": index}, f)
+        json.dump({"metadata": {"total_size": sum(size(s) for _, s in shapes)}, "weight_map": index}, f)
