@@ -30,6 +30,11 @@ class PickleMachine {
   T take_int() {
     return load_le<T>(take(sizeof(T)).data());
   }
+  bool take_if(Op next) {
+    if (at_ == end_ || *at_ != static_cast<u8>(next)) return false;
+    opcode_ = at_++;
+    return true;
+  }
   std::string_view take_line();
   u64 take_decimal();
   [[noreturn]] void throw_truncated(u64 wanted) const;
@@ -71,6 +76,9 @@ class PickleMachine {
     memo_count_ += *slot == PickleArena::hole();
     PickleArena::set_memo(v, static_cast<u32>(index));
     *slot = v;
+  }
+  void memoize_if_next() {
+    if (take_if(Op::kMemoize)) put(memo_count_);
   }
   void get(u64 index) {
     const PickleValue* slot = find_slot(index);

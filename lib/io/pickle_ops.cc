@@ -46,7 +46,6 @@ struct PickleMachine::Handlers {
     set(Op::kUnicode, &M::op_unicode_text);
 
     set(Op::kTuple3, &M::op_tuple_of<3>);
-    set(Op::kTuple, &M::op_tuple);
     set(Op::kEmptyList, &M::op_empty<Kind::kList>);
     set(Op::kEmptySet, &M::op_empty<Kind::kSet>);
     set(Op::kList, &M::op_from_mark<Kind::kList>);
@@ -75,6 +74,8 @@ struct PickleMachine::Handlers {
 void PickleMachine::run() {
   static constexpr Handlers kHandlers;
   // The opcodes that large checkpoints consist of are inlined here; a call takes longer than most of them.
+  // They stand in the order in which picklers write an object, and each takes its usual follower with it: the
+  // jump to the next opcode is what takes longest.
   for (;;) {
     opcode_ = at_;
     u8 opcode = take_int<u8>();
@@ -82,39 +83,50 @@ void PickleMachine::run() {
       case Op::kMemoize:
         put(memo_count_);
         break;
-      case Op::kBinget:
-        get(take_int<u8>());
-        break;
-      case Op::kLongBinget:
-        get(take_int<u32>());
-        break;
       case Op::kBinint1:
         op_integer<u8>();
         break;
       case Op::kBinint2:
         op_integer<u16>();
         break;
-      case Op::kMark:
-        stack_.mark();
-        break;
+      case Op::kBinget:
+      case Op::kLongBinget:
+        get(opcode == static_cast<u8>(Op::kBinget) ? take_int<u8>() : take_int<u32>());
+        if (!take_if(Op::kEmptyTuple)) break;
+        [[fallthrough]];
       case Op::kEmptyTuple:
         op_tuple_of<0>();
-        break;
-      case Op::kTuple1:
-        op_tuple_of<1>();
-        break;
-      case Op::kTuple2:
-        op_tuple_of<2>();
-        break;
-      case Op::kEmptyDict:
-        op_empty<Kind::kDict>();
-        break;
-      case Op::kShortBinunicode:
-        op_unicode<u8>();
-        break;
+        if (!take_if(Op::kNewobj)) break;
+        [[fallthrough]];
       case Op::kReduce:
       case Op::kNewobj:
         op_call();
+        memoize_if_next();
+        if (!take_if(Op::kEmptyDict)) break;
+        [[fallthrough]];
+      case Op::kEmptyDict:
+        op_empty<Kind::kDict>();
+        memoize_if_next();
+        if (!take_if(Op::kMark)) break;
+        [[fallthrough]];
+      case Op::kMark:
+        stack_.mark();
+        break;
+      case Op::kTuple:
+        op_tuple();
+        memoize_if_next();
+        break;
+      case Op::kTuple1:
+        op_tuple_of<1>();
+        memoize_if_next();
+        break;
+      case Op::kTuple2:
+        op_tuple_of<2>();
+        memoize_if_next();
+        break;
+      case Op::kShortBinunicode:
+        op_unicode<u8>();
+        memoize_if_next();
         break;
       case Op::kSetitems:
         if (!build_from_stack()) op_fill<Kind::kDict>();
