@@ -1,22 +1,13 @@
 #include "tools/text_table.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/int.h"
+#include "core/text.h"
 
 namespace mckpt {
 
 std::size_t display_width(std::string_view text) {
-  // Nearly all text is ASCII, and cells are short: eight bytes at a time, without a set-up.
-  u64 all = 0, eight;
-  std::size_t i = 0;
-  for (; i + sizeof eight <= text.size(); i += sizeof eight) {
-    std::memcpy(&eight, text.data() + i, sizeof eight);
-    all |= eight;
-  }
-  for (; i < text.size(); i++) all |= static_cast<unsigned char>(text[i]);
-  if ((all & 0x8080808080808080) == 0) return text.size();
+  if (is_ascii(text)) return text.size();
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 

@@ -32,6 +32,18 @@ bool eight_plain(const char* p) {
 
 }  // namespace
 
+bool is_ascii(std::string_view s) {
+  // Most texts are short: eight bytes at a time, without a set-up.
+  u64 all = 0, eight;
+  std::size_t i = 0;
+  for (; i + sizeof eight <= s.size(); i += sizeof eight) {
+    std::memcpy(&eight, s.data() + i, sizeof eight);
+    all |= eight;
+  }
+  for (; i < s.size(); i++) all |= static_cast<unsigned char>(s[i]);
+  return (all & 0x8080808080808080) == 0;
+}
+
 std::size_t utf8_sequence(std::string_view s) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   unsigned char b = byte(0);

@@ -36,6 +36,9 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
+// As nearly all text is: those who must look at each character ask this first.
+bool is_ascii(std::string_view s);
+
 // Length of the well-formed UTF-8 sequence at the front of s, or 0. pre: s is not empty.
 std::size_t utf8_sequence(std::string_view s);
 

@@ -1,7 +1,8 @@
 #include "io/pickle_text.h"
 
 #include <charconv>
-#include <cstring>
+
+#include "core/text.h"
 
 namespace mckpt {
 namespace {
@@ -143,15 +144,8 @@ std::optional<double> decimal_float(std::string_view text) {
 }
 
 bool is_python_utf8(std::string_view text) {
+  if (is_ascii(text)) return true;
   while (!text.empty()) {
-    u64 eight;
-    if (text.size() >= sizeof eight) {
-      std::memcpy(&eight, text.data(), sizeof eight);
-      if ((eight & 0x8080808080808080) == 0) {
-        text.remove_prefix(sizeof eight);
-        continue;
-      }
-    }
     std::size_t n = utf8_sequence(text);
     bool surrogate = n == 0 && text.size() >= 3 && text[0] == '\xed' && (text[1] & 0xe0) == 0xa0 &&
                      (text[2] & 0xc0) == 0x80;

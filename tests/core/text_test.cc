@@ -25,6 +25,19 @@ TEST(Text, EscapesEverythingThatATerminalWouldObey) {
   EXPECT_EQ(escaped("aaaaaaaaaa", 4), "aaaa...");
 }
 
+TEST(Text, KnowsWhatIsAscii) {
+  for (std::size_t size : {0, 1, 7, 8, 9, 23, 24}) {
+    std::string text(size, '\x7f');
+    EXPECT_TRUE(is_ascii(text)) << size;
+    for (std::size_t i = 0; i < size; i++) {
+      std::string other = text;
+      other[i] = '\x80';
+      EXPECT_FALSE(is_ascii(other)) << size << " " << i;
+      EXPECT_TRUE(is_ascii(std::string_view(other).substr(0, i))) << size << " " << i;
+    }
+  }
+}
+
 TEST(Text, FindsTheNearestName) {
   std::vector<std::string> commands = {"inspect", "explain", "export"};
   EXPECT_EQ(nearest("inspct", commands), "inspect");
