@@ -27,7 +27,10 @@ std::string account_of(const GlobalFlags& flags, std::string_view command, const
   json.begin_answer(command, true);
   json.field("tensors_in", r.tensors_in).field("tensors_out", r.tensors_out).field("copied", r.copied);
   json.field("fused", r.fused).field("split", r.split).field("tied", r.tied).field("padded", r.padded);
-  json.field("changed", r.changed).field("dropped", r.dropped).field("invented", r.invented);
+  json.field("changed", r.changed)
+      .field("rounded", r.rounded)
+      .field("dropped", r.dropped)
+      .field("invented", r.invented);
   json.field("bytes", r.bytes).field("bytes_read", r.bytes_read).field("seconds", seconds);
   json.field("peak_rss", peak_rss_bytes()).field("output", r.output);
   json.end_answer();
@@ -63,6 +66,9 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
                   const std::optional<std::string>& file) {
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - r.begin).count();
   if (done) note_speed(flags, r.bytes, seconds);
+  if (r.rounded > 0)
+    note(flags, cat("note    ", counted(r.rounded, "item"),
+                    " rounded where norms are stored less one: the way back gives others"));
   std::string account = account_of(flags, command, r, seconds);
   try {
     if (file) write_file(*file, account);

@@ -17,6 +17,7 @@ struct ConvertReport {
   i64 fused = 0, split = 0, padded = 0, changed = 0;
   i64 dropped = 0;   // left out, because the user said so
   i64 invented = 0;  // not made from the source
+  i64 rounded = 0;   // items to which their rule adds a constant, and which lose by it
   i64 tied = 0;      // share their bytes with another tensor of the source
   i64 bytes = 0, bytes_read = 0;
   std::string output;

@@ -116,7 +116,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     }
   }
   Phase phase("finish");
-  i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes};
+  i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes, counts.rounded};
   // Each rank makes durable what it wrote: it may stand on another host than rank 0.
   if (!leader && !options.no_sync) out->sync();
   comm.all_reduce(numbers, Reduce::kSum);
@@ -127,7 +127,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     staged->publish();
   }
   comm.barrier();
-  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
 }
 
 }  // namespace
@@ -149,7 +149,11 @@ Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view c
                const ConvertOptions& options, const GlobalFlags& flags,
                const std::function<void()>& published) {
   check_staged_copy(copy, options);
-  if (!options.dry_run) report.bytes_read = run_staged_copy(copy, options, flags).bytes_read;
+  if (!options.dry_run) {
+    CopyCounts counts = run_staged_copy(copy, options, flags);
+    report.bytes_read = counts.bytes_read;
+    report.rounded = counts.rounded;
+  }
   if (launch().rank != 0) return Exit::kOk;
   if (!options.dry_run && published) published();
   write_report(flags, command, report, !options.dry_run, options.report);

@@ -115,6 +115,18 @@ void add_items(DType dtype, u8* at, i64 items, float addend) {
   with_type(dtype, [&](auto t) { add<decltype(t)>(at, items, addend); });
 }
 
+i64 rounded_by(DType dtype, const u8* values, i64 items, float addend) {
+  std::size_t bytes = static_cast<std::size_t>(dtype_bytes(dtype, items)),
+              item = bytes / static_cast<std::size_t>(items);
+  std::vector<u8> back(values, values + bytes);
+  add_items(dtype, back.data(), items, addend);
+  add_items(dtype, back.data(), items, -addend);
+  i64 rounded = 0;
+  for (std::size_t at = 0; at < bytes; at += item)
+    rounded += std::memcmp(back.data() + at, values + at, item) != 0;
+  return rounded;
+}
+
 }  // namespace
 
 Conversion no_conversion(DType dtype) { return {dtype, dtype, dtype, 0, 0}; }
@@ -150,6 +162,17 @@ void convert_items(const Conversion& c, const u8* from, u8* to, i64 items) {
     cast_items(c.via, c.to, second, to + at * to_bytes, n);
     add_items(c.to, to + at * to_bytes, n, c.add_after);
   }
+}
+
+i64 rounded_items(const Conversion& c, const u8* from, i64 items) {
+  if (items == 0) return 0;
+  i64 rounded = c.add_before == 0 ? 0 : rounded_by(c.from, from, items, c.add_before);
+  if (c.add_after == 0) return rounded;
+  std::vector<u8> before(static_cast<std::size_t>(dtype_bytes(c.to, items)));
+  Conversion cast_alone = c;
+  cast_alone.add_after = 0;
+  convert_items(cast_alone, from, before.data(), items);
+  return rounded + rounded_by(c.to, before.data(), items, c.add_after);
 }
 
 float value_of(DType dtype, const u8* item) {

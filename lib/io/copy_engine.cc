@@ -58,6 +58,7 @@ class Run {
     counts_.bytes_written += worker.counts().bytes_written;
     counts_.reads += worker.counts().reads;
     counts_.writes += worker.counts().writes;
+    counts_.rounded += worker.counts().rounded;
   }
 
   // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other

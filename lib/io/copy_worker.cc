@@ -171,8 +171,11 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
   for (Piece& p : pieces) {
     u8* data = arena + p.arena + p.head;
     std::span<const u8> bytes(data, static_cast<std::size_t>(p.data_bytes()));
-    if (!p.task->conversion.identity())
-      convert_items(p.task->conversion, staging + p.staging, data, p.window.items.items());
+    if (const Conversion& c = p.task->conversion; !c.identity()) {
+      i64 items = p.window.items.items();
+      counts_.rounded += rounded_items(c, staging + p.staging, items);
+      convert_items(c, staging + p.staging, data, items);
+    }
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
     u32 local = 0;
     u32& crc = p.crc ? *p.crc : local;

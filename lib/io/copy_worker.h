@@ -14,6 +14,7 @@ namespace mckpt {
 
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
+  i64 rounded = 0;  // items, as rounded_items() tells
 };
 
 // Page-aligned memory that grows and is never handed back in between.

@@ -8,7 +8,8 @@ usage: make_model.py FOLDER [--layers N] [--hidden N] [--heads N] [--kv N] [--he
 --hub      experts in one tensor a layer with the input dimension first, as Qwen3-VL-MoE has them on the hub
 --like     a folder of test_data/golden/models; every width times --width, its layers --depth times
 --sparse   files that have their size and no data: as large a model as the file system can name
-Values are random bytes that are finite as bfloat16. Standard library only.
+Values are random bytes that are finite as bfloat16; of the norms that Megatron stores less one, between 1 and 2, which bfloat16
+brings back. Standard library only.
 """
 import argparse
 import json
@@ -108,6 +109,10 @@ def write(path, tensors, block):
             # Each block begins elsewhere in the noise, so that no two tensors are alike.
             shift = 2 * random.randrange(BLOCK // 2)
             f.write((block[shift:] + block[:shift])[: min(BLOCK, at - done)])
+        for name, shape in tensors:
+            if name.endswith("linear_attn.norm.weight"):
+                f.seek(8 + len(text) + header[name]["data_offsets"][0])
+                f.write(bytes(b for _ in range(size(shape) // 2) for b in (random.randrange(0x80, 0x100), 0x3F)))
 
 
 config, shapes = grown(a.like, a.width, a.depth) if a.like else (qwen3_config(), list(qwen3_shapes()))

@@ -78,6 +78,25 @@ TEST(ConvertItems, AddsInTheTypeThatHoldsTheValue) {
   }
 }
 
+TEST(ConvertItems, CountsWhatAddingHasRounded) {
+  auto count = [](Conversion c, std::vector<u16> values) {
+    return rounded_items(c, reinterpret_cast<const u8*>(values.data()), std::ssize(values));
+  };
+  Conversion less_one{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, more_one = less_one;
+  std::swap(more_one.add_before, more_one.add_after), more_one.add_after = 1;
+  std::vector<u16> kept;
+  for (u16 bits = 0x3f00; bits <= 0x4380; bits++) kept.push_back(bits);
+  EXPECT_EQ(count(less_one, kept), 0);
+  EXPECT_EQ(count(less_one, {}), 0);
+  EXPECT_EQ(count(no_conversion(DType::kBF16), {0x3dcd}), 0);
+  // 0.1 and 0.3 lose their last bits to -1, 0.25 has none there; 2^-10 is gone beside 1.
+  EXPECT_EQ(count(less_one, {0x3dcd, 0x3e80, 0x3e9b, 0x3f80}), 2);
+  EXPECT_EQ(count(more_one, {0x3a80, 0x3f80, 0}), 1);
+  // A wider type on the other side does not help, as the sum is taken in the file's; there it is exact.
+  EXPECT_EQ(count({DType::kBF16, DType::kBF16, DType::kF32, -1, 0}, {0x3dcd, 0x3f80}), 1);
+  EXPECT_EQ(count({DType::kBF16, DType::kBF16, DType::kF32, 0, 1}, {0x3a80, 0x3f80}), 0);
+}
+
 TEST(ConvertItems, DoublesKeepTheirDigitsAmongThemselves) {
   double in = 0.1, out = 0;
   convert_items({DType::kF64, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&in),
