@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "convert/compare_sink.h"
+#include "convert/item_differences.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
 
@@ -58,9 +58,14 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   how.first_task = job.task_count() * ranks.rank() / ranks.size();
   how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();
   found.bytes = run_copy(job, sink, how).bytes_written;
-  for (const CompareSink::Difference& d : sink.differences())
-    found.differences.push_back(
-        cat("exported file ", escaped(file_label(*there, d.file)), " from byte ", d.offset, " on"));
+  std::vector<CompareSink::Difference> differences = sink.differences();
+  if (differences.empty()) return found;
+  std::vector<Extent> extents;
+  for (i64 c = 0; c < chunks.size(); c++)
+    extents.push_back(extent_of(chunks, c, std::string(source.store->name(chunks.key(c)))));
+  for (const ItemDifference& d : item_differences(differences, std::move(extents)))
+    found.differences.push_back(cat("exported ", escaped(d.tensor), " from item ", d.item, " of what ",
+                                    escaped(file_label(*there, d.file)), " holds of it on"));
   return found;
 }
 

@@ -1,11 +1,8 @@
 #include "tools/verify_against.h"
 
-#include <algorithm>
-#include <set>
-
-#include "convert/compare_sink.h"
 #include "convert/export_job.h"
 #include "convert/import_job.h"
+#include "convert/item_differences.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
 #include "io/copy_engine.h"
@@ -16,14 +13,6 @@
 
 namespace mckpt {
 namespace {
-
-// A stretch of a file that holds items of one tensor.
-struct Extent {
-  i32 file;
-  i64 begin, end;
-  std::string name;
-  i64 item_bytes;
-};
 
 bool is_sharded(const Store& store) { return store.format().starts_with("DCP"); }
 
@@ -80,25 +69,15 @@ class Comparison {
   }
 
  private:
-  // One finding a tensor, at the first item that differs.
   std::vector<Finding> described(const std::vector<CompareSink::Difference>& differences,
                                  std::vector<Extent> extents) const {
-    std::ranges::sort(extents, {}, [](const Extent& e) { return std::tuple(e.file, e.begin); });
     Findings findings;
-    std::set<std::string> named;
-    for (const CompareSink::Difference& d : differences) {
-      auto at = std::ranges::upper_bound(extents, std::tuple(d.file, d.offset), {},
-                                         [](const Extent& e) { return std::tuple(e.file, e.begin); });
-      if (at == extents.begin()) continue;
-      const Extent& e = *--at;
-      if (e.file != d.file || d.offset >= e.end || !named.insert(e.name).second) continue;
+    for (const ItemDifference& d : item_differences(differences, std::move(extents)))
       findings.add({.code = Code::kUnequal,
-                    .tensor = e.name,
+                    .tensor = d.tensor,
                     .file = std::string(file_label(there_, d.file)),
-                    .message = cat("differs from item ", (d.offset - e.begin) / e.item_bytes,
-                                   " of what this file holds of it on"),
+                    .message = cat("differs from item ", d.item, " of what this file holds of it on"),
                     .offset = d.offset});
-    }
     return findings.take();
   }
 
@@ -106,12 +85,6 @@ class Comparison {
   int threads_;
   const GlobalFlags& flags_;
 };
-
-Extent extent_of(const ChunkList& chunks, i64 c, std::string name) {
-  ChunkList::Place place = chunks.place(c);
-  i64 item = dtype_bytes(place.dtype, 1), items = Shape(chunks.box(c).sizes).items();
-  return {place.file, place.data_offset, place.data_offset + items * item, std::move(name), item};
-}
 
 i64 bytes_of(const CopyJob& job) {
   i64 bytes = 0;
