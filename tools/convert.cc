@@ -66,6 +66,7 @@ Exit convert_command(CommandLine& line) {
     line.enter(at, std::string(m.summary));
     return m.run(line);
   }
+  if (!name.empty()) throw_unknown_mode(name);
   for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
   line.description("");
   line.description("mckpt convert MODE --help   shows the options of a mode");
@@ -77,7 +78,7 @@ Exit convert_command(CommandLine& line) {
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
   line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
   line.parse();
-  throw_unknown_mode(name);
+  throw_unknown_mode("");
 }
 
 }  // namespace mckpt

@@ -30,6 +30,7 @@ struct Command {
   Exit (*run)(CommandLine&);
   // Under a launcher, a command that does not share its work among ranks runs in rank 0 alone.
   bool on_every_rank = false;
+  bool has_modes = false;  // with a help page each
 };
 
 constexpr Command kCommands[] = {
@@ -44,7 +45,7 @@ constexpr Command kCommands[] = {
     {"Check", "verify", "PATH", "files, coverage, checksums, NaN, equal experts; equality with --against",
      verify_command},
     {"Make", "convert", "MODE SRC DST", "a checkpoint in another format; its --help lists the modes",
-     convert_command, true},
+     convert_command, true, true},
     {"Make", "export", "SRC HF_DIR", "a sharded checkpoint into a Hugging Face folder", export_command, true},
     {"Make", "roundtrip", "HF_DIR", "into a live sharded model over ranks and back, every bit compared",
      roundtrip_command, true},
@@ -135,9 +136,9 @@ Exit help_command(CommandLine& line) {
   line.parse();
   if (!command) return print(main_help());
   if (!mode) return run_command(*command, {"--help"});
-  if (!find_command(*command).arguments.starts_with("MODE"))
+  if (!find_command(*command).has_modes)
     throw Error(Code::kUsage, cat("the argument '", escaped(*mode), "' is one too many"))
-        .note(cat(escaped(*command), " has no modes"));
+        .note(cat("the help of ", escaped(*command), " is one page"));
   return run_command(*command, {*mode, "--help"});
 }
 

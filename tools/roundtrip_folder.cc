@@ -63,9 +63,11 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   std::vector<Extent> extents;
   for (i64 c = 0; c < chunks.size(); c++)
     extents.push_back(extent_of(chunks, c, std::string(source.store->name(chunks.key(c)))));
-  for (const ItemDifference& d : item_differences(differences, std::move(extents)))
+  std::vector<ItemDifference> items = item_differences(differences, std::move(extents));
+  for (const ItemDifference& d : items)
     found.differences.push_back(cat("exported ", escaped(d.tensor), " from item ", d.item, " of what ",
                                     escaped(file_label(*there, d.file)), " holds of it on"));
+  if (items.empty()) found.differences.push_back("exported files differ outside of all tensors");
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include "core/convert_items.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -115,15 +116,18 @@ void add_items(DType dtype, u8* at, i64 items, float addend) {
   with_type(dtype, [&](auto t) { add<decltype(t)>(at, items, addend); });
 }
 
+constexpr i64 kRoundedBlock = 512;  // items
+
+// pre: no more than a block
 i64 rounded_by(DType dtype, const u8* values, i64 items, float addend) {
-  std::size_t bytes = static_cast<std::size_t>(dtype_bytes(dtype, items)),
-              item = bytes / static_cast<std::size_t>(items);
-  std::vector<u8> back(values, values + bytes);
+  std::array<u8, kRoundedBlock * sizeof(double)> back;
+  std::size_t item = static_cast<std::size_t>(dtype_bytes(dtype, 1));
+  std::memcpy(back.data(), values, static_cast<std::size_t>(items) * item);
   add_items(dtype, back.data(), items, addend);
   add_items(dtype, back.data(), items, -addend);
   i64 rounded = 0;
-  for (std::size_t at = 0; at < bytes; at += item)
-    rounded += std::memcmp(back.data() + at, values + at, item) != 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(items); i++)
+    rounded += std::memcmp(back.data() + i * item, values + i * item, item) != 0;
   return rounded;
 }
 
@@ -165,14 +169,20 @@ void convert_items(const Conversion& c, const u8* from, u8* to, i64 items) {
 }
 
 i64 rounded_items(const Conversion& c, const u8* from, i64 items) {
-  if (items == 0) return 0;
-  i64 rounded = c.add_before == 0 ? 0 : rounded_by(c.from, from, items, c.add_before);
-  if (c.add_after == 0) return rounded;
-  std::vector<u8> before(static_cast<std::size_t>(dtype_bytes(c.to, items)));
-  Conversion cast_alone = c;
-  cast_alone.add_after = 0;
-  convert_items(cast_alone, from, before.data(), items);
-  return rounded + rounded_by(c.to, before.data(), items, c.add_after);
+  if (c.add_before == 0 && c.add_after == 0) return 0;
+  Conversion until_after = c;
+  until_after.add_after = 0;
+  std::array<u8, kRoundedBlock * sizeof(double)> before;
+  i64 rounded = 0;
+  for (i64 at = 0; at < items; at += kRoundedBlock) {
+    const u8* block = from + dtype_bytes(c.from, at);
+    i64 count = std::min(kRoundedBlock, items - at);
+    if (c.add_before != 0) rounded += rounded_by(c.from, block, count, c.add_before);
+    if (c.add_after == 0) continue;
+    convert_items(until_after, block, before.data(), count);
+    rounded += rounded_by(c.to, before.data(), count, c.add_after);
+  }
+  return rounded;
 }
 
 float value_of(DType dtype, const u8* item) {

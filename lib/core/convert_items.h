@@ -29,7 +29,7 @@ void check_conversion(const Conversion& conversion);
 // of an item and they are the same. They need not be aligned.
 void convert_items(const Conversion& conversion, const u8* from, u8* to, i64 items);
 
-// Items that the constants of the conversion round, so that taking them off again does not give the value
+// Items that the constants of the conversion round, so that taking them off again does not give the same bits
 // back. pre: as for convert_items
 i64 rounded_items(const Conversion& conversion, const u8* from, i64 items);
 

@@ -54,11 +54,7 @@ class Run {
       if (!error_) error_ = std::current_exception();
     }
     std::lock_guard lock(mutex_);
-    counts_.bytes_read += worker.counts().bytes_read;
-    counts_.bytes_written += worker.counts().bytes_written;
-    counts_.reads += worker.counts().reads;
-    counts_.writes += worker.counts().writes;
-    counts_.rounded += worker.counts().rounded;
+    counts_ += worker.counts();
   }
 
   // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other

@@ -15,6 +15,13 @@ namespace mckpt {
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
   i64 rounded = 0;  // items, as rounded_items() tells
+
+  CopyCounts& operator+=(const CopyCounts& more) {
+    bytes_read += more.bytes_read, bytes_written += more.bytes_written;
+    reads += more.reads, writes += more.writes;
+    rounded += more.rounded;
+    return *this;
+  }
 };
 
 // Page-aligned memory that grows and is never handed back in between.

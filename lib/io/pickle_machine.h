@@ -77,14 +77,16 @@ class PickleMachine {
     PickleArena::set_memo(v, static_cast<u32>(index));
     *slot = v;
   }
-  void memoize_if_next() {
-    if (take_if(Op::kMemoize)) put(memo_count_);
-  }
   void get(u64 index) {
     const PickleValue* slot = find_slot(index);
     if (slot == nullptr || slot->is(Kind::kHole)) throw_no_value(index);
     PickleArena::share(*slot);
     push(*slot);
+  }
+  // Pushes what picklers put into the memo at once.
+  void push_new(PickleValue v) {
+    push(v);
+    if (take_if(Op::kMemoize)) put(memo_count_);
   }
   [[noreturn]] void throw_no_value(u64 slot) const;
   // Gives up a value that only the memo refers to; its slot gets `instead`. False: it is shared and stays.
@@ -126,7 +128,7 @@ class PickleMachine {
     if (above.size() < kItems) fail("a tuple has fewer items than it should");
     PickleValue v = arena_.tuple(above.last(kItems));
     stack_.drop(kItems);
-    push(v);
+    push_new(v);
   }
   void op_tuple();
   template <PickleValue::Kind kKind>

@@ -46,6 +46,7 @@ struct PickleMachine::Handlers {
     set(Op::kUnicode, &M::op_unicode_text);
 
     set(Op::kTuple3, &M::op_tuple_of<3>);
+    set(Op::kTuple, &M::op_tuple);
     set(Op::kEmptyList, &M::op_empty<Kind::kList>);
     set(Op::kEmptySet, &M::op_empty<Kind::kSet>);
     set(Op::kList, &M::op_from_mark<Kind::kList>);
@@ -101,32 +102,23 @@ void PickleMachine::run() {
       case Op::kReduce:
       case Op::kNewobj:
         op_call();
-        memoize_if_next();
         if (!take_if(Op::kEmptyDict)) break;
         [[fallthrough]];
       case Op::kEmptyDict:
         op_empty<Kind::kDict>();
-        memoize_if_next();
         if (!take_if(Op::kMark)) break;
         [[fallthrough]];
       case Op::kMark:
         stack_.mark();
         break;
-      case Op::kTuple:
-        op_tuple();
-        memoize_if_next();
-        break;
       case Op::kTuple1:
         op_tuple_of<1>();
-        memoize_if_next();
         break;
       case Op::kTuple2:
         op_tuple_of<2>();
-        memoize_if_next();
         break;
       case Op::kShortBinunicode:
         op_unicode<u8>();
-        memoize_if_next();
         break;
       case Op::kSetitems:
         if (!build_from_stack()) op_fill<Kind::kDict>();
@@ -255,7 +247,7 @@ void PickleMachine::op_unicode() {
   std::span<const u8> text = take(take_int<T>());
   if (!is_python_utf8({reinterpret_cast<const char*>(text.data()), text.size()}))
     fail("a string is not UTF-8");
-  push(arena_.bytes(Kind::kText, text));
+  push_new(arena_.bytes(Kind::kText, text));
 }
 
 // Python 2's str: text to those that wrote it, in whatever encoding.
@@ -282,12 +274,12 @@ void PickleMachine::op_unicode_text() { push_decoded(raw_unicode_unescaped(take_
 void PickleMachine::op_tuple() {
   PickleValue v = arena_.tuple(above_mark());
   drop_to_mark();
-  push(v);
+  push_new(v);
 }
 
 template <PickleValue::Kind kKind>
 void PickleMachine::op_empty() {
-  push(arena_.container(kKind));
+  push_new(arena_.container(kKind));
 }
 
 template <PickleValue::Kind kKind>
@@ -330,7 +322,7 @@ void PickleMachine::op_stack_global() {
 // REDUCE calls a function, NEWOBJ a class: for a reader that calls neither they are the same.
 void PickleMachine::op_call() {
   PickleValue args = pop(), callee = pop();
-  push(call(callee, args));
+  push_new(call(callee, args));
 }
 
 void PickleMachine::op_newobj_ex() {

@@ -279,10 +279,7 @@ class BlockLoader {
 
   void add(const CopyCounts& counts) {
     std::lock_guard lock(mutex_);
-    counts_.bytes_read += counts.bytes_read;
-    counts_.bytes_written += counts.bytes_written;
-    counts_.reads += counts.reads;
-    counts_.writes += counts.writes;
+    counts_ += counts;
   }
 
   const CopyJob& job_;

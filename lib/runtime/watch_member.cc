@@ -76,7 +76,11 @@ WatchOrder WatchMember::hear(const WatchFrame& frame) {
       may_tell_ = true;
       return {.what = WatchOrder::kTell};
     case Say::kEnd:
-      return {.what = WatchOrder::kEnd, .status = frame.number};
+      if (!may_tell_ || told_) return {.what = WatchOrder::kEnd, .status = frame.number};
+      // Rank 0 waits no longer for the cause that this one is about to tell; that gets its time all the same.
+      status_ = frame.number;
+      wire_.close();
+      return {};
     case Say::kBye:
       return {.what = WatchOrder::kLeave};
     default:

@@ -1,6 +1,5 @@
 """A golden model of test_data/golden/models made large: every width times a number, every layer as often as wanted. Counts (of heads,
-experts, groups) and what follows from them stay, so the model is as odd as the small one. Families whose first layers differ from
-the others, such as DeepSeek's, do not get deeper.
+experts, groups) and what follows from them stay, so the model is as odd as the small one. All tensors are bfloat16.
 
     config, shapes = grown("test_data/golden/models/nemotron_h", width=40, depth=20)
 """
@@ -54,6 +53,8 @@ def grown(folder, width, depth):
         config = json.load(f)
     with open(os.path.join(folder, "tensors.txt")) as f:
         small = [(name, [int(n) for n in shape.split("x")]) for name, _, shape, *_ in map(str.split, f)]
+    if depth > 1 and (config.get("first_k_dense_replace") or config.get("mlp_only_layers")):
+        raise SystemExit("a model whose first layers differ from the others does not get deeper")
     layers = 1 + max(int(m[2]) for name, _ in small if (m := LAYER.match(name)))
     shapes = []
     for name, shape in small:

@@ -2,7 +2,7 @@
 
 usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint] [--peers] [--cold]
 
-The model is made in DIR (16 GB by default) unless it is there. --peers and --cold need torch and root.
+The model is made in DIR (16 to 20 GB by default) unless it is there. --peers and --cold need torch and root.
 Peers that are not installed are left out.
 """
 import argparse

@@ -88,6 +88,8 @@ TEST(ConvertItems, CountsWhatAddingHasRounded) {
   for (u16 bits = 0x3f00; bits <= 0x4380; bits++) kept.push_back(bits);
   EXPECT_EQ(count(less_one, kept), 0);
   EXPECT_EQ(count(less_one, {}), 0);
+  EXPECT_EQ(count(less_one, std::vector<u16>(5000, 0x3dcd)), 5000);
+  EXPECT_EQ(count(more_one, std::vector<u16>(5000, 0x3a80)), 5000);
   EXPECT_EQ(count(no_conversion(DType::kBF16), {0x3dcd}), 0);
   // 0.1 and 0.3 lose their last bits to -1, 0.25 has none there; 2^-10 is gone beside 1.
   EXPECT_EQ(count(less_one, {0x3dcd, 0x3e80, 0x3e9b, 0x3f80}), 2);

@@ -28,8 +28,6 @@ parser.add_argument("--seconds", type=float, default=5)
 parser.add_argument("--early", type=float, default=0.4, help="the share of a whole run in which ranks start and do not know each other yet")
 a, flags = parser.parse_known_args()
 failures = []
-# mpirun asks the ranks to end, and kills them so much later: a second is little for telling why, on a busy machine.
-os.environ.setdefault("OMPI_MCA_odls_base_sigkill_timeout", "3")
 if flags and not flags[0].startswith("--"):  # the program that draws golden models, which MODEL is one of
     drawn = tempfile.TemporaryDirectory(prefix="mckpt_lost_")
     shutil.copy(os.path.join(a.model, "config.json"), drawn.name)

@@ -299,6 +299,8 @@ TEST(Watch, OrdersThatComeTogetherAreCarriedOutOneByOne) {
   WatchMember member(team_of(2, 1), kPatient, invitation);
   answers.join();
   EXPECT_EQ(member.round(-1).what, WatchOrder::kTell);
+  EXPECT_EQ(member.round(-1).what, WatchOrder::kGoOn);  // what it may tell comes first
+  member.told();
   WatchOrder second = member.round(-1);
   EXPECT_EQ(second.what, WatchOrder::kEnd);
   EXPECT_EQ(second.status, 7);

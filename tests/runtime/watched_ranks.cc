@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -38,14 +39,17 @@ void tell(const char* path, std::string_view cause) {
   close(fd);
 }
 
-// Waits until the process of that rank has ended, which is after its connections were closed.
+// Waits until every thread of that rank has ended, and with the last of them its connections.
 void outlive(int rank) {
-  std::string path = cat("/proc/", pids[static_cast<std::size_t>(rank)], "/stat");
+  std::string process = cat("/proc/", pids[static_cast<std::size_t>(rank)]);
   for (;; rest(1)) {
-    std::ifstream file(path);
+    std::ifstream file(process + "/stat");
     std::string stat((std::istreambuf_iterator<char>(file)), {});
     std::size_t name_end = stat.rfind(')');
-    if (name_end == std::string::npos || stat[name_end + 2] == 'Z') return;
+    if (name_end == std::string::npos) return;
+    std::error_code gone;
+    std::filesystem::directory_iterator threads(process + "/task", gone);
+    if (gone || (stat[name_end + 2] == 'Z' && std::distance(begin(threads), end(threads)) == 1)) return;
   }
 }
 
