@@ -60,9 +60,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   found.bytes = run_copy(job, sink, how).bytes_written;
   std::vector<CompareSink::Difference> differences = sink.differences();
   if (differences.empty()) return found;
-  std::vector<Extent> extents;
-  for (i64 c = 0; c < chunks.size(); c++)
-    extents.push_back(extent_of(chunks, c, std::string(source.store->name(chunks.key(c)))));
+  std::vector<Extent> extents = extents_of(chunks, [&](i32 t) { return std::string(source.store->name(t)); });
   std::vector<ItemDifference> items = item_differences(differences, std::move(extents));
   for (const ItemDifference& d : items)
     found.differences.push_back(cat("exported ", escaped(d.tensor), " from item ", d.item, " of what ",

@@ -104,17 +104,11 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
   checkpoint.open(std::move(there), std::move(model), against.model, flags, values);
   ImportJob job(*source, checkpoint.keys(), checkpoint.chunks(), nullptr);
   warn_of_casts(checkpoint, report);
-  return compare.run(
-      job, bytes_of(job), checkpoint.keys().size(),
-      [&] {
-        const KeyTable& keys = checkpoint.keys();
-        const ChunkList& chunks = checkpoint.chunks();
-        std::vector<Extent> out;
-        for (i64 c = 0; c < chunks.size(); c++)
-          out.push_back(extent_of(chunks, c, cat("model.module.", keys[chunks.key(c)].name)));
-        return out;
-      },
-      report);
+  const KeyTable& keys = checkpoint.keys();
+  auto extents = [&] {
+    return extents_of(checkpoint.chunks(), [&](i32 key) { return cat("model.module.", keys[key].name); });
+  };
+  return compare.run(job, bytes_of(job), keys.size(), extents, report);
 }
 
 // A Hugging Face folder against the checkpoint that it was exported from.
@@ -167,12 +161,7 @@ bool names_against_names(const Store& there, const Store& source, const ReshardJ
   if (!has_same_tensors(there, source, report)) return false;
   NamedChunks chunks(there, source);
   ReshardJob job(source, chunks, nullptr, fused);
-  auto extents = [&] {
-    std::vector<Extent> out;
-    for (i64 c = 0; c < chunks.size(); c++)
-      out.push_back(extent_of(chunks, c, std::string(source.name(chunks.key(c)))));
-    return out;
-  };
+  auto extents = [&] { return extents_of(chunks, [&](i32 t) { return std::string(source.name(t)); }); };
   return compare.run(job, bytes_of(job), there.tensor_count(), extents, report);
 }
 

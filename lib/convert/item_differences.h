@@ -1,6 +1,7 @@
 // Which tensors, from which item on, differ in the stretches of files that a CompareSink found.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct Extent {
   i64 item_bytes = 1;
 };
 
-Extent extent_of(const ChunkList& chunks, i64 chunk, std::string name);
+// Of all chunks. `name`: by key.
+std::vector<Extent> extents_of(const ChunkList& chunks, const std::function<std::string(i32)>& name);
 
 struct ItemDifference {
   std::string tensor;

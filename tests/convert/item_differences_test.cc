@@ -24,6 +24,12 @@ TEST(ItemDifferences, AreToldOnceATensorByItsFirstItem) {
             std::tuple("c", 2, 7, 7));
 }
 
+TEST(ItemDifferences, WhatLiesBehindATensorIsNotItsOwn) {
+  std::vector<CompareSink::Difference> behind = {{0, 8, 9}}, in_another_file = {{1, 2, 3}};
+  EXPECT_TRUE(item_differences(behind, {{0, 0, 8, "a", 2}}).empty());
+  EXPECT_TRUE(item_differences(in_another_file, {{0, 0, 8, "a", 2}}).empty());
+}
+
 TEST(ItemDifferences, OfNothingAreNone) {
   EXPECT_TRUE(item_differences({}, {{0, 0, 8, "a", 2}}).empty());
   std::vector<CompareSink::Difference> one = {{0, 4, 8}};

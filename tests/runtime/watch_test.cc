@@ -254,28 +254,46 @@ TEST(Watch, AHubThatCannotBeReachedIsAnErrorThatNamesEveryTry) {
   }
 }
 
+// A rank 0 that welcomes whoever calls first, and says more in the same breath.
+class Talkative {
+ public:
+  explicit Talkative(std::vector<WatchFrame> more, bool closes = false)
+      : answers_([this, frames = std::move(more), closes]() mutable {
+          while (!(hub_ = accept_one(listener_))) usleep(1000);
+          frames.insert(frames.begin(), {.say = Say::kWelcome, .token = invitation.welcome});
+          ssize_t bytes = std::ssize(frames) * static_cast<ssize_t>(sizeof(WatchFrame));
+          EXPECT_EQ(send(hub_.fd(), frames.data(), static_cast<std::size_t>(bytes), MSG_NOSIGNAL), bytes);
+          if (closes) shutdown(hub_.fd(), SHUT_WR);
+        }) {}
+  ~Talkative() { wait(); }
+  void wait() {  // until all is said
+    if (answers_.joinable()) answers_.join();
+  }
+
+ private:
+  Listener listener_ = listen_for_ranks(true);
+
+ public:
+  const Invitation invitation{{{listener_.addresses[0], listener_.port}}, {1, 2, 3}, {4, 5, 6}};
+
+ private:
+  Socket hub_;
+  std::thread answers_;
+};
+
 // Rank 0 may end the job, or leave, right after it has welcomed the last rank.
 TEST(Watch, WhatComesTogetherWithTheWelcomeIsHeard) {
   for (Say say : {Say::kEnd, Say::kBye})
     for (bool closes : {false, true}) {
-      Listener listener = listen_for_ranks(true);
-      Invitation invitation{{{listener.addresses[0], listener.port}}, {1, 2, 3}, {4, 5, 6}};
-      Socket hub;
-      std::thread answers([&] {
-        while (!(hub = accept_one(listener))) usleep(1000);
-        const WatchFrame both[] = {{.say = Say::kWelcome, .token = invitation.welcome},
-                                   {.say = say, .number = 7}};
-        EXPECT_EQ(send(hub.fd(), both, sizeof both, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof both));
-        if (closes) shutdown(hub.fd(), SHUT_WR);
-      });
+      Talkative hub({{.say = say, .number = 7}}, closes);
       WatchLimits limits{.silence_s = 2, .phase_s = 0};
       std::optional<Running<WatchMember>> member;
       try {
-        member.emplace(std::make_unique<WatchMember>(team_of(2, 1), limits, invitation));
+        member.emplace(std::make_unique<WatchMember>(team_of(2, 1), limits, hub.invitation));
       } catch (const Error& e) {
         ADD_FAILURE() << e.what();
       }
-      answers.join();
+      hub.wait();
       if (!member) continue;
       WatchOrder order = member->order();
       EXPECT_EQ(order.what, say == Say::kEnd ? WatchOrder::kEnd : WatchOrder::kLeave) << closes;
@@ -285,19 +303,9 @@ TEST(Watch, WhatComesTogetherWithTheWelcomeIsHeard) {
 
 // The second order comes with the first, before that is carried out.
 TEST(Watch, OrdersThatComeTogetherAreCarriedOutOneByOne) {
-  Listener listener = listen_for_ranks(true);
-  Invitation invitation{{{listener.addresses[0], listener.port}}, {1, 2, 3}, {4, 5, 6}};
-  Socket hub;
-  std::thread answers([&] {
-    while (!(hub = accept_one(listener))) usleep(1000);
-    const WatchFrame all[] = {{.say = Say::kWelcome, .token = invitation.welcome},
-                              {.say = Say::kTell},
-                              {.say = Say::kBeat},
-                              {.say = Say::kEnd, .number = 7}};
-    EXPECT_EQ(send(hub.fd(), all, sizeof all, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof all));
-  });
-  WatchMember member(team_of(2, 1), kPatient, invitation);
-  answers.join();
+  Talkative hub({{.say = Say::kTell}, {.say = Say::kBeat}, {.say = Say::kEnd, .number = 7}});
+  WatchMember member(team_of(2, 1), kPatient, hub.invitation);
+  hub.wait();
   EXPECT_EQ(member.round(-1).what, WatchOrder::kTell);
   EXPECT_EQ(member.round(-1).what, WatchOrder::kGoOn);  // what it may tell comes first
   member.told();
