@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace mckpt {
 namespace {
@@ -19,9 +21,26 @@ FileStamp stamp_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
 
-// Whether all of a stretch is in the page cache; the mapping is asked about and never touched. True as well
-// where the system does not tell. (A read that does not wait is no way to ask: it starts reading ahead.)
-bool is_cached(int fd, i64 offset, i64 bytes) {
+// Linux 6.5 and later: how many pages of a stretch are in the page cache.
+std::optional<bool> is_cached_by_count(int fd, i64 offset, i64 bytes) {
+#ifdef SYS_cachestat
+  constexpr long kCachestat = SYS_cachestat;
+#else
+  constexpr long kCachestat = 451;  // everywhere but on Alpha
+#endif
+  struct {
+    u64 offset, bytes;
+  } range{static_cast<u64>(offset), static_cast<u64>(bytes)};
+  struct {
+    u64 cached, dirty, written_back, evicted, evicted_lately;
+  } pages{};
+  if (::syscall(kCachestat, fd, &range, &pages, 0) != 0) return std::nullopt;
+  return pages.cached >= static_cast<u64>(ceil_div(bytes, ByteSource::kPage));
+}
+
+// The same of any Linux, in a tenth of the time that reading what is cached takes; the mapping is asked about
+// and never touched. True as well where the system does not tell.
+bool is_cached_by_mapping(int fd, i64 offset, i64 bytes) {
   std::size_t size = static_cast<std::size_t>(bytes);
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, offset);
   if (mapped == MAP_FAILED) return true;
@@ -29,6 +48,13 @@ bool is_cached(int fd, i64 offset, i64 bytes) {
   bool known = ::mincore(mapped, size, pages.data()) == 0;
   ::munmap(mapped, size);
   return !known || std::ranges::all_of(pages, [](u8 page) { return (page & 1) != 0; });
+}
+
+// Whether all of a stretch is in the page cache. (A read that does not wait is no way to ask: it starts
+// reading ahead.)
+bool is_cached(int fd, i64 offset, i64 bytes) {
+  std::optional<bool> counted = is_cached_by_count(fd, offset, bytes);
+  return counted ? *counted : is_cached_by_mapping(fd, offset, bytes);
 }
 
 const char* kind_of(const struct stat& st) {

@@ -4,13 +4,13 @@
 #include <array>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 
 #include "live/block_share.h"
+#include "live/block_uploader.h"
 #include "runtime/activity.h"
 
 namespace mckpt {
@@ -19,7 +19,7 @@ namespace {
 constexpr i64 kPage = 4096;
 constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
 constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
-constexpr std::size_t kSlots = 2;               // blocks for each thread: one is read, one is on its way up
+constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is on its way up
 
 // What every rank needs, and whether any of them needs more than the blocks themselves.
 struct Needs {
@@ -52,7 +52,7 @@ class BlockLoader {
         ranks_(ranks),
         options_(options),
         tail_bytes_(needs.tail_bytes),
-        share_(needs.blocks, ranks.rank(), device.is_host() ? 4 : 32) {
+        share_(needs.blocks, ranks.rank(), device.is_host() ? 4 : 16) {
     std::size_t most = 0;
     for (const BlockShare::Round& round : share_.rounds()) {
       most = std::max(most, round.sends.size() + round.receives.size());
@@ -60,6 +60,7 @@ class BlockLoader {
     }
     if (most > 0)
       for (Block& buffer : buffers_) buffer = Block(device.weights(), static_cast<i64>(most) * kRoom);
+    if (!device.is_host()) make_uploader();
   }
 
   CopyCounts run() {
@@ -67,58 +68,46 @@ class BlockLoader {
     for (const BlockPlan::Stretch& zeros : plan_.zeros()) lane->zero(zeros.at, zeros.bytes);
     lane->wait();
     {
-      std::jthread uploader;
-      if (!device_.is_host()) {
-        make_slots();
-        uploader = std::jthread([this] { guard([&] { upload(); }); });
-      }
+      std::jthread uploading;
+      if (uploader_) uploading = std::jthread([this] { guard([&] { uploader_->run(); }); });
       std::vector<std::jthread> readers;
       guard([&] {  // where the system does not grant a thread, those that are there are let go
         for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
         for (std::size_t r = 0; r < share_.rounds().size(); r++) exchange(r, *lane);
       });
       readers.clear();
-      std::lock_guard lock(mutex_);
-      all_read_ = true;
-      slot_filled_.notify_all();
+      if (uploader_) uploader_->end();
     }
     lane->wait();
     if (error_) std::rethrow_exception(error_);
+    add(uploaded_);
     return counts_;
   }
 
  private:
-  struct Work {
-    i64 block = 0;  // of the plan
-    std::optional<std::size_t> round;
-    std::size_t place = 0;  // among the round's sends
-  };
-  // A block that was read, until the lane is done with it.
-  struct Slot {
-    Block staging, landing;
-    std::unique_ptr<Lane> lane;  // behind what it works on: it ends first
-    Work work;
-    i64 bytes = 0;
-  };
-
   void guard(const std::function<void()>& fn) {
     try {
       fn();
     } catch (...) {
       std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
-      for (std::condition_variable* c : {&changed_, &slot_filled_, &slot_freed_}) c->notify_all();
+      changed_.notify_all();
+      if (uploader_) uploader_->stop();
     }
   }
 
-  void make_slots() {
-    slots_.resize(static_cast<std::size_t>(options_.threads) * kSlots);
-    for (Slot& slot : slots_) {
-      slot.lane = device_.lane();
-      slot.staging = Block(device_.staging(), kRoom);
-      slot.landing = Block(device_.weights(), kRoom);
-      free_.push_back(&slot);
-    }
+  void make_uploader() {
+    BlockUploader::Calls calls;
+    calls.target = [this](const BlockWork& work) {
+      return work.round ? place_in(*work.round, work.place) : nullptr;
+    };
+    calls.behind = [this](const BlockWork& work, const u8* data, Lane& lane) {
+      if (!work.round) scatter(work.block, data, lane, uploaded_copies_, uploaded_);
+    };
+    calls.landed = [this](const BlockWork& work) {
+      if (work.round) arrived(*work.round);
+    };
+    uploader_.emplace(device_, options_.threads * kSlots, kRoom, std::move(calls));
   }
 
   u8* place_in(std::size_t round, std::size_t place) const {
@@ -126,40 +115,42 @@ class BlockLoader {
   }
 
   // What to read next; shared blocks first, as others wait for them. Nothing when all is read.
-  std::optional<Work> take() {
+  std::optional<BlockWork> take() {
     std::unique_lock lock(mutex_);
     while (!error_) {
       while (round_ < share_.rounds().size() && next_send_ == share_.rounds()[round_].sends.size())
         round_++, next_send_ = 0;
       if (round_ < share_.rounds().size() && round_ < exchanged_ + kBuffers) {
         std::size_t place = next_send_++;
-        return Work{share_.rounds()[round_].sends[place].block, round_, place};
+        return BlockWork{share_.rounds()[round_].sends[place].block, round_, place};
       }
-      if (next_own_ < share_.own().size()) return Work{share_.own()[next_own_++], std::nullopt, 0};
+      if (next_own_ < share_.own().size()) return BlockWork{share_.own()[next_own_++], std::nullopt, 0};
       if (round_ == share_.rounds().size()) return std::nullopt;
       changed_.wait(lock);
     }
     return std::nullopt;
   }
 
-  // Whoever reads does nothing else: calls of many threads into a GPU's driver wait for each other, so that
-  // one thread makes them all. In the host's memory there is nothing to wait for.
+  // In the host's memory, shared blocks are read where they are sent from, and others taken apart at once.
   void read() {
-    Slot own;
-    if (device_.is_host()) own.lane = device_.lane(), own.staging = Block(device_.staging(), kRoom);
     CopyCounts counts;
+    std::unique_ptr<Lane> lane;
+    Block own;
+    if (!uploader_) lane = device_.lane(), own = Block(device_.staging(), kRoom);
     std::vector<ItemCopy> copies;
-    while (std::optional<Work> work = take()) {
-      Slot* slot = device_.is_host() ? &own : free_slot();
-      if (!slot) break;
-      slot->work = *work;
-      fill(*slot, counts);
-      if (!device_.is_host()) {
-        hand_on(slot);
+    while (std::optional<BlockWork> work = take()) {
+      if (uploader_) {
+        BlockUploader::Slot* slot = uploader_->take();
+        if (!slot) break;
+        slot->work = *work;
+        slot->bytes = read_block(work->block, slot->staging, counts);
+        uploader_->hand_on(slot);
       } else if (work->round) {
+        read_block(work->block, place_in(*work->round, work->place), counts);
         arrived(*work->round);
       } else {
-        scatter(work->block, own.staging.data(), *own.lane, copies, counts);
+        read_block(work->block, own.data(), counts);
+        scatter(work->block, own.data(), *lane, copies, counts);
       }
       if (options_.stop && *options_.stop)
         throw Error(Code::kInterrupted, "stopped before everything was loaded");
@@ -167,76 +158,20 @@ class BlockLoader {
     add(counts);
   }
 
-  // Shared blocks of the host's memory are read where they are sent from.
-  void fill(Slot& slot, CopyCounts& counts) {
-    BlockId id = plan_.blocks()[static_cast<std::size_t>(slot.work.block)];
+  // Returns how much it is.
+  i64 read_block(i64 block, u8* to, CopyCounts& counts) const {
+    BlockId id = plan_.blocks()[static_cast<std::size_t>(block)];
     const ByteSource& source = job_.source(id.file);
-    slot.bytes = std::min(source.size() - id.begin(), BlockId::kBytes + tail_bytes_);
-    u8* to = device_.is_host() && slot.work.round ? place_in(*slot.work.round, slot.work.place)
-                                                  : slot.staging.data();
-    source.read_block(id.begin(), {to, static_cast<std::size_t>(slot.bytes)});
-    counts.bytes_read += slot.bytes;
+    i64 bytes = std::min(source.size() - id.begin(), BlockId::kBytes + tail_bytes_);
+    source.read_block(id.begin(), {to, static_cast<std::size_t>(bytes)});
+    counts.bytes_read += bytes;
     counts.reads++;
+    return bytes;
   }
 
   void arrived(std::size_t round) {
     std::lock_guard lock(mutex_);
     if (--unread_[round] == 0) changed_.notify_all();
-  }
-
-  Slot* free_slot() {
-    std::unique_lock lock(mutex_);
-    slot_freed_.wait(lock, [&] { return error_ || !free_.empty(); });
-    if (error_) return nullptr;
-    Slot* slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
-
-  void hand_on(Slot* slot) {
-    std::lock_guard lock(mutex_);
-    filled_.push_back(slot);
-    slot_filled_.notify_one();
-  }
-
-  // One thread: sends up what was read, and frees slots in the same order.
-  void upload() {
-    std::deque<Slot*> under_way;
-    std::vector<ItemCopy> copies;
-    CopyCounts counts;
-    while (true) {
-      Slot* slot = nullptr;
-      {
-        std::unique_lock lock(mutex_);
-        if (under_way.empty())
-          slot_filled_.wait(lock, [&] { return error_ || all_read_ || !filled_.empty(); });
-        if (error_) break;
-        if (!filled_.empty()) slot = filled_.front(), filled_.pop_front();
-        if (!slot && under_way.empty()) break;
-      }
-      if (slot) {
-        const Work& work = slot->work;
-        u8* to = work.round ? place_in(*work.round, work.place) : slot->landing.data();
-        slot->lane->upload({slot->staging.data(), static_cast<std::size_t>(slot->bytes)}, to);
-        if (!work.round) scatter(work.block, to, *slot->lane, copies, counts);
-        under_way.push_back(slot);
-      } else {
-        under_way.front()->lane->wait();
-      }
-      while (!under_way.empty() && under_way.front()->lane->done()) {
-        settle(*under_way.front());
-        under_way.pop_front();
-      }
-    }
-    add(counts);
-  }
-
-  // The block of the slot is where it was to go.
-  void settle(Slot& slot) {
-    if (slot.work.round) arrived(*slot.work.round);
-    std::lock_guard lock(mutex_);
-    free_.push_back(&slot);
-    slot_freed_.notify_one();
   }
 
   void scatter(i64 block, const u8* data, Lane& lane, std::vector<ItemCopy>& copies, CopyCounts& counts) {
@@ -292,16 +227,14 @@ class BlockLoader {
   std::array<Block, kBuffers> buffers_;  // what ranks send, then what they receive
 
   std::mutex mutex_;
-  std::condition_variable changed_, slot_filled_, slot_freed_;
-  std::vector<Slot> slots_;
-  std::vector<Slot*> free_;
-  std::deque<Slot*> filled_;
-  bool all_read_ = false;
+  std::condition_variable changed_;
   std::exception_ptr error_;
   std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // to be read next
   std::size_t exchanged_ = 0;                             // rounds
   std::vector<i64> unread_;                               // by round, of its sends
-  CopyCounts counts_;
+  CopyCounts counts_, uploaded_;                          // the latter the uploader's
+  std::vector<ItemCopy> uploaded_copies_;
+  std::optional<BlockUploader> uploader_;  // none where staging memory is the device's own
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace mckpt {
 
 // A block of a source file. Ordered by file and place.
 struct BlockId {
-  // Small enough that what is read is still in the cache when it moves on.
-  static constexpr i64 kBytes = 2 << 20;
+  // Small enough that what is read is still in the cache when it moves on, large enough that calls do not
+  // count.
+  static constexpr i64 kBytes = 4 << 20;
   static constexpr i64 kTailBytes = 16;  // of the next block, where an item lies across the border
 
   i32 file = 0;

@@ -137,21 +137,9 @@ const char* release(void* data) {
   return on_device([&] { check_cuda(cudaFree(data)); });
 }
 
-const char* allocate_host(std::int64_t bytes, void** data) {
-  return on_device([&] {
-    check_allocation(cudaHostAlloc(data, static_cast<std::size_t>(bytes), cudaHostAllocPortable), data);
-  });
-}
-
-const char* release_host(void* data) {
-  return on_device([&] { check_cuda(cudaFreeHost(data)); });
-}
-
-const char* register_host(void* data, std::int64_t bytes, bool read_only) {
-  return on_device([&] {
-    unsigned flags = cudaHostRegisterPortable | (read_only ? cudaHostRegisterReadOnly : 0);
-    check_cuda(cudaHostRegister(data, static_cast<std::size_t>(bytes), flags));
-  });
+const char* register_host(void* data, std::int64_t bytes) {
+  return on_device(
+      [&] { check_cuda(cudaHostRegister(data, static_cast<std::size_t>(bytes), cudaHostRegisterPortable)); });
 }
 
 const char* unregister_host(void* data) {
@@ -269,8 +257,6 @@ const MckptCudaTable kCudaFunctions = {
     facts,
     allocate,
     release,
-    allocate_host,
-    release_host,
     register_host,
     unregister_host,
     make_lane,

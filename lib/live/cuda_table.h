@@ -31,11 +31,8 @@ struct MckptCudaTable {
   // Null where there is not so much memory.
   const char* (*allocate)(std::int64_t bytes, void** data);
   const char* (*release)(void* data);
-  // Host memory that moves at the full speed of the link; null where the system does not give so much.
-  const char* (*allocate_host)(std::int64_t bytes, void** data);
-  const char* (*release_host)(void* data);
-  // The same of memory that is there already, such as a mapped file: whole pages.
-  const char* (*register_host)(void* data, std::int64_t bytes, bool read_only);
+  // Pins memory of the host, so that it moves at the full speed of the link.
+  const char* (*register_host)(void* data, std::int64_t bytes);
   const char* (*unregister_host)(void* data);
   // A stream, and CUDA's own handle of it.
   const char* (*make_lane)(void** lane, void** stream);

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 
-#include "io/parallel.h"
+#include "live/write_queue.h"
 #include "runtime/activity.h"
 
 namespace mckpt {
@@ -69,25 +68,25 @@ class LiveExporter {
  public:
   LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out,
                const LiveExportOptions& options)
-      : options_(options),
-        device_(model.device()),
+      : device_(model.device()),
         ranks_(model.world_ranks()),
         lane_(device_.lane()),
-        out_(out),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
-        live_(model, keys) {}
+        live_(model, keys),
+        memory_bytes_(options.memory_bytes),
+        queue_(out, options.writers) {}
 
   LiveExportCounts run() {
     // At worst all that is sent comes from one rank, twice as wide as what is written; what is received as
     // well; and two windows are put together or written.
     i64 windows = 4 * ranks_.size() + 5;
-    std::vector<std::vector<Unit>> batches = cut(options_.memory_bytes / windows);
+    std::vector<std::vector<Unit>> batches = cut(memory_bytes_ / windows);
     std::size_t writers = static_cast<std::size_t>(ranks_.size());
     for (std::size_t first = 0; first < batches.size(); first += writers)
       round(std::span(batches).subspan(first, std::min(writers, batches.size() - first)));
-    if (writing_.valid()) writing_.get();
+    for (std::size_t w = 0; w < windows_.size(); w++) queue_.wait(w);
     return counts_;
   }
 
@@ -216,11 +215,12 @@ class LiveExporter {
     return writes;
   }
 
-  // In the window that is not being written.
+  // In the window whose turn it is, as soon as what it held before is written.
   void put_together(const std::vector<Unit>& units, std::vector<u8*> received) {
     std::vector<i64> places;
     next_writes_ = place(units, places);
     i64 bytes = next_writes_.back().window + next_writes_.back().bytes;
+    queue_.wait(next_window_);
     Window& window = windows_[next_window_];
     u8* put = reserve(window.device, device_.weights(), bytes);
     std::vector<ItemCopy> copies;
@@ -240,32 +240,19 @@ class LiveExporter {
     lane_->download(put, {staged, static_cast<std::size_t>(bytes)});
   }
 
-  // So that several threads have something to write.
-  static std::vector<Write> in_pieces(const std::vector<Write>& writes) {
-    constexpr i64 kPieceBytes = 8 << 20;
-    std::vector<Write> pieces;
-    for (const Write& w : writes)
-      for (i64 at = 0, end; at < w.bytes; at = end) {
-        i64 aligned = (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset;
-        end = std::min(w.bytes, aligned);
-        pieces.push_back({w.file, w.offset + at, w.window + at, end - at});
-      }
-    return pieces;
-  }
-
-  // While the next window is put together, or after the one before it.
+  // In pieces, so that several threads have something to write.
   void start_writing() {
-    if (writing_.valid()) writing_.get();
+    constexpr i64 kPieceBytes = 8 << 20;
     const Window& window = windows_[next_window_];
-    next_window_ = 1 - next_window_;
     const u8* data = (device_.is_host() ? window.device : window.staging).data();
-    writing_ = std::async(std::launch::async, [this, data, writes = in_pieces(next_writes_)] {
-      parallel_for(std::ssize(writes), options_.writers, [&](int, i64 i) {
-        const Write& w = writes[static_cast<std::size_t>(i)];
-        out_.write(w.file, w.offset, {data + w.window, static_cast<std::size_t>(w.bytes)});
-        made_progress();
-      });
-    });
+    std::vector<WriteQueue::Stretch> pieces;
+    for (const Write& w : next_writes_)
+      for (i64 at = 0, end; at < w.bytes; at = end) {
+        end = std::min(w.bytes, (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset);
+        pieces.push_back({w.file, w.offset + at, {data + w.window + at, static_cast<std::size_t>(end - at)}});
+      }
+    queue_.add(next_window_, pieces);
+    next_window_ = (next_window_ + 1) % windows_.size();
   }
 
   static constexpr i64 kAlignment = 4096;
@@ -273,11 +260,9 @@ class LiveExporter {
     Block device, staging;
   };
 
-  LiveExportOptions options_;
   Device& device_;
   DeviceRanks& ranks_;
   std::unique_ptr<Lane> lane_;
-  CopySink& out_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
   ExportPlan plan_;
@@ -287,10 +272,11 @@ class LiveExporter {
   CopyTask task_;
   i64 planned_ = -1;  // which task that is
   Block send_, received_;
-  std::array<Window, 2> windows_;
+  i64 memory_bytes_;
+  std::array<Window, WriteQueue::kWindows> windows_;
   std::size_t next_window_ = 0;
   std::vector<Write> next_writes_;
-  std::future<void> writing_;  // last, so that it ends before what it writes from
+  WriteQueue queue_;  // last, so that it ends before what it writes from
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ std::span<u8> LiveGroup::stored() const {
   return {main_.data(), static_cast<std::size_t>(main_.bytes())};
 }
 
-void LiveGroup::refresh() {
+void LiveGroup::begin_refresh() {
   assert(loaded() && !unsharded());
   writes_.wait();
   if (how_.main) {
@@ -64,8 +64,11 @@ void LiveGroup::refresh() {
                              {},
                              {*how_.main, how_.compute, how_.compute, 0, 0}}};
     lane().scatter(all);
-    lane().wait();
   }
+}
+
+void LiveGroup::finish_refresh() {
+  lane().wait();
   stale_ = how_.strategy == Strategy::kOptim || how_.strategy == Strategy::kOptimGrads;
 }
 

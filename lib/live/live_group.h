@@ -50,8 +50,10 @@ class LiveGroup {
   // What of a member's items that is.
   ItemRange stored_items_of(i64 member) const;
 
-  // Makes the compute weights those of the stored ones. Waits for writes. pre: loaded, not unsharded.
-  void refresh();
+  // Makes the compute weights those of the stored ones, in two halves, so that those of other groups are made
+  // meanwhile. The first waits for writes. pre: loaded, not unsharded.
+  void begin_refresh();
+  void finish_refresh();
   // Unsharding in two halves. The first waits for writes and sets what has to come from other ranks on its
   // way; when it throws, nothing has happened. When the second throws, nothing has come. pre: loaded.
   void begin_unshard();

@@ -279,7 +279,8 @@ std::exception_ptr LiveModel::let_go(i32 module) {
 
 void LiveModel::refresh() {
   refuse_unsharded(0, "refreshed");
-  for (LiveGroup* group : groups()) group->refresh();
+  for (LiveGroup* group : groups()) group->begin_refresh();
+  for (LiveGroup* group : groups()) group->finish_refresh();
 }
 
 Tensor LiveModel::cp_slice(i32 parameter) const {

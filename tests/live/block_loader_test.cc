@@ -82,25 +82,26 @@ const Conversion kNarrow{DType::kF32, DType::kBF16, DType::kBF16, 1, 0};
 
 // Every kind of split there is, of tensors that lie across the borders of blocks.
 void add_tasks(MadeJob& job) {
+  static_assert(BlockId::kBytes == 4 * kMiB);
   i64 rank = world().rank(), ranks = world().size();
   // Rows: one block after another is this rank's alone.
-  i64 share = 2'400'000 / ranks;
-  job.add(0, 104, 2'400'000, no_conversion(DType::kBF16), {{.from = rank * share, .length = share}}, share);
+  i64 share = 4'800'000 / ranks;
+  job.add(0, 104, 4'800'000, no_conversion(DType::kBF16), {{.from = rank * share, .length = share}}, share);
   // Strips of rows: all ranks need every block.
   i64 columns = 1200 / ranks;
-  job.add(0, 5'000'003, 1'200'000, kWiden,
-          {{.from = rank * columns, .length = columns, .inner = {1200, columns, 1000}}}, 1000 * columns);
+  job.add(0, 10'000'003, 2'400'000, kWiden,
+          {{.from = rank * columns, .length = columns, .inner = {1200, columns, 2000}}}, 2000 * columns);
   // Whole, in every rank, with a constant added; at an odd place.
-  job.add(1, 2 * kMiB - 7, 700'000, kNarrow, {{.length = 700'000}}, 700'000);
+  job.add(1, 4 * kMiB - 7, 1'400'000, kNarrow, {{.length = 1'400'000}}, 1'400'000);
   // Transposed, and behind it padding.
-  job.add(1, 5 * kMiB + 2, 600 * 500, no_conversion(DType::kU16),
+  job.add(1, 10 * kMiB + 2, 600 * 500, no_conversion(DType::kU16),
           {{.length = 1, .inner = {500, 1, 600}, .outer = {1, 600, 500}},
            {.kind = MoveKind::kZero, .to = 300'000, .length = 10, .inner = {0, 30, 20}},
            {.kind = MoveKind::kZero, .to = 300'010, .length = 20, .inner = {0, 30, 20}}},
           300'600);
   // Two far ends of a tensor: what lies between is not read.
-  job.add(2, 0, 40 * kMiB, no_conversion(DType::kU8),
-          {{.from = 3, .length = 5}, {.from = 40 * kMiB - 5, .to = 5, .length = 5}}, 10);
+  job.add(2, 0, 80 * kMiB, no_conversion(DType::kU8),
+          {{.from = 3, .length = 5}, {.from = 80 * kMiB - 5, .to = 5, .length = 5}}, 10);
 }
 
 // The host's memory, treated as memory that blocks have to be uploaded to.
@@ -124,7 +125,7 @@ TYPED_TEST_SUITE(BlockLoader, Devices);
 
 TYPED_TEST(BlockLoader, BringsEveryItemToItsPlaceAndReadsEachBlockOnce) {
   for (int threads : {1, 3}) {
-    MadeJob job(std::vector<i64>{9 * kMiB + 11, 6 * kMiB, 40 * kMiB});
+    MadeJob job(std::vector<i64>{18 * kMiB + 11, 12 * kMiB, 80 * kMiB});
     add_tasks(job);
     TypeParam device;
     std::unique_ptr<DeviceRanks> ranks = device.ranks(world());
@@ -135,8 +136,8 @@ TYPED_TEST(BlockLoader, BringsEveryItemToItsPlaceAndReadsEachBlockOnce) {
     EXPECT_EQ(written, counts.bytes_written);
     i64 reads = counts.reads;
     world().all_reduce({&reads, 1}, Reduce::kSum);
-    EXPECT_EQ(reads, 4 + 3 + 2);  // up to byte 7,400,003; from 2 MiB - 7 to 5.6 MiB; two ends
-    EXPECT_LT(device.weights().peak_bytes() + device.staging().peak_bytes(), 80 * kMiB);
+    EXPECT_EQ(reads, 4 + 3 + 2);  // up to byte 14,800,003; from 4 MiB - 7 to 10.6 MiB; two ends
+    EXPECT_LT(device.weights().peak_bytes() + device.staging().peak_bytes(), 160 * kMiB);
     EXPECT_EQ(device.weights().held_bytes() + device.staging().held_bytes(), 0);
   }
 }

@@ -1,16 +1,11 @@
 // What one device does, against the functions of lib/core that do the same in the host's memory.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/apply_move.h"
-#include "live/cuda_memory.h"
 #include "live/tensor.h"
 #include "runtime/module.h"
 #include "tests/core/run_samples.h"
 #include "tests/live/devices.h"
-#include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
 namespace mckpt {
@@ -137,26 +132,6 @@ TEST_P(DeviceTest, TensorsAreViewsOfItsMemoryThatTorchWorksWith) {
                   reinterpret_cast<u8*>(&expected), 1);
     EXPECT_EQ(bits[i], expected) << i;
   }
-}
-
-TEST_P(DeviceTest, UploadsFromAMappedFileThatIsPinned) {
-  if (device_->is_host()) GTEST_SKIP() << "the host's own memory needs no pinning";
-  TempFolder folder;
-  std::vector<u8> bytes = random_bytes(i64{3} << 20, 4);
-  int file =
-      open(folder.put("file", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).c_str(), O_RDONLY);
-  void* mapped = mmap(nullptr, bytes.size(), PROT_READ, MAP_SHARED, file, 0);
-  ASSERT_NE(mapped, MAP_FAILED);
-  std::span<const u8> pages(static_cast<const u8*>(mapped), bytes.size());
-  Block there(device_->weights(), std::ssize(bytes));
-  {
-    PinnedRange pinned(pages);
-    lane_->upload(pages, there.data());
-    lane_->wait();
-  }
-  EXPECT_EQ(get(there.data(), there.bytes()), bytes);
-  munmap(mapped, bytes.size());
-  close(file);
 }
 
 TEST_P(DeviceTest, MemoryThatIsNotThereIsToldWithBothNumbers) {

@@ -1,6 +1,8 @@
-"""A rank of `mckpt roundtrip` is killed at any moment: all others are out soon, with one cause, and no checkpoint is published.
+"""A rank of `mckpt roundtrip` is lost at any moment: all others are out soon, with one cause, and no checkpoint is published.
 
-usage: lost_rank.py MCKPT MODEL [GOLDEN_MODEL] [--device cpu|cuda] [--ranks N] [--kills N] [--repeat N] [--seconds LIMIT] [flags of roundtrip]...
+usage: lost_rank.py MCKPT MODEL [GOLDEN_MODEL] [--device cpu|cuda] [--ranks N] [--kills N] [--repeat N] [--seconds LIMIT] [--nccl-fault LIBRARY:NCCL] [flags of roundtrip]...
+
+A rank is killed; with --nccl-fault (the library made of nccl_fault.cc, and NCCL's), work of NCCL fails in it instead, in each of the ways that the library knows.
 """
 import argparse
 import collections
@@ -26,8 +28,14 @@ parser.add_argument("--kills", type=int, default=4)
 parser.add_argument("--repeat", type=int, default=1)
 parser.add_argument("--seconds", type=float, default=5)
 parser.add_argument("--early", type=float, default=0.4, help="the share of a whole run in which ranks start and do not know each other yet")
+parser.add_argument("--nccl-fault")
 a, flags = parser.parse_known_args()
 failures = []
+if a.device == "cuda":
+    gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ") if shutil.which("nvidia-smi") else 0
+    if gpus < a.ranks:
+        print(f"skipped: {gpus} GPUs are here, {a.ranks} ranks need one each")
+        sys.exit(77)
 if flags and not flags[0].startswith("--"):  # the program that draws golden models, which MODEL is one of
     drawn = tempfile.TemporaryDirectory(prefix="mckpt_lost_")
     shutil.copy(os.path.join(a.model, "config.json"), drawn.name)
@@ -35,10 +43,10 @@ if flags and not flags[0].startswith("--"):  # the program that draws golden mod
     a.model = drawn.name
 
 
-def start(folder, mark):
+def start(folder, mark, environment={}):
     out = [word for what in ("checkpoint", "output") for word in (f"--{what}", os.path.join(folder, what))]
     command = [MPIRUN, "-n", str(a.ranks), a.mckpt, "roundtrip", a.model, "--device", a.device, "--repeat", str(a.repeat), *out, "--no-sync", *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "MCKPT_TEST_MARK": mark})
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, **environment, "MCKPT_TEST_MARK": mark})
 
 
 def rank_processes(mark):
@@ -63,7 +71,33 @@ def published(folder):
     return [what for what in ("checkpoint/release", "checkpoint/latest_checkpointed_iteration.txt", "output") if os.path.exists(os.path.join(folder, what))]
 
 
-def one(number, after, random_):
+def look_to_the_end(what, job, mark, folder, before, since, limit, named):
+    """`since`: tells when the rank was lost, or None. `named`: what the one cause has to name."""
+    while rank_processes(mark) and time.time() < (since() or time.time()) + limit + 55:
+        time.sleep(0.05)
+    ended = time.time()
+    out, err = job.communicate(timeout=60)
+    if since() is None or "every bit came back" in out:
+        return "was done"
+    causes = re.findall(r"^error\[MC\d+\]: (.*)$", err, re.M)
+    what = f"{what}, out after {ended - since():.1f} s, status {job.returncode}: {causes}"
+    print(what, flush=True)
+    wrong = []
+    if job.returncode == 0:
+        wrong.append("status 0")
+    if ended - since() > limit:
+        wrong.append("too late")
+    if len(causes) != 1 or not re.search(named, causes[0]):
+        wrong.append(f"not one cause that names {named}")
+    if late := [name for name in published(folder) if name not in before]:
+        wrong.append(f"published after the loss: {late}")
+    if wrong:
+        failures.append(what)
+        print(f"FAIL {wrong}\n{out[-800:]}{err[-1500:]}", flush=True)
+    return "lost"
+
+
+def killed(number, after, random_):
     mark, folder = uuid.uuid4().hex, tempfile.mkdtemp(prefix="mckpt_lost_")
     try:
         begin = time.time()
@@ -76,29 +110,32 @@ def one(number, after, random_):
             job.communicate()
             return "not there"
         os.kill(pid, signal.SIGKILL)
-        killed = time.time()
-        while rank_processes(mark) and time.time() < killed + 60:
+        lost = time.time()
+        return look_to_the_end(f"kill {number}: rank {rank} after {lost - begin:.1f} s", job, mark, folder, before, lambda: lost, a.seconds, f"rank {rank} ")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def fault_environment(fault, log):
+    return {"LD_PRELOAD": a.nccl_fault, "MCKPT_TEST_NCCL_FAULT": fault, "MCKPT_TEST_NCCL_LOG": log}
+
+
+def logged(log, word):
+    if os.path.exists(log):
+        with open(log) as f:
+            return next((float(line.split()[1]) for line in f if line.startswith(word)), None)
+
+
+def failed(kind, call, random_):
+    """Work number `call` of NCCL in some rank. Where it is lost without a word, the rank that waits for it is found by the clock."""
+    mark, folder = uuid.uuid4().hex, tempfile.mkdtemp(prefix="mckpt_lost_")
+    try:
+        log, rank = os.path.join(folder, "log"), random_.randrange(a.ranks)
+        job = start(folder, mark, fault_environment(f"{kind}:{rank}:{call}", log))
+        while not rank_processes(mark) and job.poll() is None:
             time.sleep(0.05)
-        out_after = time.time() - killed
-        out, err = job.communicate(timeout=60)
-        causes = re.findall(r"^error\[MC\d+\]: (.*)$", err, re.M)
-        what = f"kill {number}: rank {rank} after {killed - begin:.1f} s, out after {out_after:.1f} s, status {job.returncode}: {causes}"
-        print(what, flush=True)
-        if "every bit came back" in out:
-            return "was done"
-        wrong = []
-        if job.returncode == 0:
-            wrong.append("status 0")
-        if out_after > a.seconds:
-            wrong.append("too late")
-        if len(causes) != 1 or f"rank {rank} " not in causes[0]:
-            wrong.append("not one cause that names the rank")
-        if late := [name for name in published(folder) if name not in before]:
-            wrong.append(f"published after the loss: {late}")
-        if wrong:
-            failures.append(what)
-            print(f"FAIL {wrong}\n{out[-800:]}{err[-1500:]}", flush=True)
-        return "lost"
+        limit, named = (a.seconds + 10, "rank") if kind == "lost" else (a.seconds, "NCCL")
+        return look_to_the_end(f"{kind}, call {call} of rank {rank}", job, mark, folder, [], lambda: logged(log, "fault"), limit, named)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -106,16 +143,22 @@ def one(number, after, random_):
 random_ = random.Random(3)
 begin = time.time()
 folder = tempfile.mkdtemp(prefix="mckpt_lost_")
-job = start(folder, uuid.uuid4().hex)
+log = os.path.join(folder, "log")
+job = start(folder, uuid.uuid4().hex, fault_environment("", log) if a.nccl_fault else {})
 out, err = job.communicate()
-whole = time.time() - begin
+whole, calls = time.time() - begin, int(logged(log, "count") or 0)
 shutil.rmtree(folder, ignore_errors=True)
 if job.returncode != 0:
     sys.exit(f"a whole run ended with {job.returncode}: {out[-500:]}{err[-1500:]}")
-print(f"a whole run takes {whole:.1f} s", flush=True)
-moments = [whole * (a.early + (1 - a.early) * (k + random_.random()) / a.kills) for k in range(a.kills)]
-seen = collections.Counter(one(k, moment, random_) for k, moment in enumerate(moments))
+print(f"a whole run takes {whole:.1f} s" + f", {calls} calls of NCCL" * bool(calls), flush=True)
+if a.nccl_fault:
+    if calls == 0:
+        sys.exit("no call of NCCL was seen")
+    seen = collections.Counter(failed(kind, random_.randrange(1, calls + 1), random_) for kind in ("refused", "later", "lost") for _ in range(a.kills))
+else:
+    moments = [whole * (a.early + (1 - a.early) * (k + random_.random()) / a.kills) for k in range(a.kills)]
+    seen = collections.Counter(killed(k, moment, random_) for k, moment in enumerate(moments))
 print(f"{json.dumps(seen)}; {len(failures)} failures")
-if sum(n for what, n in seen.items() if what not in ("not there", "was done")) == 0:
+if seen["lost"] == 0:
     sys.exit("no rank was lost in a run")
 sys.exit(1 if failures else 0)

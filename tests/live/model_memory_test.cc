@@ -174,7 +174,8 @@ TEST(LiveModel, WaitsForWritesThatAreUnderWay) {
     fill(group, 9);
     write.done();
   });
-  group.refresh();
+  group.begin_refresh();
+  group.finish_refresh();
   m.unshard(layer);
   EXPECT_EQ(first_wrong(m, parameter_named(m, "decoder.layers.1.mlp.linear_fc2.weight"), 9), -1);
   m.reshard(layer);
