@@ -1,12 +1,13 @@
 """The live model on GPUs: loading next to the peers, unsharding next to raw NCCL, export and saving next to the disk. Prints tables.
 
-usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint] [--peers] [--cold]
+usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|nemotron_h] [--grid "--tp 2"]... [--more "--until unshard"] [--repeat N] [--checkpoint N] [--peers] [--cold]
 
 The model is made in DIR (16 to 20 GB by default) unless it is there. --peers and --cold need torch and root.
 Peers that are not installed are left out.
 """
 import argparse
 import json
+import mmap
 import os
 import shutil
 import statistics
@@ -28,7 +29,7 @@ parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--device", default="cuda")
 parser.add_argument("--peers", action="store_true")
 parser.add_argument("--cold", action="store_true")
-parser.add_argument("--checkpoint", action="store_true")
+parser.add_argument("--checkpoint", type=int, default=0, help="so many times, saved, loaded back and exported, next to the disk's own speed")
 a = parser.parse_args()
 
 SHAPES = {
@@ -85,20 +86,23 @@ def rates(name, times):
     print(f"    {name:8} best {max(found):7.2f}  median {statistics.median(found):7.2f} GB/s   {' '.join(f'{s:.3f}' for s, _ in times)} s of {times[0][1] / 1e9:.1f} GB", flush=True)
 
 
-def roundtrip(grid, repeat, *more):
+def roundtrip(grid, repeat, *more, before=()):
+    """Prints a run and its phases, after those of runs `before`; returns all of them."""
     run, wall = launch([a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()])
     try:
         told = json.loads(run.stdout)
     except ValueError:
         print(f"  {grid}: exit status {run.returncode}: {run.stdout[-500:]} {run.stderr[-2000:]}", flush=True)
-        return
+        return list(before)
     phases = {}
-    for p in told["phases"]:
+    all_phases = [*before, *told["phases"]]
+    for p in all_phases:
         phases.setdefault(p["name"], []).append((p["seconds"], p["bytes"]))
     print(f"  {told['grid']} {told['strategy']} {' '.join(more)}: {'DIFFERENT ' + str(told['differences'][:3]) if told['differences'] else 'equal' if told['equal'] else 'not compared'}, "
           f"{told['tensors']} tensors, {wall:.1f} s, weights {told['weights_bytes'] >> 20} MiB, gathered {told['gathered_bytes'] >> 20} MiB, host {told['peak_rss'] >> 20} MiB")
     for name, times in phases.items():
         rates(name, times)
+    return all_phases
 
 
 PEERS = {
@@ -162,8 +166,8 @@ print(json.dumps(times))
         print(f"    {name:22} best {size / min(times) / 1e9:6.2f}  median {size / statistics.median(times) / 1e9:6.2f} GB/s   {' '.join(f'{t:.2f}' for t in times)} s", flush=True)
 
 
-def disk():
-    """What the disk gives to 16 threads that read past the page cache, and takes from one that writes so."""
+def disk_read():
+    """What the disk gives to 16 threads that read past the page cache."""
     cool()
     script = """
 import mmap, os, sys, threading, time
@@ -181,22 +185,30 @@ def read():
 begin = time.time()
 threads = [threading.Thread(target=read) for _ in range(16)]
 [t.start() for t in threads]; [t.join() for t in threads]
-print(done[0] / (time.time() - begin) / 1e9)
-buffer = mmap.mmap(-1, step); buffer.write(os.urandom(step))
-path = os.path.join(os.path.dirname(files[0]), "written"); fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
-os.posix_fallocate(fd, 0, 128 * step)
-begin = time.time()
-for i in range(128): os.pwrite(fd, buffer, i * step)
-os.fsync(fd)
-print(128 * step / (time.time() - begin) / 1e9)
-os.unlink(path)
+print(f"{done[0] / (time.time() - begin) / 1e9:.2f} GB/s")
 """
     run = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True)
-    print("  O_DIRECT: read, write GB/s:", run.stdout.split() or run.stderr[-300:], flush=True)
+    print("  the disk read by 16 threads, O_DIRECT:", run.stdout.strip() or run.stderr[-300:], flush=True)
+
+
+def disk_write():
+    """What it takes from one thread that writes so; as durable as what is measured beside it."""
+    step, count, path = 32 << 20, 128, os.path.join(a.folder, "written")
+    buffer = mmap.mmap(-1, step)
+    buffer.write(os.urandom(step))
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+    os.posix_fallocate(fd, 0, count * step)
+    begin = time.time()
+    for i in range(count):
+        os.pwrite(fd, buffer, i * step)
+    os.fsync(fd)
+    print(f"  the disk written by one thread, O_DIRECT: {count * step / (time.time() - begin) / 1e9:.2f} GB/s", flush=True)
+    os.close(fd)
+    os.unlink(path)
 
 
 if a.peers or a.cold:
-    disk()
+    disk_read()
 print("warm, from the page cache:", flush=True)
 warm(), warm()
 for grid in a.grid or [""]:
@@ -204,8 +216,11 @@ for grid in a.grid or [""]:
 if a.checkpoint:
     kept = os.path.join(a.folder, "kept")
     for grid in a.grid or [""]:
-        shutil.rmtree(kept, ignore_errors=True)
-        roundtrip(grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"))
+        phases = []
+        for _ in range(a.checkpoint):
+            shutil.rmtree(kept, ignore_errors=True)
+            disk_write()
+            phases = roundtrip(grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"), before=phases)
         shutil.rmtree(kept, ignore_errors=True)
 if a.peers:
     warm()

@@ -29,6 +29,7 @@ parser.add_argument("--repeat", type=int, default=1)
 parser.add_argument("--seconds", type=float, default=5)
 parser.add_argument("--early", type=float, default=0.4, help="the share of a whole run in which ranks start and do not know each other yet")
 parser.add_argument("--nccl-fault")
+parser.add_argument("--phase-timeout", type=float, default=8)
 a, flags = parser.parse_known_args()
 failures = []
 if a.device == "cuda":
@@ -45,7 +46,7 @@ if flags and not flags[0].startswith("--"):  # the program that draws golden mod
 
 def start(folder, mark, environment={}):
     out = [word for what in ("checkpoint", "output") for word in (f"--{what}", os.path.join(folder, what))]
-    command = [MPIRUN, "-n", str(a.ranks), a.mckpt, "roundtrip", a.model, "--device", a.device, "--repeat", str(a.repeat), *out, "--no-sync", *flags]
+    command = [MPIRUN, "-n", str(a.ranks), a.mckpt, "roundtrip", a.model, "--device", a.device, "--repeat", str(a.repeat), *out, "--no-sync", *(["--phase-timeout", str(a.phase_timeout)] if a.nccl_fault else []), *flags]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, **environment, "MCKPT_TEST_MARK": mark})
 
 
@@ -127,14 +128,14 @@ def logged(log, word):
 
 
 def failed(kind, call, random_):
-    """Work number `call` of NCCL in some rank. Where it is lost without a word, the rank that waits for it is found by the clock."""
+    """Work number `call` of NCCL in some rank. Where it is lost without a word, the clock finds that ranks wait: --phase-timeout."""
     mark, folder = uuid.uuid4().hex, tempfile.mkdtemp(prefix="mckpt_lost_")
     try:
         log, rank = os.path.join(folder, "log"), random_.randrange(a.ranks)
         job = start(folder, mark, fault_environment(f"{kind}:{rank}:{call}", log))
         while not rank_processes(mark) and job.poll() is None:
             time.sleep(0.05)
-        limit, named = (a.seconds + 10, "rank") if kind == "lost" else (a.seconds, "NCCL")
+        limit, named = (a.seconds + a.phase_timeout, "rank") if kind == "lost" else (a.seconds, "NCCL")
         return look_to_the_end(f"{kind}, call {call} of rank {rank}", job, mark, folder, [], lambda: logged(log, "fault"), limit, named)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
