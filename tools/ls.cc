@@ -51,20 +51,28 @@ void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::s
 
 // Where the bytes are: file and byte, or over how many files a sharded tensor is spread. `files` is room to
 // work in.
-std::string place(const Store& store, i64 tensor, std::vector<i32>& files) {
+void append_place(std::string& out, const Store& store, i64 tensor, std::vector<i32>& files) {
   i64 count = store.chunk_count(tensor);
-  if (count == 0) return "no chunks";
-  Chunk first = store.chunk(tensor, 0);
+  if (count == 0) {
+    out += "no chunks";
+    return;
+  }
   if (is_whole(store, tensor)) {
-    std::string file = escaped(file_label(store, first.file));
-    return first.record_offset < 0 ? file : cat(file, " @ ", first.record_offset);
+    Chunk all = store.chunk(tensor, 0);
+    append_escaped(out, file_label(store, all.file));
+    if (all.record_offset < 0) return;
+    out += " @ ";
+    return append_one(out, all.record_offset);
   }
   files.clear();
   for (i64 i = 0; i < count; i++) files.push_back(store.chunk(tensor, i).file);
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
-  return cat(counted(count, "chunk"), " in ",
-             files.size() == 1 ? escaped(file_label(store, files[0])) : cat(files.size(), " files"));
+  append_with_commas(out, count);
+  out += count == 1 ? " chunk in " : " chunks in ";
+  if (files.size() == 1) return append_escaped(out, file_label(store, files[0]));
+  append_one(out, files.size());
+  out += " files";
 }
 
 void write_text(Output& out, const Store& store, std::span<const i64> tensors,
@@ -74,15 +82,16 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}, {"where", kLeft}};
   if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
   TextTable table(std::move(columns));
+  table.expect(tensors.size());
   std::vector<i32> files;
   for (std::size_t i = 0; i < tensors.size(); i++) {
     i64 t = tensors[i];
-    table.cell(escaped(store.name(t)));
+    table.cell_by([&](std::string& to) { append_escaped(to, store.name(t)); });
     table.cell(dtype_name(store.dtype(t)));
-    table.cell(dims_to_string(store.dims(t)));
-    table.cell(with_commas(TensorReader::tensor_bytes(store, t)));
+    table.cell_by([&](std::string& to) { append_dims(to, store.dims(t)); });
+    table.cell_by([&](std::string& to) { append_with_commas(to, TensorReader::tensor_bytes(store, t)); });
     if (!digests.empty()) table.cell(digests[i]);
-    table.cell(place(store, t, files));
+    table.cell_by([&](std::string& to) { append_place(to, store, t, files); });
     table.end_row();
   }
   table.write(out);

@@ -238,12 +238,17 @@ void hold_standard_streams() {
 // fault once for 2 MB; it costs nothing until it is used.
 void prepare_heap() {
   constexpr int kRoom = 256 << 20;
-  constexpr std::size_t kPage = 4096;
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
+  constexpr std::size_t kPage = 4 << 10, kHugePage = 2 << 20;
+  constexpr std::size_t kFirst = 192 << 10;  // more than is left: the heap grows
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);       // the most that it takes
   mallopt(M_TRIM_THRESHOLD, 2 * kRoom);
   mallopt(M_TOP_PAD, kRoom);
-  void* first = std::malloc(1 << 20);  // more than is left: the heap grows
-  char *begin = static_cast<char*>(first), *end = static_cast<char*>(sbrk(0));
+  // The allocator writes in front of and behind the first piece at once, and a huge page is not made where a
+  // small one is already: so that piece ends right before the first of them.
+  auto misfit = reinterpret_cast<std::size_t>(sbrk(0)) + kFirst + kPage;
+  sbrk(static_cast<std::intptr_t>(-misfit % kHugePage));
+  void* first = std::malloc(kFirst);
+  char *begin = static_cast<char*>(first) + kFirst, *end = static_cast<char*>(sbrk(0));
   begin += -reinterpret_cast<std::size_t>(begin) % kPage;
   if (first != nullptr && begin < end) madvise(begin, static_cast<std::size_t>(end - begin), MADV_HUGEPAGE);
   std::free(first);

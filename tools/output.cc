@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -137,11 +138,21 @@ std::string human_rate(std::int64_t bytes, double seconds) {
   return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");
 }
 
+void append_with_commas(std::string& out, std::int64_t n) {
+  char digits[20], text[26];  // those of -2^63
+  const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
+  char* to = text;
+  if (*at == '-') *to++ = *at++;
+  *to++ = *at++;
+  for (; at != end; *to++ = *at++)
+    if ((end - at) % 3 == 0) *to++ = ',';
+  out.append(text, to);
+}
+
 std::string with_commas(std::int64_t n) {
-  std::string digits = cat(n);
-  std::size_t first = digits[0] == '-' ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
+  std::string out;
+  append_with_commas(out, n);
+  return out;
 }
 
 std::string counted(std::int64_t n, std::string_view noun) {

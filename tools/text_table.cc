@@ -16,9 +16,19 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
   end_row();
 }
 
+void TextTable::expect(std::size_t rows) {
+  lines_.reserve(lines_.size() + rows);
+  cells_.reserve(cells_.size() + rows * columns_.size());
+}
+
 void TextTable::cell(std::string_view text) {
-  cells_.push_back({text_.size(), text.size(), display_width(text)});
-  text_ += text;
+  cell_by([&](std::string& to) { to += text; });
+}
+
+void TextTable::close_cell(std::size_t begin) {
+  std::string_view text = std::string_view(text_).substr(begin);
+  cells_.push_back(
+      {begin, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(display_width(text))});
 }
 
 void TextTable::end_row() { lines_.push_back({false, cells_.size()}); }
@@ -57,11 +67,11 @@ void TextTable::write(Output& out) const {
   std::vector<std::size_t> widths(columns_.size());
   for (std::size_t l = 1; l < lines_.size(); l++)
     for (std::size_t c = 0; !lines_[l].heading && c < cells_of(l).size(); c++)
-      widths[c] = std::max(widths[c], cells_of(l)[c].width);
+      widths[c] = std::max<std::size_t>(widths[c], cells_of(l)[c].width);
   bool titled = false;
   for (std::size_t c = 0; c < columns_.size(); c++) {
     titled |= titles[c].bytes > 0;
-    if (widths[c] > 0) widths[c] = std::max(widths[c], titles[c].width);
+    if (widths[c] > 0) widths[c] = std::max<std::size_t>(widths[c], titles[c].width);
   }
   std::string line;
   for (std::size_t l = titled ? 0 : 1; l < lines_.size(); l++) {

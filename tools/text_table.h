@@ -1,6 +1,7 @@
 // Columns of text that line up.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,16 @@ class TextTable {
 
   // pre: one cell for each column; what comes from files is escaped.
   void row(const std::vector<std::string>& cells);
-  // The same cell by cell, for long tables.
+  // The same cell by cell, for long tables, of which many rows are told beforehand.
+  void expect(std::size_t rows);
   void cell(std::string_view text);
+  // The same with a text that write(std::string&) appends, so that none is made beside the table's own.
+  template <typename Write>
+  void cell_by(Write&& write) {
+    std::size_t begin = text_.size();
+    write(text_);
+    close_cell(begin);
+  }
   void end_row();
   // A line of its own between rows.
   void heading(std::string_view text);
@@ -33,13 +42,15 @@ class TextTable {
 
  private:
   struct Cell {
-    std::size_t begin, bytes, width;
+    std::size_t begin;
+    std::uint32_t bytes, width;
   };
   struct Line {
     bool heading;
     std::size_t end;  // of its cells
   };
 
+  void close_cell(std::size_t begin);
   std::string_view text(const Cell& c) const { return std::string_view(text_).substr(c.begin, c.bytes); }
   void append_aligned(std::string& out, std::span<const Cell> cells,
                       std::span<const std::size_t> widths) const;

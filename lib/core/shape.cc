@@ -15,22 +15,25 @@ i64 product(std::span<const i64> sizes, const char* what) {
 
 }  // namespace
 
-Shape::Shape(std::span<const i64> sizes) {
-  if (sizes.size() > kMaxRank)
+i64 checked_items(std::span<const i64> sizes) {
+  if (sizes.size() > Shape::kMaxRank)
     throw Error(Code::kBadShape, "too many dimensions")
-        .expected(cat("at most ", kMaxRank))
+        .expected(cat("at most ", Shape::kMaxRank))
         .found(sizes.size());
-  rank_ = static_cast<int>(sizes.size());
-  if (rank_ <= kInline)
-    std::copy(sizes.begin(), sizes.end(), inline_.begin());
-  else
-    heap_.assign(sizes.begin(), sizes.end());
   for (i64 n : sizes)
     if (n < 0)
       throw Error(Code::kBadShape, cat("a dimension of ", dims_to_string(sizes), " is negative"))
           .expected("0 or more")
           .found(n);
-  items_ = product(sizes, "the number of items of a shape");
+  return product(sizes, "the number of items of a shape");
+}
+
+Shape::Shape(std::span<const i64> sizes) : items_(checked_items(sizes)) {
+  rank_ = static_cast<int>(sizes.size());
+  if (rank_ <= kInline)
+    std::copy(sizes.begin(), sizes.end(), inline_.begin());
+  else
+    heap_.assign(sizes.begin(), sizes.end());
 }
 
 i64 Shape::row_items() const {
@@ -43,13 +46,18 @@ Shape Shape::with_dim(int d, i64 size) const {
   return Shape(sizes);
 }
 
-std::string dims_to_string(std::span<const i64> dims) {
-  std::string out = "[";
+void append_dims(std::string& out, std::span<const i64> dims) {
+  out += '[';
   for (std::size_t i = 0; i < dims.size(); i++) {
     if (i > 0) out += ", ";
     append_one(out, dims[i]);
   }
   out += ']';
+}
+
+std::string dims_to_string(std::span<const i64> dims) {
+  std::string out;
+  append_dims(out, dims);
   return out;
 }
 

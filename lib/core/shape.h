@@ -44,7 +44,11 @@ class Shape {
   std::vector<i64> heap_;
 };
 
+// The items of a tensor of these sizes. Throws as Shape does.
+i64 checked_items(std::span<const i64> sizes);
+
 std::string to_string(const Shape& shape);              // "[4096, 128]"
 std::string dims_to_string(std::span<const i64> dims);  // the same for offsets and sizes of boxes
+void append_dims(std::string& out, std::span<const i64> dims);
 
 }  // namespace mckpt

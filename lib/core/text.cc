@@ -33,14 +33,19 @@ bool eight_plain(const char* p) {
 }  // namespace
 
 bool is_ascii(std::string_view s) {
-  // Most texts are short: eight bytes at a time, without a set-up.
-  u64 all = 0, eight;
-  std::size_t i = 0;
-  for (; i + sizeof eight <= s.size(); i += sizeof eight) {
-    std::memcpy(&eight, s.data() + i, sizeof eight);
+  // Most texts are short: eight bytes at a time, without a set-up, and the last eight once more.
+  u64 all = 0;
+  auto look = [&](std::size_t at) {
+    u64 eight;
+    std::memcpy(&eight, s.data() + at, sizeof eight);
     all |= eight;
+  };
+  if (s.size() >= sizeof all) {
+    for (std::size_t at = 0; at + sizeof all < s.size(); at += sizeof all) look(at);
+    look(s.size() - sizeof all);
+  } else {
+    for (char c : s) all |= static_cast<unsigned char>(c);
   }
-  for (; i < s.size(); i++) all |= static_cast<unsigned char>(s[i]);
   return (all & 0x8080808080808080) == 0;
 }
 
@@ -58,13 +63,17 @@ std::size_t utf8_sequence(std::string_view s) {
   return overlong || surrogate || beyond ? 0 : n;
 }
 
-std::string escaped(std::string_view s, std::size_t max_bytes) {
+void append_escaped(std::string& out, std::string_view s, std::size_t max_bytes) {
   static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
+  std::size_t begin = out.size();
   while (!s.empty()) {
-    if (out.size() >= max_bytes) return out + "...";
+    std::size_t used = out.size() - begin;
+    if (used >= max_bytes) {
+      out += "...";
+      return;
+    }
     // Nearly all names are nothing but plain characters.
-    std::size_t plain = 0, room = std::min(s.size(), max_bytes - out.size());
+    std::size_t plain = 0, room = std::min(s.size(), max_bytes - used);
     while (plain + 8 <= room && eight_plain(s.data() + plain)) plain += 8;
     while (plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
     if (plain > 0) {
@@ -81,6 +90,11 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
       s.remove_prefix(1);
     }
   }
+}
+
+std::string escaped(std::string_view s, std::size_t max_bytes) {
+  std::string out;
+  append_escaped(out, s, max_bytes);
   return out;
 }
 

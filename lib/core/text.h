@@ -45,6 +45,7 @@ std::size_t utf8_sequence(std::string_view s);
 // Printable form of untrusted text: control bytes, DEL, C1 controls and malformed UTF-8 become \xNN, and
 // anything beyond max_bytes is cut with "...".
 std::string escaped(std::string_view untrusted, std::size_t max_bytes = 200);
+void append_escaped(std::string& out, std::string_view untrusted, std::size_t max_bytes = 200);
 
 // "a, b, c and 4 more"
 template <typename Range>

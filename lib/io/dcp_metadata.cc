@@ -136,7 +136,7 @@ void Linker::add_names(PickleValue dict) {
 void Linker::add_tensor(std::string_view name, i64 row) {
   std::span<const i64> dims = rows_.dims[row];
   try {
-    Shape checked(dims);
+    checked_items(dims);
   } catch (Error& e) {
     throw e.default_tensor(name);
   }

@@ -120,10 +120,7 @@ DcpRows::Kind DcpRows::kind_of(const PickleClass& type) {
   return Kind::kOther;
 }
 
-i64 DcpRows::row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name) {
-  std::optional<u64> number = object.row();
-  if (number && *number >> kKindShift == static_cast<u64>(kind))
-    return static_cast<i64>(*number & ((u64{1} << kKindShift) - 1));
+void DcpRows::throw_no_row(PickleValue object, std::string_view what, std::string_view name) {
   std::string found = object.is(ValueKind::kObject)
                           ? cat("an object of class ", escaped(object.as_object().type->name))
                           : std::string(kind_name(object.kind()));
@@ -137,11 +134,11 @@ std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state)
     return tagged(Kind::kProperties, dtype_row(state.at(0)));
   entries_.clear();
   for (PickleEntry e : state.entries()) entries_.insert(entries_.end(), {e.key, e.value});
-  return build(object, entries_);
+  return build(*object.type, entries_);
 }
 
-std::optional<u64> DcpRows::build(const PickleObject& object, std::span<const PickleValue> state) {
-  Kind kind = kind_of(*object.type);
+std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const PickleValue> state) {
+  Kind kind = kind_of(type);
   switch (kind) {
     case Kind::kTensor:
       tensor_.look(state);

@@ -45,13 +45,17 @@ class DcpRows final : public PickleVisitor {
   static Kind kind_of(const PickleClass& type);
   // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are
   // for the message.
-  static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {});
+  static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {}) {
+    std::optional<u64> number = object.row();
+    if (!number || *number >> kKindShift != static_cast<u64>(kind)) throw_no_row(object, what, name);
+    return static_cast<i64>(*number & ((u64{1} << kKindShift) - 1));
+  }
 
   DcpRows();
   DcpRows(const DcpRows&) = delete;
   DcpRows& operator=(const DcpRows&) = delete;
   std::optional<u64> build(const PickleObject& object, PickleValue state) override;
-  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override;
+  std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) override;
 
   struct Index {
     u32 name;
@@ -73,6 +77,8 @@ class DcpRows final : public PickleVisitor {
   // What stands for a record is its row, with the kind above it.
   static constexpr int kKindShift = 48;
   static u64 tagged(Kind kind, u64 row) { return static_cast<u64>(kind) << kKindShift | row; }
+
+  [[noreturn]] static void throw_no_row(PickleValue object, std::string_view what, std::string_view name);
 
   static u64 dtype_row(PickleValue dtype);  // the row of properties is the data type itself
   u64 build_chunk();

@@ -24,10 +24,10 @@ class PickleVisitor {
   // `state` is what BUILD is about to give the object. A number (below 2^56): the visitor has read the two,
   // and the number stands for the object from now on, as PickleValue::row().
   virtual std::optional<u64> build(const PickleObject& object, PickleValue state) = 0;
-  // The same of a state that would become a dict for this object alone: its keys, which are texts, and values
-  // in turn. What is not taken comes to build() as a dict.
-  virtual std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) {
-    static_cast<void>(object), static_cast<void>(state);
+  // The same of an object that was made without arguments and of a state that would become a dict for it
+  // alone: its keys, which are texts, and values in turn. What is not taken comes to build() as a dict.
+  virtual std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) {
+    static_cast<void>(type), static_cast<void>(state);
     return std::nullopt;
   }
 };

@@ -69,20 +69,13 @@ std::span<u8> PickleArena::copy(std::span<const u8> data) {
   return {p, data.size()};
 }
 
-PickleValue PickleArena::tuple(std::span<const PickleValue> items) {
-  if (items.empty() && !empty_tuple_.is_none()) return empty_tuple_;
-  auto* n = take_node<PickleNode>(items.size_bytes());
-  n->count = items.size() & ((u64{1} << 28) - 1);
-  n->depth = 1;
-  // Most have one item or two: a call that copies them takes longer than a loop.
-  auto* to = reinterpret_cast<PickleValue*>(n + 1);
-  for (PickleValue v : items) {
-    deepen(*n, v);
-    *to++ = v;
+PickleValue PickleArena::empty_tuple() {
+  if (empty_tuple_.is_none()) {
+    auto* n = take_node<PickleNode>();
+    n->depth = 1;
+    share(empty_tuple_ = {Kind::kTuple, address(n)});
   }
-  PickleValue out(Kind::kTuple, address(n));
-  if (items.empty()) share(empty_tuple_ = out);
-  return out;
+  return empty_tuple_;
 }
 
 PickleChunk& PickleArena::room(PickleList& list, std::size_t wanted) {

@@ -26,6 +26,10 @@ class PickleArena {
   using Kind = PickleValue::Kind;
   static PickleValue hole() { return {Kind::kHole, 0}; }      // never written
   static PickleValue given_up() { return {Kind::kHole, 1}; }  // no more
+  // Stands for what is not made before somebody asks for it.
+  static PickleValue pending(u64 number) { return {Kind::kHole, 2 + number}; }
+  static bool is_pending(PickleValue v) { return v.is(Kind::kHole) && v.payload() >= 2; }
+  static u64 pending_number(PickleValue v) { return v.payload() - 2; }  // pre: is_pending()
   static PickleValue boolean(bool v) { return {Kind::kBool, v}; }
   static PickleValue row(u64 number) { return {Kind::kRow, number}; }
   static PickleValue class_value(PickleClass& c) { return {Kind::kClass, reinterpret_cast<u64>(&c)}; }
@@ -38,7 +42,20 @@ class PickleArena {
   // kText, kBytes or kBigInt. The bytes are not copied; copy() them first where they do not last.
   PickleValue bytes(Kind kind, std::span<const u8> data);
   std::span<u8> copy(std::span<const u8> data);
-  PickleValue tuple(std::span<const PickleValue> items);
+  PickleValue tuple(std::span<const PickleValue> items) {
+    if (items.empty()) return empty_tuple();
+    auto* n = take_node<PickleNode>(items.size_bytes());
+    n->count = items.size() & ((u64{1} << 28) - 1);
+    n->depth = 1;
+    // Most have one item or two: a call that copies them takes longer than a loop.
+    auto* to = reinterpret_cast<PickleValue*>(n + 1);
+    for (PickleValue v : items) {
+      deepen(*n, v);
+      *to++ = v;
+    }
+    return {Kind::kTuple, reinterpret_cast<u64>(n)};
+  }
+  PickleValue empty_tuple();          // one for all
   PickleValue container(Kind kind) {  // an empty kList, kSet or kDict
     PickleNode* n = kind == Kind::kDict ? take_node<PickleDict>() : take_node<PickleList>();
     n->depth = 1;

@@ -1,6 +1,5 @@
 // What classes and functions would make of their arguments: containers and bytes are built, everything else
 // stays a record of the name and the arguments.
-#include <algorithm>
 #include <array>
 
 #include "io/pickle_machine.h"
@@ -10,16 +9,6 @@ namespace mckpt {
 namespace {
 
 constexpr std::size_t kMostClasses = 10'000;
-
-// Names that change what Python does with an object when they stand in its dict.
-constexpr std::string_view kSpecialFields[] = {
-    "__setstate__",     "__reduce__",  "__reduce_ex__", "__class__", "__new__",
-    "__getattribute__", "__getattr__", "__del__",       "__call__",  "__init__"};
-
-bool is_special_field(std::string_view name) {
-  return name.starts_with("__") &&
-         std::find(std::begin(kSpecialFields), std::end(kSpecialFields), name) != std::end(kSpecialFields);
-}
 
 // Whether objects of the class may be filled like a dict or a list: they may be of a subclass of one.
 bool may_hold_items(const PickleClass& c) {
@@ -206,36 +195,6 @@ void PickleMachine::replace(PickleValue& target, u64 number) {
     target = row;
   else
     arena_.set_state(target, row);
-}
-
-// SETITEMS and BUILD in one, for what large pickles consist of: an object whose state is a dict made for it
-// alone. A visitor reads it from the stack; filling the dict and taking it apart again is half of the work
-// otherwise.
-//
-//   object {} ( key value key value  u  b
-//
-// False, with nothing done, when anything about it is out of the ordinary.
-bool PickleMachine::build_from_stack() {
-  if (rules_.visitor == nullptr || at_ == end_ || *at_ != static_cast<u8>(Op::kBuild) || !stack_.marked())
-    return false;
-  PickleValue *dict = stack_.below_mark(0), *target = stack_.below_mark(1);
-  if (target == nullptr || !target->is(Kind::kObject) || !dict->is(Kind::kDict)) return false;
-  if (dict->size() != 0 || dict->node()->shared || !dict->attributes().is_none()) return false;
-  const PickleObject& object = target->as_object();
-  std::span<const PickleValue> state = stack_.above();
-  if (!object.state.is_none() || rebuilds_tensor(object.type->known) || state.size() % 2 != 0) return false;
-  for (std::size_t i = 0; i < state.size(); i += 2) {
-    if (!state[i].is(Kind::kText) || is_special_field(state[i].text())) return false;
-    if (!PickleArena::may_be_nested(state[i + 1])) return false;
-  }
-  std::optional<u64> number = rules_.visitor->build(object, state);
-  if (!number) return false;
-  at_++;
-  give_up(*dict, PickleArena::given_up());
-  stack_.drop_to_mark();
-  stack_.drop(1);
-  replace(top(), *number);
-  return true;
 }
 
 PickleValue PickleMachine::items_of(PickleValue target, Kind kind) {

@@ -1,7 +1,14 @@
 #include "io/pickle_classes.h"
 
+#include <algorithm>
+
 namespace mckpt {
 namespace {
+
+// Names that change what Python does with an object when they stand in its dict.
+constexpr std::string_view kSpecialFields[] = {
+    "__setstate__",     "__reduce__",  "__reduce_ex__", "__class__", "__new__",
+    "__getattribute__", "__getattr__", "__del__",       "__call__",  "__init__"};
 
 // Every module of the first list has every name of the second.
 struct Row {
@@ -210,6 +217,10 @@ bool computes_only(std::string_view module) {
 }
 
 }  // namespace
+
+bool is_listed_special(std::string_view name) {
+  return std::find(std::begin(kSpecialFields), std::end(kSpecialFields), name) != std::end(kSpecialFields);
+}
 
 void classify(PickleClass& c) {
   if (c.module == "__builtin__") c.module = "builtins";

@@ -81,6 +81,12 @@ struct PickleClass {
 // Fills known, trust and dtype from the two names.
 void classify(PickleClass& c);
 
+// Whether a field of an object's state would change what Python does with the object.
+bool is_listed_special(std::string_view name);
+inline bool is_special_field(std::string_view name) {
+  return name.starts_with("__") && is_listed_special(name);
+}
+
 // To be asked when a loader would call the class: a function that is not on the list is unsafe then, even
 // though naming it is not.
 bool unsafe_to_call(const PickleClass& c);

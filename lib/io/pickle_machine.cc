@@ -53,6 +53,7 @@ PickleValue& PickleMachine::below_mark() {
   if (!stack_.marked()) throw_unmarked();
   PickleValue* v = stack_.below_mark();
   if (v == nullptr) fail("an opcode finds nothing to fill below its mark");
+  if (PickleArena::is_pending(*v)) make_record(v);
   return *v;
 }
 
@@ -86,8 +87,12 @@ PickleValue* PickleMachine::make_slot(u64 index) {
   return find_slot(index);
 }
 
-void PickleMachine::throw_no_value(u64 index) const {
+const PickleValue* PickleMachine::make_pending(u64 index) {
   const PickleValue* slot = find_slot(index);
+  if (slot != nullptr && PickleArena::is_pending(*slot)) {
+    make_record(stack_.at(PickleArena::pending_number(*slot)));
+    return slot;
+  }
   bool gone = slot != nullptr && *slot == PickleArena::given_up();
   fail(cat("slot ", index, " of the memo is read ",
            gone ? "after its value was used up" : "but was never written"));

@@ -2,6 +2,8 @@
 // pickle_*.cc.
 #pragma once
 
+#include <cstring>
+
 #include "core/name_hash.h"
 #include "io/bytes.h"
 #include "io/pickle.h"
@@ -35,6 +37,15 @@ class PickleMachine {
     opcode_ = at_++;
     return true;
   }
+  template <Op... kOps>
+  bool next_are() const {
+    static constexpr Op kAll[] = {kOps...};
+    return end_ - at_ >= std::ssize(kAll) && std::memcmp(at_, kAll, sizeof kAll) == 0;
+  }
+  void pass(std::ptrdiff_t opcodes) {  // which are next
+    at_ += opcodes;
+    opcode_ = at_ - 1;
+  }
   std::string_view take_line();
   u64 take_decimal();
   [[noreturn]] void throw_truncated(u64 wanted) const;
@@ -58,6 +69,8 @@ class PickleMachine {
   PickleValue& below_mark();
   void drop_to_mark() {  // with the mark
     if (!stack_.marked()) throw_unmarked();
+    if (PickleValue* below = stack_.below_mark(); below != nullptr && PickleArena::is_pending(*below))
+      make_record(below);
     stack_.drop_to_mark();
   }
   [[noreturn]] void throw_empty() const;
@@ -69,26 +82,42 @@ class PickleMachine {
     return page < memo_.size() && memo_[page] ? &memo_[page][index % kPageSlots] : nullptr;
   }
   PickleValue* make_slot(u64 index);
-  void put(u64 index) {
-    PickleValue v = top();
+  PickleValue& slot_at(u64 index) {
     PickleValue* slot = find_slot(index);
-    if (slot == nullptr) slot = make_slot(index);
-    memo_count_ += *slot == PickleArena::hole();
-    PickleArena::set_memo(v, static_cast<u32>(index));
-    *slot = v;
+    return slot != nullptr ? *slot : *make_slot(index);
+  }
+  void write_slot(u64 index, PickleValue v) {
+    PickleValue& slot = slot_at(index);
+    memo_count_ += slot == PickleArena::hole();
+    slot = v;
+  }
+  void put(u64 index) {
+    PickleArena::set_memo(top(), static_cast<u32>(index));
+    write_slot(index, top());
   }
   void get(u64 index) {
     const PickleValue* slot = find_slot(index);
-    if (slot == nullptr || slot->is(Kind::kHole)) throw_no_value(index);
+    if (slot == nullptr || slot->is(Kind::kHole)) slot = make_pending(index);
     PickleArena::share(*slot);
     push(*slot);
+  }
+  // Keys and values of records: what the memo has of them mostly stands side by side.
+  void take_gets() {
+    for (;;) {
+      if (take_if(Op::kLongBinget))
+        get(take_int<u32>());
+      else if (take_if(Op::kBinget))
+        get(take_int<u8>());
+      else
+        return;
+    }
   }
   // Pushes what picklers put into the memo at once.
   void push_new(PickleValue v) {
     push(v);
     if (take_if(Op::kMemoize)) put(memo_count_);
   }
-  [[noreturn]] void throw_no_value(u64 slot) const;
+  const PickleValue* make_pending(u64 index);  // the slot, with the object that it is pending for
   // Gives up a value that only the memo refers to; its slot gets `instead`. False: it is shared and stays.
   bool give_up(PickleValue v, PickleValue instead);
   static void share_all(std::span<const PickleValue> values);
@@ -166,13 +195,19 @@ class PickleMachine {
   PickleValue encode(PickleValue args);
   PickleValue get_member(PickleClass& getattr, PickleValue args);
   void build(PickleValue state);
-  bool build_from_stack();
   void replace(PickleValue& target, u64 row);
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
   void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
   PickleValue items_of(PickleValue target, Kind kind);
   void check_key(PickleValue key, int depth, int& left) const;
   PickleValue storage(PickleValue id);
+
+  // Objects that are not made before somebody asks for them (pickle_records.cc).
+  bool open_record();
+  bool close_record();
+  void make_record(PickleValue* below_mark);
+  void replace_pending(PickleValue* below_mark, PickleValue object, PickleValue dict);
+  bool take_size();
 
   static constexpr std::size_t kPageSlots = 1024;
   static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;  // PickleNode::memo holds the next number

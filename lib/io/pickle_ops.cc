@@ -91,19 +91,25 @@ void PickleMachine::run() {
         op_integer<u16>();
         break;
       case Op::kBinget:
+        get(take_int<u8>());
+        take_gets();
+        break;
       case Op::kLongBinget:
-        get(opcode == static_cast<u8>(Op::kBinget) ? take_int<u8>() : take_int<u32>());
-        if (!take_if(Op::kEmptyTuple)) break;
-        [[fallthrough]];
+        get(take_int<u32>());
+        take_gets();
+        break;
       case Op::kEmptyTuple:
+        if (open_record()) {
+          take_gets();
+          break;
+        }
         op_tuple_of<0>();
         if (!take_if(Op::kNewobj)) break;
         [[fallthrough]];
       case Op::kReduce:
       case Op::kNewobj:
         op_call();
-        if (!take_if(Op::kEmptyDict)) break;
-        [[fallthrough]];
+        break;
       case Op::kEmptyDict:
         op_empty<Kind::kDict>();
         if (!take_if(Op::kMark)) break;
@@ -112,7 +118,7 @@ void PickleMachine::run() {
         stack_.mark();
         break;
       case Op::kTuple1:
-        op_tuple_of<1>();
+        if (!take_size()) op_tuple_of<1>();
         break;
       case Op::kTuple2:
         op_tuple_of<2>();
@@ -121,7 +127,7 @@ void PickleMachine::run() {
         op_unicode<u8>();
         break;
       case Op::kSetitems:
-        if (!build_from_stack()) op_fill<Kind::kDict>();
+        if (!close_record()) op_fill<Kind::kDict>();
         break;
       case Op::kStop:
         return finish();
@@ -178,7 +184,7 @@ void PickleMachine::op_unsupported_buffer() {
 // Takes away a value, or the mark when nothing lies above it.
 void PickleMachine::op_pop() {
   if (stack_.empty() && stack_.marked())
-    stack_.drop_to_mark();
+    drop_to_mark();
   else
     pop();
 }

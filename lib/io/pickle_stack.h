@@ -34,11 +34,14 @@ class PickleStack {
     top_ = floor_ - 1;
     floor_ = values_.data() + *top_->row();
   }
-  // The value that lies so many places below the mark, 0 the next one; null where none does. pre: marked
-  PickleValue* below_mark(u64 places = 0) {
+  // The value next below the mark; null where none lies there. pre: marked
+  PickleValue* below_mark() {
     u64 below = *floor_[-1].row();
-    return static_cast<u64>(floor_ - 1 - values_.data()) > below + places ? floor_ - 2 - places : nullptr;
+    return static_cast<u64>(floor_ - 1 - values_.data()) > below ? floor_ - 2 : nullptr;
   }
+  // Values by their place from the bottom up, which they keep when the stack grows.
+  u64 place_of(const PickleValue* value) const { return static_cast<u64>(value - values_.data()); }
+  PickleValue* at(u64 place) { return values_.data() + place; }
 
  private:
   void grow();

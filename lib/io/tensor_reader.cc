@@ -73,7 +73,7 @@ TensorReader::TensorReader(const Store& store, const StoreFiles& files, i64 stri
 TensorReader::~TensorReader() = default;
 
 i64 TensorReader::tensor_bytes(const Store& store, i64 tensor) {
-  return dtype_bytes(store.dtype(tensor), store.shape(tensor).items());
+  return dtype_bytes(store.dtype(tensor), checked_items(store.dims(tensor)));
 }
 
 void TensorReader::open(i64 tensor) {

@@ -24,9 +24,9 @@ class TakeAll : public PickleVisitor {
 class TakeFromStack final : public TakeAll {
  public:
   using TakeAll::build;
-  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override {
+  std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) override {
     if (turn_++ % 2 == 0) return std::nullopt;
-    u64 seen = pickle_line(object.args, 20).size();
+    u64 seen = type.name.size();
     for (PickleValue v : state) seen += pickle_line(v, 20).size();
     return seen;
   }

@@ -380,8 +380,8 @@ TEST(Pickle, DropsWhatAVisitorTook) {
 class StackTaker : public Taker {
  public:
   using Taker::build;
-  std::optional<u64> build(const PickleObject& object, std::span<const PickleValue> state) override {
-    if (object.type->name != "Row") return std::nullopt;
+  std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) override {
+    if (type.name != "Row") return std::nullopt;
     for (PickleValue v : state) from_stack += cat(pickle_line(v), " ");
     return rows++;
   }
@@ -391,38 +391,68 @@ class StackTaker : public Taker {
 TEST(Pickle, HandsStatesToAVisitorBeforeTheyAreDicts) {
   StackTaker taker;
   PickleRules rules{.visitor = &taker};
-  const std::string row = "cm\nRow\n)\x81q\0}q\1(X\1\0\0\0aK\1X\1\0\0\0bK\2u"s;
-  EXPECT_EQ(read("](" + row + "bcm\nOther\n)\x81}(X\1\0\0\0aK\5ubh\0e."s, rules),
+  const std::string row = "cm\nRow\n)\x81\x94}\x94(X\1\0\0\0aK\1X\1\0\0\0bK\2u"s;
+  EXPECT_EQ(read("](" + row + "bcm\nOther\n)\x81\x94}\x94(X\1\0\0\0aK\5ubh\0e."s, rules),
             "[<record>, m.Other(){'a': 5}, <record>]");
   EXPECT_EQ(taker.from_stack, "'a' 1 'b' 2 ");
   EXPECT_EQ(taker.seen, "");
   EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was used up"), std::string::npos);
 }
 
-// What is odd about a state, or may still be referred to, takes the long way and ends as it did without a
-// visitor of this kind.
-TEST(Pickle, HandsOddStatesToAVisitorAsDicts) {
-  const std::string begin = "cm\nRow\n)\x81", key = "X\1\0\0\0a"s, special = "X\x0c\0\0\0__setstate__"s;
+// What is odd about a record, or may still be referred to, is made as it is where an empty frame stands
+// between the opcodes that begin it.
+TEST(Pickle, MakesOddRecordsBeforeTheyAreTaken) {
+  const std::string begin = "cm\nRow\n)\x81\x94}\x94(", key = "X\1\0\0\0a"s, frame = "\x95\0\0\0\0\0\0\0\0"s;
+  const std::string special = "X\x0c\0\0\0__setstate__"s, after_class = begin.substr(7);
   for (const std::string& bytes :
-       {begin + "}(K\1K\2ub.",                                       // a key that is no text
-        begin + "}(" + special + "K\2ub.",                           // one that is special
-        begin + "}(" + key + "K\1u(" + key + "K\2ub.",               // a dict filled before
-        begin + "}q\0h\0("s + key + "K\2ub0h\0."s,                   // one that is somebody else's as well
-        "cm\nOther\n)\x81K\1b}(" + key + "K\2ub.",                   // an object that has its state
-        begin + "}(" + key + "ub.",                                  // a key without a value
-        begin + "N(" + key + "K\2ub.",                               // no dict
-        begin + "}(" + key + "K\2u.",                                // no BUILD
-        begin + "}(" + key + "K\2u",                                 // no end
-        "}(" + key + "K\2ub.",                                       // no object
-        "N}(" + key + "K\2ub.",                                      // not one
-        "ctorch._utils\n_rebuild_tensor_v2\n)R}(" + key + "K\2ub.",  // a tensor
-        begin + "}(" + key + std::string(600, ']') + std::string(599, 'a') + "ub."}) {
-    Taker plain;
-    StackTaker taker;
-    EXPECT_EQ(read(bytes, {.visitor = &taker}), read(bytes, {.visitor = &plain})) << bytes;
-    EXPECT_EQ(taker.seen, plain.seen) << bytes;
-    EXPECT_EQ(taker.from_stack, "") << bytes;
+       {begin + "K\1K\2ub.",                                              // a key that is no text
+        begin + special + "K\2ub.",                                       // one that is special
+        begin + key + "K\1u(" + key + "K\2ub.",                           // a dict that is filled twice
+        begin + key + "h\0ub."s,                                          // an object in its own state
+        begin + key + "h\1ub."s,                                          // a dict in itself
+        begin + "h\1" + key + "h\1K\2s0t0b."s,                            // one that is filled beforehand
+        begin + key + "ub.",                                              // a key without a value
+        begin + key + "K\2u.",                                            // no BUILD
+        begin + key + "K\2u",                                             // no end
+        begin + "u.",                                                     // no state
+        begin + "1b.",                                                    // a mark that is dropped
+        begin + "0b.",                                                    //
+        begin + "t0b.",                                                   //
+        begin + "(lb.",                                                   // one that is not
+        begin + key + "K\2.",                                             //
+        begin + key + "cm\nOther\n" + after_class + key + "K\1ubub.",     // a record in a record
+        begin + key + "cm\nOther\n" + after_class + key + "h\0ub1h\0."s,  // that has the outer one
+        begin + key + "K\7q\0ubh\0\x86."s,                                // slots that are written anew
+        begin + key + "K\7q\1ubh\1\x86."s,                                //
+        "Nq\1" + begin + key + "K\2ubh\1\x86.",                           // that were written before
+        "N" + after_class + key + "K\2ub.",                               // no class
+        after_class + key + "K\2ub.",                                     // nothing
+        "ctorch\nSize\n" + after_class + key + "K\2ub.",                  // a class that makes no objects
+        "ccollections\nOrderedDict\n" + after_class + key + "K\2ub.",     //
+        "ctorch._utils\n_rebuild_tensor_v2\n" + after_class + key + "K\2ub.",
+        begin + key + std::string(600, ']') + std::string(599, 'a') + "ub."}) {
+    std::string long_way = bytes;
+    long_way.insert(bytes.find(after_class) + 3, frame);
+    for (bool from_stack : {false, true}) {
+      Taker of_dicts, of_dicts_too;
+      StackTaker taker, taker_too;
+      EXPECT_EQ(read(frame + bytes, {.visitor = from_stack ? &taker : &of_dicts}),
+                read(long_way, {.visitor = from_stack ? &taker_too : &of_dicts_too}))
+          << bytes;
+      EXPECT_EQ(of_dicts.seen, of_dicts_too.seen) << bytes;
+      EXPECT_EQ(taker.rows, taker_too.rows) << bytes;
+    }
+    EXPECT_EQ(read(frame + bytes), read(long_way)) << bytes;
   }
+}
+
+TEST(Pickle, TakesASizeForTheTupleThatItIs) {
+  const std::string size = "ctorch\nSize\n(K\1K\2t\x94\x85\x94R\x94";
+  EXPECT_EQ(read("](" + size + "h\0h\2e."s), "[(1, 2), (1, 2), (1, 2)]");
+  EXPECT_NE(read(size + "h\1\x86.").find("is read after its value was used up"), std::string::npos);
+  EXPECT_EQ(read("ctorch\nSize\n](K\1K\2e\x94\x85\x94R\x94."), "(1, 2)");
+  EXPECT_EQ(read("cm\nMine\nK\1\x85\x94\x85\x94R\x94."), "m.Mine((1,))");
+  EXPECT_NE(read("K\1\x85\x94\x85\x94R\x94.").find("finds the stack empty"), std::string::npos);
 }
 
 TEST(Pickle, ShowsWhatAVisitorTookAsItsNumber) {
