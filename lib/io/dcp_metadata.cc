@@ -299,7 +299,7 @@ void Linker::read_planner(PickleValue dict) {
 }  // namespace
 
 DcpMetadata parse_dcp_metadata(std::span<const u8> bytes) {
-  DcpRows rows;
+  DcpRows rows(std::ssize(bytes));
   PickleRules rules;
   rules.visitor = &rows;
   Pickle pickle(bytes, rules);

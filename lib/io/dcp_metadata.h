@@ -32,6 +32,10 @@ struct RaggedRows {
     return std::span(items).subspan(static_cast<std::size_t>(begin),
                                     static_cast<std::size_t>(ends[static_cast<std::size_t>(row)] - begin));
   }
+  void reserve(std::size_t rows, std::size_t items_of_a_row) {
+    items.reserve(rows * items_of_a_row);
+    ends.reserve(rows);
+  }
   void end_row() { ends.push_back(static_cast<i64>(items.size())); }
 };
 

@@ -17,6 +17,9 @@ constexpr std::string_view kPropertyFields[] = {"dtype"};
 constexpr std::string_view kIndexFields[] = {"fqn", "offset", "index"};
 constexpr std::string_view kStorageFields[] = {"relative_path", "offset", "length", "transform_descriptors"};
 
+// Of a pickle, for everything about a chunk: its box, its index, its record and its part of the names.
+constexpr std::size_t kBytesOfChunk = 256;
+
 // Appends the integers of a tuple (torch.Size is one) or list; returns how many.
 std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::string_view what) {
   if (!value.is(ValueKind::kTuple) && !value.is(ValueKind::kList))
@@ -38,12 +41,19 @@ std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::strin
 
 }  // namespace
 
-DcpRows::DcpRows()
+DcpRows::DcpRows(i64 pickle_bytes)
     : tensor_("TensorStorageMetadata", kTensorFields),
       chunk_("ChunkStorageMetadata", kChunkFields),
       properties_("TensorProperties", kPropertyFields),
       index_("MetadataIndex", kIndexFields),
-      storage_("_StorageInfo", kStorageFields) {}
+      storage_("_StorageInfo", kStorageFields) {
+  // What growing columns leave behind is new memory too, which is dear. Room that stays unused costs nothing.
+  std::size_t chunks_expected = static_cast<std::size_t>(pickle_bytes) / kBytesOfChunk;
+  boxes.reserve(chunks_expected, 4);
+  indexes.reserve(chunks_expected);
+  index_offsets.reserve(chunks_expected, 2);
+  records.reserve(chunks_expected);
+}
 
 // ---- Texts
 

@@ -51,7 +51,7 @@ class DcpRows final : public PickleVisitor {
     return static_cast<i64>(*number & ((u64{1} << kKindShift) - 1));
   }
 
-  DcpRows();
+  explicit DcpRows(i64 pickle_bytes);
   DcpRows(const DcpRows&) = delete;
   DcpRows& operator=(const DcpRows&) = delete;
   std::optional<u64> build(const PickleObject& object, PickleValue state) override;
