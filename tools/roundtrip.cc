@@ -25,7 +25,7 @@
 namespace mckpt {
 namespace {
 
-constexpr int kMostThreadsOfGpu = 10;
+constexpr int kMostThreadsOfGpu = 8;
 
 class Roundtrip {
  public:

@@ -218,8 +218,9 @@ bool computes_only(std::string_view module) {
 
 }  // namespace
 
-bool is_listed_special(std::string_view name) {
-  return std::find(std::begin(kSpecialFields), std::end(kSpecialFields), name) != std::end(kSpecialFields);
+bool is_special_field(std::string_view name) {
+  return name.starts_with("__") &&
+         std::find(std::begin(kSpecialFields), std::end(kSpecialFields), name) != std::end(kSpecialFields);
 }
 
 void classify(PickleClass& c) {

@@ -82,10 +82,7 @@ struct PickleClass {
 void classify(PickleClass& c);
 
 // Whether a field of an object's state would change what Python does with the object.
-bool is_listed_special(std::string_view name);
-inline bool is_special_field(std::string_view name) {
-  return name.starts_with("__") && is_listed_special(name);
-}
+bool is_special_field(std::string_view name);
 
 // To be asked when a loader would call the class: a function that is not on the list is unsafe then, even
 // though naming it is not.

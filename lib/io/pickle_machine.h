@@ -195,6 +195,7 @@ class PickleMachine {
   PickleValue encode(PickleValue args);
   PickleValue get_member(PickleClass& getattr, PickleValue args);
   void build(PickleValue state);
+  bool take_size();  // in pickle_records.cc, as it serves the same pickles
   void replace(PickleValue& target, u64 row);
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
   void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
@@ -207,7 +208,6 @@ class PickleMachine {
   bool close_record();
   void make_record(PickleValue* below_mark);
   void replace_pending(PickleValue* below_mark, PickleValue object, PickleValue dict);
-  bool take_size();
 
   static constexpr std::size_t kPageSlots = 1024;
   static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;  // PickleNode::memo holds the next number

@@ -8,7 +8,8 @@
 //   stack: class, the number of the object's slot in the memo, mark       the dict's slot is the next one
 //   memo:  in both slots the place of that number on the stack
 //
-// Whoever comes upon one of these before, by reading a slot or by dropping the mark, has the two made first.
+// Whoever comes upon one of these before, by reading a slot, dropping the mark or filling the dict below it,
+// has the two made first.
 #include "io/pickle_machine.h"
 
 namespace mckpt {

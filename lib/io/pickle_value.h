@@ -31,7 +31,7 @@ class PickleValue {
     kBool,
     kInt,      // 56 bits
     kRow,      // what a visitor took; row() is its number
-    kHole,     // not a value: an empty slot of the memo
+    kHole,     // not a value: an empty slot of the memo, or one whose object is not made yet
     kClass,    // a class or function by its name, never the thing itself
     kWideInt,  // 64 bits
     kBigInt,   // more: little-endian two's complement, as bytes()

@@ -1,6 +1,6 @@
 // BlockUploader: brings blocks that were read up to a device. Threads that read take free slots and hand them
-// on when they are filled; one thread makes all calls to the device, because calls of many threads into a
-// GPU's driver wait for each other.
+// on when they are filled; one thread does for all of them what is done with the device, because calls of
+// many threads into a GPU's driver wait for each other.
 //
 //   take -> read into the slot -> hand_on -> upload, behind -> landed, and the slot is free again
 #pragma once

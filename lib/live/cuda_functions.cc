@@ -122,24 +122,30 @@ const char* facts(MckptGpuFacts* out) {
   });
 }
 
-// Leaves *data null where memory is out.
-void check_allocation(cudaError_t code, void** data) {
-  if (code != cudaErrorMemoryAllocation) return check_cuda(code);
-  cudaGetLastError();
-  *data = nullptr;
+// False where memory is out.
+bool granted(cudaError_t code) {
+  if (code == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return false;
+  }
+  check_cuda(code);
+  return true;
 }
 
 const char* allocate(std::int64_t bytes, void** data) {
-  return on_device([&] { check_allocation(cudaMalloc(data, static_cast<std::size_t>(bytes)), data); });
+  return on_device([&] {
+    if (!granted(cudaMalloc(data, static_cast<std::size_t>(bytes)))) *data = nullptr;
+  });
 }
 
 const char* release(void* data) {
   return on_device([&] { check_cuda(cudaFree(data)); });
 }
 
-const char* register_host(void* data, std::int64_t bytes) {
-  return on_device(
-      [&] { check_cuda(cudaHostRegister(data, static_cast<std::size_t>(bytes), cudaHostRegisterPortable)); });
+const char* register_host(void* data, std::int64_t bytes, bool* pinned) {
+  return on_device([&] {
+    *pinned = granted(cudaHostRegister(data, static_cast<std::size_t>(bytes), cudaHostRegisterPortable));
+  });
 }
 
 const char* unregister_host(void* data) {

@@ -43,10 +43,11 @@ class PinnedMemory::Pages {
     if (at == MAP_FAILED) throw out_of_memory(bytes, kWhat);
     mapping_ = static_cast<u8*>(at);
     touch();
-    if (const char* error = cuda().register_host(data(), bytes)) {
-      ::munmap(mapping_, mapped);
-      check_cuda(error, "pinning memory");
-    }
+    bool pinned = false;
+    const char* error = cuda().register_host(data(), bytes, &pinned);
+    if (error || !pinned) ::munmap(mapping_, mapped);
+    check_cuda(error, "pinning memory");
+    if (!pinned) throw out_of_memory(bytes, kWhat);
   }
   ~Pages() {
     cuda().unregister_host(data());

@@ -31,8 +31,9 @@ struct MckptCudaTable {
   // Null where there is not so much memory.
   const char* (*allocate)(std::int64_t bytes, void** data);
   const char* (*release)(void* data);
-  // Pins memory of the host, so that it moves at the full speed of the link.
-  const char* (*register_host)(void* data, std::int64_t bytes);
+  // Pins memory of the host, so that it moves at the full speed of the link; not where the system does not
+  // grant it.
+  const char* (*register_host)(void* data, std::int64_t bytes, bool* pinned);
   const char* (*unregister_host)(void* data);
   // A stream, and CUDA's own handle of it.
   const char* (*make_lane)(void** lane, void** stream);

@@ -70,12 +70,12 @@ class LiveExporter {
                const LiveExportOptions& options)
       : device_(model.device()),
         ranks_(model.world_ranks()),
-        lane_(device_.lane()),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
         live_(model, keys),
         memory_bytes_(options.memory_bytes),
+        lane_(device_.lane()),
         queue_(out, options.writers) {}
 
   LiveExportCounts run() {
@@ -262,7 +262,6 @@ class LiveExporter {
 
   Device& device_;
   DeviceRanks& ranks_;
-  std::unique_ptr<Lane> lane_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
   ExportPlan plan_;
@@ -276,7 +275,9 @@ class LiveExporter {
   std::array<Window, WriteQueue::kWindows> windows_;
   std::size_t next_window_ = 0;
   std::vector<Write> next_writes_;
-  WriteQueue queue_;  // last, so that it ends before what it writes from
+  // Last, so that they end before the memory that they work on.
+  std::unique_ptr<Lane> lane_;
+  WriteQueue queue_;
 };
 
 }  // namespace

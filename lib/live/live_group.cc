@@ -65,11 +65,11 @@ void LiveGroup::begin_refresh() {
                              {*how_.main, how_.compute, how_.compute, 0, 0}}};
     lane().scatter(all);
   }
+  stale_ = how_.strategy == Strategy::kOptim || how_.strategy == Strategy::kOptimGrads;
 }
 
 void LiveGroup::finish_refresh() {
-  lane().wait();
-  stale_ = how_.strategy == Strategy::kOptim || how_.strategy == Strategy::kOptimGrads;
+  if (how_.main) lane().wait();
 }
 
 i64 LiveGroup::gather_bytes() const {

@@ -279,6 +279,7 @@ std::exception_ptr LiveModel::let_go(i32 module) {
 
 void LiveModel::refresh() {
   refuse_unsharded(0, "refreshed");
+  wait_for_writes();  // of all, so that none is made anew when one's writes have failed
   for (LiveGroup* group : groups()) group->begin_refresh();
   for (LiveGroup* group : groups()) group->finish_refresh();
 }

@@ -22,6 +22,7 @@ WriteQueue::~WriteQueue() {
 
 void WriteQueue::add(std::size_t window, std::span<const Stretch> stretches) {
   std::lock_guard lock(mutex_);
+  if (failure_) return;
   for (const Stretch& s : stretches) items_.push_back({window, s});
   left_[window] += std::ssize(stretches);
   added_.notify_all();

@@ -25,7 +25,7 @@ class WriteQueue {
     std::span<const u8> bytes;
   };
 
-  WriteQueue(CopySink& out, int threads);  // out outlives this
+  WriteQueue(CopySink& out, int threads);  // out outlives this; pre: threads > 0
   ~WriteQueue();                           // what has not begun is dropped
   WriteQueue(const WriteQueue&) = delete;
   WriteQueue& operator=(const WriteQueue&) = delete;

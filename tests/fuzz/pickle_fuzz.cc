@@ -1,5 +1,5 @@
-// Any bytes as a pickle: read plainly, and once more with each of two visitors that take what they
-// can, then shown.
+// Any bytes as a pickle: read plainly, and once more with each of two visitors that take what they can, then
+// shown; with one that takes nothing, it has to be what it is plainly.
 #include "io/pickle.h"
 #include "io/pickle_render.h"
 
@@ -35,6 +35,22 @@ class TakeFromStack final : public TakeAll {
   u64 turn_ = 0;
 };
 
+// Takes nothing, so that what is not made for a visitor has to be made after all.
+class TakeNothing final : public PickleVisitor {
+ public:
+  std::optional<u64> build(const PickleObject&, PickleValue) override { return std::nullopt; }
+  std::optional<u64> build(const PickleClass&, std::span<const PickleValue>) override { return std::nullopt; }
+};
+
+// Nothing where it cannot be read.
+std::optional<std::string> text_of(std::span<const u8> bytes, const PickleRules& rules) {
+  try {
+    return pickle_line(Pickle(bytes, rules).root(), 100'000);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void read(std::span<const u8> bytes, const PickleRules& rules) {
   try {
     Pickle pickle(bytes, rules);
@@ -54,5 +70,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read({data, size}, {.visitor = &visitor});
   TakeFromStack from_stack;
   read({data, size}, {.visitor = &from_stack});
+  TakeNothing nothing;
+  std::optional<std::string> plain = text_of({data, size}, {}),
+                             with = text_of({data, size}, {.visitor = &nothing});
+  if (plain && with && *plain != *with) __builtin_trap();
   return 0;
 }

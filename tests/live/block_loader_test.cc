@@ -104,6 +104,29 @@ void add_tasks(MadeJob& job) {
           {{.from = 3, .length = 5}, {.from = 80 * kMiB - 5, .to = 5, .length = 5}}, 10);
 }
 
+// Has done what it was given when it was asked a few times; one of a device's uploads may fail.
+class LateLane final : public Lane {
+ public:
+  LateLane(std::unique_ptr<Lane> host, std::atomic<int>& uploads_left)
+      : host_(std::move(host)), uploads_left_(uploads_left) {}
+  void upload(std::span<const u8> from, u8* to) override {
+    if (uploads_left_-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
+    host_->upload(from, to);
+  }
+  void download(const u8* from, std::span<u8> to) override { host_->download(from, to); }
+  void copy(const u8* from, u8* to, i64 bytes) override { host_->copy(from, to, bytes); }
+  void zero(u8* at, i64 bytes) override { host_->zero(at, bytes); }
+  void scatter(std::span<const ItemCopy> copies) override { host_->scatter(copies); }
+  void follow(Lane&) override { asked_ = 0; }
+  void wait() override { host_->wait(); }
+  bool done() override { return ++asked_ > 3; }
+
+ private:
+  std::unique_ptr<Lane> host_;
+  std::atomic<int>& uploads_left_;
+  int asked_ = 0;
+};
+
 // The host's memory, treated as memory that blocks have to be uploaded to.
 class ApartDevice final : public Device {
  public:
@@ -111,8 +134,10 @@ class ApartDevice final : public Device {
   HostMemory& weights() override { return host_.weights(); }
   HostMemory& staging() override { return host_.staging(); }
   bool is_host() const override { return false; }
-  std::unique_ptr<Lane> lane() override { return host_.lane(); }
+  std::unique_ptr<Lane> lane() override { return std::make_unique<LateLane>(host_.lane(), uploads_left); }
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return host_.ranks(comm); }
+
+  std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
 
  private:
   HostDevice host_;
@@ -160,6 +185,22 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
                 {.threads = 2, .stop = &stop});
   });
   EXPECT_NE(said.find("stopped"), said.npos) << said;
+}
+
+TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {
+  for (int uploads : {0, 1, 5}) {
+    MadeJob job(std::vector<i64>{40 * kMiB});
+    job.add(0, 0, 40 * kMiB, no_conversion(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
+    ApartDevice device;
+    device.uploads_left = uploads;
+    std::unique_ptr<Comm> alone = local_comm();
+    std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
+    std::string said = thrown_by([&] {
+      load_blocks(job, [&](i32 file) { return job.address(file); }, device, *alone, *ranks, {.threads = 2});
+    });
+    EXPECT_NE(said.find("the device is gone"), said.npos) << said;
+    EXPECT_EQ(device.weights().held_bytes() + device.staging().held_bytes(), 0);
+  }
 }
 
 }  // namespace

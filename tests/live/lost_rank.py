@@ -72,26 +72,28 @@ def published(folder):
     return [what for what in ("checkpoint/release", "checkpoint/latest_checkpointed_iteration.txt", "output") if os.path.exists(os.path.join(folder, what))]
 
 
-def look_to_the_end(what, job, mark, folder, before, since, limit, named):
-    """`since`: tells when the rank was lost, or None. `named`: what the one cause has to name."""
+def look_to_the_end(what, job, mark, folder, since, limit, named, before=None):
+    """`since`: tells when the rank was lost, or None. `named`: what the one cause has to name. `before`: what was published then."""
     while rank_processes(mark) and time.time() < (since() or time.time()) + limit + 55:
+        if before is None and since() is not None:
+            before = published(folder)
         time.sleep(0.05)
     ended = time.time()
     out, err = job.communicate(timeout=60)
-    if since() is None or "every bit came back" in out:
-        return "was done"
     causes = re.findall(r"^error\[MC\d+\]: (.*)$", err, re.M)
-    what = f"{what}, out after {ended - since():.1f} s, status {job.returncode}: {causes}"
+    what = f"{what}, out after {ended - (since() or ended):.1f} s, status {job.returncode}: {causes}"
     print(what, flush=True)
     wrong = []
-    if job.returncode == 0:
-        wrong.append("status 0")
-    if ended - since() > limit:
+    if job.returncode == 0 or since() is None:
+        wrong.append("nothing was noticed" if since() else "nothing was lost")
+    if ended - (since() or ended) > limit:
         wrong.append("too late")
     if len(causes) != 1 or not re.search(named, causes[0]):
         wrong.append(f"not one cause that names {named}")
-    if late := [name for name in published(folder) if name not in before]:
+    if late := [name for name in published(folder) if name not in (before or [])]:
         wrong.append(f"published after the loss: {late}")
+    if wrong and a.nccl_fault is None and "every bit came back" in out:
+        return "was done"  # before it was killed
     if wrong:
         failures.append(what)
         print(f"FAIL {wrong}\n{out[-800:]}{err[-1500:]}", flush=True)
@@ -112,7 +114,7 @@ def killed(number, after, random_):
             return "not there"
         os.kill(pid, signal.SIGKILL)
         lost = time.time()
-        return look_to_the_end(f"kill {number}: rank {rank} after {lost - begin:.1f} s", job, mark, folder, before, lambda: lost, a.seconds, f"rank {rank} ")
+        return look_to_the_end(f"kill {number}: rank {rank} after {lost - begin:.1f} s", job, mark, folder, lambda: lost, a.seconds, f"rank {rank} ", before)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -135,8 +137,8 @@ def failed(kind, call, random_):
         job = start(folder, mark, fault_environment(f"{kind}:{rank}:{call}", log))
         while not rank_processes(mark) and job.poll() is None:
             time.sleep(0.05)
-        limit, named = (a.seconds + a.phase_timeout, "rank") if kind == "lost" else (a.seconds, "NCCL")
-        return look_to_the_end(f"{kind}, call {call} of rank {rank}", job, mark, folder, [], lambda: logged(log, "fault"), limit, named)
+        limit, named = (a.seconds + a.phase_timeout, "every rank waits for others") if kind == "lost" else (a.seconds, "NCCL")
+        return look_to_the_end(f"{kind}, call {call} of rank {rank}", job, mark, folder, lambda: logged(log, "fault"), limit, named)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
