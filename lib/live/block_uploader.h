@@ -38,10 +38,12 @@ class BlockUploader {
   };
   // All are called by the thread in run().
   struct Calls {
-    std::function<u8*(const BlockWork&)> target;  // null: the block lands in the slot's own memory
-    std::function<void(const BlockWork&, const u8* data, Lane&)>
-        behind;                                    // gives the lane what follows the upload
-    std::function<void(const BlockWork&)> landed;  // all of that is done
+    // Null: the block lands in the slot's own memory.
+    std::function<u8*(const BlockWork&)> target;
+    // Gives the lane what follows the upload.
+    std::function<void(const BlockWork&, const u8* data, Lane&)> behind;
+    // All of that is done.
+    std::function<void(const BlockWork&)> landed;
   };
 
   // The device outlives this.

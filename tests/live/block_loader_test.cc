@@ -104,26 +104,34 @@ void add_tasks(MadeJob& job) {
           {{.from = 3, .length = 5}, {.from = 80 * kMiB - 5, .to = 5, .length = 5}}, 10);
 }
 
+struct LaneCounts {
+  std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
+  std::atomic<int> uploads = 0, follows = 0;
+};
+
 // Has done what it was given when it was asked a few times; one of a device's uploads may fail.
 class LateLane final : public Lane {
  public:
-  LateLane(std::unique_ptr<Lane> host, std::atomic<int>& uploads_left)
-      : host_(std::move(host)), uploads_left_(uploads_left) {}
+  LateLane(std::unique_ptr<Lane> host, LaneCounts& counts) : host_(std::move(host)), counts_(counts) {}
   void upload(std::span<const u8> from, u8* to) override {
-    if (uploads_left_-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
+    if (counts_.uploads_left-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
+    counts_.uploads++;
     host_->upload(from, to);
   }
   void download(const u8* from, std::span<u8> to) override { host_->download(from, to); }
   void copy(const u8* from, u8* to, i64 bytes) override { host_->copy(from, to, bytes); }
   void zero(u8* at, i64 bytes) override { host_->zero(at, bytes); }
   void scatter(std::span<const ItemCopy> copies) override { host_->scatter(copies); }
-  void follow(Lane&) override { asked_ = 0; }
+  void follow(Lane&) override {
+    counts_.follows++;
+    asked_ = 0;
+  }
   void wait() override { host_->wait(); }
   bool done() override { return ++asked_ > 3; }
 
  private:
   std::unique_ptr<Lane> host_;
-  std::atomic<int>& uploads_left_;
+  LaneCounts& counts_;
   int asked_ = 0;
 };
 
@@ -134,10 +142,10 @@ class ApartDevice final : public Device {
   HostMemory& weights() override { return host_.weights(); }
   HostMemory& staging() override { return host_.staging(); }
   bool is_host() const override { return false; }
-  std::unique_ptr<Lane> lane() override { return std::make_unique<LateLane>(host_.lane(), uploads_left); }
+  std::unique_ptr<Lane> lane() override { return std::make_unique<LateLane>(host_.lane(), counts); }
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return host_.ranks(comm); }
 
-  std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
+  LaneCounts counts;
 
  private:
   HostDevice host_;
@@ -187,12 +195,25 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
   EXPECT_NE(said.find("stopped"), said.npos) << said;
 }
 
+// Uploads are one lane's, and what takes a block apart is another's: it has to wait for that block.
+TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
+  MadeJob job(std::vector<i64>{40 * kMiB});
+  job.add(0, 0, 40 * kMiB, no_conversion(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
+  ApartDevice device;
+  std::unique_ptr<Comm> alone = local_comm();
+  std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
+  load_blocks(job, [&](i32 file) { return job.address(file); }, device, *alone, *ranks, {.threads = 2});
+  EXPECT_EQ(job.wrong(), std::vector<std::size_t>{});
+  EXPECT_EQ(device.counts.uploads, 10);
+  EXPECT_EQ(device.counts.follows, 10);
+}
+
 TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {
   for (int uploads : {0, 1, 5}) {
     MadeJob job(std::vector<i64>{40 * kMiB});
     job.add(0, 0, 40 * kMiB, no_conversion(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
     ApartDevice device;
-    device.uploads_left = uploads;
+    device.counts.uploads_left = uploads;
     std::unique_ptr<Comm> alone = local_comm();
     std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
     std::string said = thrown_by([&] {
