@@ -11,13 +11,17 @@
 namespace mckpt {
 namespace {
 
-Error out_of_gpu_memory(i64 bytes) {
+MckptGpuFacts gpu_facts() {
   MckptGpuFacts gpu{};
-  Error e(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights of a module");
-  e.expected(cat(bytes, " bytes")).help("more ranks, each with a GPU of its own; or --device cpu");
-  if (!cuda().facts(&gpu))
-    e.found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)));
-  return e;
+  check_cuda(cuda().facts(&gpu), "looking at the GPU");
+  return gpu;
+}
+
+Error out_of_gpu_memory(i64 bytes, const MckptGpuFacts& gpu) {
+  return Error(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights")
+      .expected(cat(bytes, " bytes"))
+      .found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)))
+      .help("more ranks, each with a GPU of its own; or --device cpu");
 }
 
 }  // namespace
@@ -25,8 +29,12 @@ Error out_of_gpu_memory(i64 bytes) {
 u8* GpuMemory::allocate(i64 bytes) {
   void* data = nullptr;
   check_cuda(cuda().allocate(bytes, &data), "allocating");
-  if (!data) throw out_of_gpu_memory(bytes);
+  if (!data) throw out_of_gpu_memory(bytes, gpu_facts());
   return static_cast<u8*>(data);
+}
+
+void GpuMemory::check_room(i64 bytes) const {
+  if (MckptGpuFacts gpu = gpu_facts(); gpu.free_bytes < bytes) throw out_of_gpu_memory(bytes, gpu);
 }
 
 // A GPU that has failed says so to whoever waits for it next.
@@ -36,6 +44,8 @@ void GpuMemory::release(u8* data) { cuda().release(data); }
 // the page, touched by several threads. The driver's own way to make such memory takes six times as long.
 class PinnedMemory::Pages {
  public:
+  static constexpr const char* kWhat = "the pinned buffers of a GPU";
+
   explicit Pages(i64 bytes) : bytes_(bytes) {
     check_memory_room(bytes, kWhat);
     std::size_t mapped = size();
@@ -63,7 +73,6 @@ class PinnedMemory::Pages {
 
  private:
   static constexpr i64 kHuge = i64{2} << 20;
-  static constexpr const char* kWhat = "the pinned buffers of a GPU";
 
   std::size_t size() const { return static_cast<std::size_t>(round_up(bytes_, kHuge, kWhat) + kHuge); }
 
@@ -93,6 +102,8 @@ u8* PinnedMemory::allocate(i64 bytes) {
   pages_.emplace(data, std::move(made));
   return data;
 }
+
+void PinnedMemory::check_room(i64 bytes) const { check_memory_room(bytes, Pages::kWhat); }
 
 void PinnedMemory::release(u8* data) {
   std::unique_ptr<Pages> ended;  // without the lock

@@ -9,10 +9,11 @@
 
 namespace mckpt {
 
-// Thread-safe. Addresses are multiples of 256.
+// Thread-safe.
 class GpuMemory final : public Memory {
  public:
   u8* allocate(i64 bytes) override;
+  void check_room(i64 bytes) const override;
   void release(u8* data) override;
 };
 
@@ -22,6 +23,7 @@ class PinnedMemory final : public Memory {
   PinnedMemory();
   ~PinnedMemory() override;
   u8* allocate(i64 bytes) override;
+  void check_room(i64 bytes) const override;
   void release(u8* data) override;
 
  private:

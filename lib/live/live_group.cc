@@ -29,14 +29,19 @@ ItemRange LiveGroup::stored_items_of(i64 member) const {
 
 void LiveGroup::allocate() {
   if (loaded()) return;
-  i64 items = shards_compute() ? stored_items().items() : buffer().bucket_items;
-  Block compute(home_.device.weights(), dtype_bytes(how_.compute, items));
+  Block compute(home_.device.weights(), dtype_bytes(how_.compute, compute_items()));
   if (how_.main) main_ = Block(home_.device.weights(), dtype_bytes(*how_.main, stored_items().items()));
   compute_ = std::move(compute);
 }
 
+i64 LiveGroup::weight_bytes() const {
+  return dtype_bytes(how_.compute, compute_items()) +
+         (how_.main ? dtype_bytes(*how_.main, stored_items().items()) : 0);
+}
+
 void LiveGroup::drop() {
   assert(!unsharded());
+  writes_.settle();
   compute_ = Block();
   main_ = Block();
 }
@@ -77,10 +82,6 @@ i64 LiveGroup::gather_bytes() const {
   return gathers ? dtype_bytes(how_.compute, buffer().bucket_items) : 0;
 }
 
-i64 LiveGroup::received_bytes() const {
-  return gather_bytes() > 0 ? gather_bytes() - std::ssize(own_compute()) : 0;
-}
-
 void LiveGroup::begin_unshard() {
   if (unsharded()) return;
   assert(loaded());
@@ -90,8 +91,11 @@ void LiveGroup::begin_unshard() {
   u8* whole = gathered.data() ? gathered.data() : compute_.data();
   if (gather_bytes() > 0 || stale_) {
     std::span<u8> all(whole, static_cast<std::size_t>(dtype_bytes(how_.compute, buffer().bucket_items)));
+    lane().follow(home_.gathers);
     home_.ranks.all_gather(lane(), own_compute(), all);
+    home_.gathers.follow(lane());
     under_way_ = true;
+    received_ += std::ssize(all) - std::ssize(own_compute());
   }
   gather_ = std::move(gathered);
   whole_ = whole;

@@ -30,6 +30,9 @@ class LiveGroup {
     Device& device;      // holds what stays
     Memory& gathered;    // of the device too: what unsharding needs
     DeviceRanks& ranks;  // those that share the buffer, in the order of their shards
+    // One gather begins when the one before has ended, whatever group of the model it is of: ranks that run
+    // two of NCCL's kernels in different orders may wait for each other for ever.
+    Lane& gathers;
   };
   // What the home names outlives this.
   LiveGroup(FsdpGroup packed, const How& how, const Home& home);
@@ -39,8 +42,9 @@ class LiveGroup {
   const How& how() const { return how_; }
 
   void allocate();  // what is there stays
-  void drop();      // pre: not unsharded
+  void drop();      // waits for writes. pre: not unsharded
   i64 held_bytes() const { return compute_.bytes() + main_.bytes(); }
+  i64 weight_bytes() const;  // the same, once allocated
   bool loaded() const { return compute_.data() != nullptr; }
 
   // The items of the bucket whose stored weights this rank has, and the memory that they lie in.
@@ -61,14 +65,15 @@ class LiveGroup {
   void reshard();                                       // done also when it throws
   bool unsharded() const { return whole_ != nullptr; }  // or going to be
   u8* whole() const { return whole_; }  // device memory: the bucket's compute weights; null unless unsharded
-  i64 gather_bytes() const;             // what unshard() takes of `gathered`
-  i64 received_bytes() const;           // of it, what comes from other ranks
+  i64 received_bytes() const { return received_; }  // from other ranks so far
 
   PendingWrites& writes() { return writes_; }
 
  private:
   bool shards_compute() const { return how_.strategy == Strategy::kOptimGradsParams; }
+  i64 compute_items() const { return shards_compute() ? stored_items().items() : buffer().bucket_items; }
   std::span<u8> own_compute() const;  // the stored items of the compute weights
+  i64 gather_bytes() const;           // what unsharding takes of `gathered`
   Lane& lane();
 
   FsdpGroup packed_;
@@ -77,6 +82,7 @@ class LiveGroup {
   Block compute_, main_, gather_;
   std::unique_ptr<Lane> lane_;  // made when it is first needed
   bool under_way_ = false;      // what unsharding needs of other ranks
+  i64 received_ = 0;
   u8* whole_ = nullptr;
   bool stale_ = false;  // compute weights of other ranks' shards are not theirs
   PendingWrites writes_;

@@ -62,6 +62,7 @@ LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& 
   host_ = ranks_of_host(world);
   world_ranks_ = device.ranks(world);
   if (host_->size() < world.size()) host_ranks_ = device.ranks(*host_);
+  gathers_ = device.lane();
   for (Sharers* sharers : {&dense_, &expert_}) sharers->ranks = device.ranks(*sharers->comm);
   tie_names(parameters_, map.model().tied, tree_);
   for (const ModelParameter& p : parameters_) {
@@ -113,13 +114,16 @@ void LiveModel::fully_shard(i32 module) {
     LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
                        first.trainable ? setup_.main_dtype : std::nullopt};
     DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;
-    groups.push_back(
-        std::make_unique<LiveGroup>(std::move(group), how, LiveGroup::Home{device_, gathered_, ranks}));
+    LiveGroup::Home home{device_, gathered_, ranks, *gathers_};
+    groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, home));
     const std::vector<i64>& of = groups.back()->bucket().members;
     for (i64 m = 0; m < std::ssize(of); m++)
       seats_[static_cast<std::size_t>(of[static_cast<std::size_t>(m)])] = {groups.back().get(), m, module};
   }
-  for (const std::unique_ptr<LiveGroup>& before : groups_[at(module)]) users_.erase(before.get());
+  for (const std::unique_ptr<LiveGroup>& before : groups_[at(module)]) {
+    before->drop();
+    users_.erase(before.get());
+  }
   groups_[at(module)] = std::move(groups);
   if (std::ranges::find(sharded_, module) == sharded_.end())
     sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
@@ -168,6 +172,7 @@ std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
 }
 
 void LiveModel::allocate() {
+  check_memory_room();
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
     const ModelParameter& parameter = parameters_[at(p)];
     if (!parameter.buffer() && !seat(p).group)
@@ -179,6 +184,26 @@ void LiveModel::allocate() {
         Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_.name());
   }
   for (LiveGroup* group : groups()) group->allocate();
+}
+
+i64 LiveModel::received_bytes() const {
+  i64 bytes = 0;
+  for (LiveGroup* group : groups()) bytes += group->received_bytes();
+  return bytes;
+}
+
+// For all of it at once: memory that nobody has touched yet still counts as free.
+void LiveModel::check_memory_room() const {
+  i64 bytes = 0;
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    const ModelParameter& parameter = parameters_[at(p)];
+    if (parameter.buffer() && !buffers_[at(p)].data())
+      bytes += dtype_bytes(parameter.dtype, parameter.shape().items());
+  }
+  for (LiveGroup* group : groups())
+    if (!group->loaded()) bytes += group->weight_bytes();
+  if (device_.is_host()) host_->all_reduce({&bytes, 1}, Reduce::kSum);
+  if (bytes > 0) device_.weights().check_room(bytes);
 }
 
 void LiveModel::wait_for_writes() const {
@@ -213,7 +238,10 @@ std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
     const Seat& s = seat(p);
     if (!s.group || std::ranges::find(out, s.group) != out.end()) continue;
     bool inside = s.module > module && tree_.contains(module, s.module);
-    if (!inside || read_by_layer(parameters_[at(p)])) out.push_back(s.group);
+    // A fused path reads the parameters of its own layer, of which `module` is one.
+    i32 layer = tree_.layer_around(tree_.home_of(p));
+    bool read_here = read_by_layer(parameters_[at(p)]) && layer >= 0 && tree_.contains(layer, module);
+    if (!inside || read_here) out.push_back(s.group);
   }
   return out;
 }

@@ -70,11 +70,12 @@ class LiveModel {
   // The stored weights of a parameter that this rank has, as rows of it; none where it has none.
   std::optional<Tensor> stored_shard(i32 parameter) const;
 
-  // Memory for everything. pre: every parameter is sharded; else throws kBadLayout.
+  // Collective. Memory for everything. pre: every parameter is sharded; else throws kBadLayout.
   void allocate();
   void drop();  // gives it back. Throws kBadLayout while a module is unsharded.
   bool loaded() const;
-  i64 weight_bytes() const;  // that this rank holds while nothing is unsharded
+  i64 weight_bytes() const;    // that this rank holds while nothing is unsharded
+  i64 received_bytes() const;  // from other ranks so far, by unsharding
   // Throws kBadLayout, saying what cannot be done, while the module or one inside it is unsharded.
   void refuse_unsharded(i32 module, const char* what) const;
   // Whoever reads stored weights begins with it. Throws kReadFailed when a write has failed.
@@ -96,6 +97,7 @@ class LiveModel {
  private:
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
+  void check_memory_room() const;
   void set_tensors(LiveGroup& group);
   std::exception_ptr let_go(i32 module);  // reshards it; returns what went wrong first
   // The ranks that share a kind of buffers of this rank, ordered by shard.
@@ -113,6 +115,7 @@ class LiveModel {
   std::unique_ptr<Comm> host_;
   std::unique_ptr<DeviceRanks> world_ranks_, host_ranks_;  // the second null: all ranks are on one host
   Sharers dense_, expert_;
+  std::unique_ptr<Lane> gathers_;
   std::vector<ModelParameter> parameters_;
   std::vector<ParameterMarks> marks_;
   std::vector<Tensor> tensors_;

@@ -9,21 +9,23 @@ namespace mckpt {
 namespace {
 
 constexpr i64 kPage = 4096;
+constexpr const char* kWhat = "live tensors and buffers";
 
 }  // namespace
 
 u8* HostMemory::allocate(i64 bytes) {
   i64 room = round_up(bytes, kPage, "an allocation");
-  const char* what = "the weights of a module";
-  check_memory_room(room, what);
+  check_room(room);
   auto* data = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
   std::lock_guard lock(mutex_);
-  if (!data) throw out_of_memory(room, what).note(cat(held_, " bytes are held by live tensors"));
+  if (!data) throw out_of_memory(room, kWhat).note(cat(held_, " bytes are held by live tensors"));
   blocks_.emplace(data, bytes);
   held_ += bytes;
   peak_ = std::max(peak_, held_);
   return data;
 }
+
+void HostMemory::check_room(i64 bytes) const { check_memory_room(bytes, kWhat); }
 
 void HostMemory::release(u8* data) {
   std::lock_guard lock(mutex_);
@@ -41,11 +43,6 @@ i64 HostMemory::held_bytes() const {
 i64 HostMemory::peak_bytes() const {
   std::lock_guard lock(mutex_);
   return peak_;
-}
-
-void HostMemory::reset_peak() {
-  std::lock_guard lock(mutex_);
-  peak_ = held_;
 }
 
 }  // namespace mckpt

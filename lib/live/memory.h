@@ -13,8 +13,10 @@ namespace mckpt {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Page-aligned. Throws kOutOfMemory that says what was needed and what was free. pre: bytes > 0.
+  // Aligned by 256. Throws kOutOfMemory that says what was needed and what was free. pre: bytes > 0.
   virtual u8* allocate(i64 bytes) = 0;
+  // Throws that when so much cannot be had in all, as far as can be told beforehand.
+  virtual void check_room(i64 bytes) const = 0;
   virtual void release(u8* data) = 0;
 };
 
@@ -22,11 +24,11 @@ class Memory {
 class HostMemory final : public Memory {
  public:
   u8* allocate(i64 bytes) override;
+  void check_room(i64 bytes) const override;
   void release(u8* data) override;
 
   i64 held_bytes() const;  // now
-  i64 peak_bytes() const;  // at most at a time, since reset_peak()
-  void reset_peak();
+  i64 peak_bytes() const;  // at most at a time
 
  private:
   mutable std::mutex mutex_;

@@ -60,6 +60,11 @@ bool ModuleTree::contains(i32 outer, i32 inner) const {
   return inner == outer;
 }
 
+i32 ModuleTree::layer_around(i32 module) const {
+  while (module >= 0 && (*this)[module].unit == UnitClass::kNone) module = (*this)[module].parent;
+  return module;
+}
+
 std::vector<i32> ModuleTree::parameters_below(i32 module) const {
   std::vector<i32> out;
   for (i32 m = module; m < size(); m++)

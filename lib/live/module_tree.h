@@ -33,6 +33,7 @@ class ModuleTree {
   i32 find(const std::string& name) const;  // throws kNoSuchTensor
   i32 home_of(i32 parameter) const { return homes_[static_cast<std::size_t>(parameter)]; }
   bool contains(i32 outer, i32 inner) const;  // or is the same
+  i32 layer_around(i32 module) const;         // or the module itself, when it is one; -1: none
 
   // Those of the module and of all inside it, each once, in order of registration.
   std::vector<i32> parameters_below(i32 module) const;

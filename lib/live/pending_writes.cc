@@ -30,6 +30,11 @@ void PendingWrites::wait() {
   if (failed_) throw Error(Code::kReadFailed, "the weights were not filled to the end");
 }
 
+void PendingWrites::settle() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return under_way_ == 0; });
+}
+
 void PendingWrites::forget_failures() {
   std::lock_guard lock(mutex_);
   failed_ = false;

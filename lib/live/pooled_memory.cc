@@ -8,11 +8,11 @@ PoolMemory source_of(Memory& from) {
           [&from](std::byte* memory, i64) { from.release(reinterpret_cast<u8*>(memory)); }};
 }
 
-constexpr i64 kAlignment = 4096;
+constexpr i64 kAlignment = 256;  // that of every Memory
 
 }  // namespace
 
-PooledMemory::PooledMemory(Memory& from) : pool_(source_of(from), kAlignment) {}
+PooledMemory::PooledMemory(Memory& from) : from_(from), pool_(source_of(from), kAlignment) {}
 
 u8* PooledMemory::allocate(i64 bytes) { return reinterpret_cast<u8*>(pool_.allocate(bytes)); }
 

@@ -11,11 +11,13 @@ class PooledMemory final : public Memory {
  public:
   explicit PooledMemory(Memory& from);  // outlives this
   u8* allocate(i64 bytes) override;
+  void check_room(i64 bytes) const override { from_.check_room(bytes); }
   void release(u8* data) override;
 
   Pool& pool() { return pool_; }
 
  private:
+  Memory& from_;
   Pool pool_;
 };
 

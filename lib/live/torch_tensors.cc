@@ -7,6 +7,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <stdexcept>
 #include <string>
@@ -85,8 +86,19 @@ const char* facts(void* tensor, MckptTensorFacts* out) {
   });
 }
 
+// Torch works in a stream of its own, which no lane of ours knows: what it was asked for is there when its
+// function returns.
+void finish_work_on(at::Device device) {
+  if (device.is_cpu()) return;
+  c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeStream(guard.getStream(device));
+}
+
 const char* copy(void* from, void* to) {
-  return guarded([&] { tensor_at(to).copy_(tensor_at(from)); });
+  return guarded([&] {
+    tensor_at(to).copy_(tensor_at(from));
+    for (void* side : {from, to}) finish_work_on(tensor_at(side).device());
+  });
 }
 
 const char* rows(void* tensor, const std::int64_t* pairs, std::int32_t count, void** out) {
@@ -96,7 +108,9 @@ const char* rows(void* tensor, const std::int64_t* pairs, std::int32_t count, vo
     std::vector<at::Tensor> parts;
     for (std::int32_t i = 0; i < count; i++)
       parts.push_back(t.narrow(0, pairs[2 * i], pairs[2 * i + 1] - pairs[2 * i]));
-    *out = new at::Tensor(at::cat(parts, 0));
+    at::Tensor joined = at::cat(parts, 0);
+    finish_work_on(t.device());
+    *out = new at::Tensor(std::move(joined));
   });
 }
 

@@ -134,13 +134,35 @@ TEST_P(DeviceTest, TensorsAreViewsOfItsMemoryThatTorchWorksWith) {
   }
 }
 
+// Rows are a copy, and whole when they are given: the tensor's memory may go at once.
+TEST_P(DeviceTest, RowsOfATensorOutliveIt) {
+  if (find_module("torch").empty()) GTEST_SKIP() << "the torch module is not here";
+  constexpr i64 kRows = 1 << 20, kBytes = 64;
+  const RowRange taken[] = {{kRows / 2, kRows}, {0, 5}};
+  std::vector<u8> values = random_bytes(kRows * kBytes, 7);
+  for (int time = 0; time < 5; time++) {
+    std::optional<Block> there(put(values));
+    Tensor rows =
+        Tensor::over(DType::kU8, Shape({kRows, kBytes}), there->data(), device_->name()).rows(taken);
+    lane_->zero(there->data(), there->bytes());
+    there.reset();
+    std::vector<u8> expected(values.begin() + std::ssize(values) / 2, values.end());
+    expected.insert(expected.end(), values.begin(), values.begin() + 5 * kBytes);
+    ASSERT_EQ(get(rows.facts().bytes.data(), std::ssize(expected)), expected);
+  }
+}
+
 TEST_P(DeviceTest, MemoryThatIsNotThereIsToldWithBothNumbers) {
   constexpr i64 kTooMuch = i64{1} << 46;
   for (Memory* memory : {&device_->weights(), &device_->staging()}) {
-    std::string error = thrown_by([&] { memory->allocate(kTooMuch); });
-    EXPECT_NE(error.find("MC9902"), error.npos) << error;
-    EXPECT_NE(error.find(cat("expected ", kTooMuch, " bytes, found ")), error.npos) << error;
-    EXPECT_NE(error.find(" bytes free"), error.npos) << error;
+    for (bool ahead : {true, false}) {
+      std::string error =
+          thrown_by([&] { ahead ? memory->check_room(kTooMuch) : (void)memory->allocate(kTooMuch); });
+      EXPECT_NE(error.find("MC9902"), error.npos) << error;
+      EXPECT_NE(error.find(cat("expected ", kTooMuch, " bytes, found ")), error.npos) << error;
+      EXPECT_NE(error.find(" bytes free"), error.npos) << error;
+    }
+    memory->check_room(1);
   }
   // What was refused is not remembered.
   Block b = put(random_bytes(100, 2));

@@ -2,6 +2,7 @@
 // number of ranks.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <thread>
 
@@ -88,9 +89,12 @@ TEST(LiveModel, ShardsOfNoItemsHoldNoTensor) {
   EXPECT_EQ(without > 0, world().size() > 1);
 }
 
-TEST(LiveModel, TakesNoMoreThanOneModuleAboveItsShards) {
+class LiveModelOf : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Family, LiveModelOf, testing::Values("qwen3_moe", "nemotron_h", "qwen3_next"));
+
+TEST_P(LiveModelOf, TakesNoMoreThanOneModuleAboveItsShards) {
   for (Strategy strategy : kStrategies) {
-    LiveRank rank(map_of("qwen3_moe"), setup_of("qwen3_moe", strategy));
+    LiveRank rank(map_of(GetParam()), setup_of(GetParam(), strategy));
     LiveModel& m = rank.model;
     m.wrap();
     fill(m);
@@ -179,6 +183,26 @@ TEST(LiveModel, WaitsForWritesThatAreUnderWay) {
   m.unshard(layer);
   EXPECT_EQ(first_wrong(m, parameter_named(m, "decoder.layers.1.mlp.linear_fc2.weight"), 9), -1);
   m.reshard(layer);
+}
+
+TEST(LiveModel, MemoryIsNotGivenBackUnderAWriter) {
+  LiveRank rank(map_of("qwen3_dense"), setup_of("qwen3_dense"));
+  LiveModel& m = rank.model;
+  m.wrap();
+  i32 layer = m.modules().find("decoder.layers.1");
+  for (bool anew : {false, true}) {
+    m.allocate();
+    LiveGroup& group = *m.groups_of(layer).at(0);
+    std::atomic<bool> written = false;
+    std::jthread writer([write = group.writes().begin(), &group, &written]() mutable {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      fill(group, 9);
+      written = true;
+      write.done();
+    });
+    anew ? m.fully_shard(layer) : m.drop();
+    EXPECT_TRUE(written);
+  }
 }
 
 TEST(LiveModel, HalfWrittenWeightsAreNotGathered) {
