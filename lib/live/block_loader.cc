@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "live/block_share.h"
@@ -52,7 +53,7 @@ class BlockLoader {
         ranks_(ranks),
         options_(options),
         tail_bytes_(needs.tail_bytes),
-        share_(needs.blocks, ranks.rank(), device.is_host() ? 4 : 16) {
+        share_(needs.blocks, ranks.rank(), options.round_blocks.value_or(device.is_host() ? 4 : 16)) {
     std::size_t most = 0;
     for (const BlockShare::Round& round : share_.rounds()) {
       most = std::max(most, round.sends.size() + round.receives.size());
@@ -71,8 +72,8 @@ class BlockLoader {
       std::jthread uploading;
       if (uploader_) uploading = std::jthread([this] { guard([&] { uploader_->run(); }); });
       std::vector<std::jthread> readers;
-      guard([&] {  // where the system does not grant a thread, those that are there are let go
-        for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
+      guard([&] {
+        start(readers);
         for (std::size_t r = 0; r < share_.rounds().size(); r++) exchange(r, *lane);
       });
       readers.clear();
@@ -85,6 +86,14 @@ class BlockLoader {
   }
 
  private:
+  void start(std::vector<std::jthread>& readers) {
+    try {
+      for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
+    } catch (const std::system_error&) {  // fewer do the work
+      if (readers.empty()) throw;
+    }
+  }
+
   void guard(const std::function<void()>& fn) {
     try {
       fn();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "io/copy_worker.h"
 #include "live/block_plan.h"
@@ -17,9 +18,11 @@
 namespace mckpt {
 
 struct BlockLoadOptions {
-  int threads = 1;  // that read
+  int threads = 1;  // that read; fewer where the system does not grant so many
   const std::atomic<bool>* stop = nullptr;
   std::atomic<i64>* written_bytes = nullptr;
+  // A rank sends and receives at most so many at a time; by default what suits the device.
+  std::optional<i64> round_blocks = std::nullopt;
 };
 
 // Collective over the ranks that share the sources; `ranks` are those of `sharers`.

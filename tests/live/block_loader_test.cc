@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <random>
+#include <thread>
 
 #include "core/apply_move.h"
 #include "runtime/world.h"
@@ -109,30 +113,79 @@ struct LaneCounts {
   std::atomic<int> uploads = 0, follows = 0;
 };
 
-// Has done what it was given when it was asked a few times; one of a device's uploads may fail.
+// Does what it was given when it has been asked a few times, or somebody waits; one of a device's uploads may
+// fail. So what is read, written or given away too early shows.
 class LateLane final : public Lane {
  public:
   LateLane(std::unique_ptr<Lane> host, LaneCounts& counts) : host_(std::move(host)), counts_(counts) {}
+  ~LateLane() override { work_off(given_); }
   void upload(std::span<const u8> from, u8* to) override {
     if (counts_.uploads_left-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
     counts_.uploads++;
-    host_->upload(from, to);
+    later([=, this] { host_->upload(from, to); });
   }
-  void download(const u8* from, std::span<u8> to) override { host_->download(from, to); }
-  void copy(const u8* from, u8* to, i64 bytes) override { host_->copy(from, to, bytes); }
-  void zero(u8* at, i64 bytes) override { host_->zero(at, bytes); }
-  void scatter(std::span<const ItemCopy> copies) override { host_->scatter(copies); }
-  void follow(Lane&) override {
+  void download(const u8* from, std::span<u8> to) override {
+    later([=, this] { host_->download(from, to); });
+  }
+  void copy(const u8* from, u8* to, i64 bytes) override {
+    later([=, this] { host_->copy(from, to, bytes); });
+  }
+  void zero(u8* at, i64 bytes) override {
+    later([=, this] { host_->zero(at, bytes); });
+  }
+  void scatter(std::span<const ItemCopy> copies) override {
+    later([this, kept = std::vector<ItemCopy>(copies.begin(), copies.end())] { host_->scatter(kept); });
+  }
+  void follow(Lane& other) override {
     counts_.follows++;
-    asked_ = 0;
+    auto& before = dynamic_cast<LateLane&>(other);
+    later([&before, upto = before.given_] { before.work_off(upto); });
   }
-  void wait() override { host_->wait(); }
-  bool done() override { return ++asked_ > 3; }
+  void wait() override { work_off(given_); }
+  bool done() override {
+    if (++asked_ > 3) work_off(given_);
+    return work_.empty();
+  }
 
  private:
+  void later(std::function<void()> work) {
+    work_.push_back(std::move(work));
+    given_++;
+    asked_ = 0;
+  }
+  // As far as what was given when `upto` had been.
+  void work_off(i64 upto) {
+    for (; given_ - std::ssize(work_) < upto; work_.pop_front()) work_.front()();
+  }
+
   std::unique_ptr<Lane> host_;
   LaneCounts& counts_;
+  std::deque<std::function<void()>> work_;
+  i64 given_ = 0;
   int asked_ = 0;
+};
+
+// Takes its time before parts go.
+class SlowRanks final : public DeviceRanks {
+ public:
+  explicit SlowRanks(std::unique_ptr<DeviceRanks> of) : of_(std::move(of)) {}
+  int rank() const override { return of_->rank(); }
+  int size() const override { return of_->size(); }
+  void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) override {
+    of_->all_gather(lane, mine, all);
+  }
+  void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    lane.wait();
+    of_->exchange(lane, sends, receives);
+    exchanges++;
+  }
+  void wait(Lane& lane) override { of_->wait(lane); }
+
+  int exchanges = 0;
+
+ private:
+  std::unique_ptr<DeviceRanks> of_;
 };
 
 // The host's memory, treated as memory that blocks have to be uploaded to.
@@ -193,6 +246,23 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
                 {.threads = 2, .stop = &stop});
   });
   EXPECT_NE(said.find("stopped"), said.npos) << said;
+}
+
+// Two rounds are under way at a time, in two buffers: a third waits until the first has been taken apart.
+TYPED_TEST(BlockLoader, RoundsWaitForTheBuffersOfThoseBefore) {
+  constexpr i64 kBlocks = 24;
+  MadeJob job(std::vector<i64>{kBlocks * 4 * kMiB});
+  job.add(0, 0, kBlocks * 4 * kMiB, no_conversion(DType::kU8), {{.length = kBlocks * 4 * kMiB}},
+          kBlocks * 4 * kMiB);
+  TypeParam device;
+  SlowRanks ranks(device.ranks(world()));
+  CopyCounts counts = load_blocks(job, [&](i32 file) { return job.address(file); }, device, world(), ranks,
+                                  {.threads = 3, .round_blocks = 1});
+  EXPECT_EQ(job.wrong(), std::vector<std::size_t>{});
+  i64 reads = counts.reads;
+  world().all_reduce({&reads, 1}, Reduce::kSum);
+  EXPECT_EQ(reads, kBlocks);
+  EXPECT_TRUE(ranks.exchanges >= 6 || world().size() == 1) << ranks.exchanges;
 }
 
 // Uploads are one lane's, and what takes a block apart is another's: it has to wait for that block.
