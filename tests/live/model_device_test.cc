@@ -1,6 +1,7 @@
 // What a live model asks of its device, seen by one that only keeps account of it.
 #include <gtest/gtest.h>
 
+#include "tests/live/late_lane.h"
 #include "tests/live/live_rank.h"
 #include "tests/support/throws.h"
 
@@ -87,6 +88,38 @@ class AccountedDevice final : public Device {
   HostDevice host_;
   AskedMemory weights_{host_.weights(), account};
 };
+
+class LateDevice final : public Device {
+ public:
+  const char* name() const override { return "cpu"; }
+  Memory& weights() override { return host_.weights(); }
+  Memory& staging() override { return host_.staging(); }
+  bool is_host() const override { return true; }
+  std::unique_ptr<Lane> lane() override { return std::make_unique<LateLane>(host_.lane(), counts_); }
+  std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return host_.ranks(comm); }
+
+ private:
+  HostDevice host_;
+  LaneCounts counts_;
+};
+
+// Without shards nothing is gathered, so that nobody waits for what makes the compute weights but refresh.
+TEST(LiveModelOnADevice, RefreshedWeightsAreThereWhenRefreshReturns) {
+  LateDevice device;
+  HostMemory gathered;
+  LiveModel m(map_of("qwen3_moe"), setup_of("qwen3_moe", Strategy::kNoShard), world(), device, gathered);
+  m.wrap();
+  for (u16 salt : {u16{1}, u16{7}}) {
+    fill(m, salt);
+    m.unshard(0);
+    for (i32 p = 0; p < static_cast<i32>(m.parameters().size()); p++) {
+      const ModelParameter& parameter = m.parameters()[static_cast<std::size_t>(p)];
+      if (parameter.buffer()) continue;
+      ASSERT_EQ(first_wrong(m, p, salt), -1) << parameter.name;
+    }
+    m.reshard(0);
+  }
+}
 
 // Dense weights and experts are gathered by two communicators.
 TEST(LiveModelOnADevice, OneGatherBeginsWhenTheOneBeforeHasEnded) {

@@ -1,0 +1,71 @@
+// A lane of the host's memory that is as late as a GPU's may be.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "live/device.h"
+
+namespace mckpt {
+
+struct LaneCounts {
+  std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
+  std::atomic<int> uploads = 0, follows = 0;
+};
+
+// Does what it was given when it has been asked a few times, or somebody waits; one of a device's uploads may
+// fail. So what is read, written or given away too early shows.
+class LateLane final : public Lane {
+ public:
+  LateLane(std::unique_ptr<Lane> host, LaneCounts& counts) : host_(std::move(host)), counts_(counts) {}
+  ~LateLane() override { work_off(given_); }
+  void upload(std::span<const u8> from, u8* to) override {
+    if (counts_.uploads_left-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
+    counts_.uploads++;
+    later([=, this] { host_->upload(from, to); });
+  }
+  void download(const u8* from, std::span<u8> to) override {
+    later([=, this] { host_->download(from, to); });
+  }
+  void copy(const u8* from, u8* to, i64 bytes) override {
+    later([=, this] { host_->copy(from, to, bytes); });
+  }
+  void zero(u8* at, i64 bytes) override {
+    later([=, this] { host_->zero(at, bytes); });
+  }
+  void scatter(std::span<const ItemCopy> copies) override {
+    later([this, kept = std::vector<ItemCopy>(copies.begin(), copies.end())] { host_->scatter(kept); });
+  }
+  void follow(Lane& other) override {
+    counts_.follows++;
+    auto& before = dynamic_cast<LateLane&>(other);
+    later([&before, upto = before.given_] { before.work_off(upto); });
+  }
+  void wait() override { work_off(given_); }
+  bool done() override {
+    if (++asked_ > 3) work_off(given_);
+    return work_.empty();
+  }
+
+ private:
+  void later(std::function<void()> work) {
+    work_.push_back(std::move(work));
+    given_++;
+    asked_ = 0;
+  }
+  // As far as what was given when `upto` had been.
+  void work_off(i64 upto) {
+    for (; given_ - std::ssize(work_) < upto; work_.pop_front()) work_.front()();
+  }
+
+  std::unique_ptr<Lane> host_;
+  LaneCounts& counts_;
+  std::deque<std::function<void()>> work_;
+  i64 given_ = 0;
+  int asked_ = 0;
+};
+
+}  // namespace mckpt
