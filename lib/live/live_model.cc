@@ -54,16 +54,17 @@ LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& 
       device_(device),
       gathered_(gathered),
       cell_(cell_in(setup_, world)),
+      links_(device, world),
       parameters_(parameters_of(map, setup_, cell_)),
       tree_(parameters_) {
   const Grid& g = setup_.grid;
   dense_.comm = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
   expert_.comm = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
   host_ = ranks_of_host(world);
-  world_ranks_ = device.ranks(world);
-  if (host_->size() < world.size()) host_ranks_ = device.ranks(*host_);
+  world_ranks_ = &links_.between(world);
+  host_ranks_ = &links_.between(*host_);
   gathers_ = device.lane();
-  for (Sharers* sharers : {&dense_, &expert_}) sharers->ranks = device.ranks(*sharers->comm);
+  for (Sharers* sharers : {&dense_, &expert_}) sharers->ranks = &links_.between(*sharers->comm);
   tie_names(parameters_, map.model().tied, tree_);
   for (const ModelParameter& p : parameters_) {
     marks_.push_back(marks_of(p, g));

@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 
+#include "live/device_links.h"
 #include "live/live_group.h"
 #include "live/module_tree.h"
 #include "live/tensor.h"
@@ -41,7 +42,7 @@ class LiveModel {
   DeviceRanks& world_ranks() const { return *world_ranks_; }
   // The ranks of this rank's host, which read the same files.
   Comm& host() const { return *host_; }
-  DeviceRanks& host_ranks() const { return host_ranks_ ? *host_ranks_ : *world_ranks_; }
+  DeviceRanks& host_ranks() const { return *host_ranks_; }
   const ModuleTree& modules() const { return tree_; }
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ParameterMarks& marks(i32 parameter) const { return marks_[static_cast<std::size_t>(parameter)]; }
@@ -103,7 +104,7 @@ class LiveModel {
   // The ranks that share a kind of buffers of this rank, ordered by shard.
   struct Sharers {
     std::unique_ptr<Comm> comm;
-    std::unique_ptr<DeviceRanks> ranks;
+    DeviceRanks* ranks = nullptr;
   };
 
   const ModelMap& map_;
@@ -113,8 +114,9 @@ class LiveModel {
   Memory& gathered_;
   Cell cell_;
   std::unique_ptr<Comm> host_;
-  std::unique_ptr<DeviceRanks> world_ranks_, host_ranks_;  // the second null: all ranks are on one host
   Sharers dense_, expert_;
+  DeviceLinks links_;
+  DeviceRanks *world_ranks_, *host_ranks_;
   std::unique_ptr<Lane> gathers_;
   std::vector<ModelParameter> parameters_;
   std::vector<ParameterMarks> marks_;

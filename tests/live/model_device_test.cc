@@ -28,6 +28,7 @@ class OrderedLane final : public Lane {
 };
 
 struct Account {
+  std::vector<int> connected;  // of how many ranks each
   int gathers = 0, out_of_order = 0;
   std::vector<i64> asked;   // of check_room
   i64 most = i64{1} << 60;  // that there is
@@ -78,6 +79,7 @@ class AccountedDevice final : public Device {
   bool is_host() const override { return true; }
   std::unique_ptr<Lane> lane() override { return std::make_unique<OrderedLane>(host_.lane()); }
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override {
+    account.connected.push_back(comm.size());
     return std::make_unique<CountedRanks>(host_.ranks(comm), account);
   }
   i64 held_bytes() { return host_.weights().held_bytes(); }
@@ -143,6 +145,26 @@ TEST(LiveModelOnADevice, OneGatherBeginsWhenTheOneBeforeHasEnded) {
     EXPECT_EQ(received, crossed) << strategy_name(strategy);
     EXPECT_TRUE(device.account.gathers >= 2 || world().size() == 1);
   }
+}
+
+TEST(LiveModelOnADevice, RanksAreConnectedOnceForEachSet) {
+  int ranks = world().size();
+  auto connected = [&](const Grid& grid) {
+    AccountedDevice device;
+    HostMemory gathered;
+    LiveModel m(map_of("qwen3_moe"), setup_of("qwen3_moe", Strategy::kOptimGradsParams, grid), world(),
+                device, gathered);
+    m.wrap();
+    fill(m);
+    m.unshard(0);
+    EXPECT_EQ(m.host_ranks().size(), ranks);
+    return device.account.connected;
+  };
+  EXPECT_EQ(connected({}), (std::vector<int>{ranks}));  // dense weights and experts over all
+  if (ranks % 2 != 0) return;
+  EXPECT_EQ(connected({.ep = 2}).size(), 2u);  // experts have their own
+  if (ranks != 4) return;
+  EXPECT_EQ(connected({.tp = 2, .ep = 4}), (std::vector<int>{4, 2, 1}));
 }
 
 // Memory that is granted and not used yet is no less than before, so to ask piece by piece would be in vain.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "live/pooled_memory.h"
@@ -253,21 +254,24 @@ class FaultyDevice final : public Device {
     int size() const override { return host_->size(); }
     void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) override {
       if (plan_.fails(kGather)) throw Error(Code::kRanksFailed, "no gather");
-      lost_ = plan_.fails(kWait);
-      if (!lost_) host_->all_gather(lane, mine, all);
+      lost_.erase(&lane);
+      if (plan_.fails(kWait))
+        lost_.insert(&lane);
+      else
+        host_->all_gather(lane, mine, all);
     }
     void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) override {
       host_->exchange(lane, sends, receives);
     }
     void wait(Lane& lane) override {
-      if (lost_) throw Error(Code::kRanksFailed, "no wait");
+      if (lost_.contains(&lane)) throw Error(Code::kRanksFailed, "no wait");
       host_->wait(lane);
     }
 
    private:
     Plan& plan_;
     std::unique_ptr<DeviceRanks> host_;
-    bool lost_ = false;
+    std::set<Lane*> lost_;  // whose work does not come
   };
 
   HostDevice host_;
