@@ -347,6 +347,14 @@ std::string_view status_name(Check::Status status) {
   return kNames[static_cast<std::size_t>(status)];
 }
 
+void VerifyReport::add(Check check, std::vector<Finding> of_check) {
+  checks.push_back(std::move(check));
+  for (Finding& f : of_check) {
+    findings.push_back(std::move(f));
+    check_of.push_back(checks.size() - 1);
+  }
+}
+
 bool VerifyReport::sound() const {
   return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
 }
