@@ -5,11 +5,13 @@
 #include <set>
 
 #include "convert/export_job.h"
+#include "convert/flat_layers.h"
 #include "convert/import_job.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
 #include "tools/comparison.h"
 #include "tools/findings.h"
+#include "tools/progress.h"
 
 namespace mckpt {
 namespace {
@@ -163,11 +165,27 @@ bool names_against_names(const Store& there, const Store& source, const ReshardJ
   return compare.run({there, chunks, source, there.tensor_count(), name, job, made_of}, report);
 }
 
+// Whether both are of the same kind, and the groups of a hybrid model's layers have other names of it.
+bool differ_in_groups(const Store& there, const Store& source) {
+  std::optional<DcpDialect> dialect = dcp_dialect(there);
+  bool has_groups = dialect == DcpDialect::kTorchDist || dialect == DcpDialect::kFsdpDtensor;
+  return has_groups && dcp_dialect(source) == dialect &&
+         (has_grouped_layers(there) || has_grouped_layers(source)) &&
+         !tensor_differences(there, source).empty();
+}
+
 // Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
 // are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
                            const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
                            VerifyReport& report) {
+  if (differ_in_groups(*there, *source)) {
+    DcpDialect dialect = *dcp_dialect(*there);
+    for (std::unique_ptr<Store>* side : {&there, &source})
+      if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
+    note(flags, "layers  are compared under the names that they have without groups");
+    return names_against_names(*there, *source, nullptr, compare, report);
+  }
   std::string assets = against.model.assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
   if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source))

@@ -314,6 +314,23 @@ def hybrid_forms():
         renamed = moves(model, "group", grouped, other, "--pattern", pattern, "--keys", other)
         again = moves(model, "ungroup", renamed, "flat", "--pattern", pattern)
         moves(model, "group", again, other, "--pattern", pattern, "--keys", other)
+        compared_over_groups(model, pattern, start_of(model, native), flat, grouped, renamed)
+
+
+def compared_over_groups(model, pattern, start, flat, grouped, renamed):
+    """`verify --against` finds what was grouped or ungrouped equal to what it was made of, and the one item that is not."""
+    count = len([v for v in model.write("flat").values() if isinstance(v, torch.Tensor)])
+    for a, b in ((flat, start), (grouped, flat), (renamed, flat), (start, flat), (renamed, grouped)):
+        result = program.run("verify", a, "--against", b, "--json")
+        told = json.loads(result.stdout)
+        expect(result.returncode == 0 and told["checks"][-1]["count"] == count, f"{model.dialect} {pattern}: {result.stdout[:400]}{result.stderr[:300]}")
+    items = model.write("flat")
+    key = next(k for k in items if k.endswith("linear_qkv.weight") and "optimizer" not in k)
+    items[key] = items[key].clone()
+    items[key].view(-1)[5] += 64
+    result = program.run("verify", grouped, "--against", save(items, path(), model.dialect == "torch_dist"), "--json")
+    found = [f["tensor"] for f in json.loads(result.stdout)["findings"]]
+    expect(result.returncode == 1 and found == [key], f"{model.dialect} {pattern}: one item: {found} {result.stderr[:300]}")
 
 
 def gpt_forms():
