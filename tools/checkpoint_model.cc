@@ -84,8 +84,9 @@ void declare_accept(CommandLine& line, std::vector<std::string>& codes) {
 }
 
 void refuse_damage(const Store& store, NamesOf parts, std::span<const std::string> accepted,
-                   const GlobalFlags& global) {
+                   const GlobalFlags& global, bool (*except)(const Finding&)) {
   std::vector<Finding> findings = store.findings();
+  if (except) std::erase_if(findings, except);
   for (Finding& f : dcp_damage(store, parts)) findings.push_back(std::move(f));
   accept(findings, accepted);
   require_sound(global, findings, store.root());
@@ -140,7 +141,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   store_ = std::move(store);
   model_ = std::move(model);
   refuse_other_formats(*store_);
-  refuse_damage(*store_, flags.parts, flags.accept, global);
+  refuse_damage(*store_, flags.parts, flags.accept, global, flags.records_apart ? is_of_records : nullptr);
   run_ = dcp_run_facts(*store_);
   KeyTable::Cells cells{flags.source_tp.value_or(run_.tensor_ranks.value_or(0)),
                         flags.source_etp.value_or(run_.expert_tensor_ranks.value_or(0))};

@@ -20,6 +20,7 @@ struct CheckpointModelFlags {
   bool renamed = false;    // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   std::optional<i64> source_tp, source_etp;
   std::vector<std::string> accept;  // codes of damage that is taken as it is
+  bool records_apart = false;       // what is wrong with single records is no damage: it is told elsewhere
   NamesOf parts = NamesOf::kModel;  // of the checkpoint, what has to be sound
   HfModelFlags model;
 
@@ -30,8 +31,9 @@ struct CheckpointModelFlags {
 // --accept
 void declare_accept(CommandLine& line, std::vector<std::string>& codes);
 // Tells what is odd or wrong about the checkpoint; throws the first of what is wrong and not accepted.
+// `except`: what is told elsewhere.
 void refuse_damage(const Store& store, NamesOf parts, std::span<const std::string> accepted,
-                   const GlobalFlags& global);
+                   const GlobalFlags& global, bool (*except)(const Finding&) = nullptr);
 
 class CheckpointModel {
  public:
@@ -57,7 +59,7 @@ class CheckpointModel {
   const RunSetup& setup() const { return setup_; }
   // The tensor of the model section with that key; -1: there is none.
   i32 tensor_of_key(const std::string& key) const;
-  const ChunkList& chunks() const { return *chunks_; }
+  const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const { return model_.path; }
   // By Hugging Face tensor, the type in which it is stored; nothing where nothing holds it.
   std::vector<std::optional<DType>> stored_types() const { return chunks_->types_of_sources(); }

@@ -24,6 +24,7 @@ class LayerMove {
   void parse(CommandLine& line);
   void open();
   LayerPattern source_pattern() const;
+  bool may_lack_mixers() const;
   LayerForm source_form() const;
   LayerForm target_form() const;
   void check_ways(LayerForm from, LayerForm to) const;
@@ -130,6 +131,22 @@ LayerPattern LayerMove::source_pattern() const {
   return pattern;
 }
 
+// What was made of a GPT model lacks the M layers: where that is asked for, and where the source's own
+// pattern has these layers, so that it is no slip in the one that is given.
+bool LayerMove::may_lack_mixers() const {
+  if (how_.without_mixers) return true;
+  std::optional<std::string> text;
+  try {
+    if (args_->value()) text = pattern_of_args(*args_->value());
+  } catch (const Error&) {
+    // They contradict each other: --pattern decides.
+  }
+  if (!text) return false;
+  Checked<LayerPattern> own = check_pattern(*text, Dialect::kGrouped);
+  const auto* found = std::get_if<LayerPattern>(&own);
+  return found && physical_symbols(*found) == physical_symbols(pattern_);
+}
+
 LayerForm LayerMove::source_form() const {
   using F = LayerForm;
   std::vector<F> forms;
@@ -141,7 +158,7 @@ LayerForm LayerMove::source_form() const {
     forms = {F::kFlat, F::kMember, F::kLogical};
   else
     forms = {F::kLogical, F::kMember, F::kFlat};
-  return detect_form(*store_, dialect_, pattern_, forms);
+  return detect_form(*store_, dialect_, pattern_, forms, may_lack_mixers());
 }
 
 LayerForm LayerMove::target_form() const {

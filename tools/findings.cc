@@ -22,6 +22,12 @@ bool is_sound(const Store& store) {
                      [](const Finding& f) { return f.warning; });
 }
 
+bool is_of_records(const Finding& finding) {
+  constexpr std::array kCodes = {Code::kIncomplete,   Code::kChunkOutside,  Code::kChunkHole,
+                                 Code::kChunkOverlap, Code::kRecordMissing, Code::kRecordOutside};
+  return !finding.warning && std::ranges::find(kCodes, finding.code) != kCodes.end();
+}
+
 void require_sound(std::span<const Finding> findings, const std::string& root) {
   const Finding* first = first_problem(findings);
   if (first == nullptr) return;

@@ -9,6 +9,9 @@ namespace mckpt {
 // Whether nothing is wrong; oddities do not count.
 bool is_sound(const Store& store);
 
+// Whether something is wrong with single records, behind which the rest of a checkpoint can be read.
+bool is_of_records(const Finding& finding);
+
 // Throws the first problem of the list as an error, with a count of the rest; oddities pass. What is wrong is
 // not converted: the result would look sound.
 void require_sound(std::span<const Finding> findings, const std::string& root);

@@ -15,6 +15,7 @@
 #include "runtime/world.h"
 #include "tools/commands.h"
 #include "tools/json_error.h"
+#include "tools/resume_help.h"
 
 #ifndef MCKPT_VERSION
 #error "the build sets MCKPT_VERSION"
@@ -205,6 +206,7 @@ void report(const GlobalFlags& flags, Error e) {
   bool common = code_info(e.code()).exit == Exit::kUsage;
   if (common && job.rank != 0 && !world_is_watched()) return;
   if (!common && job.size != 1) e.note(cat("on rank ", job.rank));
+  add_resume_help(e);
   print_error(flags, e);
   write_json_error(flags, e);
 }
@@ -259,7 +261,8 @@ void prepare_heap() {
 // several ranks that end with errors one prints its own.
 int run_reporting(const std::vector<std::string>& args) {
   GlobalFlags flags = flags_for_errors(args);
-  tell_lost_ranks_by([&](const Error& e) {
+  tell_lost_ranks_by([&](Error e) {
+    add_resume_help(e);
     print_error(flags, e);
     write_json_error(flags, e);
   });

@@ -6,6 +6,7 @@
 #include "convert/item_differences.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
+#include "runtime/world.h"
 
 namespace mckpt {
 
@@ -27,6 +28,15 @@ std::vector<std::string> described(const Store& source, const std::vector<bool>&
   return lines;
 }
 
+// Others may still be writing there: under its new name they make nothing in it any more. What they have open
+// is gone with them, so that this is quick.
+void remove_in_use(const std::string& path) {
+  std::error_code ignored;
+  std::string aside = cat(path, "_lost");
+  std::filesystem::rename(path, aside, ignored);
+  std::filesystem::remove_all(aside, ignored);
+}
+
 }  // namespace
 
 ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
@@ -37,9 +47,11 @@ ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
   }
   Gathered all = world.all_gather_v(std::as_bytes(std::span(path_)));
   path_.assign(reinterpret_cast<const char*>(all.of(0).data()), all.of(0).size());
+  when_job_is_lost([path = path_] { remove_in_use(path); });
 }
 
 ScratchFolder::~ScratchFolder() {
+  when_job_is_lost({});
   std::error_code ignored;
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }

@@ -10,7 +10,7 @@
 
 namespace mckpt {
 
-// A folder that every rank knows and rank 0 removes.
+// A folder that every rank knows and rank 0 removes; one of the others where rank 0 is lost.
 class ScratchFolder {
  public:
   explicit ScratchFolder(Comm& world);  // collective

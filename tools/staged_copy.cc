@@ -8,6 +8,7 @@
 #include "runtime/world.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
+#include "tools/resume_help.h"
 
 namespace mckpt {
 namespace {
@@ -76,6 +77,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   OutputFiles::How how_to_write = options.no_sync ? OutputFiles::How::kCached : OutputFiles::How::kDirect;
   if (leader) {
     staged.emplace(copy.path, staging_of(options), copy.plan);
+    note_staged_output(copy.path, options);
     resumes = staged->resumes();
     folder = staged->folder();
     out.emplace(folder, copy.files, resumes ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate,
@@ -86,6 +88,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   }
   comm.barrier();
   if (!leader) {
+    note_staged_output(copy.path, options);
     folder = StagedFolder::staging_path(copy.path);
     out.emplace(folder, copy.files, OutputFiles::Begin::kGoOn, how_to_write);
   }

@@ -1,6 +1,7 @@
 // mckpt verify: whether a checkpoint is whole and sound by itself.
 #include "io/verify.h"
 
+#include <algorithm>
 #include <set>
 
 #include "io/parallel.h"
@@ -21,16 +22,20 @@ bool is_an_answer(Code code) {
          code != Code::kModuleMissing;
 }
 
-VerifyReport make_report(const GlobalFlags& flags, const std::string& path, int threads) {
-  std::unique_ptr<Store> store;
+// Null where the checkpoint cannot be opened and that is the answer.
+std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& report) {
   try {
-    store = open_store(path);
+    return open_store(path);
   } catch (const Error& e) {
     if (code_info(e.code()).exit != Exit::kInput || !is_an_answer(e.code())) throw;
-    return unreadable_report(e);
+    report = unreadable_report(e);
+    return nullptr;
   }
-  Progress progress(flags, "verify", verify_bytes(*store));
-  return verify_store(*store, threads, [&](i64 bytes) { progress.add(bytes); });
+}
+
+VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads) {
+  Progress progress(flags, "verify", verify_bytes(store));
+  return verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
 }
 
 void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
@@ -68,6 +73,14 @@ std::string pad(std::string text, std::size_t width) {
   return text.append(width - std::min(width, text.size()), ' ');
 }
 
+std::string_view verdict(const VerifyReport& report, bool equal) {
+  if (equal) return "equal";
+  auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
+  if (std::ranges::any_of(report.findings, differs)) return "not equal";
+  bool compared = std::ranges::any_of(report.checks, [](const Check& c) { return c.name == "against"; });
+  return compared ? "no difference found where it could be compared" : "cannot be compared";
+}
+
 void write_text(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal,
                 bool all) {
   i64 failed = 0;
@@ -77,7 +90,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     std::string_view unit = check.unit;
     if (check.count == 1) unit.remove_suffix(1);
     std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
-    if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " could not be read");
+    if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
     std::set<std::string> helps;
@@ -94,7 +107,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     for (const std::string& help : helps) out.line(cat("      help: ", help));
   }
   std::string name = escaped(path, 4096);
-  if (equal) return out.line(cat(name, *equal ? ": equal" : ": not equal"));
+  if (equal) return out.line(cat(name, ": ", verdict(report, *equal)));
   if (failed > 0) {
     out.line(cat(name, ": ", counted(failed, "check"), " failed"));
   } else {
@@ -125,10 +138,11 @@ Exit verify_command(CommandLine& line) {
 
   VerifyReport report;
   std::optional<bool> equal;
+  std::unique_ptr<Store> store = open_for_report(path, report);
   if (against.source)
-    equal = verify_against(path, against, threads, line.flags(), report);
-  else
-    report = make_report(line.flags(), path, threads);
+    equal = store && verify_against(std::move(store), path, against, threads, line.flags(), report);
+  else if (store)
+    report = verified(line.flags(), *store, threads);
   Output out(line.flags());
   if (out.json()) {
     write_json(out, report, path, equal);

@@ -1,14 +1,16 @@
 #include "tools/verify_against.h"
 
+#include <map>
+#include <numeric>
+#include <set>
+
 #include "convert/export_job.h"
+#include "convert/flat_layers.h"
 #include "convert/import_job.h"
-#include "convert/item_differences.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
-#include "io/copy_engine.h"
-#include "io/findings.h"
+#include "tools/comparison.h"
 #include "tools/findings.h"
-#include "tools/interrupt.h"
 #include "tools/progress.h"
 
 namespace mckpt {
@@ -16,12 +18,13 @@ namespace {
 
 bool is_sharded(const Store& store) { return store.format().starts_with("DCP"); }
 
-void add_check(Check check, std::vector<Finding> findings, VerifyReport& report) {
-  report.checks.push_back(std::move(check));
-  for (Finding& f : findings) {
-    report.findings.push_back(std::move(f));
-    report.check_of.push_back(report.checks.size() - 1);
-  }
+template <typename Job>
+ChunkJob chunk_job(std::unique_ptr<Job> job) {
+  const Job& made = *job;
+  return {std::move(job), [&made](i64 task) {
+            auto chunks = made.chunks_of(task);
+            return std::vector<i32>(chunks.begin(), chunks.end());
+          }};
 }
 
 // Casts exist between these types alone.
@@ -45,51 +48,7 @@ void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
                      .warning = true});
   }
   i64 count = std::ssize(found);
-  if (count > 0) add_check({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found), report);
-}
-
-class Comparison {
- public:
-  Comparison(const Store& there, int threads, const GlobalFlags& flags)
-      : there_(there), threads_(threads), flags_(flags) {}
-
-  // `extents`: where the job's tensors lie, asked for only when something differs.
-  bool run(const CopyJob& job, i64 bytes, i64 tensors, const std::function<std::vector<Extent>()>& extents,
-           VerifyReport& report) {
-    CompareSink sink(there_);
-    {
-      Progress progress(flags_, "compare", bytes);
-      run_copy(job, sink, {.threads = threads_, .stop = stop_flag(), .written_bytes = progress.counter()});
-    }
-    std::vector<CompareSink::Difference> differences = sink.differences();
-    bool equal = differences.empty();
-    add_check({"against", equal ? Check::Status::kPass : Check::Status::kFail, tensors, "tensors"},
-              equal ? std::vector<Finding>() : described(differences, extents()), report);
-    return equal;
-  }
-
- private:
-  std::vector<Finding> described(const std::vector<CompareSink::Difference>& differences,
-                                 std::vector<Extent> extents) const {
-    Findings findings;
-    for (const ItemDifference& d : item_differences(differences, std::move(extents)))
-      findings.add({.code = Code::kUnequal,
-                    .tensor = d.tensor,
-                    .file = std::string(file_label(there_, d.file)),
-                    .message = cat("differs from item ", d.item, " of what this file holds of it on"),
-                    .offset = d.offset});
-    return findings.take();
-  }
-
-  const Store& there_;
-  int threads_;
-  const GlobalFlags& flags_;
-};
-
-i64 bytes_of(const CopyJob& job) {
-  i64 bytes = 0;
-  for (i64 t = 0; t < job.task_count(); t++) bytes += job.task_bytes(t);
-  return bytes;
+  if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
 }
 
 // A checkpoint against the Hugging Face model that it was made of.
@@ -101,68 +60,118 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
   const Store* source = model.store.get();  // stays where it is
   CheckpointModel checkpoint;
   RunSetup values{0, against.values.params_dtype(model.map->model())};
-  checkpoint.open(std::move(there), std::move(model), against.model, flags, values);
-  ImportJob job(*source, checkpoint.keys(), checkpoint.chunks(), nullptr);
+  CheckpointModelFlags how = against.model;
+  how.records_apart = true;
+  checkpoint.open(std::move(there), std::move(model), how, flags, values);
   warn_of_casts(checkpoint, report);
   const KeyTable& keys = checkpoint.keys();
-  auto extents = [&] {
-    return extents_of(checkpoint.chunks(), [&](i32 key) { return cat("model.module.", keys[key].name); });
+  auto job = [&](const ChunkList& some) {
+    return chunk_job(std::make_unique<ImportJob>(*source, keys, some, nullptr));
   };
-  return compare.run(job, bytes_of(job), keys.size(), extents, report);
+  auto made_of = [&](i32 key) {
+    std::vector<i64> tensors;
+    for (i32 t : keys.parameter(keys[key]).sources)
+      if (t >= 0) tensors.push_back(t);
+    return tensors;
+  };
+  auto name = [&](i32 key) { return cat("model.module.", keys[key].name); };
+  return compare.run({checkpoint.store(), checkpoint.chunks(), *source, keys.size(), name, job, made_of},
+                     report);
 }
 
 // A Hugging Face folder against the checkpoint that it was exported from.
-bool model_against_chunks(const Store& there, const std::string& path, const AgainstFlags& against,
-                          Comparison& compare, const GlobalFlags& flags, VerifyReport& report) {
+bool model_against_chunks(const Store& there, const std::string& path, std::unique_ptr<Store> source,
+                          const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
+                          VerifyReport& report) {
   HfModel model = open_hf_model(path, against.model.model);
-  std::vector<Extent> extents;
-  TensorPlaces places;
   const SourceTable& tensors = model.map->sources();
-  places.tensors.resize(static_cast<std::size_t>(tensors.size()));
+  std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
+  std::vector<i32> content(static_cast<std::size_t>(tensors.size()));  // whose items a tensor has
+  std::iota(content.begin(), content.end(), 0);
+  for (const UnreadTensor& u : model.map->unread())
+    if (u.of < 0)
+      computed[static_cast<std::size_t>(u.tensor)] = true;
+    else
+      content[static_cast<std::size_t>(u.tensor)] = u.of;
+  std::vector<std::pair<i32, i32>> listed;  // by tensor of the model
   for (i32 t = 0; t < tensors.size(); t++) {
     i64 index = find_tensor(there, tensors[t].name);
     if (there.chunk_count(index) != 1)
       throw Error(Code::kUnsupportedTensor, "a tensor lies in several pieces").tensor(tensors[t].name);
-    ChunkData data = there.resolve(index, 0);
-    places.tensors[static_cast<std::size_t>(t)] = {data.file, data.offset, data.dtype, there.shape(index)};
-    extents.push_back({data.file, data.offset,
-                       data.offset + dtype_bytes(data.dtype, there.shape(index).items()),
-                       std::string(tensors[t].name), dtype_bytes(data.dtype, 1)});
+    if (!computed[static_cast<std::size_t>(t)]) listed.emplace_back(static_cast<i32>(index), t);
   }
-  for (const UnreadTensor& u : model.map->unread())
-    if (u.of < 0) places.tensors[static_cast<std::size_t>(u.tensor)].file = -1;
+  ListedChunks whole(there, listed);
   CheckpointModel checkpoint;
-  checkpoint.open(open_store(*against.source), std::move(model), against.model, flags, {0, std::nullopt});
-  ExportJob job(checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), places);
-  return compare.run(
-      job, bytes_of(job), job.task_count(), [&] { return extents; }, report);
+  CheckpointModelFlags how = against.model;
+  how.records_apart = true;
+  checkpoint.open(std::move(source), std::move(model), how, flags, {0, std::nullopt});
+  const KeyTable& keys = checkpoint.keys();
+  auto job = [&](const ChunkList& some) -> ChunkJob {
+    auto places = std::make_shared<TensorPlaces>();
+    places->tensors.resize(static_cast<std::size_t>(tensors.size()));
+    std::map<i32, i32> chunk_of;
+    for (i32 c = 0; c < static_cast<i32>(some.size()); c++) {
+      ChunkList::Place place = some.place(c);
+      chunk_of[some.key(c)] = c;
+      places->tensors[static_cast<std::size_t>(some.key(c))] = {place.file, place.data_offset, place.dtype,
+                                                                Shape(some.box(c).sizes)};
+    }
+    auto made = std::make_unique<ExportJob>(checkpoint.store(), keys, checkpoint.chunks(), *places);
+    const ExportPlan& plan = made->plan();
+    return {std::move(made), [&plan, places, chunk_of](i64 task) {
+              return std::vector<i32>{chunk_of.at(plan.tensor_of(task))};
+            }};
+  };
+  auto made_of = [&](i32 tensor) {
+    std::vector<i64> stored;
+    for (i32 k = 0; k < keys.size(); k++) {
+      const auto& read = keys.parameter(keys[k]).sources;
+      i32 at = checkpoint.tensor_of_key(keys[k].name);
+      if (at >= 0 && std::ranges::find(read, content[static_cast<std::size_t>(tensor)]) != read.end())
+        stored.push_back(at);
+    }
+    return stored;
+  };
+  auto name = [&](i32 tensor) { return std::string(tensors[tensor].name); };
+  return compare.run({there, whole, checkpoint.store(), std::ssize(listed), name, job, made_of}, report);
 }
 
-// Whether both sides have the same tensors; findings about those that not both have alike.
-bool has_same_tensors(const Store& there, const Store& source, VerifyReport& report) {
-  std::vector<Finding> found;
+// Tells which tensors not both sides have alike; those of PATH cannot be compared.
+std::set<i64> unlike(const Store& there, const Store& source, Comparison& compare) {
+  std::set<i64> tensors;
   for (const TensorDifference& d : tensor_differences(there, source)) {
     auto [mine, other] = d;
-    found.push_back({.code = Code::kUnequal,
-                     .tensor = std::string(mine < 0 ? source.name(other) : there.name(mine)),
-                     .message = mine < 0    ? "is on the other side alone"
-                                : other < 0 ? "the other side has no such tensor"
-                                            : cat("is ", type_and_shape(there, mine), ", on the other side ",
-                                                  type_and_shape(source, other))});
+    if (mine >= 0) tensors.insert(mine);
+    compare.leave_out({.code = Code::kUnequal,
+                       .tensor = std::string(mine < 0 ? source.name(other) : there.name(mine)),
+                       .message = mine < 0    ? "is on the other side alone"
+                                  : other < 0 ? "the other side has no such tensor"
+                                              : cat("is ", type_and_shape(there, mine),
+                                                    ", on the other side ", type_and_shape(source, other))},
+                      mine >= 0);
   }
-  if (found.empty()) return true;
-  add_check({"against", Check::Status::kFail, there.tensor_count(), "tensors"}, std::move(found), report);
-  return false;
+  return tensors;
 }
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
 bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
                          Comparison& compare, VerifyReport& report) {
-  if (!has_same_tensors(there, source, report)) return false;
-  NamedChunks chunks(there, source);
-  ReshardJob job(source, chunks, nullptr, fused);
-  auto extents = [&] { return extents_of(chunks, [&](i32 t) { return std::string(source.name(t)); }); };
-  return compare.run(job, bytes_of(job), there.tensor_count(), extents, report);
+  NamedChunks chunks(there, source, unlike(there, source, compare));
+  auto job = [&](const ChunkList& some) {
+    return chunk_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));
+  };
+  auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
+  auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
+  return compare.run({there, chunks, source, there.tensor_count(), name, job, made_of}, report);
+}
+
+// Whether both are of the same kind, and the groups of a hybrid model's layers have other names of it.
+bool differ_in_groups(const Store& there, const Store& source) {
+  std::optional<DcpDialect> dialect = dcp_dialect(there);
+  bool has_groups = dialect == DcpDialect::kTorchDist || dialect == DcpDialect::kFsdpDtensor;
+  return has_groups && dcp_dialect(source) == dialect &&
+         (has_grouped_layers(there) || has_grouped_layers(source)) &&
+         !tensor_differences(there, source).empty();
 }
 
 // Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
@@ -170,12 +179,19 @@ bool names_against_names(const Store& there, const Store& source, const ReshardJ
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
                            const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
                            VerifyReport& report) {
+  if (differ_in_groups(*there, *source)) {
+    DcpDialect dialect = *dcp_dialect(*there);
+    for (std::unique_ptr<Store>* side : {&there, &source})
+      if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
+    note(flags, "layers  are compared under the names that they have without groups");
+    return names_against_names(*there, *source, nullptr, compare, report);
+  }
   std::string assets = against.model.assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
   if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source))
     return names_against_names(*there, *source, nullptr, compare, report);
   CheckpointModelFlags how = against.model;
-  how.parts = NamesOf::kAll, how.renamed = true;
+  how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
   CheckpointModel to, from;
@@ -203,17 +219,19 @@ void AgainstFlags::declare(CommandLine& line) {
   values.declare_params(line);
 }
 
-bool verify_against(const std::string& path, const AgainstFlags& against, int threads,
-                    const GlobalFlags& flags, VerifyReport& report) {
-  std::unique_ptr<Store> there = open_store(path), source = open_store(*against.source);
-  require_sound(source->findings(), source->root());
-  Comparison compare(*there, threads, flags);
+bool verify_against(std::unique_ptr<Store> there, const std::string& path, const AgainstFlags& against,
+                    int threads, const GlobalFlags& flags, VerifyReport& report) {
+  std::unique_ptr<Store> source = open_store(*against.source);
+  std::vector<Finding> findings = source->findings();
+  if (is_sharded(*source)) std::erase_if(findings, is_of_records);
+  require_sound(findings, source->root());
+  Comparison compare(*there, *source, threads, flags);
   if (is_sharded(*there) && is_sharded(*source))
     return chunks_against_chunks(std::move(there), std::move(source), against, compare, flags, report);
   if (is_sharded(*there) == is_sharded(*source))
     return names_against_names(*there, *source, nullptr, compare, report);
   if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
-  return model_against_chunks(*there, path, against, compare, flags, report);
+  return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
 }
 
 }  // namespace mckpt

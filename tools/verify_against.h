@@ -16,10 +16,11 @@ struct AgainstFlags {
   void declare(CommandLine& line);
 };
 
-// Adds the check "against" with its findings, and "casts" where what is equal is no longer what the source
-// holds. Returns whether both sides are equal. Throws what opening either side throws, and kUnaccounted where
-// a checkpoint lacks parameters of the model.
-bool verify_against(const std::string& path, const AgainstFlags& against, int threads,
-                    const GlobalFlags& flags, VerifyReport& report);
+// Adds what a Comparison finds, and the check "casts" where what is equal is no longer what the source holds.
+// Returns whether both sides are equal. `there`: what lies at `path`. Throws what opening the source throws,
+// what is wrong with either side other than single records, and kUnaccounted where a checkpoint lacks
+// parameters of the model.
+bool verify_against(std::unique_ptr<Store> there, const std::string& path, const AgainstFlags& against,
+                    int threads, const GlobalFlags& flags, VerifyReport& report);
 
 }  // namespace mckpt

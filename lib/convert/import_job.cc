@@ -90,13 +90,16 @@ void ImportJob::group_chunks() {
     order_[static_cast<std::size_t>(next[static_cast<std::size_t>(task_of[c])]++)] = static_cast<i32>(c);
 }
 
+std::span<const i32> ImportJob::chunks_of(i64 index) const {
+  i64 begin = tasks_[static_cast<std::size_t>(index)], end = tasks_[static_cast<std::size_t>(index) + 1];
+  return std::span(order_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
 CopyTask ImportJob::task(i64 index) const {
   CopyTask task;
   TensorRegions::InPlan sources(regions_, task.plan);
-  i64 begin = tasks_[static_cast<std::size_t>(index)], end = tasks_[static_cast<std::size_t>(index) + 1];
-  task.conversion = conversion_of(order_[static_cast<std::size_t>(begin)]);
-  for (i64 i = begin; i < end; i++) {
-    i32 chunk = order_[static_cast<std::size_t>(i)];
+  task.conversion = conversion_of(chunks_of(index).front());
+  for (i32 chunk : chunks_of(index)) {
     ChunkList::Box box = chunks_.box(chunk);
     ChunkList::Place place = chunks_.place(chunk);
     i32 item_bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));

@@ -17,6 +17,8 @@ class ImportJob final : public FramedJob {
   i64 task_count() const override { return std::ssize(tasks_) - 1; }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override { return task_bytes_[static_cast<std::size_t>(index)]; }
+  // Those that the task writes.
+  std::span<const i32> chunks_of(i64 index) const;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
  private:

@@ -6,14 +6,15 @@
 
 namespace mckpt {
 
+Extent extent_of(const ChunkList& chunks, i64 chunk, std::string name) {
+  ChunkList::Place place = chunks.place(chunk);
+  i64 item = dtype_bytes(place.dtype, 1), items = Shape(chunks.box(chunk).sizes).items();
+  return {place.file, place.data_offset, place.data_offset + items * item, std::move(name), item};
+}
+
 std::vector<Extent> extents_of(const ChunkList& chunks, const std::function<std::string(i32)>& name) {
   std::vector<Extent> out;
-  for (i64 c = 0; c < chunks.size(); c++) {
-    ChunkList::Place place = chunks.place(c);
-    i64 item = dtype_bytes(place.dtype, 1), items = Shape(chunks.box(c).sizes).items();
-    out.push_back(
-        {place.file, place.data_offset, place.data_offset + items * item, name(chunks.key(c)), item});
-  }
+  for (i64 c = 0; c < chunks.size(); c++) out.push_back(extent_of(chunks, c, name(chunks.key(c))));
   return out;
 }
 

@@ -18,6 +18,7 @@ struct Extent {
   i64 item_bytes = 1;
 };
 
+Extent extent_of(const ChunkList& chunks, i64 chunk, std::string name);
 // Of all chunks. `name`: by key.
 std::vector<Extent> extents_of(const ChunkList& chunks, const std::function<std::string(i32)>& name);
 

@@ -54,7 +54,8 @@ void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::
       .help(help);
 }
 
-std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names) {
+std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names,
+                              bool without_mixers) {
   std::vector<KeyFault> faults;
   std::vector<bool> seen(static_cast<std::size_t>(names.pattern().physical_layers()));
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -64,8 +65,10 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
     mark(names, section.name, store.dims(t), seen, fault);
     if (fault) faults.push_back({std::string(store.name(t)), std::move(*fault)});
   }
+  auto is_mixer = [&](std::size_t l) { return names.kind(static_cast<i64>(l)).kind == LayerKind::kMamba; };
+  for (std::size_t l = 0; l < seen.size(); l++) without_mixers &= !(seen[l] && is_mixer(l));
   for (std::size_t layer = 0; layer < seen.size(); layer++)
-    if (i64 l = static_cast<i64>(layer); names.has(l) && !seen[layer])
+    if (i64 l = static_cast<i64>(layer); names.has(l) && !seen[layer] && !(without_mixers && is_mixer(layer)))
       faults.push_back({"",
                         {Code::kBadPattern, cat("layer ", l, " of the pattern, ", names.kind(l).symbol, " (",
                                                 names.kind(l).words, "), has no key")}});
@@ -73,7 +76,7 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
 }
 
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
-                      std::span<const LayerForm> forms) {
+                      std::span<const LayerForm> forms, bool without_mixers) {
   // Names of members and of stacks look like those of no other form.
   bool members = false, stacks = false;
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -89,8 +92,8 @@ LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern
       likely.push_back(form);
   if (likely.empty()) likely.assign(forms.begin(), forms.end());
   for (LayerForm form : likely)
-    if (misfits(store, dialect, LayerNames(pattern, form)).empty()) return form;
-  throw_faults(misfits(store, dialect, LayerNames(pattern, likely[0])), store,
+    if (misfits(store, dialect, LayerNames(pattern, form), without_mixers).empty()) return form;
+  throw_faults(misfits(store, dialect, LayerNames(pattern, likely[0]), without_mixers), store,
                "--pattern takes the pattern that fits; `mckpt pattern PATTERN` explains one");
   return likely[0];
 }

@@ -17,11 +17,13 @@ struct KeyFault {
 void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::string_view help);
 
 // What the model section has that is no name of the form, and the layers of the form that it lacks.
-std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names);
+// `without_mixers`: it may lack the M layers, if it lacks all of them.
+std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names,
+                              bool without_mixers = false);
 
-// The first of the forms that the model section has no fault in. Throws the faults of the first that its names
-// look like. pre: there are forms.
+// The first of the forms that the model section has no fault in. Throws the faults of the first that its
+// names look like. pre: there are forms.
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
-                      std::span<const LayerForm> forms);
+                      std::span<const LayerForm> forms, bool without_mixers = false);
 
 }  // namespace mckpt

@@ -102,12 +102,13 @@ i64 ReshardJob::task_bytes(i64 index) const {
   return bytes;
 }
 
-NamedChunks::NamedChunks(const Store& store, const Store& other) : StoreChunks(store) {
+NamedChunks::NamedChunks(const Store& store, const Store& other, const std::set<i64>& except)
+    : StoreChunks(store) {
   NameMap<std::string_view, i32> by_name;
   for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
   for (i32 t = 0; t < store.tensor_count(); t++) {
     auto at = by_name.find(store.name(t));
-    if (at != by_name.end()) add(t, at->second);
+    if (at != by_name.end() && !except.contains(t)) add(t, at->second);
   }
 }
 

@@ -1,6 +1,8 @@
 // ReshardJob: tensors of a store into chunks of other bounds. One task is one tensor.
 #pragma once
 
+#include <set>
+
 #include "convert/carried_record.h"
 #include "convert/framed_job.h"
 #include "convert/stored_chunks.h"
@@ -25,6 +27,8 @@ class ReshardJob final : public FramedJob {
   i64 task_count() const override { return std::ssize(tasks_) + std::ssize(records_); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
+  // Those that the task writes. pre: it is no carried record's
+  std::span<const i32> chunks_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].chunks; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
  private:
@@ -48,7 +52,8 @@ class ReshardJob final : public FramedJob {
 // has not are left out. Both outlive this.
 class NamedChunks final : public StoreChunks {
  public:
-  NamedChunks(const Store& store, const Store& other);
+  // `except`: tensors of the store that are left out as well.
+  NamedChunks(const Store& store, const Store& other, const std::set<i64>& except = {});
   // Those of one tensor alone, by another of the same store.
   NamedChunks(const Store& store, i32 tensor, i32 other);
 };

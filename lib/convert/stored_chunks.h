@@ -58,18 +58,46 @@ class StoreChunks : public ChunkList {
   DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
   Place place(i64 c) const override;
 
+  struct Entry {
+    i32 key, tensor, chunk;  // of the store
+  };
+  Entry entry(i64 c) const { return at(c); }
+
  protected:
   explicit StoreChunks(const Store& store) : store_(store) {}  // the store outlives this
   void add(i32 tensor, i32 key);                               // all chunks of the tensor
 
  private:
-  struct Entry {
-    i32 key, tensor, chunk;
-  };
   const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
 
   const Store& store_;
   std::vector<Entry> chunks_;
+};
+
+// Those of tensors that are listed, each with its key.
+class ListedChunks final : public StoreChunks {
+ public:
+  ListedChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors) : StoreChunks(store) {
+    for (auto [tensor, key] : tensors) add(tensor, key);
+  }
+};
+
+// Some of the chunks of a list, which outlives this.
+class SomeChunks final : public ChunkList {
+ public:
+  SomeChunks(const ChunkList& all, std::vector<i32> some) : all_(all), some_(std::move(some)) {}
+
+  i64 size() const override { return std::ssize(some_); }
+  i32 key(i64 c) const override { return all_.key(of(c)); }
+  Box box(i64 c) const override { return all_.box(of(c)); }
+  DType dtype(i64 c) const override { return all_.dtype(of(c)); }
+  Place place(i64 c) const override { return all_.place(of(c)); }
+
+ private:
+  i64 of(i64 c) const { return some_[static_cast<std::size_t>(c)]; }
+
+  const ChunkList& all_;
+  std::vector<i32> some_;
 };
 
 // The model section of a checkpoint, without copies of tied weights.

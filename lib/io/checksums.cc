@@ -22,6 +22,33 @@ std::string hex(u32 v) {
   return text;
 }
 
+// The CRC-32 of bytes of a file, in windows.
+u32 sum_of(const InputFile& file, i64 offset, i64 bytes, std::vector<u8>& window,
+           const std::function<void(i64)>& progress) {
+  window.resize(static_cast<std::size_t>(kWindowBytes));
+  u32 crc = 0;
+  for (i64 done = 0; done < bytes;) {
+    std::span<u8> to =
+        std::span(window).first(static_cast<std::size_t>(std::min(kWindowBytes, bytes - done)));
+    file.read(offset + done, to);
+    crc = crc32(crc, to);
+    done += static_cast<i64>(to.size());
+    progress(static_cast<i64>(to.size()));
+  }
+  return crc;
+}
+
+Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
+  return {.code = Code::kBadChecksum,
+          .tensor = record.tensor < 0 ? "" : std::string(store.name(record.tensor)),
+          .file = std::string(file_label(store, record.file)),
+          .message =
+              cat("the CRC-32 of ", record.name.empty() ? "the record" : cat("record ", escaped(record.name)),
+                  " does not match (checksum): stored ", hex(record.crc32), ", data ", hex(crc)),
+          .help = "copy the file again from its source",
+          .offset = record.offset};
+}
+
 class Checker {
  public:
   Checker(const Store& store, const StoreFiles& files, int threads, const std::function<void(i64)>& progress)
@@ -72,22 +99,13 @@ class Checker {
 
   void sum(Piece& piece, std::vector<u8>& window) const {
     const Checksum& record = batch_[piece.record];
-    window.resize(static_cast<std::size_t>(kWindowBytes));
     std::shared_ptr<const InputFile> file = files_.open(record.file);
-    for (i64 done = 0; done < piece.bytes;) {
-      std::span<u8> to =
-          std::span(window).first(static_cast<std::size_t>(std::min(kWindowBytes, piece.bytes - done)));
-      file->read(record.offset + piece.offset + done, to);
-      piece.crc32 = crc32(piece.crc32, to);
-      done += static_cast<i64>(to.size());
-      progress_(static_cast<i64>(to.size()));
-    }
+    piece.crc32 = sum_of(*file, record.offset + piece.offset, piece.bytes, window, progress_);
   }
 
   // Joins the pieces of one record; returns the first piece of the next.
   std::size_t judge(std::size_t p) {
     const Checksum& record = batch_[pieces_[p].record];
-    std::string label(file_label(store_, record.file));
     u32 crc = pieces_[p].crc32;
     std::optional<Finding> failure = pieces_[p].failure;
     for (p++; p < pieces_.size() && pieces_[p].offset > 0; p++) {
@@ -95,17 +113,10 @@ class Checker {
       if (!failure) failure = pieces_[p].failure;
     }
     if (failure) {
-      failure->file = label;
+      failure->file = file_label(store_, record.file);
       result_.findings.push_back(std::move(*failure));
     } else if (crc != record.crc32) {
-      result_.findings.push_back(
-          {.code = Code::kBadChecksum,
-           .tensor = record.tensor < 0 ? "" : std::string(store_.name(record.tensor)),
-           .file = label,
-           .message = cat("the CRC-32 of record ", escaped(record.name),
-                          " does not match (checksum): stored ", hex(record.crc32), ", data ", hex(crc)),
-           .help = "copy the file again from its source",
-           .offset = record.offset});
+      result_.findings.push_back(other_sum(store_, record, crc));
     }
     return p;
   }
@@ -121,6 +132,13 @@ class Checker {
 };
 
 }  // namespace
+
+std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record) {
+  std::vector<u8> window;
+  u32 crc = sum_of(*files.open(record.file), record.offset, record.bytes, window, [](i64) {});
+  if (crc == record.crc32) return std::nullopt;
+  return other_sum(store, record, crc);
+}
 
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
                                const std::function<void(i64 bytes)>& progress) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "io/store_files.h"
@@ -17,5 +18,8 @@ struct ChecksumResult {
 // bytes as they are read, from any thread.
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
                                const std::function<void(i64 bytes)>& progress);
+
+// What is wrong with a record that is read on its own; nothing where its bytes are those of its sum.
+std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record);
 
 }  // namespace mckpt

@@ -42,10 +42,7 @@ class Run {
       std::vector<i64> indexes;
       while (take(batch, indexes)) {
         i64 before = worker.counts().bytes_written;
-        if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
-          worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
-        else
-          worker.run_small(batch);
+        carry_out(worker, batch, indexes);
         if (options_.written_bytes) *options_.written_bytes += worker.counts().bytes_written - before;
         if (options_.log) options_.log->add(indexes);
       }
@@ -57,6 +54,31 @@ class Run {
     counts_ += worker.counts();
   }
 
+  void carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
+    try {
+      if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
+        return worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
+      return worker.run_small(batch);
+    } catch (const Error& e) {
+      if (!options_.leave_out) throw;
+      if (batch.size() == 1 && !options_.leave_out(indexes[0], e)) throw;
+    }
+    // Each on its own: it is one of them that failed.
+    for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); i++)
+      carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
+  }
+
+  // Makes the next task; false: it is left out.
+  bool plan_next() {
+    if (waiting_) return true;
+    try {
+      waiting_ = job_.task(next_);
+    } catch (const Error& e) {
+      if (!options_.leave_out || !options_.leave_out(next_, e)) throw;
+    }
+    return waiting_.has_value();
+  }
+
   // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
   // write next to each other, so that a batch of a thousand small ones is a handful of writes.
   bool take(std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
@@ -66,7 +88,7 @@ class Run {
     if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
     for (i64 bytes = 0; next_ < end_ && batch.size() < kBatchTasks; next_++) {
       if (options_.log && options_.log->is_done(next_)) continue;
-      if (!waiting_) waiting_ = job_.task(next_);
+      if (!plan_next()) continue;
       bytes += destination_bytes(*waiting_);
       if (!batch.empty() && bytes > options_.batch_bytes) break;
       batch.push_back(std::move(*waiting_));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "io/copy_job.h"
 #include "io/copy_worker.h"
@@ -19,7 +20,10 @@ struct CopyOptions {
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
   ReadSums* sums = nullptr;                   // is told what is read
   TaskLog* log = nullptr;                     // what it has as done is left out; what gets done goes there
-  i64 first_task = 0, end_task = -1;          // this process's share; -1: up to the last
+  // Asked about a task that cannot be planned or carried out, from any thread: true goes on without it. What
+  // others did may be done again. Empty: its error ends the run. Not together with a log.
+  std::function<bool(i64 task, const Error&)> leave_out{};
+  i64 first_task = 0, end_task = -1;  // this process's share; -1: up to the last
 };
 
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options);

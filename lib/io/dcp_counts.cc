@@ -39,6 +39,7 @@ struct Series {
 constexpr const char* kBiasesLost =
     "Megatron numbers the weights of experts globally and forgets their biases; save with "
     "--expert-model-parallel-size 1, or as torch_dist, to have all";
+constexpr const char* kMixersLacking = "the run that loads it has to begin these layers";
 constexpr const char* kStagesLost = "save with --ckpt-format torch_dist, or without pipeline parallelism";
 
 class CountChecks {
@@ -56,6 +57,7 @@ class CountChecks {
  private:
   void check_layers();
   void check_layer_series(std::string_view before, const Series& layers);
+  bool lacks_all_mixers(const Series& layers) const;
   void check_experts();
   void check_expert_series(std::string_view before, std::string_view after, const Series& experts, i64 most);
   void check_pipeline();
@@ -86,12 +88,32 @@ void CountChecks::check_layers() {
   }
 }
 
+// Whether what is left out is all mixers that there were: then nothing was lost one by one.
+bool CountChecks::lacks_all_mixers(const Series& layers) const {
+  if (facts_.mixers.empty() || !facts_.layers) return false;
+  std::vector<i64> lacking;
+  for (i64 l = 0; l < *facts_.layers; l++)
+    if (!std::binary_search(layers.numbers.begin(), layers.numbers.end(), l)) lacking.push_back(l);
+  return lacking == facts_.mixers && layers.numbers.back() < *facts_.layers &&
+         std::none_of(entries_.begin(), entries_.end(), [](const DcpEntry& e) {
+           return e.key.parameter.find(".mixer.") != e.key.parameter.npos;
+         });
+}
+
 void CountChecks::check_layer_series(std::string_view before, const Series& layers) {
+  bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
+  if (of_language && lacks_all_mixers(layers)) {
+    language_layers_ = *facts_.layers;
+    return add(
+        Code::kNumberGap, layers.tensor,
+        "nothing is stored of any of the M layers that the pattern of the run has, as in what is made of "
+        "a GPT model",
+        kMixersLacking, true);
+  }
   if (layers.count() <= layers.numbers.back())
     add(Code::kNumberGap, layers.tensor,
         cat("of the layers ", escaped(before), "0 to ", layers.numbers.back(), " there are no tensors of ",
             layers.missing()));
-  bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
   if (of_language) language_layers_ = layers.count();
   if (of_language && facts_.layers && layers.count() < *facts_.layers)
     add(facts_.pipeline_stages.value_or(1) > 1 ? Code::kPipelineLoss : Code::kNumberGap, layers.tensor,

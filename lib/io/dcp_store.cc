@@ -2,7 +2,6 @@
 #include "io/dcp_store.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "io/dcp_integrity.h"
 #include "io/dcp_item.h"
@@ -133,26 +132,25 @@ std::vector<Finding> DcpStore::damage(NamesOf names) const {
 }
 
 void DcpStore::check_objects(int threads, Findings& findings) const {
-  std::mutex mutex;
+  PlacedFindings found;
   parallel_for(static_cast<i64>(objects_.size()), threads, [&](int, i64 i) {
     const Object& o = objects_[static_cast<std::size_t>(i)];
     if (o.file < 0 || files_[static_cast<std::size_t>(o.file)].bytes < 0) return;
-    std::vector<Finding> found;
+    auto add = [&](Finding f) {
+      f.tensor = o.name;
+      f.file = file_label(*this, o.file);
+      found.add(i, std::move(f));
+    };
     try {
       auto pickle = with_record(o.file, o.record_offset, o.record_bytes,
                                 [](const ByteSource& record) { return read_dcp_object(record); });
       for (const PickleNote& note : pickle->notes())
-        found.push_back({.code = note.code, .message = note.message, .warning = note.warning});
+        add({.code = note.code, .message = note.message, .warning = note.warning});
     } catch (const Error& e) {
-      found.push_back(to_finding(e));
-    }
-    std::lock_guard lock(mutex);
-    for (Finding& f : found) {
-      f.tensor = o.name;
-      f.file = file_label(*this, o.file);
-      findings.add(std::move(f));
+      add(to_finding(e));
     }
   });
+  for (Finding& f : found.take()) findings.add(std::move(f));
 }
 
 // From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge. What

@@ -1,8 +1,11 @@
 // Collects findings. A damaged folder can hold a hundred thousand of a kind; the first of each kind are kept,
-// the rest counted.
+// the rest counted. What threads find is put in order first, so that the same ones are kept for any number of
+// threads.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,32 @@ class Findings {
  private:
   std::vector<Finding> list_;
   std::map<std::pair<Code, bool>, i64> counts_;
+};
+
+// What threads find that share places out among them: in the order of the places, whichever thread was first.
+class PlacedFindings {
+ public:
+  // Thread-safe. Those of one place stay in the order in which they came.
+  void add(i64 place, Finding finding) {
+    std::lock_guard lock(mutex_);
+    list_.push_back({place, std::move(finding)});
+  }
+
+  std::vector<Finding> take() {
+    std::ranges::stable_sort(list_, {}, &Placed::place);
+    std::vector<Finding> out;
+    for (Placed& p : list_) out.push_back(std::move(p.finding));
+    list_.clear();
+    return out;
+  }
+
+ private:
+  struct Placed {
+    i64 place;
+    Finding finding;
+  };
+  std::mutex mutex_;
+  std::vector<Placed> list_;
 };
 
 }  // namespace mckpt

@@ -16,14 +16,13 @@ std::optional<i64> number_field(const PickleValue& args, std::string_view name) 
   return value->as_int();
 }
 
-// Of a hybrid model with groups: the layers that its keys count, each group one.
-std::optional<i64> grouped_layers(const PickleValue& args) {
+// Of a hybrid model: the layers, each group one, as its keys count them.
+std::optional<LayerPattern> pattern_of(const PickleValue& args) {
   for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
     const PickleValue* value = arg_of(args, name);
     if (value == nullptr || !value->is(PickleValue::Kind::kText)) continue;
     Checked<LayerPattern> pattern = check_pattern(value->text(), Dialect::kGrouped);
-    const auto* found = std::get_if<LayerPattern>(&pattern);
-    if (found && found->has_groups()) return found->logical_layers();
+    if (auto* found = std::get_if<LayerPattern>(&pattern)) return std::move(*found);
   }
   return std::nullopt;
 }
@@ -43,8 +42,14 @@ std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
 
 RunFacts run_facts(const PickleValue& args) {
   RunFacts facts;
-  facts.layers = grouped_layers(args);
-  if (!facts.layers) facts.layers = number_field(args, "num_layers");
+  facts.layers = number_field(args, "num_layers");
+  if (std::optional<LayerPattern> pattern = pattern_of(args)) {
+    if (pattern->has_groups()) facts.layers = pattern->logical_layers();
+    for (const PatternItem& item : pattern->items)
+      if (pattern->symbols(item).find_first_not_of('M') == std::string_view::npos)
+        facts.mixers.push_back(item.logical_index);
+    if (facts.layers != pattern->logical_layers()) facts.mixers.clear();
+  }
   facts.experts = number_field(args, "num_experts");
   facts.pipeline_stages = number_field(args, "pipeline_model_parallel_size");
   facts.tensor_ranks = number_field(args, "tensor_model_parallel_size");

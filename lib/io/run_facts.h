@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/int.h"
 
@@ -15,6 +16,7 @@ struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
   std::optional<i64> expert_ranks = std::nullopt, fsdp_instances = std::nullopt;
+  std::vector<i64> mixers{};  // of the layers, those that are Mamba mixers alone, as the layer pattern says
 };
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.

@@ -91,6 +91,10 @@ std::string StagedFolder::staging_path(const std::string& path) {
   return cat(parent_folder(whole), "/.", name.substr(name.rfind('/') + 1), ".mckpt-tmp");
 }
 
+bool StagedFolder::is_begun(const std::string& path) {
+  return ::access(cat(staging_path(path), "/", kPlanName).c_str(), F_OK) == 0;
+}
+
 std::string StagedFolder::log_path(const std::string& folder) { return cat(folder, "/", kLogName); }
 
 void StagedFolder::open_staging() {

@@ -38,6 +38,8 @@ class StagedFolder {
   static std::string staging_path(const std::string& path);
   static std::string log_path(const std::string& folder);  // where to keep the log of what is done
   bool resumes() const { return resumes_; }
+  // Whether a result for `path` was begun and not published: the same plan can go on with it.
+  static bool is_begun(const std::string& path);
 
   // Throws kWriteFailed; then nothing has changed under the name. pre: what is in folder() is written, and
   // durable where that is asked for.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "io/cover.h"
 #include "io/element.h"
 #include "io/expert_twins.h"
+#include "io/findings.h"
 #include "io/finite.h"
 #include "io/parallel.h"
 #include "io/tensor_reader.h"
@@ -80,6 +82,28 @@ Which check_of_code(Code code) {
   }
 }
 
+// Of each tensor, what keeps the first of its units that fails from being read. A later unit may fail sooner:
+// only what lies behind one that failed is left out.
+class FirstFailures {
+ public:
+  bool has_one_before(i64 tensor, i64 unit) {
+    std::lock_guard lock(mutex_);
+    auto it = first_.find(tensor);
+    return it != first_.end() && it->second.first < unit;
+  }
+  void add(i64 tensor, i64 unit, Finding finding) {
+    std::lock_guard lock(mutex_);
+    auto [it, added] = first_.try_emplace(tensor, unit, finding);
+    if (!added && unit < it->second.first) it->second = {unit, std::move(finding)};
+  }
+  // In the order of the tensors. To be called when all is done.
+  std::map<i64, std::pair<i64, Finding>>& all() { return first_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<i64, std::pair<i64, Finding>> first_;
+};
+
 class Verifier {
  public:
   Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
@@ -115,7 +139,6 @@ class Verifier {
   Check& at(std::size_t which) { return report_.checks[which]; }
 
   void add(Which which, Finding finding) {
-    std::lock_guard lock(mutex_);
     at(which).status =
         std::max(at(which).status, finding.warning ? Check::Status::kWarn : Check::Status::kFail);
     report_.findings.push_back(std::move(finding));
@@ -132,22 +155,11 @@ class Verifier {
   void check_unchanged();
   void add_non_finite(i64 tensor, const NonFinite& found);
 
-  // True when nothing had kept the tensor from being read so far.
-  bool now_unreadable(i64 tensor) {
-    std::lock_guard lock(mutex_);
-    return unreadable_.insert(tensor).second;
-  }
-  bool is_unreadable(i64 tensor) {
-    std::lock_guard lock(mutex_);
-    return unreadable_.contains(tensor);
-  }
-
   const Store& store_;
   StoreFiles files_;
   int threads_;
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
-  std::mutex mutex_;
   std::unordered_set<i64> unreadable_;  // tensors that a finding says cannot be read whole
 };
 
@@ -199,6 +211,7 @@ void Verifier::check_coverage() {
 void Verifier::check_items() {
   std::atomic<i64> chunks = 0;
   std::vector<char> bad(static_cast<std::size_t>(store_.tensor_count()));
+  PlacedFindings missing, broken;
   parallel_for(store_.tensor_count(), threads_, [&](int, i64 t) {
     for (i64 i = 0; i < store_.chunk_count(t); i++) {
       chunks++;
@@ -214,11 +227,13 @@ void Verifier::check_items() {
         Finding finding = to_finding(e);
         finding.file = file_label(store_, chunk.file);
         finding.rank = chunk.rank;
-        add(e.code() == Code::kNotFound ? kFiles : kItems, std::move(finding));
+        (e.code() == Code::kNotFound ? missing : broken).add(t, std::move(finding));
         bad[static_cast<std::size_t>(t)] = 1;
       }
     }
   });
+  for (Finding& f : missing.take()) add(kFiles, std::move(f));
+  for (Finding& f : broken.take()) add(kItems, std::move(f));
   for (std::size_t t = 0; t < bad.size(); t++)
     if (bad[t]) unreadable_.insert(static_cast<i64>(t));
   at(kItems).count = chunks;
@@ -261,11 +276,12 @@ void Verifier::check_values() {
       units.push_back({t, begin, std::min(items, begin + step)});
   }
   std::vector<NonFinite> found(units.size());
+  FirstFailures failures;
   std::vector<std::unique_ptr<TensorReader>> readers;
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
   parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
     const Unit& unit = units[static_cast<std::size_t>(u)];
-    if (is_unreadable(unit.tensor)) return;
+    if (failures.has_one_before(unit.tensor, u)) return;
     DType dtype = store_.dtype(unit.tensor);
     i64 number_bits = element_form(dtype).number_bits;
     ExpertTwins::Sums sums(twins, unit.tensor);
@@ -279,9 +295,13 @@ void Verifier::check_values() {
           });
       if (expert) twins.add(sums);
     } catch (const Error& e) {
-      if (now_unreadable(unit.tensor)) add(kItems, to_finding(e));
+      failures.add(unit.tensor, u, to_finding(e));
     }
   });
+  for (auto& [tensor, failure] : failures.all()) {
+    unreadable_.insert(tensor);
+    add(kItems, std::move(failure.second));
+  }
   for (i64 t : unreadable_) at(kValues).unseen += store_.shape(t).items();
   if (at(kValues).unseen > 0) at(kValues).status = Check::Status::kWarn;
   for (std::size_t u = 0; u < units.size();) {
@@ -325,6 +345,14 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 std::string_view status_name(Check::Status status) {
   static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
   return kNames[static_cast<std::size_t>(status)];
+}
+
+void VerifyReport::add(Check check, std::vector<Finding> of_check) {
+  checks.push_back(std::move(check));
+  for (Finding& f : of_check) {
+    findings.push_back(std::move(f));
+    check_of.push_back(checks.size() - 1);
+  }
 }
 
 bool VerifyReport::sound() const {

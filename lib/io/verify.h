@@ -16,7 +16,8 @@ struct Check {
   Status status = Status::kNone;
   i64 count = 0;     // of what was looked at
   std::string unit;  // what was looked at: "tensors"
-  i64 unseen = 0;    // of what could not be looked at, as a finding of another check says
+  i64 unseen = 0;    // of what could not be looked at, as a finding says
+  std::string_view unseen_is = "could not be read";
 };
 std::string_view status_name(Check::Status status);
 
@@ -25,6 +26,7 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
 
+  void add(Check check, std::vector<Finding> of_check);
   bool sound() const;
 };
 

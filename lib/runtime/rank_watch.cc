@@ -42,7 +42,7 @@ std::thread thread_without_signals(std::function<void()> run) {
 }  // namespace
 
 RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, std::function<void(const Error&)> report)
-    : report_(std::move(report)), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    : report_(std::move(report)), leader_(comm.rank() == 0), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (!wake_)
     throw Error(Code::kRanksFailed, cat("the watch over the ranks cannot begin: ", std::strerror(errno)));
   role_ = take_part(comm, limits);
@@ -113,17 +113,29 @@ void RankWatch::pass_on_wishes() {
   stop_ |= wishes.stop;
 }
 
+void RankWatch::set_last(std::function<void()> last) {
+  std::lock_guard lock(last_mutex_);
+  last_ = std::move(last);
+}
+
+void RankWatch::end_process(int status) {
+  std::lock_guard lock(last_mutex_);
+  if (last_ && (leader_ || reported_)) last_();
+  _exit(status);
+}
+
 // Whether to go on.
 bool RankWatch::carry_out(const WatchOrder& order) {
   switch (order.what) {
     case WatchOrder::kGoOn:
       return true;
     case WatchOrder::kReport:
+      reported_ = true;
       if (order.cause) report_(*order.cause);
       role_->told();
       return true;
     case WatchOrder::kEnd:
-      _exit(order.status);
+      end_process(order.status);
     case WatchOrder::kTell:
     case WatchOrder::kLeave: {
       std::lock_guard lock(mutex_);

@@ -36,6 +36,10 @@ class RankWatch {
   [[noreturn]] void end(int status, bool may_follow, const std::function<void()>& tell);
   // Returns when every rank has called it.
   void leave();
+  // What is to be done when all ranks are ended because of one, behind everything else, in the watch's
+  // thread: by rank 0, which ends last, and where that is the lost one by the rank that tells so. Empty:
+  // nothing.
+  void set_last(std::function<void()> last);
 
  private:
   struct Wishes {  // of the thread that runs the command
@@ -45,16 +49,21 @@ class RankWatch {
 
   void run();
   bool carry_out(const WatchOrder& order);
+  [[noreturn]] void end_process(int status);
   void pass_on_wishes();
   void wish(const std::function<void(Wishes&)>& change);
 
   std::function<void(const Error&)> report_;
+  const bool leader_;
+  bool reported_ = false;
   std::unique_ptr<WatchRole> role_;
   Socket wake_;  // an eventfd
   std::mutex mutex_;
   std::condition_variable changed_;
   Wishes wishes_;
   bool stop_ = false, may_tell_ = false, left_ = false;
+  std::mutex last_mutex_;  // whoever changes it waits until it was carried out
+  std::function<void()> last_;
   std::thread thread_;
 };
 

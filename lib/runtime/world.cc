@@ -72,6 +72,10 @@ bool world_is_watched() { return watch != nullptr; }
 
 void tell_lost_ranks_by(std::function<void(const Error&)> tell) { tell_lost_rank = std::move(tell); }
 
+void when_job_is_lost(std::function<void()> last) {
+  if (watch) watch->set_last(std::move(last));
+}
+
 void leave_world() {
   if (watch) {
     Waiting waiting("leaving");

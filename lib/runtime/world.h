@@ -32,6 +32,10 @@ bool world_is_watched();
 // What then tells that another rank is lost, in this one; called in a thread of the watch.
 void tell_lost_ranks_by(std::function<void(const Error&)> tell);
 
+// What is done last, by one rank of those that are left, when all are ended because of one: it must not
+// throw. It may be called while the command still runs. Empty takes it back.
+void when_job_is_lost(std::function<void()> last);
+
 // The two ways out, called last. After a command has returned: every rank leaves together. After an error,
 // while the others may be waiting for this rank: ends them all with this status, and returns only when alone.
 // `tell` is called first, unless another rank's error came before and is told there; an error that

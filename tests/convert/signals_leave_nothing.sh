@@ -24,6 +24,7 @@ interrupted() {
 for signal in TERM HUP; do
   interrupted $signal 130
   has err "error[MC3002]"
+  lacks err "--resume"
   only model.pt
 done
 

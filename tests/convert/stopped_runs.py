@@ -1,6 +1,6 @@
 """A run that is killed, stopped, or meets an error of the system, at any of its calls: nothing stands under the final name
 that is not whole, what was there before is untouched, and the same command with --resume gives what a run that was left
-alone gives, byte for byte.
+alone gives, byte for byte. The error names --resume where there is something to go on with, and nowhere else.
 
 usage: stopped_runs.py MCKPT FAULTY_IO [ranks]
 """
@@ -71,6 +71,13 @@ class Job:
             expect(not any(".mckpt-" in name for name in os.listdir(runs)), f"{what}: left behind: {os.listdir(runs)}")
 
 
+def check_help(what, runs, result):
+    helps = [line for line in result.stderr.splitlines() if line.startswith("help:")]
+    named = sum("the same command with --resume goes on" in line for line in helps)
+    begun = any(os.path.exists(os.path.join(runs, name, ".plan")) for name in os.listdir(runs))
+    expect(named == begun, f"{what}: {'begun' if begun else 'nothing is begun'}: {helps}")
+
+
 def stop_at_every_call(job, call, what, statuses, step=1):
     """Walks over the calls of that name until the run does not reach the next one."""
     reached = 0
@@ -87,6 +94,7 @@ def stop_at_every_call(job, call, what, statuses, step=1):
         expect(result.returncode in statuses, f"{label}: exit status {result.returncode}: {result.stderr[:300]}")
         if result.returncode > 0:
             expect(len(result.stderr.splitlines()) > 1 and "MC99" not in result.stderr, f"{label}: {result.stderr[:300]}")
+            check_help(label, runs, result)
         if not published:
             job.check_resumed(label, runs)
     expect(reached > 0, f"{job.name}: {call} is never called")
@@ -145,6 +153,22 @@ def goes_on(job, at, other_options):
     expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
 
 
+def help_of_others(job):
+    """--overwrite gives way to --resume, which replaces nothing; a damaged source is no matter of going on."""
+    for before, words in ((None, "the same command with --resume in place of --overwrite goes on"), ("older", "")):
+        runs = fresh("runs", before)
+        if before:
+            os.rename(os.path.join(runs, "iter_0000003"), job.made(runs))
+        result = job.run(runs, "--overwrite", env=faulty("pwrite", 2, "TERM"))
+        expect(result.returncode == 130, f"{job.name}: --overwrite, SIGTERM: exit status {result.returncode}")
+        expect(words in result.stderr and ("--resume" in result.stderr) == bool(words), f"{job.name}: --overwrite, {before}: {result.stderr}")
+        if words:
+            job.check_resumed(f"{job.name}: in place of --overwrite", runs)
+    runs = fresh("runs")
+    result = job.run(runs, "--json", env=faulty("pwrite", 2, "TERM"))
+    expect("--resume goes on" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")
+
+
 def damage_meanwhile(job):
     """A byte of what an interrupted run has read becomes another: going on does not publish it."""
     runs = fresh("runs")
@@ -165,7 +189,7 @@ def damage_meanwhile(job):
     flip()
     for again in ("the first", "the second"):
         result = job.run(runs, "--resume")
-        expect(result.returncode == 3 and "error[MC1203]" in result.stderr, f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}")
+        expect(result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr, f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}")
         expect(not os.path.exists(job.made(runs)), f"{job.name}: {again} --resume published a damaged source")
     flip()
     job.check_resumed(f"{job.name}: over a source that is whole again", runs)
@@ -187,6 +211,7 @@ def dying_ranks(job):
         code, words = ("MC3001", f"on rank {rank}") if what == "DEAD" else ("MC4001", f"rank {rank} (host")
         expect(len(told) == 1 and code in told[0] and words in result.stderr, f"{label}: {result.stderr[:500]}")
         expect(not job.check_after(label, runs, before), f"{label}: published")
+        check_help(label, runs, result)
         job.check_resumed(label, runs, ranks=2 if what == "DEAD" else 1)
 
 
@@ -215,6 +240,8 @@ for job in (convert, export):
         dying_ranks(job)
 OTHER = ["--dtype fp16", "--params-dtype auto", "--dp 2", "--vocab-size 4098", "--strategy optim_grads --dp 3", "--expert-layout hub"]
 damage_meanwhile(export)
+help_of_others(convert)
+help_of_others(export)
 goes_on(convert, 8, [["--tp", "4", "--iteration", "7"], *([*GRID, *other.split()] for other in OTHER)])
 goes_on(export, 2, [["--dtype", "fp16"], ["--max-shard-size", "1MB"], ["--source-tp", "4"]])
 finish(500)

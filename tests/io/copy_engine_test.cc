@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <random>
+#include <set>
 
 #include "io/crc32.h"
 
@@ -224,6 +226,60 @@ TEST(CopyEngine, AFaultOfOneThreadEndsTheRunWithItsError) {
   options.threads = 3;
   options.batch_bytes = 100;
   EXPECT_THROW(run_copy(s.job, out, options), Error);
+}
+
+// Takes what is written, and fails for one file as a disk might.
+class BadSink final : public CopySink {
+ public:
+  explicit BadSink(OutputFiles& out, i32 bad) : out_(out), bad_(bad) {}
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override {
+    if (file == bad_) throw Error(Code::kReadFailed, "this file is gone");
+    out_.write(file, offset, bytes);
+  }
+
+ private:
+  OutputFiles& out_;
+  i32 bad_;
+};
+
+TEST(CopyEngine, GoesOnWithoutWhatItMayLeaveOut) {
+  std::mt19937 random(27);
+  Scenario s(random, 60, 20, 2, no_conversion(DType::kBF16));
+  auto task = s.job.tasks;
+  s.job.tasks[30] = []() -> CopyTask { throw Error(Code::kBadZip, "its header is damaged"); };
+  for (i64 batch : {100, 1 << 20}) {
+    TempFolder folder;
+    OutputFiles out(folder.path(), s.files);
+    BadSink sink(out, 1);
+    std::set<i64> left_out;
+    std::mutex mutex;
+    CopyOptions options;
+    options.threads = 3;
+    options.batch_bytes = batch;
+    options.leave_out = [&](i64 index, const Error& e) {
+      std::lock_guard lock(mutex);
+      EXPECT_EQ(e.code(), index == 30 ? Code::kBadZip : Code::kReadFailed);
+      left_out.insert(index);
+      return true;
+    };
+    run_copy(s.job, sink, options);
+    for (i64 t = 0; t < std::ssize(task); t++) {
+      CopyTask made = task[static_cast<std::size_t>(t)]();
+      bool bad = t == 30;
+      for (i32 d = 0; d < made.plan.destination_count(); d++) bad |= made.plan.destination(d).file == 1;
+      EXPECT_EQ(left_out.contains(t), bad) << t;
+      if (bad) continue;
+      for (i32 d = 0; d < made.plan.destination_count(); d++) {
+        const Region& r = made.plan.destination(d);
+        std::size_t file = static_cast<std::size_t>(r.file), at = static_cast<std::size_t>(r.offset);
+        std::vector<u8> got = folder.read(s.files[file].name);
+        std::size_t bytes = static_cast<std::size_t>(r.items * r.item_bytes);
+        EXPECT_EQ(std::memcmp(got.data() + at, s.expected[file].data() + at, bytes), 0) << t;
+      }
+    }
+    options.leave_out = [](i64, const Error&) { return false; };
+    EXPECT_THROW(run_copy(s.job, sink, options), Error);
+  }
 }
 
 TEST(CopyEngine, StopsWhenAsked) {

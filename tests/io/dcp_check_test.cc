@@ -157,6 +157,20 @@ TEST(DcpNames, AreComparedWithWhatTheRunSays) {
             "MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
 }
 
+TEST(DcpNames, MayLackAllMixersOfThePattern) {
+  NameStore store;
+  for (const char* layer : {"1", "2", "4"})
+    store.add_tensor(cat("model.module.decoder.layers.", layer, ".mlp.linear_fc2.weight"));
+  std::string said =
+      "warning MC1312 model.module.decoder.layers.4.mlp.linear_fc2.weight: nothing is stored of ";
+  EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 3, 5}}).substr(0, said.size()), said);
+  // One of them is there, or more is left out than they are.
+  EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 3}}).substr(0, 6), "MC1312");
+  store.add_tensor("model.module.decoder.layers.3.mixer.D");
+  EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 3, 5}}).substr(0, 6), "MC1312");
+  EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 5}}).substr(0, 6), "MC1312");
+}
+
 // As in the golden checkpoint of gpt-oss on two expert-parallel ranks.
 TEST(DcpNames, OfExpertBiasesThatWereNotRenumberedAreKnown) {
   NameStore store;

@@ -84,6 +84,27 @@ TEST(Dcp, FindsNothingWrongWithRealFolders) {
   EXPECT_TRUE(verified(kData + "per_rank").empty());
 }
 
+TEST(Dcp, TellsTheSameDamageForAnyNumberOfThreads) {
+  TempFolder folder;
+  std::string path = folder.at("damaged");
+  std::filesystem::copy(kData + "uneven_4/iter_0000010", path);
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".distcp") {  // objects of which some are told and the others counted
+      std::string zeros(std::filesystem::file_size(entry.path()), '\0');
+      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+      folder.put("damaged/" + entry.path().filename().string(), zeros);
+    }
+  auto told = [&](int threads) {
+    std::vector<std::string> out;
+    for (const Finding& f : verify_store(*open_store(path), threads, [](i64) {}).findings)
+      out.push_back(cat(code_name(f.code), " ", f.tensor, " ", f.file, " ", f.message));
+    return out;
+  };
+  std::vector<std::string> alone = told(1);
+  EXPECT_GT(alone.size(), 50u);
+  for (int time = 0; time < 20; time++) EXPECT_EQ(told(8), alone);
+}
+
 TEST(Dcp, SeesThatPipelineStagesOverwroteEachOther) {
   EXPECT_EQ(codes_of(open_store(kData + "damaged_pp2")->findings(), false), "MC1313 ");
 }

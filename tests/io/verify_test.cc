@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "io/crc32.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/table_store.h"
@@ -154,6 +157,55 @@ TEST_F(Verify, SortsWhatTheOpenerFoundIntoItsChecks) {
   store.add_finding({.code = Code::kBadTotalSize, .message = "odd", .warning = true});
   store.add_finding({.code = Code::kBadHeader, .message = "bad"});
   EXPECT_EQ(problems(store), "files fail MC1106 : gone\nindex warn MC1109 : odd\nformat fail MC1102 : bad\n");
+}
+
+// What comes first takes longest, so that threads find what comes last first.
+class LateFirst final : public TableStore {
+ public:
+  using TableStore::TableStore;
+  bool damaged_headers = false;
+  ChunkData resolve(i64 t, i64 i) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(t + i == 0 ? 60 : t + i == 1 ? 30 : 0));
+    if (damaged_headers) throw Error(t % 2 == 0 ? Code::kNotFound : Code::kItemMismatch, cat("chunk ", i));
+    return TableStore::resolve(t, i);
+  }
+};
+
+TEST_F(Verify, TellsDamagedHeadersInOneOrderForAnyNumberOfThreads) {
+  LateFirst late(folder.path());
+  folder.put("f", "1234");
+  late.add_file("f", 4);
+  for (i64 t = 0; t < 8; t++)
+    late.tensors.push_back({cat("t", t),
+                            DType::kU8,
+                            {2},
+                            {{{0}, {1}, {.file = 0, .offset = 0}}, {{1}, {1}, {.file = 0, .offset = 1}}}});
+  late.damaged_headers = true;
+  EXPECT_EQ(problems(late, 8), problems(late, 1));
+  EXPECT_NE(problems(late, 8).find("MC1001 t0: chunk 0"), std::string::npos);
+}
+
+TEST_F(Verify, TellsTheFirstOfWhatCannotBeReadForAnyNumberOfThreads) {
+  LateFirst late(folder.path());
+  folder.put("f", "1234");
+  late.add_file("f", 4);
+  // Each chunk is read on its own, and lies outside of the file in a place of its own.
+  i64 half = 16 << 20;
+  for (i64 t = 0; t < 4; t++)
+    late.tensors.push_back(
+        {cat("t", t),
+         DType::kU8,
+         {2 * half},
+         {{{0}, {half}, {.file = 0, .offset = 5}}, {{half}, {half}, {.file = 0, .offset = 7}}}});
+  auto told = [&](int threads) {
+    std::string out;
+    for (const Finding& f : verify_store(late, threads, [](i64) {}).findings)
+      out += cat(f.tensor, " ", f.message, " ", f.offset, "\n");
+    return out;
+  };
+  std::string alone = told(1);
+  EXPECT_NE(alone, "");
+  EXPECT_EQ(told(8), alone);
 }
 
 }  // namespace

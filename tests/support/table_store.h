@@ -8,7 +8,7 @@
 
 namespace mckpt {
 
-class TableStore final : public Store {
+class TableStore : public Store {
  public:
   struct Piece {
     std::vector<i64> offsets, sizes;

@@ -1,0 +1,55 @@
+#include "tools/resume_help.h"
+
+#include <sys/stat.h>
+
+#include <mutex>
+#include <optional>
+
+#include "io/staged_folder.h"
+#include "tools/convert_options.h"
+
+namespace mckpt {
+namespace {
+
+struct Staged {
+  std::string path;
+  bool overwrite;
+};
+
+std::mutex mutex;  // the thread that watches other ranks tells their errors
+std::optional<Staged> staged;
+
+// Nothing is wrong with the source: a signal, a disk, memory, another rank, or a read that the system
+// refused.
+bool may_pass(const Error& e) {
+  switch (e.code()) {
+    case Code::kInterrupted:
+    case Code::kWriteFailed:
+    case Code::kOutOfMemory:
+    case Code::kRanksFailed:
+      return true;
+    case Code::kReadFailed:  // with a number or a help the file is not what it was
+      return e.expected().empty() && e.help().empty();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void note_staged_output(const std::string& path, const ConvertOptions& options) {
+  std::lock_guard lock(mutex);
+  staged = {path, options.overwrite};
+}
+
+void add_resume_help(Error& error) {
+  std::lock_guard lock(mutex);
+  if (!staged || !may_pass(error) || !StagedFolder::is_begun(staged->path)) return;
+  struct stat st;
+  // --resume does not replace what is there.
+  if (staged->overwrite && ::lstat(staged->path.c_str(), &st) == 0) return;
+  error.help(cat(error.help(), error.help().empty() ? "" : "; ", "the same command with --resume",
+                 staged->overwrite ? " in place of --overwrite" : "", " goes on where this one stopped"));
+}
+
+}  // namespace mckpt

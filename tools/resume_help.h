@@ -1,0 +1,20 @@
+// What an error says about --resume: the result that this process makes may be left half made where the same
+// command can go on with it.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace mckpt {
+
+struct ConvertOptions;
+
+// From here on the folder `path` is being made, in stages, by a command with these options.
+void note_staged_output(const std::string& path, const ConvertOptions& options);
+
+// Adds to the error's help that the command can go on with --resume: where the result is left half made, the
+// error says nothing against what it is made from, and going on would not be refused. Thread-safe.
+void add_resume_help(Error& error);
+
+}  // namespace mckpt
