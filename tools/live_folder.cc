@@ -9,14 +9,28 @@
 #include "io/safetensors_layout.h"
 #include "live/live_export.h"
 #include "live/live_save.h"
+#include "runtime/activity.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
 
 namespace mckpt {
 namespace {
 
+// Tells at every write that something goes on: the task that it belongs to may be gigabytes.
+class WatchedSink final : public CopySink {
+ public:
+  explicit WatchedSink(CopySink& to) : to_(to) {}
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override {
+    to_.write(file, offset, bytes);
+    made_progress();
+  }
+
+ private:
+  CopySink& to_;
+};
+
 struct Writers {
-  std::function<void(OutputFiles&)> part;  // of every rank
+  std::function<void(CopySink&)> part;  // of every rank
   // What is no rank's, in rank 0, when all parts are there; `folder` is where the files are.
   std::function<void(OutputFiles&, const std::string& folder)> rest;
 };
@@ -32,7 +46,8 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
   }
   world.barrier();
   if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
-  writers.part(*out);
+  WatchedSink watched(*out);
+  writers.part(watched);
   if (options.durable && world.rank() != 0) out->sync();
   world.barrier();
   if (staged) {
@@ -99,12 +114,12 @@ StagedFolder::Options live_staging(bool durable) {
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {
   HfPlaces hf(model.map());
-  LiveExportOptions how;
+  LiveExportOptions how{.written_bytes = options.written_bytes};
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
-    how = {.memory_bytes = i64{512} << 20, .writers = std::min(4, options.threads)};
+    how.memory_bytes = i64{512} << 20, how.writers = std::min(4, options.threads);
   write_folder(model.world(), path, hf.files, options,
-               {[&](OutputFiles& out) { export_model(model, keys, hf.places, out, how); },
+               {[&](CopySink& out) { export_model(model, keys, hf.places, out, how); },
                 [&](OutputFiles& out, const std::string& folder) {
                   Folder from(source.path);
                   copy_assets(from, hf_assets(from), folder, options.durable);
@@ -129,7 +144,10 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   }
   write_folder(
       model.world(), folder.path(), plan.layout.files(), options,
-      {[&](OutputFiles& out) { run_copy(job, out, {.threads = options.threads, .stop = stop_flag()}); },
+      {[&](CopySink& out) {
+         run_copy(job, out,
+                  {.threads = options.threads, .stop = stop_flag(), .written_bytes = options.written_bytes});
+       },
        [&](OutputFiles& out, const std::string& to) {
          folder.write_rest(plan.layout, out, to, source.path, table);
        }});

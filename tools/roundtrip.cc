@@ -32,19 +32,20 @@ class Roundtrip {
 
  private:
   std::unique_ptr<Device> make_device() const;
-  BlockLoadOptions loading(Progress& progress) const;
-  // Runs fn, which returns the bytes that this rank moved, and notes the phase.
-  void phase(const char* name, const std::function<i64()>& fn);
+  BlockLoadOptions loading(std::atomic<i64>* done) const;
+  LiveCheckOptions checking(std::atomic<i64>* done) const;
+  // Runs fn, which returns the bytes that this rank moved, and counts them while it does; notes the phase.
+  void phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn);
   void load();
   void note_differences(const LiveCheck& check);
-  void check_stored();
+  void check_stored(std::atomic<i64>* done);
   void each_module(bool ahead, const std::function<void(i32)>& visit);
   void unshard_all();
   void check_all();
   void go_through();
   void export_and_compare();
   void through_checkpoint();
-  i64 compare(const std::string& folder);
+  i64 compare(const std::string& folder, std::atomic<i64>* done);
   void conclude();
 
   const GlobalFlags& flags_;
@@ -68,14 +69,19 @@ std::unique_ptr<Device> Roundtrip::make_device() const {
   return std::make_unique<HostDevice>();
 }
 
-BlockLoadOptions Roundtrip::loading(Progress& progress) const {
-  return {.threads = options_.threads, .stop = stop_flag(), .written_bytes = progress.counter()};
+BlockLoadOptions Roundtrip::loading(std::atomic<i64>* done) const {
+  return {.threads = options_.threads, .stop = stop_flag(), .written_bytes = done};
 }
 
-void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
-  Phase at(name);
+LiveCheckOptions Roundtrip::checking(std::atomic<i64>* done) const {
+  return {.threads = options_.threads, .checked_bytes = done};
+}
+
+void Roundtrip::phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn) {
+  Progress progress(flags_, name, 0);
+  Phase at(name, progress.counter());
   auto begin = std::chrono::steady_clock::now();
-  i64 bytes = fn();
+  i64 bytes = fn(progress.counter());
   i64 micros =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
   world().all_reduce({&bytes, 1}, Reduce::kSum);
@@ -85,10 +91,10 @@ void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
 }
 
 void Roundtrip::load() {
-  for (i64 time = 0; time < options_.repeat; time++) {
-    Progress progress(flags_, "load", 0);
-    phase("load", [&] { return load_from_model(*model_, *keys_, *hf_.store, loading(progress)).bytes_read; });
-  }
+  for (i64 time = 0; time < options_.repeat; time++)
+    phase("load", [&](std::atomic<i64>* done) {
+      return load_from_model(*model_, *keys_, *hf_.store, loading(done)).bytes_read;
+    });
 }
 
 void Roundtrip::note_differences(const LiveCheck& check) {
@@ -97,8 +103,8 @@ void Roundtrip::note_differences(const LiveCheck& check) {
         cat(d.what, " of ", escaped(d.parameter), " on rank ", world().rank(), " from item ", d.item, " on"));
 }
 
-void Roundtrip::check_stored() {
-  LiveCheck check(*model_, *hf_.store, options_.threads);
+void Roundtrip::check_stored(std::atomic<i64>* done) {
+  LiveCheck check(*model_, *hf_.store, checking(done));
   check.check_stored();
   note_differences(check);
 }
@@ -121,55 +127,53 @@ void Roundtrip::each_module(bool ahead, const std::function<void(i32)>& visit) {
 // First for its time alone, then what is live against the files.
 void Roundtrip::unshard_all() {
   for (i64 time = 0; time < options_.repeat; time++)
-    phase("unshard", [&] {
-      i64 bytes = 0;
+    phase("unshard", [&](std::atomic<i64>* done) {
       each_module(!model_->device().is_host(), [&](i32 module) {
         for (const std::unique_ptr<LiveGroup>& group : model_->groups_of(module))
-          bytes += group->received_bytes();
+          *done += group->received_bytes();
       });
-      return bytes;
+      return done->load();
     });
 }
 
 void Roundtrip::check_all() {
-  LiveCheck check(*model_, *hf_.store, options_.threads);
-  phase("check", [&] {
-    check_stored();
+  phase("check", [&](std::atomic<i64>* done) {
+    check_stored(done);
+    LiveCheck check(*model_, *hf_.store, checking(done));
     each_module(false, [&](i32 module) { check.check_live(module); });
+    note_differences(check);
     return check.bytes();
   });
-  note_differences(check);
 }
 
 void Roundtrip::through_checkpoint() {
-  LiveFolderOptions how{options_.threads, !options_.no_sync};
-  phase("save", [&] {
+  phase("save", [&](std::atomic<i64>* done) {
+    LiveFolderOptions how{options_.threads, !options_.no_sync, done};
     i64 bytes = save_to_folder(*model_, *keys_, hf_, *options_.checkpoint, how);
     return world().rank() == 0 ? bytes : 0;
   });
   model_->drop();
-  Progress progress(flags_, "load", 0);
-  phase("reload", [&] {
+  phase("reload", [&](std::atomic<i64>* done) {
     CheckpointModel saved;
     CheckpointModelFlags how_to_open;
     how_to_open.model = options_.model_flags;
     saved.open(open_store(*options_.checkpoint), open_hf_model(options_.source, options_.model_flags),
                how_to_open, flags_, {0, std::nullopt, model_->setup().run.groups});
-    return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(),
-                                loading(progress))
+    return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(), loading(done))
         .bytes_read;
   });
-  check_stored();
+  Progress progress(flags_, "check", 0);
+  Phase at("check", progress.counter());
+  check_stored(progress.counter());
 }
 
 // The exported folder against the source.
-i64 Roundtrip::compare(const std::string& folder) {
-  Progress progress(flags_, "compare", 0);
+i64 Roundtrip::compare(const std::string& folder, std::atomic<i64>* done) {
   FolderComparison found = compare_share(hf_, folder, world(),
                                          {.threads = options_.threads,
                                           .memory_bytes = i64{64} << 20,
                                           .stop = stop_flag(),
-                                          .written_bytes = progress.counter()});
+                                          .written_bytes = done});
   std::ranges::move(found.differences, std::back_inserter(differences_));
   return found.bytes;
 }
@@ -195,12 +199,12 @@ void Roundtrip::export_and_compare() {
   std::optional<ScratchFolder> scratch;
   if (!options_.output) scratch.emplace(world());
   std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
-  phase("export", [&] {
+  phase("export", [&](std::atomic<i64>* done) {
     i64 bytes = export_to_folder(*model_, *keys_, hf_, folder,
-                                 {options_.threads, options_.output.has_value() && !options_.no_sync});
+                                 {options_.threads, options_.output.has_value() && !options_.no_sync, done});
     return world().rank() == 0 ? bytes : 0;
   });
-  phase("compare", [&] { return compare(folder); });
+  phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
 }
 
 void Roundtrip::go_through() {
