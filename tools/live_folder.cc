@@ -16,11 +16,13 @@
 namespace mckpt {
 namespace {
 
-// Tells at every write that something goes on: the task that it belongs to may be gigabytes.
+// Tells at every write that something goes on, and ends there when the program is to stop: the task that a
+// write belongs to may be gigabytes.
 class WatchedSink final : public CopySink {
  public:
   explicit WatchedSink(CopySink& to) : to_(to) {}
   void write(i32 file, i64 offset, std::span<const u8> bytes) override {
+    check_stop();
     to_.write(file, offset, bytes);
     made_progress();
   }
@@ -114,7 +116,7 @@ StagedFolder::Options live_staging(bool durable) {
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {
   HfPlaces hf(model.map());
-  LiveExportOptions how{.written_bytes = options.written_bytes};
+  LiveExportOptions how{.stop = stop_flag(), .written_bytes = options.written_bytes};
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
     how.memory_bytes = i64{512} << 20, how.writers = std::min(4, options.threads);

@@ -74,7 +74,7 @@ BlockLoadOptions Roundtrip::loading(std::atomic<i64>* done) const {
 }
 
 LiveCheckOptions Roundtrip::checking(std::atomic<i64>* done) const {
-  return {.threads = options_.threads, .checked_bytes = done};
+  return {.threads = options_.threads, .stop = stop_flag(), .checked_bytes = done};
 }
 
 void Roundtrip::phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn) {
@@ -120,6 +120,7 @@ void Roundtrip::each_module(bool ahead, const std::function<void(i32)>& visit) {
     visit(modules[i]);
     model_->reshard(modules[i]);
     made_progress();
+    check_stop();
   }
   pool_->pool().end_pass();
 }

@@ -51,6 +51,8 @@ i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
 void LiveCheck::compare(const char* what) {
   std::vector<i64> wrong(pieces_.size());
   parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was compared");
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
     if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);

@@ -13,6 +13,7 @@ namespace mckpt {
 
 struct LiveCheckOptions {
   int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  // set from outside: a check ends with Error(kInterrupted)
   std::atomic<i64>* checked_bytes = nullptr;
 };
 

@@ -119,6 +119,8 @@ class LiveExporter {
   // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
   // it.
   void round(std::span<const std::vector<Unit>> batches) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was exported");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
     std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known

@@ -26,6 +26,7 @@ FsdpRun run_of(const LiveModel& model);
 struct LiveExportOptions {
   i64 memory_bytes = i64{64} << 20;  // of the device, for all buffers, about, whatever the number of ranks
   int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+  const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;
 };
 
