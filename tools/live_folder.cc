@@ -12,6 +12,7 @@
 #include "runtime/activity.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
+#include "tools/rank_errors.h"
 
 namespace mckpt {
 namespace {
@@ -46,19 +47,22 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
     staged.emplace(path, live_staging(options.durable), "live model\n");
     out.emplace(staged->folder(), files, OutputFiles::Begin::kCreate, how);
   }
-  world.barrier();
-  if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
-  WatchedSink watched(*out);
-  writers.part(watched);
-  if (options.durable && world.rank() != 0) out->sync();
-  world.barrier();
-  if (staged) {
-    writers.rest(*out, staged->folder());
-    check_stop();
-    if (options.durable) out->sync();
-    staged->publish();
-  }
-  world.barrier();
+  // What rank 0 has staged goes when it is left with an error, while the others may be about to open it.
+  claiming_errors([&] {
+    world.barrier();
+    if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
+    WatchedSink watched(*out);
+    writers.part(watched);
+    if (options.durable && world.rank() != 0) out->sync();
+    world.barrier();
+    if (staged) {
+      writers.rest(*out, staged->folder());
+      check_stop();
+      if (options.durable) out->sync();
+      staged->publish();
+    }
+    world.barrier();
+  });
 }
 
 std::span<const u8> as_bytes(std::string_view text) {

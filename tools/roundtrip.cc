@@ -16,6 +16,7 @@
 #include "tools/interrupt.h"
 #include "tools/live_folder.h"
 #include "tools/progress.h"
+#include "tools/rank_errors.h"
 #include "tools/roundtrip_folder.h"
 #include "tools/roundtrip_options.h"
 #include "tools/roundtrip_report.h"
@@ -42,7 +43,8 @@ class Roundtrip {
   void each_module(bool ahead, const std::function<void(i32)>& visit);
   void unshard_all();
   void check_all();
-  void go_through();
+  void go_through(LiveModel& model, PooledMemory& pool);
+  void phases();
   void export_and_compare();
   void through_checkpoint();
   i64 compare(const std::string& folder, std::atomic<i64>* done);
@@ -200,15 +202,17 @@ void Roundtrip::export_and_compare() {
   std::optional<ScratchFolder> scratch;
   if (!options_.output) scratch.emplace(world());
   std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
-  phase("export", [&](std::atomic<i64>* done) {
-    i64 bytes = export_to_folder(*model_, *keys_, hf_, folder,
-                                 {options_.threads, options_.output.has_value() && !options_.no_sync, done});
-    return world().rank() == 0 ? bytes : 0;
+  claiming_errors([&] {  // the folder goes when it is left with an error
+    phase("export", [&](std::atomic<i64>* done) {
+      LiveFolderOptions how{options_.threads, options_.output && !options_.no_sync, done};
+      i64 bytes = export_to_folder(*model_, *keys_, hf_, folder, how);
+      return world().rank() == 0 ? bytes : 0;
+    });
+    phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
   });
-  phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
 }
 
-void Roundtrip::go_through() {
+void Roundtrip::phases() {
   load();
   if (options_.until == "load") return;
   unshard_all();
@@ -217,6 +221,17 @@ void Roundtrip::go_through() {
   if (options_.until == "check") return;
   if (options_.checkpoint) through_checkpoint();
   export_and_compare();
+}
+
+void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
+  model.wrap();
+  if (options_.checkpoint)  // refuses what cannot be saved
+    FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
+  KeyTable keys = live_keys(model);
+  options_.fsdp_flags.refuse_unmatched(keys.parameters());
+  model_ = &model, keys_ = &keys, pool_ = &pool;
+  phases();
+  conclude();
 }
 
 Exit Roundtrip::run() {
@@ -238,17 +253,11 @@ Exit Roundtrip::run() {
   std::unique_ptr<Device> device = make_device();
   PooledMemory pool(device->weights());
   LiveModel model(*hf_.map, options_.setup(*hf_.map), world(), *device, pool);
-  model.wrap();
-  if (options_.checkpoint)  // refuses what cannot be saved
-    FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
-  KeyTable keys = live_keys(model);
-  options_.fsdp_flags.refuse_unmatched(keys.parameters());
-  model_ = &model, keys_ = &keys, pool_ = &pool;
-  go_through();
+  // Leaving the model ends its communicators, which ranks that use them take for an error.
+  claiming_errors([&] { go_through(model, pool); });
   report_.device = options_.device;
   report_.output = options_.output.value_or(""), report_.checkpoint = options_.checkpoint.value_or("");
   report_.tensors = hf_.map->sources().size(), report_.parameters = hf_.map->parameter_count();
-  conclude();
   write_roundtrip(flags_, report_, model);
   return report_.differs ? Exit::kNo : Exit::kOk;
 }

@@ -108,6 +108,12 @@ def follows():
     check("errors that follow from a death", result, [0], r"^rank 3 \(host .*\) died: ", KILLED)
 
 
+def unwinds(rank, fate):
+    """What others miss when a rank with an error gives it up is not the cause."""
+    others = [word for other in range(3) if other != rank for word in (other, "miss")]
+    check(f"{fate} in rank {rank}", run(3, rank, fate, *others), [rank], "thrown on purpose", [FAILS])
+
+
 def hangs(rank, fate):
     result = run(3, rank, fate, phase_s=LIMIT_S)
     check(f"{fate} in rank {rank}", result, [0], rf"^rank {rank} \(host .*\) hangs in phase 'work': no progress for ", [LOST])
@@ -138,7 +144,7 @@ CASES = [
     (whole, "a rank that is slow", 3, 1, "slow"), (whole, "a rank that counts", 3, 1, "count"), (whole, "nothing happens", 3), (whole, "a rank alone", 1),
     (stopped, 0, 1), (stopped, 2, 0), (hangs, 2, "hang"), (hangs, 0, "loop"), (waits_alone,),
     (killed, 0, 1), (killed, 1, 0), (killed, 2, 0), (left_early, 0, 1), (left_early, 2, 0),
-    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "suspect"), (all_threw,), (follows,), (under_load, 12),
+    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "suspect"), (all_threw,), (follows,), (unwinds, 0, "unwind"), (unwinds, 2, "unwind"), (unwinds, 0, "suspect unwinds"), (under_load, 12),
 ]
 OF_TWO_HOSTS = [
     (whole_on_two_hosts,),
