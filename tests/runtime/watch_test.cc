@@ -132,6 +132,23 @@ TEST(Watch, ARankThatLosesRank0IsNamedUnlessTheDeputyHasToldIt) {
   }
 }
 
+TEST(Watch, ATellerThatDiesIsNamedWhoeverElseDied) {
+  for (int other : {1, 3}) {
+    Job job(4);
+    Wire teller = job.wire(job.hello(2)), lost = job.wire(job.hello(other));
+    teller.send({.say = Say::kClaim, .number = 7});
+    for (bool may_tell = false; !may_tell; usleep(1000))
+      for (const WatchFrame& frame : teller.receive()) may_tell |= frame.say == Say::kTell;
+    lost.close();
+    usleep(300'000);  // it is missed, and for once nobody says so
+    teller.close();
+    WatchOrder order = job.hub->order();
+    ASSERT_EQ(order.what, WatchOrder::kReport);
+    EXPECT_EQ(order.cause->message(),
+              "rank 2 (host h, process 2) died: it closed its connection without a word");
+  }
+}
+
 TEST(Watch, RanksLeaveTogetherAndLeaveNothingBehind) {
   i64 before = descriptors();
   {
