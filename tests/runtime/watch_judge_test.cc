@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/hosts.h"
+
 namespace mckpt {
 namespace {
 
 Team team_of(std::vector<std::string> hosts) {
   Team team;
-  for (const std::string& host : hosts) team.ranks.push_back({host, 100 + team.size()});
+  for (const std::string& host : hosts) team.ranks.push_back({host_named(host), 100 + team.size()});
   return team;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/watch_hub.h"
 #include "runtime/watch_member.h"
 #include "tests/runtime/connect.h"
+#include "tests/runtime/hosts.h"
 
 namespace mckpt {
 namespace {
@@ -20,7 +21,7 @@ constexpr WatchLimits kPatient{.silence_s = 60, .phase_s = 0};
 Team team_of(int ranks, int rank) {
   Team team;
   team.rank = rank;
-  for (int r = 0; r < ranks; r++) team.ranks.push_back({"h", r});
+  for (int r = 0; r < ranks; r++) team.ranks.push_back({host_named("h"), r});
   return team;
 }
 
