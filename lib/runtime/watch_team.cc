@@ -61,8 +61,7 @@ std::string Team::name(int of) const {
 
 int Team::deputy() const {
   for (int r = 1; r < size(); r++)
-    if (std::string_view(ranks[static_cast<std::size_t>(r)].host.name.data()) != ranks[0].host.name.data())
-      return r;
+    if (ranks[static_cast<std::size_t>(r)].host != ranks[0].host) return r;
   return 1;
 }
 

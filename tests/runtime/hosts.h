@@ -7,8 +7,8 @@
 
 namespace mckpt {
 
-inline HostId host_named(std::string_view name, u64 network = 0) {
-  HostId host{.network = network};
+inline HostId host_named(std::string_view name) {
+  HostId host;
   name.copy(host.name.data(), host.name.size() - 1);
   return host;
 }

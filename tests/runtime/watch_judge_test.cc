@@ -96,6 +96,9 @@ TEST(WatchJudge, ProgressIsAnyChangeOfWhatIsTold) {
 TEST(WatchTeam, TheDeputyStandsOnAnotherHostIfThereIsOne) {
   EXPECT_EQ(team_of({"a", "a", "a"}).deputy(), 1);
   EXPECT_EQ(team_of({"a", "a", "b", "b"}).deputy(), 2);
+  Team namesakes = team_of({"a", "a", "a"});
+  namesakes.ranks[2].host.boot[0] = '1';
+  EXPECT_EQ(namesakes.deputy(), 2);
 }
 
 TEST(WatchTeam, NamesOfHostsAreEscaped) {
