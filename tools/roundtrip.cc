@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "io/copy_engine.h"
-#include "io/parallel.h"
 #include "live/cuda_device.h"
 #include "live/live_check.h"
 #include "live/live_load.h"
@@ -23,8 +22,6 @@
 
 namespace mckpt {
 namespace {
-
-constexpr int kMostThreadsOfGpu = 8;
 
 class Roundtrip {
  public:
@@ -237,11 +234,7 @@ void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
 Exit Roundtrip::run() {
   options_.refuse_early();
   options_.ranks.join();
-  if (options_.threads == 0) {
-    options_.threads = std::max(1, default_threads() / world().size());
-    // With more they take the memory's bandwidth from each other.
-    if (options_.device == "cuda") options_.threads = std::min(options_.threads, kMostThreadsOfGpu);
-  }
+  options_.settle(world());
   Tensor::set_threads(options_.threads);
   hf_ = open_hf_model(options_.source, options_.model_flags);
   if (!hf_.has_data())
@@ -255,7 +248,7 @@ Exit Roundtrip::run() {
   LiveModel model(*hf_.map, options_.setup(*hf_.map), world(), *device, pool);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
   claiming_errors([&] { go_through(model, pool); });
-  report_.device = options_.device;
+  report_.device = options_.device, report_.threads = options_.threads;
   report_.output = options_.output.value_or(""), report_.checkpoint = options_.checkpoint.value_or("");
   report_.tensors = hf_.map->sources().size(), report_.parameters = hf_.map->parameter_count();
   write_roundtrip(flags_, report_, model);

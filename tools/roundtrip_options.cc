@@ -1,6 +1,10 @@
 #include "tools/roundtrip_options.h"
 
+#include <algorithm>
+
+#include "io/parallel.h"
 #include "io/staged_folder.h"
+#include "runtime/same_host.h"
 #include "runtime/world.h"
 #include "tools/live_folder.h"
 
@@ -50,6 +54,14 @@ void RoundtripOptions::refuse_early() const {
           .help("leave out --output and --checkpoint, or --until");
     else if (folder && launch().rank == 0)
       StagedFolder::check(*folder, live_staging(!no_sync), 0, 1);
+}
+
+void RoundtripOptions::settle(Comm& world) {
+  constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
+  int here = ranks_of_host(world)->size();
+  if (threads > 0) return;
+  threads = std::max(1, default_threads() / here);
+  if (device == "cuda") threads = std::min(threads, kMostThreadsOfGpu);
 }
 
 LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
