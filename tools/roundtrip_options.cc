@@ -15,7 +15,8 @@ void RoundtripOptions::parse(CommandLine& line) {
   line.option("--device", device, "where the model lives: cpu or cuda").choices({"cpu", "cuda"});
   line.option("--main-dtype", main_dtype, "type of the main weights: fp32, or none to have none")
       .choices({"fp32", "none"});
-  line.option("--output DIR", output, "keep the exported folder; by default a temporary one that is removed");
+  line.option("--output DIR", output,
+              "keep the exported folder; by default a temporary one that is removed, on one host");
   line.option("--checkpoint DIR", checkpoint,
               "save the sharded model in DIR/release too, and load it from there before it is exported");
   line.option("--hybrid-pattern PATTERN", pattern_text,
@@ -59,6 +60,10 @@ void RoundtripOptions::refuse_early() const {
 void RoundtripOptions::settle(Comm& world) {
   constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
   int here = ranks_of_host(world)->size();
+  if (here < world.size() && !output && !until)
+    throw Error(Code::kUsage, "the ranks of several hosts export into one folder, and none is named")
+        .note("without --output it is a temporary one, of rank 0's host alone")
+        .help("--output DIR on a file system that all hosts share, or --until check to export nothing");
   if (threads > 0) return;
   threads = std::max(1, default_threads() / here);
   if (device == "cuda") threads = std::min(threads, kMostThreadsOfGpu);

@@ -29,7 +29,7 @@ struct RoundtripOptions {
   void parse(CommandLine& line);
   // What can be refused before the ranks of the job meet. Throws kUsage, and what StagedFolder::check throws.
   void refuse_early() const;
-  // What depends on how many ranks share a host. Collective.
+  // What depends on how many ranks share a host. Collective. Throws kUsage.
   void settle(Comm& world);
   // pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map) const;

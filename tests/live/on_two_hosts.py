@@ -37,4 +37,11 @@ with tempfile.TemporaryDirectory(prefix="mckpt_hosts_") as scratch:
     for hosts, want in ((1, max(1, processors // RANKS)), (2, max(1, processors // (RANKS // 2)))):
         expect(threads(hosts) == want, f"{threads(hosts)} threads a rank on {hosts} hosts with {processors} processors, not {want}")
     expect(threads(2, "--threads", "3") == 3, "threads that were asked for")
-finish(3)
+    # Before anything is loaded.
+    run = roundtrip("--progress", "json")
+    told = [line for line in run.stderr.splitlines() if line.startswith("error[")]
+    expect(run.returncode == 2 and len(told) == 1 and "several hosts" in told[0] and "--output DIR" in run.stderr, f"no folder for all: exit status {run.returncode}: {run.stderr[-800:]}")
+    run = roundtrip("--output", os.path.join(scratch, "exported"))
+    expect(run.returncode == 0 and json.loads(run.stdout)["equal"], f"a folder for all: exit status {run.returncode}: {run.stderr[-800:]}")
+    expect(roundtrip(hosts=1).returncode == 0, "no folder on one host")
+finish(6)
