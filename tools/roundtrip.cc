@@ -62,7 +62,8 @@ std::unique_ptr<Device> Roundtrip::make_device() const {
   if (options_.device == "cuda") try {
       return cuda_device(world());
     } catch (Error& e) {
-      if (e.code() == Code::kModuleMissing) e.note("--device cpu keeps the model in the host's memory");
+      constexpr const char* kInstead = "--device cpu keeps the model in the host's memory";
+      if (e.code() == Code::kModuleMissing) e.help().empty() ? e.help(kInstead) : e.note(kInstead);
       throw;
     }
   return std::make_unique<HostDevice>();
