@@ -10,8 +10,6 @@ namespace {
 // So many more connections than there are ranks can only be of strangers; the oldest goes.
 constexpr std::size_t kMostStrangers = 64;
 
-int milliseconds(double s) { return std::max(1, static_cast<int>(s * 1000)); }
-
 }  // namespace
 
 WatchHub::WatchHub(Team team, WatchLimits limits, Invitation invitation, Listener listener)
