@@ -9,14 +9,31 @@
 #include "io/safetensors_layout.h"
 #include "live/live_export.h"
 #include "live/live_save.h"
+#include "runtime/activity.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
+#include "tools/rank_errors.h"
 
 namespace mckpt {
 namespace {
 
+// Tells at every write that something goes on, and ends there when the program is to stop: the task that a
+// write belongs to may be gigabytes.
+class WatchedSink final : public CopySink {
+ public:
+  explicit WatchedSink(CopySink& to) : to_(to) {}
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override {
+    check_stop();
+    to_.write(file, offset, bytes);
+    made_progress();
+  }
+
+ private:
+  CopySink& to_;
+};
+
 struct Writers {
-  std::function<void(OutputFiles&)> part;  // of every rank
+  std::function<void(CopySink&)> part;  // of every rank
   // What is no rank's, in rank 0, when all parts are there; `folder` is where the files are.
   std::function<void(OutputFiles&, const std::string& folder)> rest;
 };
@@ -30,18 +47,22 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
     staged.emplace(path, live_staging(options.durable), "live model\n");
     out.emplace(staged->folder(), files, OutputFiles::Begin::kCreate, how);
   }
-  world.barrier();
-  if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
-  writers.part(*out);
-  if (options.durable && world.rank() != 0) out->sync();
-  world.barrier();
-  if (staged) {
-    writers.rest(*out, staged->folder());
-    check_stop();
-    if (options.durable) out->sync();
-    staged->publish();
-  }
-  world.barrier();
+  // What rank 0 has staged goes when it is left with an error, while the others may be about to open it.
+  claiming_errors([&] {
+    world.barrier();
+    if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
+    WatchedSink watched(*out);
+    writers.part(watched);
+    if (options.durable && world.rank() != 0) out->sync();
+    world.barrier();
+    if (staged) {
+      writers.rest(*out, staged->folder());
+      check_stop();
+      if (options.durable) out->sync();
+      staged->publish();
+    }
+    world.barrier();
+  });
 }
 
 std::span<const u8> as_bytes(std::string_view text) {
@@ -99,12 +120,12 @@ StagedFolder::Options live_staging(bool durable) {
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {
   HfPlaces hf(model.map());
-  LiveExportOptions how;
+  LiveExportOptions how{.stop = stop_flag(), .written_bytes = options.written_bytes};
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
-    how = {.memory_bytes = i64{512} << 20, .writers = std::min(4, options.threads)};
+    how.memory_bytes = i64{512} << 20, how.writers = std::min(4, options.threads);
   write_folder(model.world(), path, hf.files, options,
-               {[&](OutputFiles& out) { export_model(model, keys, hf.places, out, how); },
+               {[&](CopySink& out) { export_model(model, keys, hf.places, out, how); },
                 [&](OutputFiles& out, const std::string& folder) {
                   Folder from(source.path);
                   copy_assets(from, hf_assets(from), folder, options.durable);
@@ -129,7 +150,10 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   }
   write_folder(
       model.world(), folder.path(), plan.layout.files(), options,
-      {[&](OutputFiles& out) { run_copy(job, out, {.threads = options.threads, .stop = stop_flag()}); },
+      {[&](CopySink& out) {
+         run_copy(job, out,
+                  {.threads = options.threads, .stop = stop_flag(), .written_bytes = options.written_bytes});
+       },
        [&](OutputFiles& out, const std::string& to) {
          folder.write_rest(plan.layout, out, to, source.path, table);
        }});

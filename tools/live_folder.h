@@ -2,6 +2,7 @@
 // writes its part. All of these are collective.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "convert/key_table.h"
@@ -14,6 +15,7 @@ namespace mckpt {
 struct LiveFolderOptions {
   int threads = 1;
   bool durable = true;
+  std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
 };
 
 // How these folders are made, for whoever asks beforehand whether they can be.

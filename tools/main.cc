@@ -15,6 +15,7 @@
 #include "runtime/world.h"
 #include "tools/commands.h"
 #include "tools/json_error.h"
+#include "tools/rank_errors.h"
 #include "tools/resume_help.h"
 
 #ifndef MCKPT_VERSION
@@ -225,8 +226,6 @@ void report_out_of_memory(const GlobalFlags& flags) {
   }
 }
 
-int status_of(Code code) { return static_cast<int>(code_info(code).exit); }
-
 // A standard stream that the caller closed would have its number taken by the first file that is opened, and
 // what is meant for the stream would be written into that file. Reads and writes fail as before.
 void hold_standard_streams() {
@@ -276,10 +275,8 @@ int run_reporting(const std::vector<std::string>& args) {
   } catch (const BrokenPipe&) {
     abort_world(status);
   } catch (const Error& e) {
-    // Signals are sent to all ranks when one of them is lost, and calls of MPI then fail.
-    bool may_follow = e.code() == Code::kInterrupted || e.code() == Code::kRanksFailed;
     abort_world(
-        status = status_of(e.code()), [&] { report(flags, e); }, may_follow);
+        status = status_of(e.code()), [&] { report(flags, e); }, may_follow(e.code()));
   } catch (const std::bad_alloc&) {
     abort_world(status = status_of(Code::kOutOfMemory), [&] { report_out_of_memory(flags); });
   } catch (const std::exception& e) {

@@ -19,9 +19,9 @@ void check_seconds(const char* option, double seconds) {
 
 void RankLimits::declare(CommandLine& line) {
   line.option("--rank-timeout SECONDS", silence_s,
-              "end the job when a rank is not heard for so long; by default 30, 0: never");
+              cat("end the job when a rank is not heard for so long; by default ", silence_s, ", 0: never"));
   line.option("--phase-timeout SECONDS", phase_s,
-              "end it when a rank makes no progress for so long; by default 1800, 0: never");
+              cat("end it when a rank makes no progress for so long; by default ", phase_s, ", 0: never"));
 }
 
 void RankLimits::check() const {

@@ -4,8 +4,6 @@
 #include <iterator>
 
 #include "io/copy_engine.h"
-#include "io/parallel.h"
-#include "io/staged_folder.h"
 #include "live/cuda_device.h"
 #include "live/live_check.h"
 #include "live/live_load.h"
@@ -15,56 +13,42 @@
 #include "tools/checkpoint_model.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
-#include "tools/layout_flags.h"
 #include "tools/live_folder.h"
 #include "tools/progress.h"
-#include "tools/rank_limits.h"
+#include "tools/rank_errors.h"
 #include "tools/roundtrip_folder.h"
+#include "tools/roundtrip_options.h"
 #include "tools/roundtrip_report.h"
 
 namespace mckpt {
 namespace {
 
-constexpr int kMostThreadsOfGpu = 8;
-
 class Roundtrip {
  public:
-  explicit Roundtrip(CommandLine& line) : flags_(line.flags()) { parse(line); }
+  explicit Roundtrip(CommandLine& line) : flags_(line.flags()) { options_.parse(line); }
   Exit run();
 
  private:
-  void parse(CommandLine& line);
-  void refuse_early() const;
-  LiveSetup setup() const;
   std::unique_ptr<Device> make_device() const;
-  BlockLoadOptions loading(Progress& progress) const;
-  // Runs fn, which returns the bytes that this rank moved, and notes the phase.
-  void phase(const char* name, const std::function<i64()>& fn);
+  BlockLoadOptions loading(std::atomic<i64>* done) const;
+  LiveCheckOptions checking(std::atomic<i64>* done) const;
+  // Runs fn, which returns the bytes that this rank moved, and counts them while it does; notes the phase.
+  void phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn);
   void load();
   void note_differences(const LiveCheck& check);
-  void check_stored();
+  void check_stored(std::atomic<i64>* done);
   void each_module(bool ahead, const std::function<void(i32)>& visit);
   void unshard_all();
   void check_all();
-  void go_through();
+  void go_through(LiveModel& model, PooledMemory& pool);
+  void phases();
   void export_and_compare();
   void through_checkpoint();
-  i64 compare(const std::string& folder);
+  i64 compare(const std::string& folder, std::atomic<i64>* done);
   void conclude();
 
   const GlobalFlags& flags_;
-  std::string source_, device_ = "cpu", main_dtype_ = "fp32";
-  std::optional<std::string> output_, checkpoint_, pattern_text_;
-  std::optional<LayerPattern> pattern_;
-  bool no_sync_ = false;
-  int threads_ = 0;
-  i64 repeat_ = 1;
-  std::optional<std::string> until_;
-  HfModelFlags model_flags_;
-  GridFlags grid_flags_;
-  FsdpFlags fsdp_flags_;
-  ValueFlags values_{"auto"};
-  RankLimits ranks_;
+  RoundtripOptions options_;
 
   HfModel hf_;
   LiveModel* model_ = nullptr;
@@ -74,83 +58,30 @@ class Roundtrip {
   RoundtripReport report_;
 };
 
-void Roundtrip::parse(CommandLine& line) {
-  line.positional("HF_DIR", source_, "the folder of a Hugging Face model, with safetensors files").required();
-  line.option("--device", device_, "where the model lives: cpu or cuda").choices({"cpu", "cuda"});
-  line.option("--main-dtype", main_dtype_, "type of the main weights: fp32, or none to have none")
-      .choices({"fp32", "none"});
-  line.option("--output DIR", output_,
-              "keep the exported folder; by default a temporary one that is removed");
-  line.option("--checkpoint DIR", checkpoint_,
-              "save the sharded model in DIR/release too, and load it from there before it is exported");
-  line.option("--hybrid-pattern PATTERN", pattern_text_,
-              "the layers of a hybrid model in groups, as in '[*-]M'; the model is built and saved so");
-  line.flag("--no-sync", no_sync_, "do not wait until the disk has what --output and --checkpoint keep");
-  line.threads(threads_, "threads a rank; by default the processors, shared among the ranks");
-  line.option("--until PHASE", until_, "stop after load, unshard or check, and export nothing")
-      .choices({"load", "unshard", "check"});
-  line.option("--repeat N", repeat_, "load, and unshard every module, so many times: what is told of each");
-  ranks_.declare(line);
-  model_flags_.declare(line);
-  grid_flags_.declare(line);
-  fsdp_flags_.declare(line);
-  line.heading("Values");
-  values_.declare_vocab(line);
-  values_.declare_params(line);
-  line.description(
-      "Loads the model into a live sharded one, as Megatron-FSDP holds it on this grid; compares every");
-  line.description(
-      "rank's weights with the files, unshards every module once and compares its values, exports the");
-  line.description("main weights, and compares every bit with the source. Exit status 1: something differs.");
-  line.example("mckpt roundtrip Qwen3-0.6B");
-  line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4 --dp 4");
-  line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
-  line.parse();
-  ranks_.check();
-  if (repeat_ < 1) throw Error(Code::kUsage, "--repeat wants at least 1").found(repeat_);
-  if (pattern_text_) pattern_ = parse_pattern(*pattern_text_, Dialect::kGrouped);
-}
-
-void Roundtrip::refuse_early() const {
-  for (const auto& folder : {output_, checkpoint_})
-    if (folder && until_)
-      throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
-          .found(cat("--until ", *until_))
-          .help("leave out --output and --checkpoint, or --until");
-    else if (folder && launch().rank == 0)
-      StagedFolder::check(*folder, live_staging(!no_sync_), 0, 1);
-}
-
 std::unique_ptr<Device> Roundtrip::make_device() const {
-  if (device_ == "cuda") try {
+  if (options_.device == "cuda") try {
       return cuda_device(world());
     } catch (Error& e) {
-      if (e.code() == Code::kModuleMissing) e.note("--device cpu keeps the model in the host's memory");
+      constexpr const char* kInstead = "--device cpu keeps the model in the host's memory";
+      if (e.code() == Code::kModuleMissing) e.help().empty() ? e.help(kInstead) : e.note(kInstead);
       throw;
     }
   return std::make_unique<HostDevice>();
 }
 
-LiveSetup Roundtrip::setup() const {
-  LiveSetup s;
-  s.grid = grid_flags_.grid();
-  const ModelMap& map = *hf_.map;
-  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, values_.vocab()),
-           values_.params_dtype(map.model()), pattern_ ? &*pattern_ : nullptr};
-  s.fsdp = fsdp_flags_.setup(s.grid);
-  if (main_dtype_ == "none") s.main_dtype.reset();
-  s.adjust = [this](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); };
-  return s;
+BlockLoadOptions Roundtrip::loading(std::atomic<i64>* done) const {
+  return {.threads = options_.threads, .stop = stop_flag(), .written_bytes = done};
 }
 
-BlockLoadOptions Roundtrip::loading(Progress& progress) const {
-  return {.threads = threads_, .stop = stop_flag(), .written_bytes = progress.counter()};
+LiveCheckOptions Roundtrip::checking(std::atomic<i64>* done) const {
+  return {.threads = options_.threads, .stop = stop_flag(), .checked_bytes = done};
 }
 
-void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
-  Phase at(name);
+void Roundtrip::phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn) {
+  Progress progress(flags_, name, 0);
+  Phase at(name, progress.counter());
   auto begin = std::chrono::steady_clock::now();
-  i64 bytes = fn();
+  i64 bytes = fn(progress.counter());
   i64 micros =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
   world().all_reduce({&bytes, 1}, Reduce::kSum);
@@ -160,10 +91,10 @@ void Roundtrip::phase(const char* name, const std::function<i64()>& fn) {
 }
 
 void Roundtrip::load() {
-  for (i64 time = 0; time < repeat_; time++) {
-    Progress progress(flags_, "load", 0);
-    phase("load", [&] { return load_from_model(*model_, *keys_, *hf_.store, loading(progress)).bytes_read; });
-  }
+  for (i64 time = 0; time < options_.repeat; time++)
+    phase("load", [&](std::atomic<i64>* done) {
+      return load_from_model(*model_, *keys_, *hf_.store, loading(done)).bytes_read;
+    });
 }
 
 void Roundtrip::note_differences(const LiveCheck& check) {
@@ -172,8 +103,8 @@ void Roundtrip::note_differences(const LiveCheck& check) {
         cat(d.what, " of ", escaped(d.parameter), " on rank ", world().rank(), " from item ", d.item, " on"));
 }
 
-void Roundtrip::check_stored() {
-  LiveCheck check(*model_, *hf_.store, threads_);
+void Roundtrip::check_stored(std::atomic<i64>* done) {
+  LiveCheck check(*model_, *hf_.store, checking(done));
   check.check_stored();
   note_differences(check);
 }
@@ -189,59 +120,59 @@ void Roundtrip::each_module(bool ahead, const std::function<void(i32)>& visit) {
     visit(modules[i]);
     model_->reshard(modules[i]);
     made_progress();
+    check_stop();
   }
   pool_->pool().end_pass();
 }
 
 // First for its time alone, then what is live against the files.
 void Roundtrip::unshard_all() {
-  for (i64 time = 0; time < repeat_; time++)
-    phase("unshard", [&] {
+  for (i64 time = 0; time < options_.repeat; time++)
+    phase("unshard", [&](std::atomic<i64>* done) {
       i64 before = model_->received_bytes();
-      each_module(!model_->device().is_host(), [](i32) {});
-      return model_->received_bytes() - before;
+      each_module(!model_->device().is_host(), [&](i32) { *done = model_->received_bytes() - before; });
+      return done->load();
     });
 }
 
 void Roundtrip::check_all() {
-  LiveCheck check(*model_, *hf_.store, threads_);
-  phase("check", [&] {
-    check_stored();
+  phase("check", [&](std::atomic<i64>* done) {
+    check_stored(done);
+    LiveCheck check(*model_, *hf_.store, checking(done));
     each_module(false, [&](i32 module) { check.check_live(module); });
+    note_differences(check);
     return check.bytes();
   });
-  note_differences(check);
 }
 
 void Roundtrip::through_checkpoint() {
-  LiveFolderOptions how{threads_, !no_sync_};
-  phase("save", [&] {
-    i64 bytes = save_to_folder(*model_, *keys_, hf_, *checkpoint_, how);
+  phase("save", [&](std::atomic<i64>* done) {
+    LiveFolderOptions how{options_.threads, !options_.no_sync, done};
+    i64 bytes = save_to_folder(*model_, *keys_, hf_, *options_.checkpoint, how);
     return world().rank() == 0 ? bytes : 0;
   });
   model_->drop();
-  Progress progress(flags_, "load", 0);
-  phase("reload", [&] {
+  phase("reload", [&](std::atomic<i64>* done) {
     CheckpointModel saved;
     CheckpointModelFlags how_to_open;
-    how_to_open.model = model_flags_;
-    saved.open(open_store(*checkpoint_), open_hf_model(source_, model_flags_), how_to_open, flags_,
-               {0, std::nullopt, model_->setup().run.groups});
-    return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(),
-                                loading(progress))
+    how_to_open.model = options_.model_flags;
+    saved.open(open_store(*options_.checkpoint), open_hf_model(options_.source, options_.model_flags),
+               how_to_open, flags_, {0, std::nullopt, model_->setup().run.groups});
+    return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(), loading(done))
         .bytes_read;
   });
-  check_stored();
+  Progress progress(flags_, "check", 0);
+  Phase at("check", progress.counter());
+  check_stored(progress.counter());
 }
 
 // The exported folder against the source.
-i64 Roundtrip::compare(const std::string& folder) {
-  Progress progress(flags_, "compare", 0);
+i64 Roundtrip::compare(const std::string& folder, std::atomic<i64>* done) {
   FolderComparison found = compare_share(hf_, folder, world(),
-                                         {.threads = threads_,
+                                         {.threads = options_.threads,
                                           .memory_bytes = i64{64} << 20,
                                           .stop = stop_flag(),
-                                          .written_bytes = progress.counter()});
+                                          .written_bytes = done});
   std::ranges::move(found.differences, std::back_inserter(differences_));
   return found.bytes;
 }
@@ -257,7 +188,7 @@ void Roundtrip::conclude() {
   report_.difference_count = std::ssize(differences_);
   world().all_reduce({&report_.difference_count, 1}, Reduce::kSum);
   report_.differs = report_.difference_count > 0;
-  report_.compared = !until_;
+  report_.compared = !options_.until;
   i64 most[] = {model_->weight_bytes(), pool_->pool().facts().most_held_bytes, status_bytes("VmHWM")};
   world().all_reduce(most, Reduce::kMax);
   report_.weights_bytes = most[0], report_.gathered_bytes = most[1], report_.peak_rss = most[2];
@@ -265,55 +196,60 @@ void Roundtrip::conclude() {
 
 void Roundtrip::export_and_compare() {
   std::optional<ScratchFolder> scratch;
-  if (!output_) scratch.emplace(world());
-  std::string folder = output_ ? *output_ : cat(scratch->path(), "/model");
-  phase("export", [&] {
-    i64 bytes = export_to_folder(*model_, *keys_, hf_, folder, {threads_, output_.has_value() && !no_sync_});
-    return world().rank() == 0 ? bytes : 0;
+  if (!options_.output) scratch.emplace(world());
+  std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
+  claiming_errors([&] {  // the folder goes when it is left with an error
+    phase("export", [&](std::atomic<i64>* done) {
+      LiveFolderOptions how{options_.threads, options_.output && !options_.no_sync, done};
+      i64 bytes = export_to_folder(*model_, *keys_, hf_, folder, how);
+      return world().rank() == 0 ? bytes : 0;
+    });
+    phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
   });
-  phase("compare", [&] { return compare(folder); });
 }
 
-void Roundtrip::go_through() {
+void Roundtrip::phases() {
   load();
-  if (until_ == "load") return;
+  if (options_.until == "load") return;
   unshard_all();
-  if (until_ == "unshard") return;
+  if (options_.until == "unshard") return;
   check_all();
-  if (until_ == "check") return;
-  if (checkpoint_) through_checkpoint();
+  if (options_.until == "check") return;
+  if (options_.checkpoint) through_checkpoint();
   export_and_compare();
 }
 
+void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
+  model.wrap();
+  if (options_.checkpoint)  // refuses what cannot be saved
+    FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
+  KeyTable keys = live_keys(model);
+  options_.fsdp_flags.refuse_unmatched(keys.parameters());
+  model_ = &model, keys_ = &keys, pool_ = &pool;
+  phases();
+  conclude();
+}
+
 Exit Roundtrip::run() {
-  refuse_early();
-  ranks_.join();
-  if (threads_ == 0) {
-    threads_ = std::max(1, default_threads() / world().size());
-    // With more they take the memory's bandwidth from each other.
-    if (device_ == "cuda") threads_ = std::min(threads_, kMostThreadsOfGpu);
-  }
-  Tensor::set_threads(threads_);
-  hf_ = open_hf_model(source_, model_flags_);
-  if (!hf_.has_data()) throw Error(Code::kNotFound, "the folder has no weights to load").file(source_);
-  if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
+  options_.refuse_early();
+  options_.ranks.join();
+  options_.settle(world());
+  Tensor::set_threads(options_.threads);
+  hf_ = open_hf_model(options_.source, options_.model_flags);
+  if (!hf_.has_data())
+    throw Error(Code::kNotFound, "the folder has no weights to load").file(options_.source);
+  if (std::string text = options_.grid_flags.note(); !text.empty()) note(flags_, text);
   tell_notes(flags_, hf_);
-  if (world().rank() == 0) refuse_unlike_copies(hf_, threads_);
+  if (world().rank() == 0) refuse_unlike_copies(hf_, options_.threads);
 
   std::unique_ptr<Device> device = make_device();
   PooledMemory pool(device->weights());
-  LiveModel model(*hf_.map, setup(), world(), *device, pool);
-  model.wrap();
-  if (checkpoint_)  // refuses what cannot be saved
-    FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
-  KeyTable keys = live_keys(model);
-  fsdp_flags_.refuse_unmatched(keys.parameters());
-  model_ = &model, keys_ = &keys, pool_ = &pool;
-  go_through();
-  report_.device = device_;
-  report_.output = output_.value_or(""), report_.checkpoint = checkpoint_.value_or("");
+  LiveModel model(*hf_.map, options_.setup(*hf_.map), world(), *device, pool);
+  // Leaving the model ends its communicators, which ranks that use them take for an error.
+  claiming_errors([&] { go_through(model, pool); });
+  report_.device = options_.device, report_.threads = options_.threads;
+  report_.output = options_.output.value_or(""), report_.checkpoint = options_.checkpoint.value_or("");
   report_.tensors = hf_.map->sources().size(), report_.parameters = hf_.map->parameter_count();
-  conclude();
   write_roundtrip(flags_, report_, model);
   return report_.differs ? Exit::kNo : Exit::kOk;
 }

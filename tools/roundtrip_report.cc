@@ -44,7 +44,7 @@ void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
   r.compared || r.differs ? json.field("equal", !r.differs) : json.null_field("equal");
   json.field("tensors", r.tensors);
   json.field("parameters", r.parameters).field("grid", to_string(model.setup().grid));
-  json.field("ranks", model.world().size()).field("device", r.device);
+  json.field("ranks", model.world().size()).field("device", r.device).field("threads", r.threads);
   json.field("strategy", strategy_name(model.setup().fsdp.strategy));
   for (const RoundtripPhase& p : r.phases)
     if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);

@@ -19,6 +19,7 @@ struct RoundtripPhase {
 struct RoundtripReport {
   bool differs = false, compared = false;  // compared: what came back too
   std::string device, output, checkpoint;  // the folders; "" where they are not kept
+  int threads = 0;                         // of rank 0
   i64 tensors = 0, parameters = 0;
   std::vector<RoundtripPhase> phases;
   i64 weights_bytes = 0, gathered_bytes = 0, peak_rss = 0;  // of the rank with most

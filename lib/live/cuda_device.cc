@@ -28,17 +28,14 @@ class CudaDevice final : public Device {
   PinnedMemory staging_;
 };
 
-constexpr const char* kHelp = "--device cpu keeps the model in the host's memory";
-
 // The GPUs that this process may use, at least one.
 std::vector<GpuId> usable_gpus() {
   i32 count = 0;
   if (const char* error = cuda().devices(&count))
-    throw Error(Code::kModuleMissing, cat("there is no GPU to use: ", escaped(error, 500))).help(kHelp);
+    throw Error(Code::kModuleMissing, cat("there is no GPU to use: ", escaped(error, 500)));
   if (count == 0)
     throw Error(Code::kModuleMissing, "there is no GPU to use")
-        .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use")
-        .help(kHelp);
+        .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use");
   std::vector<GpuId> ids(static_cast<std::size_t>(count));
   for (i32 i = 0; i < count; i++)
     check_cuda(cuda().id(i, ids[static_cast<std::size_t>(i)].data()), "looking at the GPUs");

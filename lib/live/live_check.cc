@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "io/parallel.h"
+#include "runtime/activity.h"
 
 namespace mckpt {
 
-LiveCheck::LiveCheck(const LiveModel& model, const Store& source, int threads)
-    : model_(model), files_(source) {
-  for (int t = 0; t < threads; t++)
+LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options)
+    : model_(model), options_(options), files_(source) {
+  for (int t = 0; t < options.threads; t++)
     workers_.push_back(std::make_unique<Worker>(source, files_, model.device()));
   const LiveSetup& setup = model.setup();
   as_stored_ = model.map().parameters(setup.grid, model.cell(),
@@ -50,8 +51,12 @@ i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
 void LiveCheck::compare(const char* what) {
   std::vector<i64> wrong(pieces_.size());
   parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was compared");
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
+    if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
+    made_progress();
   });
   i32 told = -1;
   for (std::size_t i = 0; i < pieces_.size(); i++) {

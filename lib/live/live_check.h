@@ -3,11 +3,19 @@
 // checkpoint nor the plan that loaded the model take part.
 #pragma once
 
+#include <atomic>
+
 #include "convert/holding_reader.h"
 #include "live/device_bytes.h"
 #include "live/live_model.h"
 
 namespace mckpt {
+
+struct LiveCheckOptions {
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  // set from outside: a check ends with Error(kInterrupted)
+  std::atomic<i64>* checked_bytes = nullptr;
+};
 
 class LiveCheck {
  public:
@@ -17,7 +25,7 @@ class LiveCheck {
   };
 
   // The map's tensors are those of the store. Both outlive this. pre: the model is loaded.
-  LiveCheck(const LiveModel& model, const Store& source, int threads = 1);
+  LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options = {});
 
   // The stored weights that this rank has, and the buffers.
   void check_stored();
@@ -47,6 +55,7 @@ class LiveCheck {
   i64 first_wrong_byte(const Piece& piece, Worker& worker) const;
 
   const LiveModel& model_;
+  LiveCheckOptions options_;
   StoreFiles files_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Piece> pieces_;

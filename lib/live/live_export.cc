@@ -74,7 +74,7 @@ class LiveExporter {
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
         live_(model, keys),
-        memory_bytes_(options.memory_bytes),
+        options_(options),
         lane_(device_.lane()),
         queue_(out, options.writers) {}
 
@@ -82,7 +82,7 @@ class LiveExporter {
     // At worst all that is sent comes from one rank, twice as wide as what is written; what is received as
     // well; and two windows are put together or written.
     i64 windows = 4 * ranks_.size() + 5;
-    std::vector<std::vector<Unit>> batches = cut(memory_bytes_ / windows);
+    std::vector<std::vector<Unit>> batches = cut(options_.memory_bytes / windows);
     std::size_t writers = static_cast<std::size_t>(ranks_.size());
     for (std::size_t first = 0; first < batches.size(); first += writers)
       round(std::span(batches).subspan(first, std::min(writers, batches.size() - first)));
@@ -119,6 +119,8 @@ class LiveExporter {
   // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
   // it.
   void round(std::span<const std::vector<Unit>> batches) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was exported");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
     std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known
@@ -246,11 +248,13 @@ class LiveExporter {
     const Window& window = windows_[next_window_];
     const u8* data = (device_.is_host() ? window.device : window.staging).data();
     std::vector<WriteQueue::Stretch> pieces;
-    for (const Write& w : next_writes_)
+    for (const Write& w : next_writes_) {
+      if (options_.written_bytes) *options_.written_bytes += w.bytes;
       for (i64 at = 0, end; at < w.bytes; at = end) {
         end = std::min(w.bytes, (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset);
         pieces.push_back({w.file, w.offset + at, {data + w.window + at, static_cast<std::size_t>(end - at)}});
       }
+    }
     queue_.add(next_window_, pieces);
     next_window_ = (next_window_ + 1) % windows_.size();
   }
@@ -271,7 +275,7 @@ class LiveExporter {
   CopyTask task_;
   i64 planned_ = -1;  // which task that is
   Block send_, received_;
-  i64 memory_bytes_;
+  LiveExportOptions options_;
   std::array<Window, WriteQueue::kWindows> windows_;
   std::size_t next_window_ = 0;
   std::vector<Write> next_writes_;

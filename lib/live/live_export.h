@@ -7,6 +7,8 @@
 //   '----------- round 0 -------------'
 #pragma once
 
+#include <atomic>
+
 #include "convert/export_job.h"
 #include "convert/fsdp_plan.h"
 #include "live/live_chunks.h"
@@ -24,6 +26,8 @@ FsdpRun run_of(const LiveModel& model);
 struct LiveExportOptions {
   i64 memory_bytes = i64{64} << 20;  // of the device, for all buffers, about, whatever the number of ranks
   int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+  const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
+  std::atomic<i64>* written_bytes = nullptr;
 };
 
 // Collective. Throws what ExportPlan and the sink throw. pre: the model is loaded and wrapped; `keys` are

@@ -66,12 +66,18 @@ void RankWatch::wish(const std::function<void(Wishes&)>& change) {
   [[maybe_unused]] ssize_t n = write(wake_.fd(), &one, sizeof one);  // full is as good
 }
 
-void RankWatch::end(int status, bool may_follow, const std::function<void()>& tell) {
-  wish([&](Wishes& w) { w.claim = {status, may_follow}; });
+void RankWatch::claim(int status, bool may_follow) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return may_tell_; });
+    std::lock_guard lock(mutex_);
+    if (may_tell_) return;
   }
+  wish([&](Wishes& w) { w.claim = {status, may_follow}; });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return may_tell_; });
+}
+
+void RankWatch::end(int status, bool may_follow, const std::function<void()>& tell) {
+  claim(status, may_follow);
   tell();
   wish([](Wishes& w) { w.told = true; });
   for (;;) pause();  // until the watch ends the process

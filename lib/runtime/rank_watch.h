@@ -31,8 +31,12 @@ class RankWatch {
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
 
-  // Ends every rank because of an error in this one. `tell` is called where that is the first there is;
-  // `may_follow` says that the error may be what another rank's end looks like from here.
+  // Returns when an error of this rank is the one to tell; while it waits, another rank's may end the
+  // process. `may_follow` says that the error may be what another rank's end looks like from here. Whoever
+  // calls it before he gives up what others can see is not overtaken by what they then make of that.
+  void claim(int status, bool may_follow);
+  // Ends every rank because of an error in this one, claimed or not. `tell` is called where that is the first
+  // there is.
   [[noreturn]] void end(int status, bool may_follow, const std::function<void()>& tell);
   // Returns when every rank has called it.
   void leave();

@@ -1,32 +1,29 @@
 #include "runtime/same_host.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
-#include <string>
+#include <vector>
 
 namespace mckpt {
-namespace {
 
-// Tells hosts apart that have one name (as machines out of one image do), and containers of one host, which
-// see different files.
-std::string name_of_host() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return std::string(name) + " " + boot;
+HostId this_host() {
+  HostId me;
+  gethostname(me.name.data(), me.name.size() - 1);
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(me.boot.data(), me.boot.size() - 1);
+  struct stat st {};
+  if (stat("/proc/self/ns/net", &st) == 0) me.network = st.st_ino;
+  return me;
 }
 
-}  // namespace
-
 std::unique_ptr<Comm> ranks_of_host(Comm& comm) {
-  std::string mine = name_of_host();
-  Gathered all = comm.all_gather_v(std::as_bytes(std::span(mine)));
-  int first = 0;
-  while (!std::ranges::equal(all.of(first), std::as_bytes(std::span(mine)))) first++;
-  return comm.split(first, comm.rank());
+  HostId mine = this_host();
+  std::vector<HostId> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  auto first = std::find(all.begin(), all.end(), mine);
+  return comm.split(static_cast<int>(first - all.begin()), comm.rank());
 }
 
 }  // namespace mckpt

@@ -10,8 +10,6 @@ namespace {
 // So many more connections than there are ranks can only be of strangers; the oldest goes.
 constexpr std::size_t kMostStrangers = 64;
 
-int milliseconds(double s) { return std::max(1, static_cast<int>(s * 1000)); }
-
 }  // namespace
 
 WatchHub::WatchHub(Team team, WatchLimits limits, Invitation invitation, Listener listener)
@@ -128,7 +126,8 @@ WatchOrder WatchHub::decide() {
   if (deserter_ >= 0 && teller_ < 0) return desert();
   auto dead = std::find(died_.begin(), died_.end(), true);
   int died = dead == died_.end() ? -1 : static_cast<int>(dead - died_.begin());
-  if (teller_ >= 0) return died == teller_ ? report(rank_died(team_, died)) : WatchOrder{};
+  if (teller_ >= 0)
+    return died_[static_cast<std::size_t>(teller_)] ? report(rank_died(team_, teller_)) : WatchOrder{};
   if (claim_ && claim_->waits_s <= 0) return grant();
   if (died >= 0) return report(rank_died(team_, died));
   if (std::optional<Error> cause = judge(team_, ranks_, limits_)) return report(std::move(*cause));

@@ -5,11 +5,6 @@
 #include "runtime/watch_call.h"
 
 namespace mckpt {
-namespace {
-
-int milliseconds(double s) { return std::max(1, static_cast<int>(s * 1000)); }
-
-}  // namespace
 
 WatchMember::WatchMember(Team team, WatchLimits limits, const Invitation& invitation)
     : team_(std::move(team)),

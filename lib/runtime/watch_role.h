@@ -70,4 +70,7 @@ inline double beat_seconds(const WatchLimits& limits) {
   return std::clamp(shortest / 10, 0.02, 1.0);
 }
 
+// For poll(), which would not wait at all for 0.
+inline int milliseconds(double s) { return std::max(1, static_cast<int>(s * 1000)); }
+
 }  // namespace mckpt

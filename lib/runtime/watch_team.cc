@@ -2,16 +2,12 @@
 
 #include <sched.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <string_view>
-#include <tuple>
 
 namespace mckpt {
 namespace {
@@ -19,16 +15,11 @@ namespace {
 constexpr std::size_t kMostAddresses = 16;
 using Address = std::array<char, 48>;
 
-// What a rank says of itself. Ranks share a loopback if they run under one kernel and in one network
-// namespace; a name alone says neither.
+// What a rank says of itself.
 struct Introduction {
-  std::array<char, 64> host = {};
-  std::array<char, 40> boot = {};
-  u64 network = 0;
+  HostId host;
   i64 pid = 0;
   cpu_set_t cores = {};
-
-  auto place() const { return std::tie(host, boot, network); }
 };
 
 struct WrittenInvitation {
@@ -38,21 +29,16 @@ struct WrittenInvitation {
 };
 
 Introduction introduction() {
-  Introduction me;
-  gethostname(me.host.data(), me.host.size() - 1);
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(me.boot.data(), me.boot.size() - 1);
-  struct stat st {};
-  if (stat("/proc/self/ns/net", &st) == 0) me.network = st.st_ino;
-  me.pid = getpid();
+  Introduction me{.host = this_host(), .pid = getpid()};
   sched_getaffinity(0, sizeof me.cores, &me.cores);  // none where there are more than fit
   return me;
 }
 
 double fullest(const std::vector<Introduction>& all) {
-  std::map<std::tuple<std::array<char, 64>, std::array<char, 40>, u64>, std::pair<cpu_set_t, int>> hosts;
+  std::map<HostId, std::pair<cpu_set_t, int>> hosts;
   double most = 1;
   for (const Introduction& one : all) {
-    auto& [cores, ranks] = hosts[one.place()];
+    auto& [cores, ranks] = hosts[one.host];
     CPU_OR(&cores, &cores, &one.cores);
     ranks++;
   }
@@ -70,7 +56,7 @@ void draw(WatchToken& token) {
 
 std::string Team::name(int of) const {
   const Rank& r = ranks[static_cast<std::size_t>(of)];
-  return cat("rank ", of, " (host ", escaped(r.host), ", process ", r.pid, ")");
+  return cat("rank ", of, " (host ", escaped(r.host.name.data()), ", process ", r.pid, ")");
 }
 
 int Team::deputy() const {
@@ -86,8 +72,8 @@ Team meet(Comm& comm) {
   Team team;
   team.rank = comm.rank();
   for (const Introduction& one : all) {
-    team.ranks.push_back({one.host.data(), static_cast<i32>(one.pid)});
-    team.one_host &= one.place() == all[0].place();
+    team.ranks.push_back({one.host, static_cast<i32>(one.pid)});
+    team.one_host &= one.host == all[0].host;
   }
   team.ranks_per_core = fullest(all);
   return team;

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/comm.h"
+#include "runtime/same_host.h"
 #include "runtime/watch_wire.h"
 
 namespace mckpt {
 
 struct Team {
   struct Rank {
-    std::string host;
+    HostId host;
     i32 pid = 0;
   };
   int rank = 0;  // this one

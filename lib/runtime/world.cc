@@ -86,6 +86,10 @@ void leave_world() {
   if (through_mpi) finalize_mpi();
 }
 
+void claim_world(int status, bool may_follow) {
+  if (watch) watch->claim(status, may_follow);
+}
+
 void abort_world(int status, const std::function<void()>& tell, bool may_follow) {
   auto tell_if_any = [&] {
     if (tell) tell();

@@ -36,6 +36,11 @@ void tell_lost_ranks_by(std::function<void(const Error&)> tell);
 // throw. It may be called while the command still runs. Empty takes it back.
 void when_job_is_lost(std::function<void()> last);
 
+// After an error, before anything is given up that other ranks see the end of (a folder that all use, a
+// communicator): returns when the error is the one to tell, which abort_world() then does. Another rank's may
+// end the process meanwhile. Does nothing where nobody watches.
+void claim_world(int status, bool may_follow);
+
 // The two ways out, called last. After a command has returned: every rank leaves together. After an error,
 // while the others may be waiting for this rank: ends them all with this status, and returns only when alone.
 // `tell` is called first, unless another rank's error came before and is told there; an error that

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/activity.h"
+#include "runtime/same_host.h"
 #include "runtime/watched_comm.h"
 #include "runtime/world.h"
 
@@ -37,6 +38,12 @@ class CommTest : public testing::TestWithParam<Form> {
   Comm& whole_;
   std::unique_ptr<Comm> other_;
 };
+
+TEST_P(CommTest, RanksOfOneHostFindEachOther) {
+  std::unique_ptr<Comm> host = ranks_of_host(comm());
+  EXPECT_EQ(host->size(), comm().size());
+  EXPECT_EQ(host->rank(), comm().rank());
+}
 
 TEST_P(CommTest, IsAsLargeAsTheJob) {
   EXPECT_EQ(comm().size(), launch().size);

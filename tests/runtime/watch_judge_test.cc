@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/hosts.h"
+
 namespace mckpt {
 namespace {
 
 Team team_of(std::vector<std::string> hosts) {
   Team team;
-  for (const std::string& host : hosts) team.ranks.push_back({host, 100 + team.size()});
+  for (const std::string& host : hosts) team.ranks.push_back({host_named(host), 100 + team.size()});
   return team;
 }
 
@@ -94,6 +96,9 @@ TEST(WatchJudge, ProgressIsAnyChangeOfWhatIsTold) {
 TEST(WatchTeam, TheDeputyStandsOnAnotherHostIfThereIsOne) {
   EXPECT_EQ(team_of({"a", "a", "a"}).deputy(), 1);
   EXPECT_EQ(team_of({"a", "a", "b", "b"}).deputy(), 2);
+  Team namesakes = team_of({"a", "a", "a"});
+  namesakes.ranks[2].host.boot[0] = '1';
+  EXPECT_EQ(namesakes.deputy(), 2);
 }
 
 TEST(WatchTeam, NamesOfHostsAreEscaped) {

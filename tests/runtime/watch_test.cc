@@ -11,6 +11,7 @@
 #include "runtime/watch_hub.h"
 #include "runtime/watch_member.h"
 #include "tests/runtime/connect.h"
+#include "tests/runtime/hosts.h"
 
 namespace mckpt {
 namespace {
@@ -20,7 +21,7 @@ constexpr WatchLimits kPatient{.silence_s = 60, .phase_s = 0};
 Team team_of(int ranks, int rank) {
   Team team;
   team.rank = rank;
-  for (int r = 0; r < ranks; r++) team.ranks.push_back({"h", r});
+  for (int r = 0; r < ranks; r++) team.ranks.push_back({host_named("h"), r});
   return team;
 }
 
@@ -129,6 +130,23 @@ TEST(Watch, ARankThatLosesRank0IsNamedUnlessTheDeputyHasToldIt) {
     EXPECT_EQ(order.status, rank == 1 ? 3 : 0);
     EXPECT_EQ(order.cause ? order.cause->message() : "",
               rank == 1 ? "" : "rank 2 (host h, process 2) hears nothing of rank 0 (host h, process 0)");
+  }
+}
+
+TEST(Watch, ATellerThatDiesIsNamedWhoeverElseDied) {
+  for (int other : {1, 3}) {
+    Job job(4);
+    Wire teller = job.wire(job.hello(2)), lost = job.wire(job.hello(other));
+    teller.send({.say = Say::kClaim, .number = 7});
+    for (bool may_tell = false; !may_tell; usleep(1000))
+      for (const WatchFrame& frame : teller.receive()) may_tell |= frame.say == Say::kTell;
+    lost.close();
+    usleep(300'000);  // it is missed, and for once nobody says so
+    teller.close();
+    WatchOrder order = job.hub->order();
+    ASSERT_EQ(order.what, WatchOrder::kReport);
+    EXPECT_EQ(order.cause->message(),
+              "rank 2 (host h, process 2) died: it closed its connection without a word");
   }
 }
 

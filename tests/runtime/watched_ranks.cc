@@ -28,6 +28,7 @@ namespace {
 constexpr int kRounds = 40, kFatalRound = 10;
 
 std::vector<i64> pids;  // by rank
+std::string shared;     // a file that one rank takes away when it is given up
 
 void rest(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -63,6 +64,21 @@ void meet_fate(std::string_view fate) {
   if (fate == "follow") {
     outlive(launch().size - 1);
     throw Error(Code::kInterrupted, "thrown on purpose");
+  }
+  if (fate == "unwind" || fate == "suspect unwinds") {
+    struct Shared {
+      ~Shared() { std::filesystem::remove(shared), rest(2000); }
+    } given_up_last;
+    try {
+      throw Error(fate == "unwind" ? Code::kReadFailed : Code::kInterrupted, "thrown on purpose");
+    } catch (const Error& e) {
+      claim_world(7, e.code() == Code::kInterrupted);
+      throw;
+    }
+  }
+  if (fate == "miss") {
+    while (std::filesystem::exists(shared)) rest(1);
+    throw Error(Code::kReadFailed, "what was shared is gone");
   }
   if (fate == "hang")
     for (;;) pause();
@@ -102,6 +118,8 @@ int run(int argc, char** argv) {
   try {
     tell_lost_ranks_by([argv](const Error& e) { tell(argv[1], e.what()); });
     watch_world(limits);
+    shared = cat(argv[1], ".shared");
+    if (fate.find("unwind") != fate.npos) std::ofstream(shared) << "here";
     pids.resize(static_cast<std::size_t>(world().size()));
     i64 own = getpid();
     world().all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(pids)));

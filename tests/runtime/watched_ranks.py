@@ -4,24 +4,19 @@ tells, or goes on to its end.
 usage: watched_ranks.py SCRIPTS_MPIRUN WATCHED_RANKS
 """
 import concurrent.futures
-import os
 import re
 import socket
 import subprocess
 import sys
 import tempfile
 
+from two_hosts import ON_TWO_HOSTS, on_two_hosts_each, why_not_two_hosts
+
 MPIRUN, PROGRAM = sys.argv[1:]
 LIMIT_S = 4  # for 3 ranks on 2 cores the watch makes it 6
 SLOW_S = 10  # and this 15, of which jobs that must not fail stay clear on a busy machine; a rank that is slow takes 20
 FAILS, LOST = 7, 3  # exit status: what the program gives its own errors, and what the watch gives lost ranks
 KILLED = [137, LOST]  # the launcher's own for a rank that is killed, or the watch's: whoever notices first
-
-# Ranks 0 and 1 on this host, 2 and 3 on another one, which is this one under another name.
-HOSTS = ["--host", f"{socket.gethostname()}:2,elsewhere:2", "--map-by", "slot"]
-AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "another_host")
-ON_TWO_HOSTS = {**os.environ, "OMPI_MCA_plm_rsh_agent": AGENT, "PRTE_MCA_plm_ssh_agent": AGENT}
-
 
 class Failed(Exception):
     """`by_clock`: it may be that the machine was too busy for the limits."""
@@ -42,7 +37,7 @@ def are_by_clock(causes):
 
 
 def run(ranks, *fates, silence_s=20, phase_s=0, hosts=1):
-    where = HOSTS if hosts == 2 else []
+    where = on_two_hosts_each(2) if hosts == 2 else []
     env = ON_TWO_HOSTS if hosts == 2 else None
     with tempfile.NamedTemporaryFile("r") as told:
         command = [MPIRUN, "-n", str(ranks), *where, "--timeout", "150", PROGRAM, told.name, str(silence_s), str(phase_s), *map(str, fates)]
@@ -52,16 +47,6 @@ def run(ranks, *fates, silence_s=20, phase_s=0, hosts=1):
             fail(f"does not end: {command}\n{e.stdout}{e.stderr}")
         result.told = [(int(rank), cause) for rank, cause in re.findall(r"^rank (\d+): (.*)$", told.read(), re.M)]
         return result
-
-
-def why_not_two_hosts():
-    """What keeps this machine from being two hosts: leave to name itself, an address that the other reaches, or mpirun."""
-    if not subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split():
-        return "it has no address but the loopback"
-    names = subprocess.run([MPIRUN, "-n", "4", *HOSTS, "hostname"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=ON_TWO_HOSTS)
-    if sorted(names.stdout.split()) != sorted([socket.gethostname(), "elsewhere"] * 2):
-        return f"mpirun starts no ranks under another name: {(names.stderr or names.stdout).strip()[-200:]}"
-    return ""
 
 
 def check(name, result, by, pattern, statuses):
@@ -108,6 +93,12 @@ def follows():
     check("errors that follow from a death", result, [0], r"^rank 3 \(host .*\) died: ", KILLED)
 
 
+def unwinds(rank, fate):
+    """What others miss when a rank with an error gives it up is not the cause."""
+    others = [word for other in range(3) if other != rank for word in (other, "miss")]
+    check(f"{fate} in rank {rank}", run(3, rank, fate, *others), [rank], "thrown on purpose", [FAILS])
+
+
 def hangs(rank, fate):
     result = run(3, rank, fate, phase_s=LIMIT_S)
     check(f"{fate} in rank {rank}", result, [0], rf"^rank {rank} \(host .*\) hangs in phase 'work': no progress for ", [LOST])
@@ -138,7 +129,7 @@ CASES = [
     (whole, "a rank that is slow", 3, 1, "slow"), (whole, "a rank that counts", 3, 1, "count"), (whole, "nothing happens", 3), (whole, "a rank alone", 1),
     (stopped, 0, 1), (stopped, 2, 0), (hangs, 2, "hang"), (hangs, 0, "loop"), (waits_alone,),
     (killed, 0, 1), (killed, 1, 0), (killed, 2, 0), (left_early, 0, 1), (left_early, 2, 0),
-    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "suspect"), (all_threw,), (follows,), (under_load, 12),
+    (threw, 0, "throw"), (threw, 2, "throw"), (threw, 1, "unknown"), (threw, 1, "suspect"), (all_threw,), (follows,), (unwinds, 0, "unwind"), (unwinds, 2, "unwind"), (unwinds, 0, "suspect unwinds"), (under_load, 12),
 ]
 OF_TWO_HOSTS = [
     (whole_on_two_hosts,),
@@ -149,7 +140,7 @@ OF_TWO_HOSTS = [
     (on_two_hosts, "the other stands still", [0], r"^rank [23] \(host elsewhere, process \d+\) does not answer: ", [LOST],
      2, "stop", 3, "stop"),
 ]
-if why := why_not_two_hosts():
+if why := why_not_two_hosts(MPIRUN):
     print(f"left out: jobs on two hosts, which this machine cannot be: {why}")
 else:
     CASES += OF_TWO_HOSTS

@@ -5,6 +5,7 @@
 //   pwrite:7:KILL     the process is killed at it     pwrite:7:TERM   or asked to end, and the call succeeds
 //   pwrite:7:STOP     the process is stopped at it    pwrite:7:HANG   the call never returns
 //   pwrite:0:SHORT    every call moves a part of what it was asked to
+//   pwrite:50:SLOW    every call takes as long as at 50 MB a second
 //
 // FAULTY_IO_RANK=1: in this rank of an mpirun only.
 #include <dlfcn.h>
@@ -40,12 +41,16 @@ const Wish& wish() {
   return it;
 }
 
-// Whether this call of that name is to fail; errno says how.
-bool fails(std::string_view name) {
+// Whether this call of that name, which moves so many bytes, is to fail; errno says how.
+bool fails(std::string_view name, size_t bytes = 0) {
   static std::atomic<long> calls = 0;
   const Wish& w = wish();
   if (!w.is(name) || w.when == 0) return false;
   std::string_view what = w.what;
+  if (what == "SLOW") {
+    usleep(static_cast<useconds_t>(bytes / static_cast<size_t>(w.when)));
+    return false;
+  }
   long call = ++calls;
   bool stays = what == "FULL" || what == "DEAD";
   if (stays ? call < w.when : call != w.when) return false;
@@ -75,12 +80,12 @@ extern "C" {
 
 ssize_t pwrite(int fd, const void* data, size_t n, off_t at) {
   static auto* real = next(&pwrite, "pwrite");
-  return fails("pwrite") ? -1 : real(fd, data, part_of("pwrite", n), at);
+  return fails("pwrite", n) ? -1 : real(fd, data, part_of("pwrite", n), at);
 }
 
 ssize_t pread(int fd, void* data, size_t n, off_t at) {
   static auto* real = next(&pread, "pread");
-  return fails("pread") ? -1 : real(fd, data, part_of("pread", n), at);
+  return fails("pread", n) ? -1 : real(fd, data, part_of("pread", n), at);
 }
 
 int fsync(int fd) {
