@@ -85,6 +85,10 @@ std::vector<i64> TensorChoice::choose(const Store& store) const {
 
 i64 tensor_named(const Store& store, const std::string& name) {
   if (i64 t = find_tensor(store, name); t >= 0) return t;
+  // One that was left out has a reason.
+  for (const Finding& f : store.findings())
+    if (!f.warning && f.tensor == name)
+      throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
   std::vector<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
   return with_help(store, [&]() -> i64 { throw_none(names, name); });
