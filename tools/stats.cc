@@ -147,7 +147,8 @@ Exit stats_command(CommandLine& line) {
       if (lines) out.write("\n");
     }
     if (!lines) {
-      json.end_array();
+      json.end_array().key("problems");
+      write_findings(json, store->findings());
       json.end_answer();
     }
   } else {
