@@ -177,5 +177,24 @@ TEST(DcpLoading, LooksAtPropertiesThatNothingElseNeeds) {
             "MC1301 : torch cannot load the properties of a tensor: the memory format is to");
 }
 
+TEST(DcpLoading, SurvivesEveryChangedByteThatReadersTake) {
+  i64 taken = 0;
+  for (const std::string& sound : {metadata_of(), Speller().run({})})
+    for (std::size_t at = 0; at < sound.size(); at++)
+      for (int value = 0; value < 256; value += 51) {
+        std::string bad = sound;
+        bad[at] = static_cast<char>(value);
+        std::span<const u8> bytes{reinterpret_cast<const u8*>(bad.data()), bad.size()};
+        try {
+          parse_dcp_metadata(bytes);
+        } catch (const Error&) {
+          continue;
+        }
+        taken++;
+        EXPECT_NO_THROW(loading_faults(bytes)) << at << " " << value;
+      }
+  EXPECT_GT(taken, 1000);
+}
+
 }  // namespace
 }  // namespace mckpt
