@@ -236,6 +236,8 @@ Exit cat_command(CommandLine& line) {
         .key("values");
     write_json_level(json, values, {});
     values.check_unchanged();
+    json.key("problems");
+    write_findings(json, store->findings());
     json.end_answer();
   } else {
     note(line.flags(), cat(escaped(store->name(target.tensor)), "  ", dtype_name(store->dtype(target.tensor)),

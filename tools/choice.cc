@@ -1,38 +1,13 @@
 #include "tools/choice.h"
 
-#include <regex.h>
-
 #include <algorithm>
 #include <memory>
 
 #include "core/names.h"
+#include "tools/name_regex.h"
 
 namespace mckpt {
 namespace {
-
-// A POSIX extended expression, searched for anywhere in the name. (std::regex recurses once a character and
-// overflows the stack on long names.)
-class Regex {
- public:
-  explicit Regex(const std::string& pattern) {
-    if (int fault = regcomp(&regex_, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
-      char text[200];
-      regerror(fault, &regex_, text, sizeof text);
-      throw Error(Code::kUsage, cat("the regular expression is not valid: ", text)).found(escaped(pattern));
-    }
-  }
-  ~Regex() { regfree(&regex_); }
-  Regex(const Regex&) = delete;
-  Regex& operator=(const Regex&) = delete;
-
-  bool matches(std::string_view name) const {
-    regmatch_t range = {0, static_cast<regoff_t>(name.size())};
-    return regexec(&regex_, name.data(), 0, &range, REG_STARTEND) == 0;
-  }
-
- private:
-  regex_t regex_;
-};
 
 [[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern) {
   constexpr std::size_t kCompared = 20000;
@@ -57,12 +32,13 @@ auto with_help(const Store& store, Fn&& fn) -> decltype(fn()) {
 
 void TensorChoice::declare(CommandLine& line) {
   line.positional("GLOB", pattern, "only tensors whose whole name matches, as in 'model.layers.0.*'");
-  line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name");
+  line.flag("--regex", regex,
+            "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b");
 }
 
 std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) const {
-  std::unique_ptr<Regex> expression;
-  if (regex && !pattern.empty()) expression = std::make_unique<Regex>(pattern);
+  std::unique_ptr<NameRegex> expression;
+  if (regex && !pattern.empty()) expression = std::make_unique<NameRegex>(pattern);
   std::vector<i64> chosen;
   for (std::size_t i = 0; i < names.size(); i++)
     if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
@@ -85,6 +61,10 @@ std::vector<i64> TensorChoice::choose(const Store& store) const {
 
 i64 tensor_named(const Store& store, const std::string& name) {
   if (i64 t = find_tensor(store, name); t >= 0) return t;
+  // One that was left out has a reason.
+  for (const Finding& f : store.findings())
+    if (!f.warning && f.tensor == name)
+      throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
   std::vector<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
   return with_help(store, [&]() -> i64 { throw_none(names, name); });

@@ -148,14 +148,18 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
       refuse_findings(*m.store);
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
     } else if (std::string list(kTensorTableName); folder.has_file(list)) {
-      m.table = std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+      m.table = with_file(cat(path, "/", list), [&] {
+        return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+      });
       // What was said when the model was converted holds as long as nothing else is said.
       if (m.expert_layout == "auto") m.expert_layout = m.table->expert_layout;
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table),
                                          HfModelFlags{m.expert_layout, ""}.options());
     } else if (!index.empty()) {
-      m.index = std::make_unique<SafetensorsIndex>(
-          parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
+      m.index = with_file(cat(path, "/", index), [&] {
+        return std::make_unique<SafetensorsIndex>(
+            parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
+      });
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.index), flags.options());
     } else {
       m.map = std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, flags.options()));

@@ -106,7 +106,8 @@ void write_json(Output& out, bool lines, const Store& store, std::span<const i64
     if (lines) out.write("\n");
   }
   if (lines) return;
-  json.end_array();
+  json.end_array().key("problems");
+  write_findings(json, store.findings());
   json.end_answer();
 }
 

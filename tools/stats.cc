@@ -18,7 +18,7 @@ void write_number(JsonWriter& json, std::string_view name, long double v, Elemen
   json.key(name);
   if (kind == ElementForm::Kind::kI64) {
     json.value(static_cast<i64>(v));
-  } else if (kind == ElementForm::Kind::kU64 && v > 9223372036854775807.0L) {
+  } else if (kind == ElementForm::Kind::kU64) {
     json.value(static_cast<u64>(v));
   } else {
     json.value(static_cast<double>(v));
@@ -147,7 +147,8 @@ Exit stats_command(CommandLine& line) {
       if (lines) out.write("\n");
     }
     if (!lines) {
-      json.end_array();
+      json.end_array().key("problems");
+      write_findings(json, store->findings());
       json.end_answer();
     }
   } else {

@@ -5,6 +5,7 @@
 
 #include "io/dcp_integrity.h"
 #include "io/dcp_item.h"
+#include "io/dcp_loading.h"
 #include "io/dcp_mixed.h"
 #include "io/parallel.h"
 #include "io/run_args.h"
@@ -121,6 +122,7 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
   for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
+  for (Finding& f : check_loading(root_)) findings.add(std::move(f));
   for (Finding& f : check_integrity(root_)) findings.add(std::move(f));
   return findings.take();
 }

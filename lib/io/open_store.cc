@@ -61,6 +61,11 @@ std::unique_ptr<Store> open_file(const std::string& path) {
   std::string_view name = last_part(path);
   if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path));
+  // Archives one after the other, which no reader of a single one takes; what they hold stands in .metadata.
+  if (name.ends_with(".distcp"))
+    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, and no checkpoint by itself")
+        .file(path)
+        .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
   FileKind kind = sniff(InputFile(path));
   switch (kind) {
     case FileKind::kSafetensors:

@@ -60,8 +60,27 @@ std::vector<i64> integers(PickleValue v, std::string_view what) {
   return out;
 }
 
+// What else is said of a tensor's values: {'conj': True} or {'neg': True}, by which they are not those of the
+// storage, and what backends of others add. torch looks at the keys alone.
+void check_no_lazy_values(PickleValue metadata) {
+  if (metadata.is_none()) return;
+  if (!metadata.is(Kind::kDict))
+    throw Error(Code::kBadPickle, "the metadata of a tensor is no dict").found(kind_name(metadata.kind()));
+  for (auto [key, value] : metadata.entries()) {
+    bool conj = key.is(Kind::kText) && key.text() == "conj", neg = key.is(Kind::kText) && key.text() == "neg";
+    if (!conj && !neg)
+      throw Error(Code::kUnsupportedTensor, "a tensor has metadata that mckpt does not know: unsupported")
+          .found(pickle_line(key, 60));
+    throw Error(Code::kUnsupportedTensor, cat("what is stored is not the tensor's values but their ",
+                                              conj ? "conjugate" : "negative", ": unsupported"))
+        .help(cat("save it again with tensor.resolve_", conj ? "conj" : "neg", "()"));
+  }
+}
+
 // (storage, offset, sizes, strides, ...) for all of torch's strided tensors.
 TorchTensor read_view(const Rebuild& r) {
+  if (r.function == Known::kRebuildTensorV2) check_no_lazy_values(r.args.at(6));
+  if (r.function == Known::kRebuildTensorV3) check_no_lazy_values(r.args.at(7));
   TorchTensor t;
   t.storage = read_torch_storage(r.args.at(0));
   t.dtype = t.storage.dtype;

@@ -18,7 +18,8 @@ constexpr u32 kLocalMagic = 0x04034b50, kEntryMagic = 0x02014b50;
 constexpr i64 kLocalBytes = 30, kEntryBytes = 46;
 constexpr i64 kInExtra = 0xffffffff;  // the value stands in the zip64 extra field
 constexpr u16 kExtra64 = 0x0001;
-constexpr u16 kEncrypted = 0x2041, kHasDescriptor = 0x0008;  // bits of the flags
+constexpr u16 kEncrypted = 0x2041, kPatch = 0x0020, kHasDescriptor = 0x0008;  // bits of the flags
+constexpr u32 kDosFolder = 0x10;                                              // of the attributes
 constexpr u16 kDeflate = 8;
 constexpr u32 kModeMask = 0170000, kLinkMode = 0120000;  // of the unix mode
 
@@ -85,14 +86,19 @@ void apply_extra64(std::span<const u8> extra, std::initializer_list<i64*> fields
   throw Error(Code::kUnsupportedZip, cat("the record '", escaped(e.name), "' ", why)).offset(offset);
 }
 
-void check_entry(const ZipEntry& e, const CommonFields& common, u32 unix_mode, i64 offset) {
+void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, i64 offset) {
   std::string_view path = e.name;
   if (path.ends_with('/') && e.bytes == 0) path.remove_suffix(1);  // an empty record that stands for a folder
   check_inside_name(path);
   if ((common.flags & kEncrypted) != 0) throw_unsupported(e, "is encrypted", offset);
   if (common.method != 0 && common.method != kDeflate)
     throw_unsupported(e, cat("is packed by an unsupported compression method (", common.method, ")"), offset);
-  if ((unix_mode & kModeMask) == kLinkMode) throw_unsupported(e, "has the attribute of a symlink", offset);
+  if ((common.flags & kPatch) != 0) throw_unsupported(e, "is the patch of another", offset);
+  // torch reads nothing of such a record and takes what was in memory.
+  if ((attributes & kDosFolder) != 0 && e.bytes > 0)
+    throw_unsupported(e, "has the attribute of a folder", offset);
+  if ((attributes >> 16 & kModeMask) == kLinkMode)
+    throw_unsupported(e, "has the attribute of a symlink", offset);
   if (!e.deflated && e.bytes != e.stored_bytes)
     throw_bad_zip(
         cat("the stored record '", escaped(e.name), "' has two sizes, ", e.bytes, " and ", e.stored_bytes),
@@ -156,12 +162,13 @@ void check_local_header(ZipEntry& e, Window& window, i64 limit) {
 ZipArchive::ZipArchive(const ByteSource& source, i64 most_trailing_bytes) : source_(source) {
   ZipEnd end = find_zip_end(source, most_trailing_bytes);
   directory_ = source.read(end.directory_offset, end.directory_bytes);
-  parse_directory(end.directory_offset, end.entries);
+  parse_directory(end);
   index_names();
   check_local_headers(end.directory_offset);
 }
 
-void ZipArchive::parse_directory(i64 offset, i64 count) {
+void ZipArchive::parse_directory(const ZipEnd& end) {
+  i64 offset = end.directory_offset, count = end.entries;
   if (count > static_cast<i64>(directory_.size()) / kEntryBytes)
     throw_bad_zip(cat("its end record counts ", count, " entries, which a central directory of ",
                       directory_.size(), " bytes cannot hold"),
@@ -186,7 +193,9 @@ void ZipArchive::parse_directory(i64 offset, i64 count) {
                .deflated = common.method == kDeflate};
     apply_extra64(rest.subspan(kEntryBytes + name_bytes, extra_bytes),
                   {&e.bytes, &e.stored_bytes, &e.header_offset}, here);
-    check_entry(e, common, load_le<u32>(p + 38) >> 16, here);
+    u16 disk = load_le<u16>(p + 34);
+    if (disk != end.disk && disk != 1) throw_unsupported(e, "is said to lie in another part", here);
+    check_entry(e, common, load_le<u32>(p + 38), here);
     has_checksums_ |= e.crc32 != 0;
     entries_.push_back(e);
     rest = rest.subspan(kEntryBytes + variable_bytes);

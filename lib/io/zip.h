@@ -26,6 +26,8 @@ struct ZipEntry {
   bool deflated = false;
 };
 
+struct ZipEnd;
+
 class ZipArchive {
  public:
   // Reads and checks the directory and every local header. torch reads archives with bytes behind their end,
@@ -46,7 +48,7 @@ class ZipArchive {
   std::vector<u8> read(const ZipEntry& entry, i64 most_bytes) const;
 
  private:
-  void parse_directory(i64 offset, i64 count);
+  void parse_directory(const ZipEnd& end);
   void index_names();
   void check_local_headers(i64 directory_offset);
 

@@ -42,6 +42,12 @@ i64 find_end_record(const ByteSource& source, i64 most_trailing_bytes) {
       .help("copy or download the file again");
 }
 
+// Archives may be spread over several files ("disks"). torch looks at the numbers, and takes one alone.
+void check_one_part(u32 disk, u32 directory_disk, i64 entries_here, i64 entries, i64 offset) {
+  if (disk == directory_disk && disk <= 1 && entries_here == entries) return;
+  throw Error(Code::kUnsupportedZip, "the zip archive is said to have several parts").offset(offset);
+}
+
 // What the zip64 end record says, or `narrow` where there is none. Moves `end` to the record that follows the
 // directory.
 ZipEnd widened(const ByteSource& source, const ZipEnd& narrow, i64& end) {
@@ -56,11 +62,13 @@ ZipEnd widened(const ByteSource& source, const ZipEnd& narrow, i64& end) {
   const u8* p = record.data();
   if (load_le<u32>(p) != kEnd64Magic)
     throw_bad_zip("the zip64 locator does not point at a zip64 end record", at);
-  if (load_le<u64>(p + 4) != static_cast<u64>(locator_at - at - 12))
-    throw_bad_zip("the size of the zip64 end record is wrong", at);
+  if (load_le<u64>(p + 4) < kEnd64Bytes - 12) throw_bad_zip("the size of the zip64 end record is wrong", at);
   ZipEnd wide{checked_zip_value(load_le<u64>(p + 48), "the offset of the central directory", at),
               checked_zip_value(load_le<u64>(p + 40), "the size of the central directory", at),
-              checked_zip_value(load_le<u64>(p + 32), "the number of entries", at)};
+              checked_zip_value(load_le<u64>(p + 32), "the number of entries", at), load_le<u32>(p + 16)};
+  i64 entries_here = checked_zip_value(load_le<u64>(p + 24), "the number of entries", at);
+  check_one_part(wide.disk, load_le<u32>(p + 20), entries_here, wide.entries, at);
+  check_one_part(0, 0, load_le<u32>(locator.data() + 16), 1, locator_at);
   // A field that does not say "look in zip64" says the same as zip64, or two readers see two archives.
   auto agree = [](i64 narrow_field, i64 saturated, i64 wide_field) {
     return narrow_field == saturated || narrow_field == wide_field;
@@ -105,10 +113,12 @@ ZipEnd find_zip_end(const ByteSource& source, i64 most_trailing_bytes) {
   i64 end = find_end_record(source, most_trailing_bytes);
   auto record = read_record<kEndBytes>(source, end);
   const u8* p = record.data();
-  u16 entries_here = load_le<u16>(p + 8), entries = load_le<u16>(p + 10);
-  if (load_le<u32>(p + 4) != 0 || entries_here != entries)
-    throw Error(Code::kUnsupportedZip, "the zip archive is said to have several parts").offset(end);
-  ZipEnd z = widened(source, {load_le<u32>(p + 16), load_le<u32>(p + 12), entries}, end);
+  ZipEnd narrow{load_le<u32>(p + 16), load_le<u32>(p + 12), load_le<u16>(p + 10), load_le<u16>(p + 4)};
+  i64 narrow_end = end;
+  ZipEnd z = widened(source, narrow, end);
+  // Where there is a zip64 end record, what counts is said there.
+  if (end == narrow_end)
+    check_one_part(narrow.disk, load_le<u16>(p + 6), load_le<u16>(p + 8), narrow.entries, end);
   check_directory_place(z, end);
   return z;
 }

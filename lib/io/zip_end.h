@@ -8,6 +8,7 @@ namespace mckpt {
 struct ZipEnd {
   i64 directory_offset = 0, directory_bytes = 0;
   i64 entries = 0;
+  u32 disk = 0;  // the number of this file, the only one: 0, or 1 by writers that count from there
 };
 
 // Finds the end record and checks that the directory lies right in front of it. Throws kBadZip,

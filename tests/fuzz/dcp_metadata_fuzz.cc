@@ -1,5 +1,6 @@
 // Any bytes as a .metadata: parsed, joined and checked, or refused with an Error.
 #include "io/dcp_boxes.h"
+#include "io/dcp_loading.h"
 
 using namespace mckpt;
 
@@ -9,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
     Findings findings;
     check_boxes(metadata, findings);
     check_records(metadata, std::vector<i64>(metadata.files.size(), 1 << 20), findings);
+    loading_faults({data, size});
   } catch (const Error&) {
   }
   return 0;

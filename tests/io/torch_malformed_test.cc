@@ -101,6 +101,37 @@ TEST(TorchTensor, IsRefusedWhenItIsNotOneBlock) {
             "MC1224 m: this is a tensor on the meta device, which has no data: unsupported");
 }
 
+TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
+  auto with_key = [](const char* key, const char* value = "\x88") {
+    return "}" + pickled(key) + value + "s";
+  };
+  auto found = [](const std::string& metadata) {
+    return problem_of({{"w", pickled_tensor({.metadata = metadata})}});
+  };
+  std::string conjugate =
+      "MC1224 w: what is stored is not the tensor's values but their conjugate: unsupported";
+  EXPECT_EQ(found("N"), "nothing [w]");
+  EXPECT_EQ(found("}"), "nothing [w]");
+  EXPECT_EQ(found(with_key("conj")), conjugate);
+  EXPECT_EQ(found(with_key("conj", "\x89")), conjugate);  // torch does not look at the value either
+  EXPECT_EQ(found(with_key("neg")),
+            "MC1224 w: what is stored is not the tensor's values but their negative: unsupported");
+  EXPECT_EQ(found(with_key("backend")),
+            "MC1224 w: a tensor has metadata that mckpt does not know: unsupported: found 'backend'");
+  EXPECT_EQ(found(pickled(1)), "MC1210 w: the metadata of a tensor is no dict: found an integer");
+
+  // In _rebuild_tensor_v3 it stands behind the dtype.
+  auto typed = [](const std::string& metadata) {
+    return pickled_class("torch._utils", "_rebuild_tensor_v3") + "(" +
+           pickled_storage({.storage_class = "UntypedStorage", .numel = 24}) + pickled(0) +
+           pickled(std::vector<i64>{2, 3}) + pickled(std::vector<i64>{3, 1}) + "\x89" +
+           pickled_class("collections", "OrderedDict") + ")R" + pickled_class("torch", "float32") + metadata +
+           "tR";
+  };
+  EXPECT_EQ(problem_of({{"w", typed("")}}), "nothing [w]");
+  EXPECT_EQ(problem_of({{"w", typed(with_key("conj"))}}), conjugate);
+}
+
 TEST(TorchTensor, IsFoundInsideOfObjects) {
   std::string object =
       pickled_class("my.model", "Config") + ")\x81}" + pickled("weight") + pickled_tensor() + "sb";

@@ -115,6 +115,52 @@ TEST_F(Verify, TellsExpertsThatAreEqual) {
             "experts warn MC1009 layers.2.mlp.experts.fused: experts 0, 2 hold the same bytes\n");
 }
 
+TEST_F(Verify, TellsEqualExpertsByMegatronsNames) {
+  // Both ways in which Megatron names an expert, in a model and in its optimizer's states.
+  for (const char* front :
+       {"model.module.decoder.layers.0.mlp.experts.", "mp_rank_00/model.mtp.layers.1.experts."}) {
+    std::string experts(front);
+    for (const char* leaf :
+         {"linear_fc1.weight*_w", "linear_fc2.weight*", "linear_fc1.bias*", "linear_fc1.weight*_v.exp_avg"})
+      for (int e : {2, 10, 11}) {
+        std::string name = experts + leaf;
+        add(name.replace(name.find('*'), 1, std::to_string(e)), {4}, e == 11 ? "efgh" : "abcd");
+      }
+    for (int e : {0, 1}) add(cat(experts, "local_experts.", e, ".linear_fc2.weight"), {4}, "abcd");
+  }
+  // No number of an expert: what the older grouped MLP calls its two weights, one number for each tensor,
+  // words.
+  for (int e : {1, 2}) {
+    add(cat("layers.0.mlp.experts.weight", e), {4}, "abcd");
+    add(cat("layers.0.mlp.experts.linear_fc1.weight", e, ".step"), {}, "s");
+    add(cat("layers.0.mlp.my_linear_fc1.weight", e), {4}, "abcd");
+    add(cat("layers.0.mlp.experts.linear_fc1.weight", e, "x"), {4}, "abcd");
+  }
+  std::string expected;
+  for (const char* front :
+       {"model.module.decoder.layers.0.mlp.experts.", "mp_rank_00/model.mtp.layers.1.experts."}) {
+    for (const char* leaf :
+         {"linear_fc1.bias*", "linear_fc1.weight*_v.exp_avg", "linear_fc1.weight*_w", "linear_fc2.weight*"})
+      expected += cat("experts warn MC1009 ", front, leaf, ": experts 2, 10 hold the same bytes\n");
+    expected += cat("experts warn MC1009 ", front,
+                    "local_experts.*.linear_fc2.weight: experts 0, 1 hold the same bytes\n");
+  }
+  EXPECT_EQ(problems(store), expected);
+}
+
+TEST_F(Verify, TellsEqualExpertsOfStackedLayersApart) {
+  add("decoder.layers.mlp.experts.experts.linear_fc1.weight", {2, 3, 2, 1},
+      "abcdab"
+      "abefcd");
+  add("decoder.layers.mlp.experts.experts.linear_fc1.bias", {2, 3, 2},
+      "abcdef"
+      "abcdef");
+  EXPECT_EQ(
+      problems(store),
+      "experts warn MC1009 decoder.layers.mlp.experts.experts.linear_fc1.weight (layer 0): experts 0, 2 hold "
+      "the same bytes\n");
+}
+
 // A store that keeps a CRC-32 of its one file.
 class Summed final : public Store {
  public:

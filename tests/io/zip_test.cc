@@ -146,6 +146,67 @@ TEST(Zip, RefusesEndRecordsThatDoNotFit) {
   }
 }
 
+// Where the last record of that mark begins.
+std::size_t place_of(const std::vector<u8>& bytes, std::string_view mark) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).rfind(mark);
+}
+
+constexpr std::string_view kDirectory = "PK\x01\x02", kEnd64 = "PK\x06\x06", kLocator = "PK\x06\x07",
+                           kEnd = "PK\x05\x06";
+
+// What torch's reader takes and what it refuses, field by field.
+TEST(Zip, IsOneFileAsTorchSeesIt) {
+  struct Fields {
+    const char* name;
+    bool zip64;
+    std::vector<std::tuple<std::string_view, std::size_t, u8>> changes;  // record, byte in it, value
+    const char* expected;
+  };
+  const char* const kParts = "MC1202 the zip archive is said to have several parts";
+  const char* const kElsewhere = "MC1202 the record 'archive/data/0' is said to lie in another part";
+  const Fields kCases[] = {
+      {"disk", false, {{kEnd, 4, 2}}, kParts},
+      {"disk of the directory", false, {{kEnd, 6, 1}}, kParts},
+      {"disk, upper byte", false, {{kEnd, 5, 1}, {kEnd, 7, 1}}, kParts},
+      {"counted from 1 in part",
+       false,
+       {{kEnd, 4, 1}, {kEnd, 6, 1}, {kDirectory, 34, 1}},
+       "MC1202 the record 'archive/data.pkl' is said to lie in another part"},
+      {"entries here", false, {{kEnd, 8, 1}}, kParts},
+      {"entry", false, {{kDirectory, 34, 1}}, "nothing"},
+      {"entry elsewhere", false, {{kDirectory, 34, 2}}, kElsewhere},
+      {"entry elsewhere, upper byte", false, {{kDirectory, 35, 1}}, kElsewhere},
+      {"entry, number in zip64", true, {{kDirectory, 34, 0xff}, {kDirectory, 35, 0xff}}, kElsewhere},
+      {"zip64 counts", true, {{kEnd, 4, 2}, {kEnd, 6, 3}, {kEnd, 8, 7}}, "nothing"},
+      {"zip64 disk", true, {{kEnd64, 16, 2}}, kParts},
+      {"zip64 disk of the directory", true, {{kEnd64, 23, 1}}, kParts},
+      {"zip64 entries here", true, {{kEnd64, 24, 1}}, kParts},
+      {"zip64 disks", true, {{kLocator, 16, 2}}, kParts},
+      {"zip64 no disks", true, {{kLocator, 16, 0}}, kParts},
+      {"zip64 larger record", true, {{kEnd64, 4, 60}}, "nothing"},
+      {"zip64 smaller record",
+       true,
+       {{kEnd64, 4, 43}},
+       "MC1201 the zip archive is damaged: the size of the zip64"},
+      {"patch", false, {{kDirectory, 8, 0x20}}, "MC1202 the record 'archive/data/0' is the patch of another"},
+      {"folder",
+       false,
+       {{kDirectory, 38, 0x10}},
+       "MC1202 the record 'archive/data/0' has the attribute of a folder"},
+      {"other attributes", false, {{kDirectory, 38, 0x2f}}, "nothing"},
+  };
+  for (const Fields& c : kCases) {
+    std::vector<u8> bytes = two_records().finish([&](auto& e) { e.zip64 = c.zip64; });
+    for (auto [record, at, value] : c.changes) bytes[place_of(bytes, record) + at] = value;
+    EXPECT_EQ(opened(bytes).substr(0, std::string_view(c.expected).size()), c.expected) << c.name;
+  }
+  ZipBuilder one;
+  std::vector<u8> counted_from_1 = one.add("archive/data.pkl", "pickle").finish();
+  for (auto [record, at] : {std::pair{kEnd, 4}, {kEnd, 6}, {kDirectory, 34}})
+    counted_from_1[place_of(counted_from_1, record) + static_cast<std::size_t>(at)] = 1;
+  EXPECT_EQ(opened(counted_from_1), "nothing");
+}
+
 TEST(Zip, RefusesAPrefix) {
   std::vector<u8> zip = two_records().finish(), bytes(100 + zip.size(), 'x');
   std::copy(zip.begin(), zip.end(), bytes.begin() + 100);

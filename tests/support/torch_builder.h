@@ -36,6 +36,7 @@ struct TensorParts {
   std::string key = "0", storage_class = "FloatStorage";
   i64 numel = 6, offset = 0;
   std::vector<i64> size{2, 3}, stride{3, 1};
+  std::string metadata{};  // pickled; behind the hooks
 };
 
 inline std::string pickled_storage(const TensorParts& t) {
@@ -46,7 +47,8 @@ inline std::string pickled_storage(const TensorParts& t) {
 // torch._utils._rebuild_tensor_v2(...)
 inline std::string pickled_tensor(const TensorParts& t = {}) {
   return pickled_class("torch._utils", "_rebuild_tensor_v2") + "(" + pickled_storage(t) + pickled(t.offset) +
-         pickled(t.size) + pickled(t.stride) + "\x89" + pickled_class("collections", "OrderedDict") + ")RtR";
+         pickled(t.size) + pickled(t.stride) + "\x89" + pickled_class("collections", "OrderedDict") + ")R" +
+         t.metadata + "tR";
 }
 
 // {name: value, ...}, each value pickled already.
