@@ -52,6 +52,7 @@ void HfToFsdp::parse(CommandLine& line) {
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
   values_.declare(line);
+  options_.declare_casts(line);
   line.description(
       "Writes what a Megatron-FSDP run of this grid would have saved: every rank's chunks in a file of");
   line.description("its own, under the keys of fsdp_dtensor. Values are kept bit for bit unless --dtype or");

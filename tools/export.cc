@@ -54,6 +54,7 @@ void Export::parse(CommandLine& line) {
   line.option("--dtype TYPE", dtype_,
               "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
   rules_.declare_rules(line);
+  options_.declare_casts(line);
   line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
   line.description(
       "Writes tensors under their original names, in their original packing and types, with config,");

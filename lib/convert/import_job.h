@@ -18,6 +18,9 @@ class ImportJob final : public FramedJob {
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override { return task_bytes_[static_cast<std::size_t>(index)]; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  std::string tensor_of(const Region& region) const override {
+    return cat("model.module.", keys_[chunks_.key(region.tensor)].name);
+  }
 
  private:
   Conversion conversion_of(i64 chunk) const;

@@ -26,6 +26,9 @@ class ReshardJob final : public FramedJob {
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  std::string tensor_of(const Region& region) const override {
+    return std::string(source_.name(chunks_.key(region.tensor)));
+  }
 
  private:
   struct Task {

@@ -18,6 +18,7 @@ struct CopyOptions {
   const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
   ReadSums* sums = nullptr;                   // is told what is read
+  LostValues* lost = nullptr;                 // is told what casts lose
   TaskLog* log = nullptr;                     // what it has as done is left out; what gets done goes there
   i64 first_task = 0, end_task = -1;          // this process's share; -1: up to the last
 };
