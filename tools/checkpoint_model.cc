@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "convert/model_layers.h"
 #include "convert/state_dict_pieces.h"
 #include "convert/torch_dist_pieces.h"
 #include "io/file.h"
@@ -115,6 +116,14 @@ void CheckpointModel::open(std::unique_ptr<Store> store, const CheckpointModelFl
                            const GlobalFlags& global) {
   refuse_other_formats(*store);
   HfModel model = model_of(*store, flags);
+  bool of_another_form = flags.keep_layers && !model.plain &&
+                         dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
+                         layers_as_in_model(*store, *model.map, flags.weights_only());
+  if (of_another_form) {
+    CheckpointModelFlags unknown = flags;
+    unknown.any_model = true, unknown.assets.reset();
+    model = model_of(*store, unknown);
+  }
   open(std::move(store), std::move(model), flags, global, {0, std::nullopt});
 }
 
@@ -129,6 +138,9 @@ void CheckpointModel::translate(DcpDialect dialect, const CheckpointModelFlags& 
   } else if (named && flags.renamed) {
     pieces = state_dict_pieces(std::move(store_), dialect, model_.plain ? nullptr : &map(), setup, cells,
                                flags.weights_only());
+  } else if (dialect == DcpDialect::kFsdpDtensor && !model_.plain && !setup.groups) {
+    if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), flags.weights_only()))
+      pieces = migrated(std::move(store_), *moved);
   }
   if (!pieces) return;
   pieces_ = pieces.get();

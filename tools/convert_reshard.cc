@@ -31,6 +31,8 @@ class Reshard {
   ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   void count(const DcpLayout& layout);
   std::string plan_text(const FsdpOutput& output, const ReshardObjects& objects) const;
+  void write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
+                  const std::string& to) const;
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
 
@@ -109,9 +111,16 @@ void Reshard::set_up_run() {
                 "of a model without tables it is not known how ranks split its parameters")
         .expected("--tp 1, --ep 1 and --etp 1")
         .found(to_string(run_.grid))
-        .help("--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp");
+        .help(
+            source_.said_any_model()
+                ? "--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup; or choose a grid of --dp, --cp and --hsdp");
   // The packing that never cuts a row, whatever shapes stand beside each other.
   run_.fsdp.engine = Engine::kV2;
+  if (!source_.said_any_model())
+    note(flags_,
+         "the layers have the names of another form than those of the model in hf_assets, and keep them");
   note(flags_,
        "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
        "checkpoint");
@@ -214,6 +223,16 @@ std::string Reshard::plan_text(const FsdpOutput& output, const ReshardObjects& o
   return plan.text();
 }
 
+// The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
+void Reshard::write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
+                         const std::string& to) const {
+  if (!source_.any_model())
+    return folder.write_rest(layout, out, to, model().assets_path(),
+                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+  std::string assets = own_assets(model().on_disk());
+  folder.write_rest(layout, out, to, assets, assets.empty() ? "" : tensor_table_text(Folder(assets)));
+}
+
 Exit Reshard::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
   open();
@@ -238,8 +257,7 @@ Exit Reshard::run() {
   FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
   auto finish = [&](OutputFiles& out, const std::string& to) {
     output.folder.write_beside(model().store(), to, objects.changed_files());
-    output.folder.write_rest(plan.layout, out, to, model().assets_path(),
-                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+    write_rest(output.folder, plan.layout, out, to);
   };
   StagedCopy copy{
       report_.output, plan_text(output, objects), source_.roots(), output.files, job, finish, &sums,

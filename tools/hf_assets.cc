@@ -73,6 +73,17 @@ std::string tensor_table_json(const SourceTable& tensors, std::string_view exper
   return text;
 }
 
+std::string tensor_table_text(const Folder& folder) {
+  std::string name(kTensorTableName), text;
+  if (!folder.has_file(name)) return text;
+  InputFile file = folder.open_file(name);
+  for (i64 at = 0; at < file.size(); at += kBlockBytes) {
+    std::vector<u8> block = file.read(at, std::min(kBlockBytes, file.size() - at));
+    text.append(block.begin(), block.end());
+  }
+  return text;
+}
+
 TensorTable parse_tensor_table(std::string_view text) {
   TensorTable table;
   JsonReader json(text);

@@ -33,6 +33,9 @@ void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const s
 // stored where the user said so. "" where types and shapes are not known, of a config without headers.
 std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout);
 
+// The text of the table in a folder of assets; "" where it has none.
+std::string tensor_table_text(const Folder& folder);
+
 // The same, read back.
 struct TensorTable {
   struct Entry {

@@ -26,7 +26,7 @@ void ReshardSource::check() {
     throw Error(Code::kUsage,
                 "--any-model is of models without tables: --assets and --rank-states go by them");
   flags_.parts = weights_only_ || folder_ ? NamesOf::kModel : NamesOf::kAll;
-  flags_.renamed = true;
+  flags_.renamed = flags_.keep_layers = true;
 }
 
 void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
@@ -37,6 +37,11 @@ void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
 // what.
 void ReshardSource::open_rank_states(const Adjust& adjust, const GlobalFlags& flags) {
   if (!folder_) return;
+  if (any_model())
+    throw Error(Code::kUnknownAssets,
+                "--rank-states goes by the tables of a model, whose layers have other names")
+        .file(model_.store().root())
+        .help("reshard the checkpoint before its layers get the names of another form");
   const RunFacts& run = model_.run();
   std::optional<i64> tp = flags_.source_tp ? flags_.source_tp : run.tensor_ranks;
   if (!tp)

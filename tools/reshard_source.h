@@ -24,7 +24,9 @@ class ReshardSource {
   // Null: the checkpoint alone is read.
   const RankStates* rank_states() const { return states_.get(); }
   bool weights_only() const { return weights_only_; }
-  bool any_model() const { return flags_.any_model && !flags_.assets; }
+  // The model is one that no table knows, or whose table has other names: the user need not have said so.
+  bool any_model() const { return model_.model().plain != nullptr; }
+  bool said_any_model() const { return flags_.any_model; }
   // States that the user does not want, or has others for.
   bool left_behind(i32 tensor) const;
   bool is_left_behind(std::string_view object) const {
