@@ -9,6 +9,7 @@
 #include "tools/convert_modes.h"
 #include "tools/fsdp_output.h"
 #include "tools/layout_flags.h"
+#include "tools/plain_reshard.h"
 #include "tools/reshard_objects.h"
 #include "tools/staged_copy.h"
 
@@ -137,7 +138,9 @@ void Reshard::match_states() {
     if (!state || source_.left_behind(t)) continue;
     i32 key = target_keys_->find(state->key);
     std::string name(store.name(t));
-    if (key < 0) {
+    if (key < 0 && source_.is_carried(state->key)) {
+      whole_.push_back(t);
+    } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
     } else if (std::ranges::equal(store.dims(t), (*target_keys_)[key].shape.dims())) {
       states_[static_cast<std::size_t>(key)].push_back({{name, state->dots}, store.dtype(t)});
@@ -177,9 +180,10 @@ void Reshard::carry_tensors(DcpLayout& layout) const {
   };
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::string name(store.name(t));
-    if (name.ends_with("._extra_state") && model_key(name))
+    std::optional<std::string> key = model_key(name);
+    if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
       carry(t, {kModelDot});
-    else if (!model_key(name) && !state_name(name) && !source_.left_behind(t))
+    else if (!key && !state_name(name) && !source_.left_behind(t))
       carry(t, nesting_dots(name));
   }
   for (i32 t : whole_) carry(t, state_name(store.name(t))->dots);
@@ -235,6 +239,11 @@ void Reshard::write_rest(const FsdpFolder& folder, const DcpLayout& layout, Outp
 
 Exit Reshard::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
+  if (std::unique_ptr<Store> plain = source_.open_plain(options_.source, flags_)) {
+    Grid grid = grid_flags_.grid();
+    if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
+    return PlainReshard{std::move(plain), options_, grid, source_.weights_only()}.run(flags_);
+  }
   open();
   match_states();
   fsdp_flags_.refuse_unmatched(target_keys_->parameters());

@@ -1,5 +1,6 @@
 #include "tools/reshard_source.h"
 
+#include "io/dcp.h"
 #include "tools/findings.h"
 #include "tools/output.h"
 
@@ -31,6 +32,14 @@ void ReshardSource::check() {
 
 void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
   model_.open(path, flags_, flags);
+}
+
+std::unique_ptr<Store> ReshardSource::open_plain(const std::string& path, const GlobalFlags& flags) {
+  if (!flags_.any_model) return nullptr;
+  std::unique_ptr<Store> store = open_store(path);
+  if (dcp_dialect(*store) != DcpDialect::kPlain) return nullptr;
+  refuse_damage(*store, flags_.parts, flags_.accept, flags);
+  return store;
 }
 
 // The run that wrote them is the one that wrote the checkpoint; what of it matters is how many ranks shared
