@@ -36,6 +36,12 @@ std::vector<HfAsset> hf_assets(const Folder& folder) {
   return out;
 }
 
+bool has_torch_weights(const Folder& folder) {
+  std::vector<FolderEntry> entries = folder.entries();
+  return std::ranges::any_of(entries,
+                             [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
+}
+
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to,
                  bool durable) {
   if (::mkdir(to.c_str(), 0777) != 0 && errno != EEXIST)

@@ -26,6 +26,9 @@ struct HfAsset {
 // trackers of a run.
 std::vector<HfAsset> hf_assets(const Folder& folder);
 
+// Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
+bool has_torch_weights(const Folder& folder);
+
 // Copies them into the folder `to`, which is made. Throws what reading and writing do.
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
 
