@@ -21,7 +21,7 @@ PlainFamily::PlainFamily(std::span<const Parameter> parameters) {
     rows_.push_back(row);
   }
   section_.rows = rows_;
-  family_.name = "plain";
+  family_.name = kPlainFamily;
   family_.summary = "any model";
   family_.sections = {&section_, 1};
 }

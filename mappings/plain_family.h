@@ -12,6 +12,8 @@
 
 namespace mckpt {
 
+inline constexpr std::string_view kPlainFamily = "plain";
+
 class PlainFamily {
  public:
   struct Parameter {

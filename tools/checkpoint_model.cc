@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "convert/model_layers.h"
 #include "convert/state_dict_pieces.h"
 #include "convert/torch_dist_pieces.h"
 #include "io/file.h"
@@ -39,10 +40,28 @@ bool tells_parameters(DcpDialect dialect) {
   return dialect != DcpDialect::kPlain && dialect != DcpDialect::kTorchDist;
 }
 
-// The parameters that a checkpoint of an unknown model has.
+// "'optim.state.w.exp_avg' and 3 more": of a plain folder, what no dialect has; "" of others.
+std::string unknown_keys(const Store& store, DcpDialect dialect) {
+  std::string first;
+  i64 more = -1;
+  for (i64 t = 0; t < store.tensor_count() && dialect == DcpDialect::kPlain; t++) {
+    std::string_view name = store.name(t);
+    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
+    if (more++ < 0) first = escaped(name);
+  }
+  return more < 0
+             ? ""
+             : cat("tensors that no known format has: ", first, more > 0 ? cat(" and ", more, " more") : "");
+}
+
+// The parameters that a checkpoint of an unknown model has: not buffers that count or index, nor what has no
+// rows to be cut into.
 std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
   DcpKey key = split_key(dialect, store.name(tensor));
-  bool model = key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
+  bool shardable = is_castable(store.dtype(tensor)) && !store.dims(tensor).empty() &&
+                   store.shape(tensor).items() > 0 && key.parameter.find_first_of("{}") == key.parameter.npos;
+  bool model =
+      shardable && key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
   return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
 }
 
@@ -58,11 +77,14 @@ HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
     return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); });
   }
   std::string assets = flags.assets ? *flags.assets : own_assets(store);
-  if (assets.empty())
-    throw Error(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is")
-        .file(store.root())
-        .help(cat("--assets HF_DIR   the folder of the original model, or one with its config.json",
-                  flags.renamed && tells_parameters(dialect) ? "; --any-model does without one" : ""));
+  if (assets.empty()) {
+    Error e(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is");
+    if (std::string keys = unknown_keys(store, dialect); !keys.empty()) e.found(keys);
+    throw e.file(store.root())
+        .help(
+            cat("--assets HF_DIR   the folder of the original model, or one with its config.json",
+                flags.renamed && dialect != DcpDialect::kTorchDist ? "; --any-model does without one" : ""));
+  }
   return open_hf_model(assets, flags.model);
 }
 
@@ -116,6 +138,14 @@ void CheckpointModel::open(std::unique_ptr<Store> store, const CheckpointModelFl
                            const GlobalFlags& global) {
   refuse_other_formats(*store);
   HfModel model = model_of(*store, flags);
+  bool of_another_form = flags.keep_layers && !model.plain &&
+                         dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
+                         layers_as_in_model(*store, *model.map, flags.weights_only());
+  if (of_another_form) {
+    CheckpointModelFlags unknown = flags;
+    unknown.any_model = true, unknown.assets.reset();
+    model = model_of(*store, unknown);
+  }
   open(std::move(store), std::move(model), flags, global, {0, std::nullopt});
 }
 
@@ -130,6 +160,9 @@ void CheckpointModel::translate(DcpDialect dialect, const CheckpointModelFlags& 
   } else if (named && flags.renamed) {
     pieces = state_dict_pieces(std::move(store_), dialect, model_.plain ? nullptr : &map(), setup, cells,
                                flags.weights_only());
+  } else if (dialect == DcpDialect::kFsdpDtensor && !model_.plain && !setup.groups) {
+    if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), flags.weights_only()))
+      pieces = migrated(std::move(store_), *moved);
   }
   if (!pieces) return;
   pieces_ = pieces.get();

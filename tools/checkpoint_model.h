@@ -17,7 +17,9 @@ namespace mckpt {
 struct CheckpointModelFlags {
   std::optional<std::string> assets;
   bool any_model = false;  // take a model that no table knows
-  bool renamed = false;    // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
+  // Layers keep their names: where those of the model are others, it is taken as one that no table knows.
+  bool keep_layers = false;
+  bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   std::optional<i64> source_tp, source_etp;
   std::vector<std::string> accept;  // codes of damage that is taken as it is
   bool records_apart = false;       // what is wrong with single records is no damage: it is told elsewhere

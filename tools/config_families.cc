@@ -24,7 +24,6 @@ void read_gpt_oss(const ConfigFields& c, ModelConfig& m) {
   m.moe.experts = read_experts(c, {"num_local_experts", "num_experts"});
   m.moe.ffn = c.size("intermediate_size");
   m.moe.router_bias = true;
-  m.tied = false;
   check_layer_experts(c, m);
 }
 
@@ -49,7 +48,6 @@ void read_deepseek_v3(const ConfigFields& c, ModelConfig& m) {
   m.moe.shared_ffn =
       checked_mul(c.count_or("n_shared_experts", 0), m.moe.ffn, "the width of the shared experts");
   m.moe.expert_bias = true;
-  m.tied = false;
   i64 layers = layer_count(c, "num_hidden_layers");
   i64 first = c.count_or("first_k_dense_replace", 0), every = c.size_or("moe_layer_freq", 1);
   set_layers(m, layers, {Mixer::kLatentAttention, Ffn::kDense});

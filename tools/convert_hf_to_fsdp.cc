@@ -52,6 +52,7 @@ void HfToFsdp::parse(CommandLine& line) {
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
   values_.declare(line);
+  options_.declare_casts(line);
   line.description(
       "Writes what a Megatron-FSDP run of this grid would have saved: every rank's chunks in a file of");
   line.description("its own, under the keys of fsdp_dtensor. Values are kept bit for bit unless --dtype or");
@@ -71,7 +72,11 @@ void HfToFsdp::open() {
     throw Error(Code::kNotFound, "the folder has no weights to convert")
         .file(options_.source)
         .expected("safetensors files")
-        .help("download the model with its weights");
+        .help(has_torch_weights(Folder(options_.source))
+                  ? cat("mckpt convert pt-to-safetensors ", escaped(options_.source, 4096), " ",
+                        escaped(options_.source, 4096),
+                        "/model.safetensors   makes them of the .bin files there")
+                  : "download the model with its weights");
   tell_notes(flags_, model_);
   if (launch().rank == 0) refuse_unlike_copies(model_, options_.threads);
   const ModelMap& map = *model_.map;

@@ -52,6 +52,11 @@ void ConvertOptions::declare_resume(CommandLine& line) {
   ranks.declare(line);
 }
 
+void ConvertOptions::declare_casts(CommandLine& line) {
+  line.flag("--allow-overflow", allow_overflow,
+            "publish the result also where a cast made finite values infinite; without it that is an error");
+}
+
 void ConvertOptions::declare_iteration(CommandLine& line, const std::string& otherwise) {
   line.option("--iteration N", iteration, cat("write DST/iter_000000N, N above 0; by default ", otherwise));
 }

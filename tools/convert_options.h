@@ -21,6 +21,7 @@ struct ConvertOptions {
   std::vector<std::string> include, exclude;
   std::optional<i64> iteration;
   bool overwrite = false, dry_run = false, no_sync = false, resume = false;
+  bool allow_overflow = false;
   int threads;
   i64 memory_bytes = i64{256} << 20;
   RankLimits ranks;
@@ -32,6 +33,8 @@ struct ConvertOptions {
   // ranks share the work.
   void declare_choice(CommandLine& line);
   void declare_resume(CommandLine& line);
+  // Of modes that cast values.
+  void declare_casts(CommandLine& line);
   // Of modes that write an iteration of a run. `otherwise`: what is written without it.
   void declare_iteration(CommandLine& line, const std::string& otherwise);
   // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the

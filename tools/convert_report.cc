@@ -4,6 +4,7 @@
 
 #include "io/output_files.h"
 #include "io/staged_file.h"
+#include "tools/cast_losses_text.h"
 #include "tools/json_writer.h"
 #include "tools/progress.h"
 
@@ -29,8 +30,13 @@ std::string account_of(const GlobalFlags& flags, std::string_view command, const
   json.field("fused", r.fused).field("split", r.split).field("tied", r.tied).field("padded", r.padded);
   json.field("changed", r.changed)
       .field("rounded", r.rounded)
+      .field("became_infinite", r.infinite)
+      .field("became_zero", r.zero)
       .field("dropped", r.dropped)
       .field("invented", r.invented);
+  json.key("overflowed").begin_array();
+  for (const LostValues::Tensor& t : r.overflowed) json.value(t.name);
+  json.end_array();
   json.field("bytes", r.bytes).field("bytes_read", r.bytes_read).field("seconds", seconds);
   json.field("peak_rss", peak_rss_bytes()).field("output", r.output);
   json.end_answer();
@@ -69,6 +75,10 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   if (r.rounded > 0)
     note(flags, cat("note    ", counted(r.rounded, "item"),
                     " rounded where norms are stored less one: the way back gives others"));
+  if (r.zero > 0)
+    note(flags,
+         cat("note    ", counted(r.zero, "item"), " became zero: the type of the result has no smaller"));
+  if (r.infinite > 0) warn(flags, overflow_text(r.infinite, r.overflowed));
   std::string account = account_of(flags, command, r, seconds);
   try {
     if (file) write_file(*file, account);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/int.h"
+#include "io/lost_values.h"
 #include "tools/command_line.h"
 
 namespace mckpt {
@@ -18,7 +19,10 @@ struct ConvertReport {
   i64 dropped = 0;   // left out, because the user said so
   i64 invented = 0;  // not made from the source
   i64 rounded = 0;   // items to which their rule adds a constant, and which lose by it
-  i64 tied = 0;      // share their bytes with another tensor of the source
+  i64 infinite = 0;  // items that were finite before a cast
+  i64 zero = 0;      // items that were not before one
+  std::vector<LostValues::Tensor> overflowed;
+  i64 tied = 0;  // share their bytes with another tensor of the source
   i64 bytes = 0, bytes_read = 0;
   std::string output;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@
 #include "tools/convert_modes.h"
 #include "tools/fsdp_output.h"
 #include "tools/layout_flags.h"
+#include "tools/plain_reshard.h"
 #include "tools/reshard_objects.h"
 #include "tools/staged_copy.h"
 
@@ -31,6 +32,8 @@ class Reshard {
   ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   void count(const DcpLayout& layout);
   std::string plan_text(const FsdpOutput& output, const ReshardObjects& objects) const;
+  void write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
+                  const std::string& to) const;
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
 
@@ -109,9 +112,16 @@ void Reshard::set_up_run() {
                 "of a model without tables it is not known how ranks split its parameters")
         .expected("--tp 1, --ep 1 and --etp 1")
         .found(to_string(run_.grid))
-        .help("--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp");
+        .help(
+            source_.said_any_model()
+                ? "--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup; or choose a grid of --dp, --cp and --hsdp");
   // The packing that never cuts a row, whatever shapes stand beside each other.
   run_.fsdp.engine = Engine::kV2;
+  if (!source_.said_any_model())
+    note(flags_,
+         "the layers have the names of another form than those of the model in hf_assets, and keep them");
   note(flags_,
        "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
        "checkpoint");
@@ -128,7 +138,9 @@ void Reshard::match_states() {
     if (!state || source_.left_behind(t)) continue;
     i32 key = target_keys_->find(state->key);
     std::string name(store.name(t));
-    if (key < 0) {
+    if (key < 0 && source_.is_carried(state->key)) {
+      whole_.push_back(t);
+    } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
     } else if (std::ranges::equal(store.dims(t), (*target_keys_)[key].shape.dims())) {
       states_[static_cast<std::size_t>(key)].push_back({{name, state->dots}, store.dtype(t)});
@@ -168,9 +180,10 @@ void Reshard::carry_tensors(DcpLayout& layout) const {
   };
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::string name(store.name(t));
-    if (name.ends_with("._extra_state") && model_key(name))
+    std::optional<std::string> key = model_key(name);
+    if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
       carry(t, {kModelDot});
-    else if (!model_key(name) && !state_name(name) && !source_.left_behind(t))
+    else if (!key && !state_name(name) && !source_.left_behind(t))
       carry(t, nesting_dots(name));
   }
   for (i32 t : whole_) carry(t, state_name(store.name(t))->dots);
@@ -214,8 +227,23 @@ std::string Reshard::plan_text(const FsdpOutput& output, const ReshardObjects& o
   return plan.text();
 }
 
+// The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
+void Reshard::write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
+                         const std::string& to) const {
+  if (!source_.any_model())
+    return folder.write_rest(layout, out, to, model().assets_path(),
+                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+  std::string assets = own_assets(model().on_disk());
+  folder.write_rest(layout, out, to, assets, assets.empty() ? "" : tensor_table_text(Folder(assets)));
+}
+
 Exit Reshard::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
+  if (std::unique_ptr<Store> plain = source_.open_plain(options_.source, flags_)) {
+    Grid grid = grid_flags_.grid();
+    if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
+    return PlainReshard{std::move(plain), options_, grid, source_.weights_only()}.run(flags_);
+  }
   open();
   match_states();
   fsdp_flags_.refuse_unmatched(target_keys_->parameters());
@@ -238,8 +266,7 @@ Exit Reshard::run() {
   FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
   auto finish = [&](OutputFiles& out, const std::string& to) {
     output.folder.write_beside(model().store(), to, objects.changed_files());
-    output.folder.write_rest(plan.layout, out, to, model().assets_path(),
-                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+    write_rest(output.folder, plan.layout, out, to);
   };
   StagedCopy copy{
       report_.output, plan_text(output, objects), source_.roots(), output.files, job, finish, &sums,

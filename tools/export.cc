@@ -1,5 +1,6 @@
 // mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
 #include <algorithm>
+#include <map>
 
 #include "convert/export_job.h"
 #include "io/pickle_value.h"
@@ -27,6 +28,7 @@ class Export {
   void lay_out();
   std::vector<DType> types() const;  // by tensor of the source table
   void count(const ExportPlan& plan);
+  void warn_of_config_type() const;
   std::string plan_text() const;
   void write_rest(OutputFiles& out, const std::string& folder) const;
 
@@ -54,6 +56,7 @@ void Export::parse(CommandLine& line) {
   line.option("--dtype TYPE", dtype_,
               "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
   rules_.declare_rules(line);
+  options_.declare_casts(line);
   line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
   line.description(
       "Writes tensors under their original names, in their original packing and types, with config,");
@@ -66,6 +69,8 @@ void Export::parse(CommandLine& line) {
   line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
   line.parse();
   options_.check();
+  if (max_shard_bytes_ < 1)
+    throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
 }
 
 std::vector<DType> Export::types() const {
@@ -129,6 +134,21 @@ void Export::count(const ExportPlan& plan) {
   }
 }
 
+// config.json goes along as it is, and programs that go by its type cast what they load.
+void Export::warn_of_config_type() const {
+  std::optional<DType> promised = model_.map().model().dtype;
+  std::map<DType, i64> items;
+  for (i32 t : written_) {
+    const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t)];
+    items[place.dtype] += place.shape.items();
+  }
+  if (!promised || items.empty()) return;
+  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
+  if (most != *promised && dtype_ != "auto")
+    warn(flags_, cat("config.json says ", dtype_name(*promised), ", the tensors are ", dtype_name(most),
+                     ": transformers loads them as what config.json says unless told otherwise"));
+}
+
 std::string Export::plan_text() const {
   PlanText plan("export");
   plan.add(source_identity(model_.store()));
@@ -166,6 +186,7 @@ Exit Export::run() {
   for (const OutputFile& f : files) report_.bytes += f.bytes;
   report_.output = options_.target;
   note_plan(flags_, report_);
+  warn_of_config_type();
   StagedCopy copy{report_.output,
                   plan_text(),
                   {model_.store().root(), model_.assets_path()},

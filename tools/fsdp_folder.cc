@@ -1,6 +1,7 @@
 #include "tools/fsdp_folder.h"
 
 #include <charconv>
+#include <fstream>
 
 #include "io/run_args.h"
 #include "io/staged_file.h"
@@ -114,6 +115,14 @@ void FsdpFolder::write_tracker() const {
   OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
   out.write(0, 0, as_bytes(text));
   staged.publish(out);
+}
+
+std::optional<i64> FsdpFolder::later_tracked() const {
+  std::ifstream file(cat(target_, "/", kTracker));
+  i64 tracked = 0;
+  // "release" is no number.
+  if (!(file >> tracked) || tracked <= iteration_.value_or(0)) return std::nullopt;
+  return tracked;
 }
 
 std::optional<i64> iteration_of(std::string_view folder) {

@@ -22,8 +22,8 @@ class FsdpFolder {
   FsdpFolder(std::string target, std::optional<i64> iteration, bool durable);
 
   const std::string& path() const { return path_; }
-  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made. No assets: "", and no
-  // list of their tensors likewise.
+  // Objects, assets and, last, .metadata; `folder` is where the iteration is being made. No assets: "", and
+  // no list of their tensors likewise.
   void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
                   const std::string& assets_from, std::string_view tensor_table) const;
   // What lies beside the data of a checkpoint that is resharded goes along: Megatron-Bridge's train_state.pt,
@@ -35,6 +35,8 @@ class FsdpFolder {
   void write_rest_of(const Store& source, const DcpLayout& layout, OutputFiles& out,
                      const std::string& folder, std::string_view common) const;
   void write_tracker() const;
+  // What the tracker names by now where that is a later iteration than this one; nothing else.
+  std::optional<i64> later_tracked() const;
 
  private:
   void copy_beside(const Folder& from, const std::string& folder, const Changed& changed) const;

@@ -16,6 +16,10 @@ FsdpOutput plan_output(const DcpLayout& layout, const ConvertOptions& options, s
   for (const OutputFile& f : out.files) report.bytes += f.bytes;
   report.output = out.folder.path();
   note_plan(flags, report);
+  if (std::optional<i64> later = out.folder.later_tracked())
+    warn(flags, cat("DST holds iteration ", *later, "; from now on Megatron loads ",
+                    iteration ? cat("iteration ", *iteration) : std::string("release"),
+                    " there: latest_checkpointed_iteration.txt names what was written last"));
   return out;
 }
 

@@ -36,6 +36,12 @@ std::vector<HfAsset> hf_assets(const Folder& folder) {
   return out;
 }
 
+bool has_torch_weights(const Folder& folder) {
+  std::vector<FolderEntry> entries = folder.entries();
+  return std::ranges::any_of(entries,
+                             [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
+}
+
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to,
                  bool durable) {
   if (::mkdir(to.c_str(), 0777) != 0 && errno != EEXIST)
@@ -70,6 +76,17 @@ std::string tensor_table_json(const SourceTable& tensors, std::string_view exper
   }
   json.end_array().end_object();
   out.flush();
+  return text;
+}
+
+std::string tensor_table_text(const Folder& folder) {
+  std::string name(kTensorTableName), text;
+  if (!folder.has_file(name)) return text;
+  InputFile file = folder.open_file(name);
+  for (i64 at = 0; at < file.size(); at += kBlockBytes) {
+    std::vector<u8> block = file.read(at, std::min(kBlockBytes, file.size() - at));
+    text.append(block.begin(), block.end());
+  }
   return text;
 }
 

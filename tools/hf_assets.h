@@ -26,12 +26,18 @@ struct HfAsset {
 // trackers of a run.
 std::vector<HfAsset> hf_assets(const Folder& folder);
 
+// Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
+bool has_torch_weights(const Folder& folder);
+
 // Copies them into the folder `to`, which is made. Throws what reading and writing do.
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, and how experts are
 // stored where the user said so. "" where types and shapes are not known, of a config without headers.
 std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout);
+
+// The text of the table in a folder of assets; "" where it has none.
+std::string tensor_table_text(const Folder& folder);
 
 // The same, read back.
 struct TensorTable {

@@ -1,5 +1,6 @@
 #include "tools/reshard_source.h"
 
+#include "io/dcp.h"
 #include "tools/findings.h"
 #include "tools/output.h"
 
@@ -26,17 +27,30 @@ void ReshardSource::check() {
     throw Error(Code::kUsage,
                 "--any-model is of models without tables: --assets and --rank-states go by them");
   flags_.parts = weights_only_ || folder_ ? NamesOf::kModel : NamesOf::kAll;
-  flags_.renamed = true;
+  flags_.renamed = flags_.keep_layers = true;
 }
 
 void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
   model_.open(path, flags_, flags);
 }
 
+std::unique_ptr<Store> ReshardSource::open_plain(const std::string& path, const GlobalFlags& flags) {
+  if (!flags_.any_model) return nullptr;
+  std::unique_ptr<Store> store = open_store(path);
+  if (dcp_dialect(*store) != DcpDialect::kPlain) return nullptr;
+  refuse_damage(*store, flags_.parts, flags_.accept, flags);
+  return store;
+}
+
 // The run that wrote them is the one that wrote the checkpoint; what of it matters is how many ranks shared
 // what.
 void ReshardSource::open_rank_states(const Adjust& adjust, const GlobalFlags& flags) {
   if (!folder_) return;
+  if (any_model())
+    throw Error(Code::kUnknownAssets,
+                "--rank-states goes by the tables of a model, whose layers have other names")
+        .file(model_.store().root())
+        .help("reshard the checkpoint before its layers get the names of another form");
   const RunFacts& run = model_.run();
   std::optional<i64> tp = flags_.source_tp ? flags_.source_tp : run.tensor_ranks;
   if (!tp)

@@ -16,6 +16,8 @@ class ReshardSource {
   // Throws what CheckpointModel::open() throws. `adjust` says which parameters have which form; it is called
   // when the model is known.
   void open(const std::string& path, const GlobalFlags& flags);
+  // Of --any-model, the checkpoint where its keys follow no convention: open() is of all others. Null else.
+  std::unique_ptr<Store> open_plain(const std::string& path, const GlobalFlags& flags);
   void open_rank_states(const Adjust& adjust, const GlobalFlags& flags);
 
   const CheckpointModel& model() const { return model_; }
@@ -24,7 +26,13 @@ class ReshardSource {
   // Null: the checkpoint alone is read.
   const RankStates* rank_states() const { return states_.get(); }
   bool weights_only() const { return weights_only_; }
-  bool any_model() const { return flags_.any_model && !flags_.assets; }
+  // The model is one that no table knows, or whose table has other names: the user need not have said so.
+  bool any_model() const { return model_.model().plain != nullptr; }
+  bool said_any_model() const { return flags_.any_model; }
+  // Whether the key is a tensor of a model without tables that cannot be sharded, but copied.
+  bool is_carried(const std::string& key) const {
+    return any_model() && model_.keys().find(key) < 0 && model_.tensor_of_key(key) >= 0;
+  }
   // States that the user does not want, or has others for.
   bool left_behind(i32 tensor) const;
   bool is_left_behind(std::string_view object) const {

@@ -6,6 +6,7 @@
 #include "io/staged_folder.h"
 #include "runtime/activity.h"
 #include "runtime/world.h"
+#include "tools/cast_losses_text.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/resume_help.h"
@@ -64,7 +65,8 @@ void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   }
 }
 
-CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, const GlobalFlags& flags) {
+CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, LostValues& lost,
+                           const GlobalFlags& flags) {
   Comm& comm = world();
   bool leader = comm.rank() == 0;
   if (leader) comm.barrier();  // nothing was refused: the others come after
@@ -102,6 +104,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     CopyOptions how = options.copying(progress);
     how.log = &log;
     how.sums = copy.sums;
+    how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
     // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
     for (i64 t = share.first; copy.sums && t < share.end; t++)
@@ -123,6 +126,8 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   // Each rank makes durable what it wrote: it may stand on another host than rank 0.
   if (!leader && !options.no_sync) out->sync();
   comm.all_reduce(numbers, Reduce::kSum);
+  gather_losses(lost, comm);
+  if (lost.total().infinite > 0 && !options.allow_overflow) throw overflow_error(lost, copy.path);
   if (leader) {
     copy.finish(*out, folder);
     check_stop();
@@ -153,7 +158,10 @@ Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view c
                const std::function<void()>& published) {
   check_staged_copy(copy, options);
   if (!options.dry_run) {
-    CopyCounts counts = run_staged_copy(copy, options, flags);
+    LostValues lost;
+    CopyCounts counts = run_staged_copy(copy, options, lost, flags);
+    report.infinite = lost.total().infinite, report.zero = lost.total().zero;
+    report.overflowed = lost.tensors();
     report.bytes_read = counts.bytes_read;
     report.rounded = counts.rounded;
   }

@@ -32,6 +32,7 @@ class ExportPlan {
   i64 task_bytes(i64 index) const;
 
   Conversion conversion_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].conversion; }
+  std::string_view name_of(i32 tensor) const { return keys_.map().sources()[tensor].name; }
   i32 tensor_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].tensor; }
 
  private:
@@ -64,6 +65,9 @@ class ExportJob final : public CopyJob {
   i64 task_count() const override { return plan_.task_count(); }
   CopyTask task(i64 index) const override { return plan_.task(index); }
   i64 task_bytes(i64 index) const override { return plan_.task_bytes(index); }
+  std::string tensor_of(const Region& region) const override {
+    return std::string(plan_.name_of(region.tensor));
+  }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
  private:

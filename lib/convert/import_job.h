@@ -20,6 +20,9 @@ class ImportJob final : public FramedJob {
   // Those that the task writes.
   std::span<const i32> chunks_of(i64 index) const;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  std::string tensor_of(const Region& region) const override {
+    return cat("model.module.", keys_[chunks_.key(region.tensor)].name);
+  }
 
  private:
   Conversion conversion_of(i64 chunk) const;

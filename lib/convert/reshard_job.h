@@ -30,6 +30,9 @@ class ReshardJob final : public FramedJob {
   // Those that the task writes. pre: it is no carried record's
   std::span<const i32> chunks_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].chunks; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
+  std::string tensor_of(const Region& region) const override {
+    return std::string(source_.name(chunks_.key(region.tensor)));
+  }
 
  private:
   struct Task {

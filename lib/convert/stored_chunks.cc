@@ -4,6 +4,7 @@
 
 #include "convert/tensor_regions.h"
 #include "convert/tied_copy.h"
+#include "mappings/plain_family.h"
 
 namespace mckpt {
 namespace {
@@ -36,11 +37,13 @@ ChunkList::Place StoreChunks::place(i64 c) const {
 StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
   i64 unknown_count = 0;
+  // Of a model without tables, what cannot be sharded is none of its parameters.
+  bool carries_others = keys.map().family().name == kPlainFamily;
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::optional<std::string> name = model_key(store.name(t));
     if (!name || name->ends_with("_extra_state")) continue;
     i32 k = keys.find(*name);
-    if (k < 0 && is_tied_copy(store, t, keys.map().model())) continue;
+    if (k < 0 && (is_tied_copy(store, t, keys.map().model()) || carries_others)) continue;
     if (k < 0) {
       unknown_count++, add_named(unknown, escaped(store.name(t)));
       continue;

@@ -36,15 +36,19 @@ class Run {
 
  private:
   void work() {
-    CopyWorker worker(job_, out_, options_.sums);
+    CopyWorker worker(job_, out_, options_.sums, options_.lost);
     try {
       std::vector<CopyTask> batch;
       std::vector<i64> indexes;
       while (take(batch, indexes)) {
-        i64 before = worker.counts().bytes_written;
+        CopyCounts before = worker.counts();
         carry_out(worker, batch, indexes);
-        if (options_.written_bytes) *options_.written_bytes += worker.counts().bytes_written - before;
-        if (options_.log) options_.log->add(indexes);
+        if (options_.written_bytes)
+          *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
+        // What made values infinite is done again by a run that goes on with this one, so that it is told
+        // there.
+        bool overflowed = worker.counts().infinite > before.infinite;
+        if (options_.log && !overflowed) options_.log->add(indexes);
       }
     } catch (...) {
       std::lock_guard lock(mutex_);

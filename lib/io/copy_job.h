@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "core/convert_items.h"
 #include "core/plan.h"
@@ -33,6 +34,8 @@ class CopyJob {
 
   virtual Frame frame(const Region&) const { return {}; }
   virtual void write_head(const Region&, std::span<u8>) const {}
+  // The tensor of the result that the destination holds items of, as a person knows it; of a job that casts.
+  virtual std::string tensor_of(const Region&) const { return {}; }
   // crc32: of the region's bytes as written.
   virtual void write_tail(const Region&, u32 /*crc32*/, std::span<u8>) const {}
 };

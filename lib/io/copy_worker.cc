@@ -175,6 +175,7 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
       i64 items = p.window.items.items();
       counts_.rounded += rounded_items(c, staging + p.staging, items);
       convert_items(c, staging + p.staging, data, items);
+      if (lost_ && may_lose(c)) count_losses(p, staging + p.staging, data);
     }
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
     u32 local = 0;
@@ -183,6 +184,13 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
     if (p.tail > 0)
       job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
   }
+}
+
+void CopyWorker::count_losses(const Piece& p, const u8* from, const u8* to) {
+  CastLosses losses = cast_losses(p.task->conversion, from, to, p.window.items.items());
+  if (losses.infinite + losses.zero == 0) return;
+  counts_.infinite += losses.infinite;
+  lost_->add(losses.infinite > 0 ? job_.tensor_of(*p.region) : "", losses);
 }
 
 void CopyWorker::write(const std::vector<Piece>& pieces) {

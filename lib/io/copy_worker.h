@@ -8,18 +8,20 @@
 
 #include "io/copy_job.h"
 #include "io/copy_slices.h"
+#include "io/lost_values.h"
 #include "io/read_sums.h"
 
 namespace mckpt {
 
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
-  i64 rounded = 0;  // items, as rounded_items() tells
+  i64 rounded = 0;   // items, as rounded_items() tells
+  i64 infinite = 0;  // items, as cast_losses() tells where somebody wants to know it
 
   CopyCounts& operator+=(const CopyCounts& more) {
     bytes_read += more.bytes_read, bytes_written += more.bytes_written;
     reads += more.reads, writes += more.writes;
-    rounded += more.rounded;
+    rounded += more.rounded, infinite += more.infinite;
     return *this;
   }
 };
@@ -40,7 +42,9 @@ class Arena {
 
 class CopyWorker {
  public:
-  CopyWorker(const CopyJob& job, CopySink& out, ReadSums* sums) : job_(job), out_(out), sums_(sums) {}
+  // Null: nobody wants the sums, or what is lost.
+  CopyWorker(const CopyJob& job, CopySink& out, ReadSums* sums, LostValues* lost)
+      : job_(job), out_(out), sums_(sums), lost_(lost) {}
 
   // Carries out tasks that fit together, and one that may be of any size.
   void run_small(std::span<const CopyTask> tasks);
@@ -57,12 +61,14 @@ class CopyWorker {
   void fetch(const std::vector<Piece>& pieces);
   void fetch_blocks(std::span<const Fetch> fetches);
   void finish(std::vector<Piece>& pieces);
+  void count_losses(const Piece& piece, const u8* from, const u8* to);
   void write(const std::vector<Piece>& pieces);
   void process(std::vector<Piece>& pieces);
 
   const CopyJob& job_;
   CopySink& out_;
-  ReadSums* sums_;  // null: nobody wants them
+  ReadSums* sums_;
+  LostValues* lost_;
   CopyCounts counts_;
   Arena arena_, staging_, block_;
   std::vector<u32> crc_;  // by destination of the large task at hand

@@ -1,13 +1,28 @@
 #include "io/place.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace mckpt {
+namespace {
+
+// /proc, /sys and the like, where even root makes no files.
+bool is_of_kernel(const std::string& folder) {
+  struct statfs fs;
+  if (::statfs(folder.c_str(), &fs) != 0) return false;
+  constexpr i64 kTypes[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,      SECURITYFS_MAGIC,
+                            CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, TRACEFS_MAGIC};
+  return std::ranges::find(kTypes, static_cast<i64>(fs.f_type)) != std::end(kTypes);
+}
+
+}  // namespace
 
 std::string parent_folder(const std::string& path) {
   std::size_t slash = path.rfind('/');
@@ -27,6 +42,11 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
                 errno == EROFS ? "the file system is read-only" : "no files may be made in this folder")
         .file(folder)
         .help("write to another folder, or change its rights");
+  if (fs.f_blocks == 0 && is_of_kernel(folder))
+    throw Error(Code::kNoRoom, "the kernel's own file system takes no files")
+        .file(folder)
+        .help("write to another folder");
+  if (fs.f_blocks == 0) return;  // it does not say how much it holds: a tmpfs without limit, some of FUSE
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
   if (free < static_cast<u64>(bytes))
     throw Error(Code::kNoRoom, "the file system has not enough space for the output")

@@ -94,12 +94,15 @@ constexpr Section kSections[] = {
     {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "model.layers.{N}.", {}, &kLayer, Stage::kLast},
     {Scope::kMtpTail, "mtp.layers.{M}.", "model.layers.{N}.", kMtpTail, nullptr, Stage::kLast},
     {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
 };
 
 constexpr std::string_view kMtpCopy = "MTP layers share the embedding and the output layer";
 constexpr Unread kUnread[] = {
     {"model.layers.{N}.embed_tokens.weight", "model.embed_tokens.weight", kMtpCopy},
-    {"model.layers.{N}.shared_head.head.weight", "lm_head.weight", kMtpCopy},
+    {"model.layers.{N}.shared_head.head.weight", "lm_head.weight", kMtpCopy, Needs::kUntied},
+    {"model.layers.{N}.shared_head.head.weight", "model.embed_tokens.weight", kMtpCopy, Needs::kTied},
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
     {"model.layers.{L}.self_attn.rotary_emb.inv_freq", "", kRotary},
     {"model.layers.{N}.self_attn.rotary_emb.inv_freq", "", kRotary},
 };

@@ -34,12 +34,17 @@ constexpr Section kSections[] = {
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
     {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
     {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+
+constexpr Unread kUnread[] = {
+    {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},
 };
 
 constexpr std::string_view kTypes[] = {"gpt_oss"};
 
 constexpr Family kFamilies[] = {
-    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections},
+    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections, kUnread},
 };
 
 }  // namespace

@@ -105,7 +105,7 @@ MODELS = ["llama3", "qwen2_bias", "qwen3_dense", "qwen3_moe", "qwen3_vl", "qwen3
           "qwen3_moe_mlponly", "qwen3_moe_sparse2"]
 for model in MODELS:
     check(model, golden_config(model))
-for model in ("llama3", "qwen2_bias", "qwen3_dense"):
+for model in ("llama3", "qwen2_bias", "qwen3_dense", "deepseek_v3", "gpt_oss"):
     check(model + ", tied", changed(model, tie_word_embeddings=True))
 check("qwen3_vl_moe, experts half as wide as the model", changed("qwen3_vl_moe", moe_intermediate_size=48))
 

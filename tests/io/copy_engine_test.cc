@@ -198,6 +198,42 @@ TEST(CopyEngine, ConvertsOnTheWay) {
   }
 }
 
+// So that a run that goes on with this one tells it as well.
+TEST(CopyEngine, WhatACastMadeInfiniteIsToldAndNotLoggedAsDone) {
+  TestJob job;
+  job.framed = false;
+  for (u16 value : {u16{0x3f80}, u16{0x47c3}}) {  // 1 and 1e5, beyond fp16
+    job.bytes.emplace_back(64);
+    for (std::size_t i = 0; i < 64; i += 2) std::memcpy(&job.bytes.back()[i], &value, 2);
+    i32 file = static_cast<i32>(job.bytes.size()) - 1;
+    job.tasks.push_back([file] {
+      CopyTask task;
+      task.conversion = {DType::kBF16, DType::kBF16, DType::kF16, 0, 0};
+      task.plan.add_source({file, 0, 32, 2, file});
+      task.plan.add_destination({file, 0, 32, 2, file});
+      task.plan.add(0, move_of({0, 0, 32, {}, {}}, 0));
+      task.plan.finish();
+      return task;
+    });
+  }
+  for (const std::vector<u8>& b : job.bytes) job.sources.emplace_back(b);
+  TempFolder folder;
+  OutputFiles out(folder.path(), {{"a", 64}, {"b", 64}});
+  LostValues lost;
+  std::string path = folder.path() + "/log";
+  {
+    TaskLog log(path, 0, 2, out, false);
+    CopyOptions options{.batch_bytes = 1};
+    options.lost = &lost, options.log = &log;
+    run_copy(job, out, options);
+    log.flush();
+  }
+  EXPECT_EQ(lost.total().infinite, 32);
+  TaskLog again(path, 0, 2, out, false);
+  EXPECT_TRUE(again.is_done(0));
+  EXPECT_FALSE(again.is_done(1));
+}
+
 TEST(CopyEngine, ReadsEachByteOnceAlsoWhenTasksAreTakenApart) {
   std::mt19937 random(23);
   Scenario s(random, 6, 900, 2, no_conversion(DType::kBF16));

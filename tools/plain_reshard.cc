@@ -1,0 +1,116 @@
+#include "tools/plain_reshard.h"
+
+#include "convert/reshard_job.h"
+#include "runtime/world.h"
+#include "tools/checkpoint_model.h"
+#include "tools/fsdp_output.h"
+#include "tools/staged_copy.h"
+
+namespace mckpt {
+namespace {
+
+i64 shards_of(const Grid& grid) {
+  if (grid.tp * grid.ep * grid.etp * grid.pp > 1)
+    throw Error(Code::kUnknownPartition,
+                "of a model without tables it is not known how ranks split its parameters")
+        .expected("--tp 1, --ep 1, --etp 1 and --pp 1")
+        .found(to_string(grid))
+        .help("choose a grid of --dp, --cp and --hsdp");
+  return grid.dp * grid.cp / grid.hsdp;
+}
+
+bool is_of_optimizer(std::string_view key) {
+  return key.starts_with("optimizer.") || key.starts_with("optim.");
+}
+
+class PlainLayout {
+ public:
+  PlainLayout(const Store& store, i64 ranks, bool weights_only)
+      : store_(store), ranks_(ranks), layout(ranks) {
+    layout.leave_out_paths();  // where the nested dictionaries begin is not known
+    for (i32 t = 0; t < store.tensor_count(); t++) {
+      if (weights_only && is_of_optimizer(store.name(t))) {
+        left_behind++;
+        continue;
+      }
+      layout.add_key({{std::string(store.name(t)), {}}, store.dtype(t), store.shape(t)});
+      tensors.push_back(t);
+    }
+    for (i64 rank = 0; rank < ranks; rank++)
+      for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
+  }
+
+  // Those of objects that are not the optimizer's where it is left behind.
+  std::vector<CarriedRecord> add_objects(bool weights_only) {
+    std::vector<CarriedRecord> records;
+    for (const Object& o : store_.objects()) {
+      if (is_file(store_, o) || (weights_only && is_of_optimizer(o.name))) continue;
+      if (o.file < 0)
+        throw Error(Code::kRecordMissing, "the object has no bytes").file(store_.root()).tensor(o.name);
+      i64 to = layout.add_object_record({o.name, {}}, 0, o.record_bytes);
+      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+    }
+    return records;
+  }
+
+ private:
+  // Buffers that count or index, scalars and what has no items are nobody's shards: the last rank has them.
+  bool is_sharded(i32 tensor) const {
+    return is_castable(store_.dtype(tensor)) && !store_.dims(tensor).empty() &&
+           store_.shape(tensor).items() > 0;
+  }
+
+  void add_share(i32 key, i64 rank) {
+    i32 tensor = tensors[static_cast<std::size_t>(key)];
+    std::vector<i64> offsets(store_.dims(tensor).size());
+    std::vector<i64> sizes(store_.dims(tensor).begin(), store_.dims(tensor).end());
+    if (is_sharded(tensor)) {
+      i64 rows = sizes[0], each = ceil_div(rows, ranks_);
+      offsets[0] = std::min(rows, rank * each);
+      sizes[0] = std::min(rows - offsets[0], each);
+      if (sizes[0] == 0) return;
+    } else if (rank != ranks_ - 1) {
+      return;
+    }
+    layout.add_chunk(key, static_cast<i32>(rank), offsets, sizes);
+  }
+
+  const Store& store_;
+  i64 ranks_;
+
+ public:
+  DcpLayout layout;
+  std::vector<i32> tensors;  // of the store, by key of the layout
+  i64 left_behind = 0;
+};
+
+}  // namespace
+
+Exit PlainReshard::run(const GlobalFlags& flags) const {
+  PlainLayout plan(*source, shards_of(grid), weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects(weights_only);
+  PlannedChunks chunks(plan.layout, plan.tensors);
+  ReadSums sums;
+  if (launch().rank == 0) expect_object_files(sums, *source);
+  ReshardJob job(*source, chunks, &plan.layout, nullptr, std::move(records), &sums);
+
+  ConvertReport report;
+  report.tensors_in = source->tensor_count();
+  report.tensors_out = report.copied = plan.layout.key_count();
+  report.dropped = plan.left_behind;
+  note(flags, "the keys follow no convention: every tensor is taken by its own, its rows over the ranks");
+  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(source->root());
+  FsdpOutput output = plan_output(plan.layout, options, iteration, report, flags);
+  PlanText text("reshard by key");
+  text.add(source_identity(*source));
+  text.add(output.metadata_sha256);
+  auto finish = [&](OutputFiles& out, const std::string& to) {
+    output.folder.write_beside(*source, to, {});
+    output.folder.write_rest(plan.layout, out, to, "", "");
+  };
+  StagedCopy copy{report.output, text.text(), {source->root()}, output.files, job,
+                  finish,        &sums,       source.get()};
+  return carry_out(copy, report, "convert", options, flags, [&] { output.folder.write_tracker(); });
+}
+
+}  // namespace mckpt

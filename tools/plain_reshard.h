@@ -1,0 +1,24 @@
+// convert reshard --any-model of a checkpoint whose keys follow no convention, such as dcp.save({"model": ..,
+// "optim": .., "rng": ..}): every tensor under its own key, its rows over the ranks as torch's fully_shard
+// has them. Objects go along as they are.
+#pragma once
+
+#include <memory>
+
+#include "core/grid.h"
+#include "io/store.h"
+#include "tools/convert_options.h"
+
+namespace mckpt {
+
+struct PlainReshard {
+  std::unique_ptr<Store> source;
+  const ConvertOptions& options;
+  Grid grid;
+  bool weights_only = false;
+
+  // Throws kUnknownPartition for a grid that is not data-parallel alone.
+  Exit run(const GlobalFlags& flags) const;
+};
+
+}  // namespace mckpt
