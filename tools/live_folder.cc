@@ -123,7 +123,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   LiveExportOptions how{.stop = stop_flag(), .written_bytes = options.written_bytes};
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
-    how.memory_bytes = i64{512} << 20, how.writers = std::min(4, options.threads);
+    how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
   write_folder(model.world(), path, hf.files, options,
                {[&](CopySink& out) { export_model(model, keys, hf.places, out, how); },
                 [&](OutputFiles& out, const std::string& folder) {

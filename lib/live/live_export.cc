@@ -3,58 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "live/export_windows.h"
 #include "live/write_queue.h"
 #include "runtime/activity.h"
 
 namespace mckpt {
 namespace {
-
-// A window of a task's destination.
-struct Unit {
-  i64 task = 0;
-  ItemRange items;
-};
-
-// What goes from one rank's chunk into a window; the items of its source, one after the other, are what is
-// sent.
-struct Part {
-  Move move;
-  i32 chunk = 0, rank = 0;
-
-  i64 bytes(i64 item_bytes) const { return move.items() * item_bytes; }
-  // The two halves of the way: out of the chunk into what is sent, and from there to the window.
-  ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const {
-    ItemCopy copy{chunk_bytes + dtype_bytes(type, move.from),
-                  sent,
-                  move.length,
-                  move.inner,
-                  move.outer,
-                  no_conversion(type)};
-    copy.inner.to_stride = move.length;
-    copy.outer.to_stride = move.length * move.inner.count;
-    return copy;
-  }
-  ItemCopy unpacking(const u8* sent, u8* first_item, const Conversion& conversion) const {
-    ItemCopy copy{sent,        first_item + dtype_bytes(conversion.to, move.to),
-                  move.length, move.inner,
-                  move.outer,  conversion};
-    copy.inner.from_stride = move.length;
-    copy.outer.from_stride = move.length * move.inner.count;
-    return copy;
-  }
-};
-
-std::vector<Part> parts_of(const Plan& plan, ItemRange window) {
-  std::vector<Part> parts;
-  std::vector<Move> moves;
-  for (const PlannedMove& planned : plan.moves()) {
-    const Region& from = plan.source(planned.move.slot);
-    moves.clear();
-    clip_destination(planned.move, window, moves);
-    for (const Move& m : moves) parts.push_back({m, from.tensor, from.file});
-  }
-  return parts;
-}
 
 // Memory that grows and is not handed back in between.
 u8* reserve(Block& block, Memory& memory, i64 bytes) {
@@ -74,15 +28,16 @@ class LiveExporter {
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
         live_(model, keys),
+        task_(plan_, ranks_.rank()),
         options_(options),
         lane_(device_.lane()),
         queue_(out, options.writers) {}
 
   LiveExportCounts run() {
-    // At worst all that is sent comes from one rank, twice as wide as what is written; what is received as
-    // well; and two windows are put together or written.
-    i64 windows = 4 * ranks_.size() + 5;
-    std::vector<std::vector<Unit>> batches = cut(options_.memory_bytes / windows);
+    // At worst all that is sent comes from one rank, to every other, and is as much wider than what is
+    // written as what that rank receives; and two windows are put together or written.
+    i64 windows = widest_ratio(plan_) * ranks_.size() + 2;
+    std::vector<Batch> batches = export_batches(plan_, ranks_.size(), options_.memory_bytes / windows);
     std::size_t writers = static_cast<std::size_t>(ranks_.size());
     for (std::size_t first = 0; first < batches.size(); first += writers)
       round(std::span(batches).subspan(first, std::min(writers, batches.size() - first)));
@@ -91,51 +46,41 @@ class LiveExporter {
   }
 
  private:
-  // Everything in windows of about so many bytes, or smaller, so that all ranks have something to write.
-  std::vector<std::vector<Unit>> cut(i64 most_bytes) const {
-    i64 total = 0;
-    for (i64 t = 0; t < plan_.task_count(); t++) total += plan_.task_bytes(t);
-    i64 bytes = std::clamp<i64>(ceil_div(total, ranks_.size()), 1, std::max<i64>(most_bytes, 64 << 10));
-    std::vector<std::vector<Unit>> batches;
-    i64 room = 0;
-    for (i64 t = 0; t < plan_.task_count(); t++) {
-      i64 item = dtype_bytes(plan_.conversion_of(t).to, 1), items = plan_.task_bytes(t) / item;
-      for (i64 begin = 0; begin < items;) {
-        if (room < item) batches.emplace_back(), room = std::max(bytes, item);
-        i64 end = std::min(items, begin + room / item);
-        batches.back().push_back({t, {begin, end}});
-        room -= (end - begin) * item;
-        begin = end;
-      }
-    }
-    return batches;
-  }
+  using Batch = std::vector<ExportUnit>;
 
-  const CopyTask& task(i64 index) {
-    if (index != planned_) task_ = plan_.task(index), planned_ = index;
-    return task_;
-  }
+  // Of the batch that this rank writes: where it goes, and what it is put together of.
+  struct Own {
+    ItemRange items;
+    Conversion conversion;
+    i32 file;
+    i64 offset;  // of the tensor, there
+    std::vector<ExportPart> parts;
+  };
 
   // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
   // it.
-  void round(std::span<const std::vector<Unit>> batches) {
+  void round(std::span<const Batch> batches) {
     if (options_.stop && *options_.stop)
       throw Error(Code::kInterrupted, "stopped before everything was exported");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
     std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known
     std::vector<std::size_t> writer;  // of each of them
+    std::vector<Own> own;
     for (std::size_t w = 0; w < batches.size(); w++)
-      for (const Unit& unit : batches[w]) {
-        const CopyTask& t = task(unit.task);
+      for (const ExportUnit& unit : batches[w]) {
+        const CopyTask& t = task_.go_to(unit.task);
         i64 item = dtype_bytes(t.conversion.from, 1);
-        for (const Part& part : parts_of(t.plan, unit.items)) {
-          if (w == me) receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
-          if (static_cast<std::size_t>(part.rank) != me) continue;
+        for (const ExportPart& part : task_.own_parts(unit.items)) {
           packs.push_back(part.packing(chunk_address(part.chunk), nullptr, t.conversion.from));
           writer.push_back(w);
           send_bytes[w] += part.bytes(item);
         }
+        if (w != me) continue;
+        const Region& to = t.plan.destination(0);
+        own.push_back({unit.items, t.conversion, to.file, to.offset, task_.parts(unit.items)});
+        for (const ExportPart& part : own.back().parts)
+          receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
       }
     std::vector<u8*> sent = lay_out(send_, send_bytes, me),
                      received = lay_out(received_, receive_bytes, ranks);
@@ -147,7 +92,7 @@ class LiveExporter {
     }
     lane_->scatter(packs);
     exchange(sent, send_bytes, received, receive_bytes);
-    if (me < batches.size()) put_together(batches[me], std::move(received));
+    if (me < batches.size()) put_together(own, std::move(received));
     ranks_.wait(*lane_);
     if (me < batches.size()) start_writing();
     made_progress();
@@ -197,18 +142,16 @@ class LiveExporter {
 
   // What follows each other in a file is written in one go, from addresses that are equal to the offsets
   // modulo a page, as direct writing wants it.
-  std::vector<Write> place(const std::vector<Unit>& units, std::vector<i64>& places) {
+  std::vector<Write> place(const std::vector<Own>& units, std::vector<i64>& places) {
     std::vector<Write> writes;
     i64 end = 0;
-    for (const Unit& unit : units) {
-      const CopyTask& t = task(unit.task);
-      const Region& to = t.plan.destination(0);
-      i64 item = dtype_bytes(t.conversion.to, 1), offset = to.offset + unit.items.begin * item;
-      bool follows = !writes.empty() && writes.back().file == to.file &&
+    for (const Own& unit : units) {
+      i64 item = dtype_bytes(unit.conversion.to, 1), offset = unit.offset + unit.items.begin * item;
+      bool follows = !writes.empty() && writes.back().file == unit.file &&
                      writes.back().offset + writes.back().bytes == offset;
       if (!follows) {
         end = ceil_div(end, kAlignment) * kAlignment + offset % kAlignment;
-        writes.push_back({to.file, offset, end, 0});
+        writes.push_back({unit.file, offset, end, 0});
       }
       places.push_back(end);
       writes.back().bytes += unit.items.items() * item;
@@ -218,7 +161,7 @@ class LiveExporter {
   }
 
   // In the window whose turn it is, as soon as what it held before is written.
-  void put_together(const std::vector<Unit>& units, std::vector<u8*> received) {
+  void put_together(const std::vector<Own>& units, std::vector<u8*> received) {
     std::vector<i64> places;
     next_writes_ = place(units, places);
     i64 bytes = next_writes_.back().window + next_writes_.back().bytes;
@@ -227,14 +170,15 @@ class LiveExporter {
     u8* put = reserve(window.device, device_.weights(), bytes);
     std::vector<ItemCopy> copies;
     for (std::size_t u = 0; u < units.size(); u++) {
-      const CopyTask& t = task(units[u].task);
-      i64 from_item = dtype_bytes(t.conversion.from, 1), to_item = dtype_bytes(t.conversion.to, 1);
-      for (const Part& part : parts_of(t.plan, units[u].items)) {
+      const Own& unit = units[u];
+      i64 from_item = dtype_bytes(unit.conversion.from, 1), to_item = dtype_bytes(unit.conversion.to, 1);
+      u8* first_item = put + places[u] - unit.items.begin * to_item;
+      for (const ExportPart& part : unit.parts) {
         u8*& at = received[static_cast<std::size_t>(part.rank)];
-        copies.push_back(part.unpacking(at, put + places[u] - units[u].items.begin * to_item, t.conversion));
+        copies.push_back(part.unpacking(at, first_item, unit.conversion));
         at += part.bytes(from_item);
       }
-      counts_.bytes_written += units[u].items.items() * to_item;
+      counts_.bytes_written += unit.items.items() * to_item;
     }
     lane_->scatter(copies);
     if (device_.is_host()) return;
@@ -272,8 +216,7 @@ class LiveExporter {
   LiveChunks live_;
   LiveExportCounts counts_;
 
-  CopyTask task_;
-  i64 planned_ = -1;  // which task that is
+  ExportTask task_;
   Block send_, received_;
   LiveExportOptions options_;
   std::array<Window, WriteQueue::kWindows> windows_;

@@ -24,7 +24,9 @@ struct LiveExportCounts {
 FsdpRun run_of(const LiveModel& model);
 
 struct LiveExportOptions {
-  i64 memory_bytes = i64{64} << 20;  // of the device, for all buffers, about, whatever the number of ranks
+  // Of the device, for all buffers, about, whatever the number of ranks. With much more, windows of the host
+  // leave the cache before they are written, which takes half as long again.
+  i64 memory_bytes = i64{32} << 20;
   int writers = 1;  // threads that write a window; they pay where the page cache is passed by
   const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;
