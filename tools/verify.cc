@@ -38,20 +38,35 @@ VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads)
   return verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
 }
 
+void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
+  json.key("differences").begin_array();
+  for (const Difference& d : differences) {
+    json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
+    json.field("expected", d.expected).field("found", d.found);
+    d.items < 0 ? json.null_field("items") : json.field("items", d.items);
+    d.largest ? json.field("largest", *d.largest) : json.null_field("largest");
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
   JsonWriter json(out);
   json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
   json.key("checks").begin_array();
-  for (const Check& c : report.checks)
+  for (const Check& c : report.checks) {
     json.begin_object()
         .field("name", c.name)
         .field("status", status_name(c.status))
         .field("count", c.count)
-        .field("unseen", c.unseen)
-        .end_object();
+        .field("unseen", c.unseen);
+    c.note.empty() ? json.null_field("note") : json.field("note", c.note);
+    json.end_object();
+  }
   json.end_array().key("findings");
   write_findings(json, report.findings);
+  if (equal) write_differences(json, report.differences);
   json.end_answer();
 }
 
@@ -91,6 +106,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     if (check.count == 1) unit.remove_suffix(1);
     std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
     if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+    if (!check.note.empty()) looked = check.count == 0 ? check.note : cat(looked, "; ", check.note);
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
     std::set<std::string> helps;

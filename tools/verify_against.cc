@@ -12,6 +12,7 @@
 #include "tools/comparison.h"
 #include "tools/findings.h"
 #include "tools/progress.h"
+#include "tools/verify_objects.h"
 
 namespace mckpt {
 namespace {
@@ -177,19 +178,23 @@ bool differ_in_groups(const Store& there, const Store& source) {
 // Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
 // are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
-                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
-                           VerifyReport& report) {
+                           const AgainstFlags& against, Comparison& compare, int threads,
+                           const GlobalFlags& flags, VerifyReport& report) {
   if (differ_in_groups(*there, *source)) {
     DcpDialect dialect = *dcp_dialect(*there);
     for (std::unique_ptr<Store>* side : {&there, &source})
       if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
+    objects_not_compared("args and settings name the layers, which have other names on the two sides",
+                         report);
     note(flags, "layers  are compared under the names that they have without groups");
     return names_against_names(*there, *source, nullptr, compare, report);
   }
   std::string assets = against.model.assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
-  if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source))
-    return names_against_names(*there, *source, nullptr, compare, report);
+  if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source)) {
+    bool same = compare_objects(*there, *source, threads, report);
+    return names_against_names(*there, *source, nullptr, compare, report) && same;
+  }
   CheckpointModelFlags how = against.model;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
   how.any_model = assets.empty();
@@ -205,7 +210,17 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
     bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
     fused.key_of.push_back(by_cell ? mine : -1);
   }
-  return names_against_names(to.store(), from.store(), &fused, compare, report);
+  bool same = compare_objects(to.store(), from.store(), threads, report);
+  return names_against_names(to.store(), from.store(), &fused, compare, report) && same;
+}
+
+// Two models that are no checkpoints of runs: files of one format may have objects beside their tensors.
+bool objects_of_files(const Store& there, const Store& source, int threads, VerifyReport& report) {
+  if (there.objects().empty() && source.objects().empty()) return true;
+  if (there.format() == source.format()) return compare_objects(there, source, threads, report);
+  objects_not_compared(cat(there.format(), " and ", source.format(), " have not the same place for them"),
+                       report);
+  return true;
 }
 
 }  // namespace
@@ -213,7 +228,8 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
   line.option("--against SRC", source,
-              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write");
+              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write; objects "
+              "are compared by their values, and told where they are not");
   line.only_with("--against");
   model.declare(line);
   values.declare_params(line);
@@ -227,9 +243,13 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
   if (is_sharded(*there) && is_sharded(*source))
-    return chunks_against_chunks(std::move(there), std::move(source), against, compare, flags, report);
-  if (is_sharded(*there) == is_sharded(*source))
-    return names_against_names(*there, *source, nullptr, compare, report);
+    return chunks_against_chunks(std::move(there), std::move(source), against, compare, threads, flags,
+                                 report);
+  if (is_sharded(*there) == is_sharded(*source)) {
+    bool same = objects_of_files(*there, *source, threads, report);
+    return names_against_names(*there, *source, nullptr, compare, report) && same;
+  }
+  objects_not_compared("a Hugging Face model has none; args are made of its config", report);
   if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
   return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
 }

@@ -57,7 +57,7 @@ class Answer:
         expect(result.returncode == 1, f"{what}: exit status {result.returncode}: {result.stderr[:300]}")
         told = json.loads(result.stdout)
         self.findings = told.get("findings", [])
-        self.checks = {c["name"]: c for c in told.get("checks", [])}
+        self.checks = {c["name"]: c for c in told.get("checks", []) if c["name"] != "objects"}
         against = self.checks.get("against", {"count": 0, "unseen": 0})
         expect(told.get("equal") is False and against["count"] + against["unseen"] == total, f"{what}: {told.get('equal')} {against}")
 
@@ -170,6 +170,6 @@ for n in range(1, 90, 2):
     expect(result.returncode in (1, 3) and "Input/output error" in result.stdout, f"pread {n}: {result.returncode} {result.stdout[:500]}")
     if result.returncode == 1:
         against = told["checks"][-1]
-        expect(against["count"] + against["unseen"] == TENSORS and against["unseen"] > 0 and len(told["findings"]) >= 1, f"pread {n}: {told['checks']}")
+        expect(against["count"] + against["unseen"] == TENSORS and sum(c["unseen"] for c in told["checks"]) > 0 and len(told["findings"]) >= 1, f"pread {n}: {told['checks']}")
 expect(ways.count(1) > 10, f"few reads were left out: {ways}")
 finish(150)
