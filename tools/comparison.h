@@ -12,6 +12,7 @@
 
 #include "convert/compare_sink.h"
 #include "convert/item_differences.h"
+#include "convert/item_tally.h"
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
 #include "io/findings.h"
@@ -56,11 +57,13 @@ class Comparison {
     Error error;
   };
 
-  std::vector<Failure> carry_out(const CopyJob& job);
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title);
   std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
   bool reads(Side side, const Store& store, i64 tensor, i64 chunk);
   void tell(const Failure& failure, const std::string& tensor);
-  std::vector<Finding> described(const Compared& compared);
+  std::vector<Finding> described(const Compared& compared, VerifyReport& report);
+  std::map<std::string, ItemTally::Count> counted_items(const Compared& compared,
+                                                        const std::set<std::string>& tensors);
   void check_sums(const Compared& compared, const std::set<std::string>& tensors);
   bool add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report);
 
