@@ -283,9 +283,14 @@ bool Comparison::add_checks(const Compared& compared, std::vector<Finding> again
                   "files"},
                  findings_[side].take());
   i64 unseen = std::ssize(unseen_);
-  report.add({"against", equal ? Check::Status::kPass : Check::Status::kFail, compared.tensors - unseen,
-              "tensors", unseen, "could not be compared"},
-             std::move(against));
+  Check check{"against",
+              equal ? Check::Status::kPass : Check::Status::kFail,
+              compared.tensors - unseen,
+              "tensors",
+              unseen,
+              "could not be compared"};
+  if (!dropped_.empty()) check.note = cat("of SRC, conversions drop ", listed(dropped_));
+  report.add(std::move(check), std::move(against));
   return equal;
 }
 

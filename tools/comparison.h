@@ -46,6 +46,8 @@ class Comparison {
 
   // Tells of a tensor that the two sides have not alike, so that it is not to be in what is compared.
   void leave_out(Finding finding, bool of_path);
+  // The same of one of SRC that every conversion drops: it is told and no difference.
+  void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
   // Adds the check "against", and "path" and "source" where something is wrong on that side. Returns whether
   // all of it was compared and is equal.
   bool run(const Compared& compared, VerifyReport& report);
@@ -76,6 +78,7 @@ class Comparison {
   bool holes_ = false;                                 // openers have told that tensors are not covered
   std::map<std::tuple<Side, i64, i64>, bool> looked_;  // at records, by tensor and chunk: whether they read
   std::set<std::string> unseen_;                       // tensors of which something was not compared
+  std::vector<std::string> dropped_;
   std::vector<Finding> others_;  // of what was not compared, where it is not a record that keeps from it
 };
 

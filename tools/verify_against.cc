@@ -137,11 +137,34 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
   return compare.run({there, whole, checkpoint.store(), std::ssize(listed), name, job, made_of}, report);
 }
 
-// Tells which tensors not both sides have alike; those of PATH cannot be compared.
-std::set<i64> unlike(const Store& there, const Store& source, Comparison& compare) {
+// Tensors of a Hugging Face folder that no parameter is made of, and that nothing computes again: an exported
+// folder has none of them. Empty where nobody knows the model.
+std::set<std::string, std::less<>> dropped_tensors(const std::string& path, const HfModelFlags& flags) {
+  std::set<std::string, std::less<>> out;
+  try {
+    HfModel model = open_hf_model(path, flags);
+    for (const UnreadTensor& u : model.map->unread())
+      if (u.of < 0) out.emplace(model.map->sources()[u.tensor].name);
+  } catch (const Error&) {
+    // What is wrong with the model is no matter of a comparison by name.
+  }
+  return out;
+}
+
+using Dropped = std::function<std::set<std::string, std::less<>>()>;
+
+// Tells which tensors not both sides have alike; those of PATH cannot be compared. `dropped` is asked where
+// the source has more.
+std::set<i64> unlike(const Store& there, const Store& source, Comparison& compare, const Dropped& dropped) {
   std::set<i64> tensors;
+  std::optional<std::set<std::string, std::less<>>> by_rule;
   for (const TensorDifference& d : tensor_differences(there, source)) {
     auto [mine, other] = d;
+    if (mine < 0 && dropped && !by_rule) by_rule = dropped();
+    if (mine < 0 && by_rule && by_rule->contains(source.name(other))) {
+      compare.set_aside(std::string(source.name(other)));
+      continue;
+    }
     if (mine >= 0) tensors.insert(mine);
     compare.leave_out({.code = Code::kUnequal,
                        .tensor = std::string(mine < 0 ? source.name(other) : there.name(mine)),
@@ -156,8 +179,8 @@ std::set<i64> unlike(const Store& there, const Store& source, Comparison& compar
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
 bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
-                         Comparison& compare, VerifyReport& report) {
-  NamedChunks chunks(there, source, unlike(there, source, compare));
+                         Comparison& compare, VerifyReport& report, const Dropped& dropped = {}) {
+  NamedChunks chunks(there, source, unlike(there, source, compare, dropped));
   auto job = [&](const ChunkList& some) {
     return chunk_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));
   };
@@ -247,7 +270,11 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
                                  report);
   if (is_sharded(*there) == is_sharded(*source)) {
     bool same = objects_of_files(*there, *source, threads, report);
-    return names_against_names(*there, *source, nullptr, compare, report) && same;
+    // Files alone are converted tensor by tensor, and lose none.
+    Dropped dropped;
+    if (there->format() == source->format() && !there->files().empty() && !there->files()[0].path.empty())
+      dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
+    return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
   }
   objects_not_compared("a Hugging Face model has none; args are made of its config", report);
   if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
