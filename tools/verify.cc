@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
+#include "tools/verify_assets.h"
 
 namespace mckpt {
 namespace {
@@ -35,7 +36,9 @@ std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& re
 
 VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads) {
   Progress progress(flags, "verify", verify_bytes(store));
-  return verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  VerifyReport report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  check_assets(store, report);
+  return report;
 }
 
 void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
@@ -142,9 +145,9 @@ Exit verify_command(CommandLine& line) {
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
   line.description(
-      "header, stored CRC-32 sums, NaN and infinities, and experts that are byte-equal. Reads all data; "
-      "changes");
-  line.description("nothing. Exit status 0 when it is sound, 1 with findings.");
+      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, and JSON files beside "
+      "them.");
+  line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");

@@ -12,6 +12,7 @@
 #include "tools/comparison.h"
 #include "tools/findings.h"
 #include "tools/progress.h"
+#include "tools/verify_assets.h"
 #include "tools/verify_objects.h"
 
 namespace mckpt {
@@ -246,6 +247,26 @@ bool objects_of_files(const Store& there, const Store& source, int threads, Veri
   return true;
 }
 
+// Everything but the assets.
+bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source, const std::string& path,
+                    const AgainstFlags& against, Comparison& compare, int threads, const GlobalFlags& flags,
+                    VerifyReport& report) {
+  if (is_sharded(*there) && is_sharded(*source))
+    return chunks_against_chunks(std::move(there), std::move(source), against, compare, threads, flags,
+                                 report);
+  if (is_sharded(*there) == is_sharded(*source)) {
+    bool same = objects_of_files(*there, *source, threads, report);
+    // Files alone are converted tensor by tensor, and lose none.
+    Dropped dropped;
+    if (there->format() == source->format() && !there->files().empty() && !there->files()[0].path.empty())
+      dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
+    return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
+  }
+  objects_not_compared("a Hugging Face model has none; args are made of its config", report);
+  if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
+  return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
+}
+
 }  // namespace
 
 void AgainstFlags::declare(CommandLine& line) {
@@ -265,20 +286,10 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
-  if (is_sharded(*there) && is_sharded(*source))
-    return chunks_against_chunks(std::move(there), std::move(source), against, compare, threads, flags,
-                                 report);
-  if (is_sharded(*there) == is_sharded(*source)) {
-    bool same = objects_of_files(*there, *source, threads, report);
-    // Files alone are converted tensor by tensor, and lose none.
-    Dropped dropped;
-    if (there->format() == source->format() && !there->files().empty() && !there->files()[0].path.empty())
-      dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
-    return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
-  }
-  objects_not_compared("a Hugging Face model has none; args are made of its config", report);
-  if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
-  return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
+  bool same_assets = compare_assets(*there, *source, report);
+  bool same =
+      compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);
+  return same && same_assets;
 }
 
 }  // namespace mckpt
