@@ -72,20 +72,21 @@ void Comparison::leave_out(Finding finding, bool of_path) {
 bool Comparison::run(const Compared& compared, VerifyReport& report) {
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
-  for (const Failure& failure : carry_out(*all.job))
+  for (const Failure& failure : carry_out(*all.job, sink_, "compare"))
     for (i32 c : judge(compared, failure, all.chunks_of(failure.task))) rest.push_back(c);
   if (!rest.empty()) {
     SomeChunks some(compared.chunks, std::move(rest));
     ChunkJob again = compared.job(some);
-    for (const Failure& failure : carry_out(*again.job))
+    for (const Failure& failure : carry_out(*again.job, sink_, "compare"))
       for (i32 c : again.chunks_of(failure.task)) tell(failure, compared.name(some.key(c)));
   }
-  std::vector<Finding> against = described(compared);
+  std::vector<Finding> against = described(compared, report);
   return add_checks(compared, std::move(against), report);
 }
 
 // The tasks that did not go through because of what lies in files.
-std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job) {
+std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopySink& sink,
+                                                       const char* title) {
   std::vector<Failure> failures;
   std::mutex mutex;
   auto leave_out = [&](i64 task, const Error& e) {
@@ -95,8 +96,8 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job) {
     failures.push_back({task, e});
     return true;
   };
-  Progress progress(flags_, "compare", bytes_of(job));
-  run_copy(job, sink_,
+  Progress progress(flags_, title, bytes_of(job));
+  run_copy(job, sink,
            {.threads = threads_,
             .stop = stop_flag(),
             .written_bytes = progress.counter(),
@@ -168,7 +169,23 @@ void Comparison::tell(const Failure& failure, const std::string& tensor) {
   others_.push_back(std::move(finding));
 }
 
-std::vector<Finding> Comparison::described(const Compared& compared) {
+// Tensors that differ are gone through once more, they alone: a comparison that finds nothing costs nothing
+// more.
+std::map<std::string, ItemTally::Count> Comparison::counted_items(const Compared& compared,
+                                                                  const std::set<std::string>& tensors) {
+  std::vector<i32> chunks;
+  for (i32 c = 0; c < static_cast<i32>(compared.chunks.size()); c++)
+    if (tensors.contains(compared.name(compared.chunks.key(c)))) chunks.push_back(c);
+  SomeChunks some(compared.chunks, std::move(chunks));
+  ChunkJob job = compared.job(some);
+  ItemTally tally(compared.there, some);
+  carry_out(*job.job, tally, "count");  // what fails was told when it was compared
+  std::map<std::string, ItemTally::Count> out;
+  for (const auto& [key, count] : tally.counts()) out.emplace(compared.name(key), count);
+  return out;
+}
+
+std::vector<Finding> Comparison::described(const Compared& compared, VerifyReport& report) {
   std::vector<CompareSink::Difference> differences = sink_.differences();
   if (differences.empty()) return {};
   Findings findings;
@@ -181,13 +198,25 @@ std::vector<Finding> Comparison::described(const Compared& compared) {
       // It was told when it was compared.
     }
   }
-  for (const ItemDifference& d : item_differences(differences, std::move(extents))) {
+  std::vector<ItemDifference> items = item_differences(differences, std::move(extents));
+  for (const ItemDifference& d : items)
     if (std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.tensor);
-    findings.add({.code = Code::kUnequal,
-                  .tensor = d.tensor,
-                  .file = std::string(file_label(*stores_[kPath], d.file)),
-                  .message = cat("differs from item ", d.item, " of what this file holds of it on"),
-                  .offset = d.offset});
+  std::map<std::string, ItemTally::Count> counts = counted_items(compared, listed);
+  for (const ItemDifference& d : items) {
+    Finding finding{.code = Code::kUnequal,
+                    .tensor = d.tensor,
+                    .file = std::string(file_label(*stores_[kPath], d.file)),
+                    .message = cat("differs from item ", d.item, " of what this file holds of it on"),
+                    .offset = d.offset};
+    if (auto at = counts.find(d.tensor); at != counts.end()) {
+      const ItemTally::Count& c = at->second;
+      finding.file = file_label(*stores_[kPath], c.file);
+      finding.offset = c.offset;
+      finding.message = to_string(c);
+      report.differences.push_back(
+          {d.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.largest});
+    }
+    findings.add(std::move(finding));
   }
   check_sums(compared, listed);
   return findings.take();
@@ -254,9 +283,14 @@ bool Comparison::add_checks(const Compared& compared, std::vector<Finding> again
                   "files"},
                  findings_[side].take());
   i64 unseen = std::ssize(unseen_);
-  report.add({"against", equal ? Check::Status::kPass : Check::Status::kFail, compared.tensors - unseen,
-              "tensors", unseen, "could not be compared"},
-             std::move(against));
+  Check check{"against",
+              equal ? Check::Status::kPass : Check::Status::kFail,
+              compared.tensors - unseen,
+              "tensors",
+              unseen,
+              "could not be compared"};
+  if (!dropped_.empty()) check.note = cat("of SRC, conversions drop ", listed(dropped_));
+  report.add(std::move(check), std::move(against));
   return equal;
 }
 

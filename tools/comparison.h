@@ -12,6 +12,7 @@
 
 #include "convert/compare_sink.h"
 #include "convert/item_differences.h"
+#include "convert/item_tally.h"
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
 #include "io/findings.h"
@@ -45,6 +46,8 @@ class Comparison {
 
   // Tells of a tensor that the two sides have not alike, so that it is not to be in what is compared.
   void leave_out(Finding finding, bool of_path);
+  // The same of one of SRC that every conversion drops: it is told and no difference.
+  void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
   // Adds the check "against", and "path" and "source" where something is wrong on that side. Returns whether
   // all of it was compared and is equal.
   bool run(const Compared& compared, VerifyReport& report);
@@ -56,11 +59,13 @@ class Comparison {
     Error error;
   };
 
-  std::vector<Failure> carry_out(const CopyJob& job);
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title);
   std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
   bool reads(Side side, const Store& store, i64 tensor, i64 chunk);
   void tell(const Failure& failure, const std::string& tensor);
-  std::vector<Finding> described(const Compared& compared);
+  std::vector<Finding> described(const Compared& compared, VerifyReport& report);
+  std::map<std::string, ItemTally::Count> counted_items(const Compared& compared,
+                                                        const std::set<std::string>& tensors);
   void check_sums(const Compared& compared, const std::set<std::string>& tensors);
   bool add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report);
 
@@ -73,6 +78,7 @@ class Comparison {
   bool holes_ = false;                                 // openers have told that tensors are not covered
   std::map<std::tuple<Side, i64, i64>, bool> looked_;  // at records, by tensor and chunk: whether they read
   std::set<std::string> unseen_;                       // tensors of which something was not compared
+  std::vector<std::string> dropped_;
   std::vector<Finding> others_;  // of what was not compared, where it is not a record that keeps from it
 };
 

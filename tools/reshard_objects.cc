@@ -1,7 +1,5 @@
 #include "tools/reshard_objects.h"
 
-#include <array>
-
 #include "convert/args_patch.h"
 #include "convert/key_section.h"
 #include "convert/megatron_args.h"
@@ -18,17 +16,6 @@ namespace {
 const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoint_version";
 constexpr const char* kRunConfig = "run_config.yaml";
 constexpr i64 kMostConfigBytes = i64{4} << 20;
-
-std::array<std::pair<const char*, i64>, 8> numbers_of(const Grid& g) {
-  return {{{"tensor_model_parallel_size", g.tp},
-           {"pipeline_model_parallel_size", g.pp},
-           {"context_parallel_size", g.cp},
-           {"expert_model_parallel_size", g.ep},
-           {"expert_tensor_parallel_size", g.etp},
-           {"data_parallel_size", g.dp},
-           {"world_size", g.world()},
-           {"num_distributed_optimizer_instances", g.hsdp}}};
-}
 
 // Puts the number in place of what stands behind "  key: ", a line of the configuration's sections.
 void set_yaml_number(std::string& text, std::string_view key, i64 value) {
@@ -48,7 +35,7 @@ ReshardObjects::ReshardObjects(const ReshardSource& source, const FsdpRun& run, 
 // Of another format they may lack what fused tensors are read by, and be of a run whose stages are gone.
 std::string ReshardObjects::with_grid(std::string args) const {
   bool other_format = source_.model().translated() != nullptr;
-  for (auto [name, value] : numbers_of(run_.grid)) {
+  for (auto [name, value] : grid_args(run_.grid)) {
     bool done =
         other_format ? put_value(args, name, value, kAlwaysThere) : replace_integer(args, name, value);
     if (!done && (other_format || args.find(name) != args.npos))
@@ -114,7 +101,7 @@ void ReshardObjects::list_files() {
   if (!bytes || *bytes > kMostConfigBytes) return;
   std::string text(static_cast<std::size_t>(*bytes), '\0');
   folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  for (auto [name, value] : numbers_of(run_.grid)) set_yaml_number(text, name, value);
+  for (auto [name, value] : grid_args(run_.grid)) set_yaml_number(text, name, value);
   changed_.emplace(kRunConfig, std::move(text));
 }
 

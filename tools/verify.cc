@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
+#include "tools/verify_assets.h"
 
 namespace mckpt {
 namespace {
@@ -35,7 +36,21 @@ std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& re
 
 VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads) {
   Progress progress(flags, "verify", verify_bytes(store));
-  return verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  VerifyReport report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  check_assets(store, report);
+  return report;
+}
+
+void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
+  json.key("differences").begin_array();
+  for (const Difference& d : differences) {
+    json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
+    json.field("expected", d.expected).field("found", d.found);
+    d.items < 0 ? json.null_field("items") : json.field("items", d.items);
+    d.largest ? json.field("largest", *d.largest) : json.null_field("largest");
+    json.end_object();
+  }
+  json.end_array();
 }
 
 void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
@@ -43,15 +58,18 @@ void write_json(Output& out, const VerifyReport& report, const std::string& path
   json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
   json.key("checks").begin_array();
-  for (const Check& c : report.checks)
+  for (const Check& c : report.checks) {
     json.begin_object()
         .field("name", c.name)
         .field("status", status_name(c.status))
         .field("count", c.count)
-        .field("unseen", c.unseen)
-        .end_object();
+        .field("unseen", c.unseen);
+    c.note.empty() ? json.null_field("note") : json.field("note", c.note);
+    json.end_object();
+  }
   json.end_array().key("findings");
   write_findings(json, report.findings);
+  if (equal) write_differences(json, report.differences);
   json.end_answer();
 }
 
@@ -91,6 +109,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     if (check.count == 1) unit.remove_suffix(1);
     std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
     if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+    if (!check.note.empty()) looked = check.count == 0 ? check.note : cat(looked, "; ", check.note);
     out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
     std::size_t shown = 0, hidden = 0;
     std::set<std::string> helps;
@@ -126,9 +145,9 @@ Exit verify_command(CommandLine& line) {
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
   line.description(
-      "header, stored CRC-32 sums, NaN and infinities, and experts that are byte-equal. Reads all data; "
-      "changes");
-  line.description("nothing. Exit status 0 when it is sound, 1 with findings.");
+      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, and JSON files beside "
+      "them.");
+  line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");

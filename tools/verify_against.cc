@@ -12,6 +12,8 @@
 #include "tools/comparison.h"
 #include "tools/findings.h"
 #include "tools/progress.h"
+#include "tools/verify_assets.h"
+#include "tools/verify_objects.h"
 
 namespace mckpt {
 namespace {
@@ -136,11 +138,34 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
   return compare.run({there, whole, checkpoint.store(), std::ssize(listed), name, job, made_of}, report);
 }
 
-// Tells which tensors not both sides have alike; those of PATH cannot be compared.
-std::set<i64> unlike(const Store& there, const Store& source, Comparison& compare) {
+// Tensors of a Hugging Face folder that no parameter is made of, and that nothing computes again: an exported
+// folder has none of them. Empty where nobody knows the model.
+std::set<std::string, std::less<>> dropped_tensors(const std::string& path, const HfModelFlags& flags) {
+  std::set<std::string, std::less<>> out;
+  try {
+    HfModel model = open_hf_model(path, flags);
+    for (const UnreadTensor& u : model.map->unread())
+      if (u.of < 0) out.emplace(model.map->sources()[u.tensor].name);
+  } catch (const Error&) {
+    // What is wrong with the model is no matter of a comparison by name.
+  }
+  return out;
+}
+
+using Dropped = std::function<std::set<std::string, std::less<>>()>;
+
+// Tells which tensors not both sides have alike; those of PATH cannot be compared. `dropped` is asked where
+// the source has more.
+std::set<i64> unlike(const Store& there, const Store& source, Comparison& compare, const Dropped& dropped) {
   std::set<i64> tensors;
+  std::optional<std::set<std::string, std::less<>>> by_rule;
   for (const TensorDifference& d : tensor_differences(there, source)) {
     auto [mine, other] = d;
+    if (mine < 0 && dropped && !by_rule) by_rule = dropped();
+    if (mine < 0 && by_rule && by_rule->contains(source.name(other))) {
+      compare.set_aside(std::string(source.name(other)));
+      continue;
+    }
     if (mine >= 0) tensors.insert(mine);
     compare.leave_out({.code = Code::kUnequal,
                        .tensor = std::string(mine < 0 ? source.name(other) : there.name(mine)),
@@ -155,8 +180,8 @@ std::set<i64> unlike(const Store& there, const Store& source, Comparison& compar
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
 bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
-                         Comparison& compare, VerifyReport& report) {
-  NamedChunks chunks(there, source, unlike(there, source, compare));
+                         Comparison& compare, VerifyReport& report, const Dropped& dropped = {}) {
+  NamedChunks chunks(there, source, unlike(there, source, compare, dropped));
   auto job = [&](const ChunkList& some) {
     return chunk_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));
   };
@@ -177,19 +202,23 @@ bool differ_in_groups(const Store& there, const Store& source) {
 // Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
 // are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
-                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
-                           VerifyReport& report) {
+                           const AgainstFlags& against, Comparison& compare, int threads,
+                           const GlobalFlags& flags, VerifyReport& report) {
   if (differ_in_groups(*there, *source)) {
     DcpDialect dialect = *dcp_dialect(*there);
     for (std::unique_ptr<Store>* side : {&there, &source})
       if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
+    objects_not_compared("args and settings name the layers, which have other names on the two sides",
+                         report);
     note(flags, "layers  are compared under the names that they have without groups");
     return names_against_names(*there, *source, nullptr, compare, report);
   }
   std::string assets = against.model.assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
-  if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source))
-    return names_against_names(*there, *source, nullptr, compare, report);
+  if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source)) {
+    bool same = compare_objects(*there, *source, threads, report);
+    return names_against_names(*there, *source, nullptr, compare, report) && same;
+  }
   CheckpointModelFlags how = against.model;
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
   how.any_model = assets.empty();
@@ -205,7 +234,37 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
     bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
     fused.key_of.push_back(by_cell ? mine : -1);
   }
-  return names_against_names(to.store(), from.store(), &fused, compare, report);
+  bool same = compare_objects(to.store(), from.store(), threads, report);
+  return names_against_names(to.store(), from.store(), &fused, compare, report) && same;
+}
+
+// Two models that are no checkpoints of runs: files of one format may have objects beside their tensors.
+bool objects_of_files(const Store& there, const Store& source, int threads, VerifyReport& report) {
+  if (there.objects().empty() && source.objects().empty()) return true;
+  if (there.format() == source.format()) return compare_objects(there, source, threads, report);
+  objects_not_compared(cat(there.format(), " and ", source.format(), " have not the same place for them"),
+                       report);
+  return true;
+}
+
+// Everything but the assets.
+bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source, const std::string& path,
+                    const AgainstFlags& against, Comparison& compare, int threads, const GlobalFlags& flags,
+                    VerifyReport& report) {
+  if (is_sharded(*there) && is_sharded(*source))
+    return chunks_against_chunks(std::move(there), std::move(source), against, compare, threads, flags,
+                                 report);
+  if (is_sharded(*there) == is_sharded(*source)) {
+    bool same = objects_of_files(*there, *source, threads, report);
+    // Files alone are converted tensor by tensor, and lose none.
+    Dropped dropped;
+    if (there->format() == source->format() && !there->files().empty() && !there->files()[0].path.empty())
+      dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
+    return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
+  }
+  objects_not_compared("a Hugging Face model has none; args are made of its config", report);
+  if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
+  return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
 }
 
 }  // namespace
@@ -213,7 +272,8 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
   line.option("--against SRC", source,
-              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write");
+              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write; objects "
+              "are compared by their values, and told where they are not");
   line.only_with("--against");
   model.declare(line);
   values.declare_params(line);
@@ -226,12 +286,10 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
-  if (is_sharded(*there) && is_sharded(*source))
-    return chunks_against_chunks(std::move(there), std::move(source), against, compare, flags, report);
-  if (is_sharded(*there) == is_sharded(*source))
-    return names_against_names(*there, *source, nullptr, compare, report);
-  if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
-  return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);
+  bool same_assets = compare_assets(*there, *source, report);
+  bool same =
+      compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);
+  return same && same_assets;
 }
 
 }  // namespace mckpt

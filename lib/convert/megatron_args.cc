@@ -5,6 +5,10 @@
 namespace mckpt {
 namespace {
 
+constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
+                           kStrategy = "data_parallel_sharding_strategy",
+                           kPerTokenLoss = "calculate_per_token_loss";
+
 // One dictionary of attributes, field by field.
 class Fields {
  public:
@@ -122,22 +126,15 @@ void add_blocks(Fields& f, const ModelConfig& m) {
 
 void add_run(Fields& f, const MegatronArgs& args) {
   const Grid& g = args.run.grid;
-  f.add("tensor_model_parallel_size", g.tp);
-  f.add("pipeline_model_parallel_size", g.pp);
-  f.add("context_parallel_size", g.cp);
-  f.add("expert_model_parallel_size", g.ep);
-  f.add("expert_tensor_parallel_size", g.etp);
-  f.add("data_parallel_size", g.dp);
-  f.add("world_size", g.world());
-  f.add("num_distributed_optimizer_instances", g.hsdp);
-  if (g.hsdp > 1) f.add("outer_dp_sharding_strategy", g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
+  for (auto [name, value] : grid_args(g)) f.add(name, value);
+  if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
   f.add("use_megatron_fsdp", true);
-  f.add("data_parallel_sharding_strategy", strategy_text(args.run.fsdp.strategy));
+  f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
   f.add("use_distributed_optimizer", true);
   f.add("ckpt_format", "fsdp_dtensor");
   f.add("data_parallel_random_init", false);
   // Megatron-FSDP refuses context parallelism without it.
-  if (g.cp > 1) f.add("calculate_per_token_loss", true);
+  if (g.cp > 1) f.add(kPerTokenLoss, true);
 }
 
 void add_training(Fields& f, const MegatronArgs& args) {
@@ -154,6 +151,23 @@ void add_training(Fields& f, const MegatronArgs& args) {
 }
 
 }  // namespace
+
+std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
+  return {{{"tensor_model_parallel_size", g.tp},
+           {"pipeline_model_parallel_size", g.pp},
+           {"context_parallel_size", g.cp},
+           {"expert_model_parallel_size", g.ep},
+           {"expert_tensor_parallel_size", g.etp},
+           {"data_parallel_size", g.dp},
+           {"world_size", g.world()},
+           {"num_distributed_optimizer_instances", g.hsdp}}};
+}
+
+bool is_grid_arg(std::string_view name) {
+  for (auto [known, value] : grid_args({}))
+    if (known == name) return true;
+  return name == kOuterStrategy || name == kStrategy || name == kPerTokenLoss;
+}
 
 std::string pickle_args(const MegatronArgs& args) {
   PickleWriter p;

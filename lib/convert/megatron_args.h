@@ -2,7 +2,10 @@
 // with what Megatron reads back of a model and its run, `checkpoint_version` and `iteration`.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "convert/fsdp_plan.h"
 
@@ -14,6 +17,11 @@ struct MegatronArgs {
   i64 iteration = 0;
   i64 max_positions = 0;  // 0: config.json does not say
 };
+
+// What the args say of a grid in numbers.
+std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& grid);
+// Whether a field of the args is one of these, or follows from a grid and its strategy.
+bool is_grid_arg(std::string_view name);
 
 std::string pickle_args(const MegatronArgs& args);
 std::string pickle_integer(i64 value);

@@ -18,13 +18,24 @@ struct Check {
   std::string unit;  // what was looked at: "tensors"
   i64 unseen = 0;    // of what could not be looked at, as a finding says
   std::string_view unseen_is = "could not be read";
+  std::string note{};  // what was not looked at on purpose, and why
 };
 std::string_view status_name(Check::Status status);
+
+// Where and how two sides differ, for each tensor or object that a finding names.
+struct Difference {
+  std::string tensor{}, file{};
+  std::string at{};  // inside: "[3, 2]" of a tensor, ".lr" of an object
+  std::string expected{}, found{};
+  i64 items = -1;                   // how many of a tensor differ; -1 of an object
+  std::optional<double> largest{};  // difference of two numbers among these
+};
 
 struct VerifyReport {
   std::vector<Check> checks;
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
+  std::vector<Difference> differences;
 
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Files beside the weights that mckpt needs or copies: `verify` reads them, `--against` compares those that a
+# conversion copies.
+. "$(dirname "$0")/common.inc"
+cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe model
+echo '{"eos_token_id": 1}' > model/generation_config.json
+echo '[1, 2]' > model/modules.json
+expect 0 "$mckpt" verify model
+expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync -q
+expect 0 "$mckpt" export run back --no-sync -q
+expect 0 "$mckpt" verify run
+has out "pass  assets"
+expect 0 "$mckpt" verify run --against model
+expect 0 "$mckpt" verify back --against run
+
+# Each broken in turn: PATH, the file, what stands in it.
+broken() {
+  cp "$1/$2" kept
+  printf '%s' "$3" > "$1/$2"
+  expect 1 "$mckpt" verify "$1"
+  has out "${2#release/}: "
+  has out "MC1003"
+  cp kept "$1/$2"
+}
+for text in '{"a": ' '' '[1]'; do
+  broken back generation_config.json "$text"
+  broken run release/hf_assets/config.json "$text"
+  broken run release/hf_assets/mckpt_tensors.json "$text"
+done
+broken back config.json '{"a": '
+broken back modules.json '[1'
+expect 0 "$mckpt" verify back
+
+echo '{"eos_token_id": 2}' > back/generation_config.json
+expect 1 "$mckpt" verify back --against run
+has out "generation_config.json: is not the file of the other side (byte 17)"
+has out "back: not equal"
+expect 1 "$mckpt" verify run --against back
+rm back/generation_config.json
+expect 0 "$mckpt" verify back --against run
+has out "not compared: generation_config.json, on one side alone"

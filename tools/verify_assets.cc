@@ -1,0 +1,137 @@
+#include "tools/verify_assets.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+
+#include "io/json.h"
+#include "tools/checkpoint_model.h"
+#include "tools/hf_assets.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kBlockBytes = 1 << 20, kMostBytes = i64{1} << 30;
+constexpr std::string_view kConfig = "config.json";
+
+// The folder of assets: within a checkpoint, or a model's own. "": there is none.
+std::string assets_of(const Store& store) {
+  if (dcp_dialect(store)) return own_assets(store);
+  struct stat st;
+  bool folder = ::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+  return folder && Folder(store.root()).has_file(std::string(kConfig)) ? store.root() : "";
+}
+
+std::string text_of(const Folder& folder, const std::string& name) {
+  InputFile file = folder.open_file(name);
+  if (file.size() > kMostBytes) throw Error(Code::kBadJson, "the JSON file is too large");
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+// Other files of a folder may be lists.
+bool must_be_object(std::string_view name) { return name == kConfig || name == "generation_config.json"; }
+
+void read_asset(const Folder& folder, const std::string& name) {
+  std::string text = text_of(folder, name);
+  if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
+  bool object = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython).is(JsonType::kObject);
+  if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is no JSON object");
+}
+
+std::vector<std::string> json_files(const Folder& folder) {
+  std::vector<std::string> names;
+  for (const HfAsset& a : hf_assets(folder))
+    if (a.name.ends_with(".json")) names.push_back(a.name);
+  if (std::string table(kTensorTableName); folder.has_file(table)) names.push_back(table);
+  return names;
+}
+
+// The opener, which needs no config, has told it as an oddity; nothing can be done with the model without it.
+bool told_of_config(VerifyReport& report) {
+  bool told = false;
+  for (std::size_t f = 0; f < report.findings.size(); f++) {
+    Finding& finding = report.findings[f];
+    if (finding.file != kConfig || finding.code != Code::kBadJson) continue;
+    finding.warning = false;
+    report.checks[report.check_of[f]].status = Check::Status::kFail;
+    told = true;
+  }
+  return told;
+}
+
+// The first byte at which two files differ, or -1.
+i64 difference_of(const InputFile& a, const InputFile& b) {
+  i64 size = std::min(a.size(), b.size());
+  std::vector<u8> left, right;
+  for (i64 at = 0; at < size; at += kBlockBytes) {
+    std::size_t n = static_cast<std::size_t>(std::min(kBlockBytes, size - at));
+    left.resize(n), right.resize(n);
+    a.read(at, left), b.read(at, right);
+    auto differs = std::ranges::mismatch(left, right).in1;
+    if (differs != left.end()) return at + (differs - left.begin());
+  }
+  return a.size() == b.size() ? -1 : size;
+}
+
+Check::Status status_of(const std::vector<Finding>& found) {
+  return found.empty() ? Check::Status::kPass : Check::Status::kFail;
+}
+
+}  // namespace
+
+void check_assets(const Store& store, VerifyReport& report) {
+  std::string path = assets_of(store);
+  if (path.empty()) return;
+  Folder folder(path);
+  bool told = told_of_config(report);
+  std::vector<std::string> names = json_files(folder);
+  std::vector<Finding> found;
+  for (const std::string& name : names) {
+    if (name == kConfig && told) continue;
+    try {
+      read_asset(folder, name);
+    } catch (const Error& e) {
+      Finding finding = to_finding(e);
+      finding.file = path == store.root() ? name : cat(kAssetsFolder, "/", name);
+      found.push_back(std::move(finding));
+    }
+  }
+  Check::Status status = status_of(found);
+  if (!names.empty()) report.add({"assets", status, std::ssize(names), "files"}, std::move(found));
+}
+
+bool compare_assets(const Store& there, const Store& source, VerifyReport& report) {
+  // Between two models nothing is converted.
+  if (!dcp_dialect(there) && !dcp_dialect(source)) return true;
+  std::string mine = assets_of(there), theirs = assets_of(source);
+  if (mine.empty() || theirs.empty()) return true;
+  Folder here(mine), other(theirs);
+  std::vector<Finding> found;
+  i64 count = 0;
+  std::vector<std::string> alone;
+  for (const HfAsset& a : hf_assets(other))
+    if (!here.has_file(a.name)) alone.push_back(a.name);
+  for (const HfAsset& a : hf_assets(here)) {
+    if (!other.has_file(a.name)) {
+      alone.push_back(a.name);
+      continue;
+    }
+    count++;
+    i64 at = difference_of(here.open_file(a.name), other.open_file(a.name));
+    if (at < 0) continue;
+    found.push_back({.code = Code::kUnequal,
+                     .file = mine == there.root() ? a.name : cat(kAssetsFolder, "/", a.name),
+                     .message = "is not the file of the other side",
+                     .offset = at});
+  }
+  bool equal = found.empty();
+  Check check{"assets", status_of(found), count, "files"};
+  if (!alone.empty()) check.note = cat("not compared: ", listed(alone), ", on one side alone");
+  report.add(std::move(check), std::move(found));
+  return equal;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,19 @@
+// What stands beside the weights of a model, in its own folder or in that of a checkpoint made of it: configs
+// and tables that mckpt needs or copies.
+#pragma once
+
+#include <string>
+
+#include "io/verify.h"
+
+namespace mckpt {
+
+// Adds the check "assets": that every JSON file can be read, and is an object where it must be one. No check
+// where there are no such files.
+void check_assets(const Store& store, VerifyReport& report);
+
+// The same of `verify --against`: that files which both sides have hold the same bytes, as a conversion
+// copies them. Returns whether they do.
+bool compare_assets(const Store& there, const Store& source, VerifyReport& report);
+
+}  // namespace mckpt

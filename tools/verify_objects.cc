@@ -1,0 +1,52 @@
+#include "tools/verify_objects.h"
+
+#include "convert/object_differences.h"
+#include "convert/piece_store.h"
+
+namespace mckpt {
+namespace {
+
+// What of a translated checkpoint stays behind is told by its conversion, object by object.
+bool leaves_objects(const Store& store) {
+  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
+  return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();
+}
+
+}  // namespace
+
+bool compare_objects(const Store& there, const Store& source, int threads, VerifyReport& report) {
+  ObjectDifferences result = object_differences(there, source, threads);
+  std::vector<std::string> reasons;
+  if (!result.of_grid.empty())
+    reasons.push_back(cat(listed(result.of_grid), " of args, which say the grid of a run"));
+  if (!result.made.empty())
+    reasons.push_back(cat(listed(result.made), ", which a change of format makes anew"));
+  if (leaves_objects(there) || leaves_objects(source))
+    reasons.push_back("what fsdp_dtensor has no place for");
+  std::string note;
+  for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);
+  for (Difference& d : result.differences) report.differences.push_back(std::move(d));
+  bool equal = result.findings.empty();
+  bool none = result.objects == 0 && equal;
+  report.add({.name = "objects",
+              .status = none    ? Check::Status::kNone
+                        : equal ? Check::Status::kPass
+                                : Check::Status::kFail,
+              .count = result.objects,
+              .unit = "objects",
+              .unseen = result.unread,
+              .unseen_is = "could not be compared",
+              .note = std::move(note)},
+             std::move(result.findings));
+  return equal;
+}
+
+void objects_not_compared(std::string reason, VerifyReport& report) {
+  report.add({.name = "objects",
+              .status = Check::Status::kNone,
+              .unit = "objects",
+              .note = cat("not compared: ", reason)},
+             {});
+}
+
+}  // namespace mckpt
