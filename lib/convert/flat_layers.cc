@@ -1,33 +1,16 @@
 #include "convert/flat_layers.h"
 
 #include "convert/layer_migration.h"
-#include "convert/pattern_args.h"
-#include "core/layer_pattern.h"
-#include "io/run_args.h"
+#include "convert/run_pattern.h"
 
 namespace mckpt {
-namespace {
-
-std::optional<LayerPattern> own_pattern(const Store& store) {
-  std::shared_ptr<const PickleValue> args = args_of(store);
-  std::optional<std::string> text = args ? pattern_of_args(*args) : std::nullopt;
-  if (!text) return std::nullopt;
-  return parse_pattern(*text, Dialect::kGrouped);
-}
-
-}  // namespace
-
 bool has_grouped_layers(const Store& store) {
-  try {
-    std::optional<LayerPattern> pattern = own_pattern(store);
-    return pattern && pattern->has_groups();
-  } catch (const Error&) {
-    return false;  // args that cannot be read are told elsewhere
-  }
+  std::optional<LayerPattern> pattern = pattern_of_run(store);
+  return pattern && pattern->has_groups();
 }
 
 std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect) {
-  LayerPattern pattern = *own_pattern(*store);
+  LayerPattern pattern = *pattern_of_run(*store);
   constexpr LayerForm kForms[] = {LayerForm::kLogical, LayerForm::kMember, LayerForm::kFlat};
   LayerForm form = detect_form(*store, dialect, pattern, kForms, true);
   if (form == LayerForm::kFlat) return store;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "convert/pattern_args.h"
-#include "io/run_args.h"
+#include "convert/run_pattern.h"
 
 namespace mckpt {
 namespace {
@@ -14,17 +13,6 @@ constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
 bool is_hybrid(const ModelConfig& model) {
   return std::ranges::any_of(
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });
-}
-
-// Args that cannot be read, or contradict each other, tell nothing: the names are left as they are.
-std::optional<LayerPattern> pattern_of_run(const Store& store) {
-  try {
-    std::shared_ptr<const PickleValue> args = args_of(store);
-    std::optional<std::string> text = args ? pattern_of_args(*args) : std::nullopt;
-    return text ? std::optional(parse_pattern(*text, Dialect::kGrouped)) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
 }
 
 bool has_form(const Store& store, const LayerPattern& pattern, LayerForm form) {
