@@ -80,6 +80,7 @@ bool Comparison::run(const Compared& compared, VerifyReport& report) {
     for (const Failure& failure : carry_out(*again.job, sink_, "compare"))
       for (i32 c : again.chunks_of(failure.task)) tell(failure, compared.name(some.key(c)));
   }
+  warn_of_overflow(report);
   std::vector<Finding> against = described(compared, report);
   return add_checks(compared, std::move(against), report);
 }
@@ -101,6 +102,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
            {.threads = threads_,
             .stop = stop_flag(),
             .written_bytes = progress.counter(),
+            .lost = &sink == &sink_ ? &lost_ : nullptr,  // each task once
             .leave_out = leave_out});
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
@@ -272,6 +274,21 @@ void Comparison::check_sums(const Compared& compared, const std::set<std::string
       findings_[side].add(std::move(f));
       wrong_[side] = true;
     }
+}
+
+// What is equal to what converting gives may have lost values all the same, where that was wanted.
+void Comparison::warn_of_overflow(VerifyReport& report) const {
+  std::vector<Finding> found;
+  for (const LostValues::Tensor& t : lost_.tensors())
+    found.push_back({.code = Code::kCastOverflow,
+                     .tensor = t.name,
+                     .message = cat(t.infinite,
+                                    t.infinite == 1 ? " finite value of the source is"
+                                                    : " finite values of the source are",
+                                    " infinite in the type that is stored"),
+                     .warning = true});
+  i64 count = std::ssize(found);
+  if (count > 0) report.add({"overflow", Check::Status::kWarn, count, "tensors"}, std::move(found));
 }
 
 bool Comparison::add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report) {

@@ -16,6 +16,7 @@
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
 #include "io/findings.h"
+#include "io/lost_values.h"
 #include "io/verify.h"
 #include "tools/command_line.h"
 
@@ -60,6 +61,7 @@ class Comparison {
   };
 
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title);
+  void warn_of_overflow(VerifyReport& report) const;
   std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
   bool reads(Side side, const Store& store, i64 tensor, i64 chunk);
   void tell(const Failure& failure, const std::string& tensor);
@@ -79,6 +81,7 @@ class Comparison {
   std::map<std::tuple<Side, i64, i64>, bool> looked_;  // at records, by tensor and chunk: whether they read
   std::set<std::string> unseen_;                       // tensors of which something was not compared
   std::vector<std::string> dropped_;
+  LostValues lost_;              // by casts of SRC's values to what PATH has
   std::vector<Finding> others_;  // of what was not compared, where it is not a record that keeps from it
 };
 
