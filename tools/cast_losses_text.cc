@@ -63,9 +63,7 @@ Error overflow_error(const LostValues& lost, const std::string& output) {
   e.file(output).found(
       cat(counted(lost.total().infinite, "such value"), " in ", counted(std::ssize(tensors), "tensor")));
   e.each_note(lines);
-  e.help(
-      "--dtype bf16 and fp32 hold what fp16 does not; --allow-overflow with --resume publishes what was "
-      "made");
+  e.help("--dtype bf16 and fp32 hold what fp16 does not; --allow-overflow publishes it all the same");
   return e;
 }
 

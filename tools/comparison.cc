@@ -102,7 +102,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
            {.threads = threads_,
             .stop = stop_flag(),
             .written_bytes = progress.counter(),
-            .lost = &sink == &sink_ ? &lost_ : nullptr,  // each task once
+            .lost = &sink == &sink_ ? &lost_ : nullptr,
             .leave_out = leave_out});
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
@@ -276,16 +276,14 @@ void Comparison::check_sums(const Compared& compared, const std::set<std::string
     }
 }
 
-// What is equal to what converting gives may have lost values all the same, where that was wanted.
+// What is equal to what converting gives may have lost values all the same, where that was wanted. They are
+// not counted: what is compared once more beside damage is cast once more.
 void Comparison::warn_of_overflow(VerifyReport& report) const {
   std::vector<Finding> found;
   for (const LostValues::Tensor& t : lost_.tensors())
     found.push_back({.code = Code::kCastOverflow,
                      .tensor = t.name,
-                     .message = cat(t.infinite,
-                                    t.infinite == 1 ? " finite value of the source is"
-                                                    : " finite values of the source are",
-                                    " infinite in the type that is stored"),
+                     .message = "finite values of the source are infinite in the type that is stored",
                      .warning = true});
   i64 count = std::ssize(found);
   if (count > 0) report.add({"overflow", Check::Status::kWarn, count, "tensors"}, std::move(found));

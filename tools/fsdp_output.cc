@@ -17,7 +17,7 @@ FsdpOutput plan_output(const DcpLayout& layout, const ConvertOptions& options, s
   report.output = out.folder.path();
   note_plan(flags, report);
   if (std::optional<i64> later = out.folder.later_tracked())
-    warn(flags, cat("DST holds iteration ", *later, "; from now on Megatron loads ",
+    warn(flags, cat("DST holds iteration ", *later, "; with this one Megatron loads ",
                     iteration ? cat("iteration ", *iteration) : std::string("release"),
                     " there: latest_checkpointed_iteration.txt names what was written last"));
   return out;

@@ -31,7 +31,7 @@ std::string text_of(const Folder& folder, const std::string& name) {
   return text;
 }
 
-// Other files of a folder may be lists.
+// Other files of a folder may be lists, and are nothing that this program reads.
 bool must_be_object(std::string_view name) { return name == kConfig || name == "generation_config.json"; }
 
 void read_asset(const Folder& folder, const std::string& name) {
@@ -77,7 +77,9 @@ i64 difference_of(const InputFile& a, const InputFile& b) {
 }
 
 Check::Status status_of(const std::vector<Finding>& found) {
-  return found.empty() ? Check::Status::kPass : Check::Status::kFail;
+  if (found.empty()) return Check::Status::kPass;
+  bool odd = std::ranges::all_of(found, &Finding::warning);
+  return odd ? Check::Status::kWarn : Check::Status::kFail;
 }
 
 }  // namespace
@@ -96,6 +98,7 @@ void check_assets(const Store& store, VerifyReport& report) {
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = path == store.root() ? name : cat(kAssetsFolder, "/", name);
+      finding.warning = !must_be_object(name) && name != kTensorTableName;
       found.push_back(std::move(finding));
     }
   }
@@ -103,10 +106,12 @@ void check_assets(const Store& store, VerifyReport& report) {
   if (!names.empty()) report.add({"assets", status, std::ssize(names), "files"}, std::move(found));
 }
 
-bool compare_assets(const Store& there, const Store& source, VerifyReport& report) {
+bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,
+                    VerifyReport& report) {
   // Between two models nothing is converted.
   if (!dcp_dialect(there) && !dcp_dialect(source)) return true;
-  std::string mine = assets_of(there), theirs = assets_of(source);
+  std::string mine = assets_of(there);
+  std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine), other(theirs);
   std::vector<Finding> found;

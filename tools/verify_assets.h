@@ -14,6 +14,7 @@ void check_assets(const Store& store, VerifyReport& report);
 
 // The same of `verify --against`: that files which both sides have hold the same bytes, as a conversion
 // copies them. Returns whether they do.
-bool compare_assets(const Store& there, const Store& source, VerifyReport& report);
+bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,
+                    VerifyReport& report);
 
 }  // namespace mckpt

@@ -19,6 +19,7 @@ bool compare_objects(const Store& there, const Store& source, int threads, Verif
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which say the grid of a run"));
+  if (result.renumbered) reasons.push_back("iteration, by which PATH's folder is named");
   if (!result.made.empty())
     reasons.push_back(cat(listed(result.made), ", which a change of format makes anew"));
   if (leaves_objects(there) || leaves_objects(source))

@@ -77,6 +77,15 @@ class Side {
   NameMap<std::string, i64> names_;
 };
 
+// Whether the store lies in the folder of this iteration.
+bool is_named(const Store& store, std::string_view iteration) {
+  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
+  const Store& written = pieces ? pieces->source() : store;
+  return std::ranges::any_of(written.facts(), [&](const auto& fact) {
+    return fact.first == "iteration" && fact.second == iteration;
+  });
+}
+
 bool is_of_grid(std::string_view object, std::string_view at) {
   return object == "args" && at.starts_with('.') && is_grid_arg(at.substr(1));
 }
@@ -167,6 +176,11 @@ class Objects {
       if (is_of_grid(name, d.at)) {
         std::lock_guard lock(mutex_);
         out_.of_grid.push_back(d.at.substr(1));
+        continue;
+      }
+      if (name == "iteration" && is_named(found_.store(), d.found)) {
+        std::lock_guard lock(mutex_);
+        out_.renumbered = true;
         continue;
       }
       std::string where = d.at.empty() ? "differs" : cat("differs at ", d.at);

@@ -16,6 +16,8 @@ struct ObjectDifferences {
   std::vector<Difference> differences;  // the values that these tell of
   // Values of the args that say the grid of a run, and differ: every conversion writes its own.
   std::vector<std::string> of_grid;
+  // That PATH has another iteration, which its folder names: it was written as that.
+  bool renumbered = false;
   // Objects that PATH alone has, or SRC, because one of them had to be made for another format.
   std::vector<std::string> made;
 };

@@ -19,7 +19,7 @@ struct MemoryRoom {
 // in the page cache counts as free. `root` stands before the paths of the system's own files: for tests.
 MemoryRoom memory_room(const std::string& root = "");
 
-// kOutOfMemory with what was needed and what is free. `what` is "the weights of a module".
+// kOutOfMemory with what was needed and what is free. `what` is "live tensors and buffers".
 Error out_of_memory(i64 needed_bytes, std::string_view what);
 
 // Throws it when so much cannot be had. Looks at the system only for as much as 64 MiB.

@@ -28,14 +28,32 @@ for text in '{"a": ' '' '[1]'; do
   broken run release/hf_assets/mckpt_tensors.json "$text"
 done
 broken back config.json '{"a": '
-broken back modules.json '[1'
 expect 0 "$mckpt" verify back
+# What others read is theirs to judge: a name twice, a line of JSON after another.
+printf '%s' '{"a": 1, "a": 2}' > back/vocab.json
+printf '%s\n' '[1]' '[2]' > back/modules.json
+expect 0 "$mckpt" verify back
+has out "warn  assets"
+has out "vocab.json: "
+has out "modules.json: "
+rm back/vocab.json
+cp model/modules.json back/modules.json
 
 echo '{"eos_token_id": 2}' > back/generation_config.json
 expect 1 "$mckpt" verify back --against run
 has out "generation_config.json: is not the file of the other side (byte 17)"
 has out "back: not equal"
 expect 1 "$mckpt" verify run --against back
+# Exported with other assets, it has those.
+cp -r model others
+echo '{"eos_token_id": 3}' > others/generation_config.json
+expect 0 "$mckpt" export run with_others --assets others --no-sync -q
+expect 0 "$mckpt" verify with_others --against run --assets others
+expect 1 "$mckpt" verify with_others --against run
+# Under another number it is another iteration.
+expect 0 "$mckpt" convert reshard run later --iteration 5 --no-sync -q
+expect 0 "$mckpt" verify later --against run
+has out "not compared: iteration"
 rm back/generation_config.json
 expect 0 "$mckpt" verify back --against run
 has out "not compared: generation_config.json, on one side alone"

@@ -32,7 +32,7 @@ has out "\"overflowed\": [\"$norm\"]"
 # It is what converting makes of the model, and not all of it.
 expect 0 "$mckpt" verify half --against model
 has out "overflow 1 tensor"
-has out "2 finite values of the source are infinite"
+has out "finite values of the source are infinite"
 
 expect 0 "$mckpt" convert hf-to-fsdp model bf16 --dp 2 --no-sync -q --json
 empty err
@@ -45,7 +45,7 @@ has err "warning: 2 finite values became infinite in 1 tensor: model.norm.weight
 has err "became zero"
 lacks out '"became_zero": 0'
 expect 0 "$mckpt" verify back --against bf16
-has out "2 finite values of the source are infinite"
+has out "finite values of the source are infinite"
 expect 0 "$mckpt" export bf16 wide --dtype fp32 --no-sync -q
 lacks err infinite
 

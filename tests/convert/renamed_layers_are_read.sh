@@ -14,6 +14,14 @@ expect 0 "$mckpt" verify gpt --against hybrid
 expect 0 "$mckpt" export hybrid exported --no-sync -q
 expect 0 "$mckpt" verify exported --against "$model"
 
+# Layers in groups are those of the GPT model too.
+expect 0 "$mckpt" convert gpt-to-hybrid gpt grouped --pattern '[*E][*E]' --no-sync -q
+for other in gpt hybrid "$model"; do
+  expect 0 "$mckpt" verify grouped --against "$other"
+done
+expect 0 "$mckpt" verify gpt --against grouped
+expect 0 "$mckpt" verify hybrid --against grouped
+
 # Resharded it keeps its names, and what export needs.
 expect 0 "$mckpt" convert reshard hybrid three --dp 3 --no-sync
 has err "keep them"
