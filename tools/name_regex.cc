@@ -105,8 +105,9 @@ NameRegex::NameRegex(const std::string& pattern) {
 }
 
 bool NameRegex::matches(std::string_view name) const {
-  regmatch_t range = {0, static_cast<regoff_t>(name.size())};
-  return regexec(&regex_, name.data(), 0, &range, REG_STARTEND) == 0;
+  std::string ended(name);  // some look for the end of a string although the range is given
+  regmatch_t range = {0, static_cast<regoff_t>(ended.size())};
+  return regexec(&regex_, ended.c_str(), 0, &range, REG_STARTEND) == 0;
 }
 
 }  // namespace mckpt
