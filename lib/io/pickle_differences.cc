@@ -113,8 +113,9 @@ class Walk {
     for (PickleEntry e : b.entries()) rest.insert_or_assign(key_text(e.key), e);
     std::map<std::string, PickleEntry> mine;
     for (PickleEntry e : a.entries()) mine.insert_or_assign(key_text(e.key), e);
-    for (const auto& [key, e] : mine) {
-      auto at = rest.find(key);
+    for (const auto& one : mine) {
+      const PickleEntry& e = one.second;
+      auto at = rest.find(one.first);
       if (at == rest.end()) {
         inside(step_to(e.key), [&] { add(pickle_line(e.value, kShown), "nothing"); });
         continue;
@@ -122,8 +123,8 @@ class Walk {
       compare_at(step_to(e.key), e.value, at->second.value);
       rest.erase(at);
     }
-    for (const auto& [key, e] : rest)
-      inside(step_to(e.key), [&] { add("nothing", pickle_line(e.value, kShown)); });
+    for (const auto& one : rest)
+      inside(step_to(one.second.key), [&] { add("nothing", pickle_line(one.second.value, kShown)); });
   }
 
   void object(PickleValue a, PickleValue b) {
