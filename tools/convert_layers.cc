@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "convert/migration_job.h"
+#include "convert/run_pattern.h"
 #include "io/dcp.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
@@ -135,16 +136,8 @@ LayerPattern LayerMove::source_pattern() const {
 // pattern has these layers, so that it is no slip in the one that is given.
 bool LayerMove::may_lack_mixers() const {
   if (how_.without_mixers) return true;
-  std::optional<std::string> text;
-  try {
-    if (args_->value()) text = pattern_of_args(*args_->value());
-  } catch (const Error&) {
-    // They contradict each other: --pattern decides.
-  }
-  if (!text) return false;
-  Checked<LayerPattern> own = check_pattern(*text, Dialect::kGrouped);
-  const auto* found = std::get_if<LayerPattern>(&own);
-  return found && physical_symbols(*found) == physical_symbols(pattern_);
+  std::optional<LayerPattern> own = pattern_of_run(*store_);
+  return own && physical_symbols(*own) == physical_symbols(pattern_);
 }
 
 LayerForm LayerMove::source_form() const {
