@@ -53,6 +53,7 @@ struct FileJob {
   void open();
   std::vector<TensorSpec> specs() const;
   void plan(i64 output_bytes);
+  std::vector<std::string> sources() const;
   void check_source(const StoreFiles& files) const;
   Exit finish(bool done);
 
@@ -126,6 +127,13 @@ std::vector<TensorSpec> FileJob::specs() const {
   return out;
 }
 
+// What the user named, and what it led to: an index names its files.
+std::vector<std::string> FileJob::sources() const {
+  std::vector<std::string> paths = {options.source};
+  for (i32 f = 0; f < std::ssize(store->files()); f++) paths.push_back(file_path(*store, f));
+  return paths;
+}
+
 // Says what will be done, and refuses what can be known not to work.
 void FileJob::plan(i64 output_bytes) {
   std::vector<i64> shared = shared_tensors(*store, tensors);
@@ -137,7 +145,9 @@ void FileJob::plan(i64 output_bytes) {
   report.output = options.target;
   note_plan(flags, report);
   note_shared(shared);
-  options.keep(options.target, {options.source});
+  OutputRules rules(sources());
+  rules.check_file(options.target);
+  options.check_report(rules, {options.target});
   StagedFile::check(options.target, options.staging(), output_bytes);
 }
 

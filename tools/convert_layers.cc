@@ -259,7 +259,8 @@ Exit LayerMove::run() {
                   },
                   &sums,
                   store_.get()};
-  return carry_out(copy, report_, "convert", options_, flags_, [&] { output.folder.write_tracker(); });
+  copy.run = &output.folder;
+  return carry_out(copy, report_, "convert", options_, flags_);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <unordered_set>
 
 #include "io/parallel.h"
+#include "io/place.h"
 #include "tools/choice.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
@@ -12,19 +14,14 @@
 namespace mckpt {
 namespace {
 
-// From the root, without links and dots; the last parts need not be there.
-std::filesystem::path whole_path(const std::string& path, std::error_code& ec) {
-  std::filesystem::path from_here = std::filesystem::absolute(path, ec);
-  return ec ? from_here : std::filesystem::weakly_canonical(from_here, ec);
-}
-
-// Or is it. pre: both are whole paths.
-bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-}
-
-Error bad_output(const char* message, const std::string& output, const std::string& input) {
-  return Error(Code::kOutputExists, message).file(output).found(cat("the source ", escaped(input, 4096)));
+// Runs fn; what it refuses is said of --report.
+void said_of_report(const std::function<void()>& fn) {
+  try {
+    fn();
+  } catch (Error& e) {
+    e.prefix("--report: ");
+    throw;
+  }
 }
 
 }  // namespace
@@ -76,47 +73,23 @@ void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;
   std::error_code ec;
-  if (fs::equivalent(*report, source, ec) || whole_path(*report, ec) == whole_path(target, ec))
+  if (fs::equivalent(*report, source, ec) || same_place(*report, target))
     throw Error(Code::kUsage, "--report names a file of its own, neither SRC nor DST")
         .found(escaped(*report));
-  fs::path folder = whole_path(*report, ec).parent_path();
-  if (!fs::is_directory(folder, ec)) {
-    bool will_be = lies_in(whole_path(target, ec), folder);
-    if (will_be && !dry_run) return;
+  std::string folder = parent_folder(*report);
+  bool will_be = !dry_run && !fs::exists(folder, ec) && same_place(folder, target);
+  if (!will_be && !fs::is_directory(folder, ec))
     throw Error(Code::kNoRoom, "--report: its folder is not there")
         .file(*report)
         .help("make the folder, or name another file");
-  }
-  try {
-    StagedFile::check(*report, {.replace = true}, 0);
-  } catch (Error& e) {
-    e.prefix("--report: ");
-    throw;
-  }
+  said_of_report([&] {
+    OutputRules({source}).check_report(*report, {});
+    if (!will_be) StagedFile::check(*report, {.replace = true}, 0);
+  });
 }
 
-void ConvertOptions::keep_apart(const std::string& output, const std::vector<std::string>& inputs) {
-  std::error_code ec;
-  std::filesystem::path there = whole_path(output, ec);
-  if (ec) return;  // checks of the output say what is wrong with it
-  for (const std::string& input : inputs) {
-    std::filesystem::path read = std::filesystem::canonical(input, ec);
-    if (!ec && lies_in(read, there))
-      throw bad_output("the result would be written into what it is made from", output, input)
-          .help("choose a DST outside of the source");
-  }
-}
-
-void ConvertOptions::keep(const std::string& output, const std::vector<std::string>& inputs) const {
-  std::error_code ec;
-  std::filesystem::path there = std::filesystem::canonical(output, ec);
-  if (!overwrite || ec) return;
-  for (const std::string& input : inputs) {
-    std::filesystem::path read = std::filesystem::canonical(input, ec);
-    if (!ec && lies_in(there, read))
-      throw bad_output("--overwrite would replace what the result is made from", output, input)
-          .help("choose another DST");
-  }
+void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {
+  if (report) said_of_report([&] { rules.check_report(*report, results); });
 }
 
 std::vector<i64> ConvertOptions::choose(const Store& store) const {

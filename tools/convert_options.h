@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/copy_engine.h"
+#include "io/output_rules.h"
 #include "io/staged_file.h"
 #include "io/store.h"
 #include "tools/command_line.h"
@@ -40,17 +41,13 @@ struct ConvertOptions {
   // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
   // line is parsed.
   void check() const;
-  // Throws where the file of --report cannot be made, before anything is planned. It may lie in DST.
+  // Throws where the file of --report cannot be made, or would do harm: before anything is planned, and when
+  // it is known what is read and made. It may be in DST, but not in the result there.
   void check_report() const;
+  void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
   // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
   // name matches, and when none is left.
   std::vector<i64> choose(const Store& store) const;
-  // Throws kOutputExists where --overwrite would replace one of the files or folders that are read, or a
-  // folder that one of them lies in.
-  void keep(const std::string& output, const std::vector<std::string>& inputs) const;
-  // Throws kOutputExists where a result that is a folder would be, or lie in, one that is read: a
-  // later look at the source would find it there.
-  static void keep_apart(const std::string& output, const std::vector<std::string>& inputs);
   StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
   // The copy stops when a signal asks for it.
   CopyOptions copying(Progress& progress) const;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "io/output_files.h"
+#include "io/output_rules.h"
 #include "io/staged_file.h"
 #include "tools/cast_losses_text.h"
 #include "tools/json_writer.h"
@@ -45,6 +46,7 @@ std::string account_of(const GlobalFlags& flags, std::string_view command, const
 }
 
 void write_file(const std::string& path, std::string_view text) {
+  refuse_other_than_report(path);  // another program may have made it meanwhile
   StagedFile file(path, {.durable = false, .replace = true});
   OutputFiles out(file.folder(), {{file.name(), static_cast<i64>(text.size())}});
   out.write(0, 0, {reinterpret_cast<const u8*>(text.data()), text.size()});

@@ -271,7 +271,8 @@ Exit Reshard::run() {
   StagedCopy copy{
       report_.output, plan_text(output, objects), source_.roots(), output.files, job, finish, &sums,
       &this->source()};
-  return carry_out(copy, report_, "convert", options_, flags_, [&] { output.folder.write_tracker(); });
+  copy.run = &output.folder;
+  return carry_out(copy, report_, "convert", options_, flags_);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "io/run_args.h"
 #include "io/staged_file.h"
+#include "io/staging_marks.h"
 
 namespace mckpt {
 namespace {
@@ -88,7 +89,7 @@ void FsdpFolder::copy_beside(const Folder& from, const std::string& folder, cons
   for (const FolderEntry& e : from.entries()) {
     bool data =
         e.name.ends_with(kMetadata) || e.name.ends_with(".distcp") || e.name == kHashes || e.name == kMarker;
-    if (e.folder || data) continue;
+    if (e.folder || data || is_staging_mark(e.name)) continue;
     if (auto text = changed.find(e.name); text != changed.end())
       write_file(folder, e.name, [&](const auto& take) { take(text->second); });
     else
@@ -109,16 +110,18 @@ std::vector<std::string> folders_left_behind(const Store& source) {
   return names;
 }
 
+std::string FsdpFolder::tracker_path() const { return cat(target_, "/", kTracker); }
+
 void FsdpFolder::write_tracker() const {
   std::string text = iteration_ ? cat(*iteration_) : "release";
-  StagedFile staged(cat(target_, "/", kTracker), {.durable = durable_, .replace = true});
+  StagedFile staged(tracker_path(), {.durable = durable_, .replace = true});
   OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
   out.write(0, 0, as_bytes(text));
   staged.publish(out);
 }
 
 std::optional<i64> FsdpFolder::later_tracked() const {
-  std::ifstream file(cat(target_, "/", kTracker));
+  std::ifstream file(tracker_path());
   i64 tracked = 0;
   // "release" is no number.
   if (!(file >> tracked) || tracked <= iteration_.value_or(0)) return std::nullopt;

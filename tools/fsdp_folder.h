@@ -34,6 +34,7 @@ class FsdpFolder {
   // apart from files that the names are in (integrity.json); `common`, if not empty, is the new common.pt.
   void write_rest_of(const Store& source, const DcpLayout& layout, OutputFiles& out,
                      const std::string& folder, std::string_view common) const;
+  std::string tracker_path() const;
   void write_tracker() const;
   // What the tracker names by now where that is a later iteration than this one; nothing else.
   std::optional<i64> later_tracked() const;

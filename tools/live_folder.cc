@@ -36,6 +36,7 @@ struct Writers {
   std::function<void(CopySink&)> part;  // of every rank
   // What is no rank's, in rank 0, when all parts are there; `folder` is where the files are.
   std::function<void(OutputFiles&, const std::string& folder)> rest;
+  std::function<void()> last_step{};  // in rank 0, when the folder has its name
 };
 
 void write_folder(Comm& world, const std::string& path, const std::vector<OutputFile>& files,
@@ -59,7 +60,7 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
       writers.rest(*out, staged->folder());
       check_stop();
       if (options.durable) out->sync();
-      staged->publish();
+      staged->publish(writers.last_step);
     }
     world.barrier();
   });
@@ -156,9 +157,8 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
        },
        [&](OutputFiles& out, const std::string& to) {
          folder.write_rest(plan.layout, out, to, source.path, table);
-       }});
-  if (model.world().rank() == 0) folder.write_tracker();
-  model.world().barrier();
+       },
+       [&] { folder.write_tracker(); }});
   return bytes;
 }
 

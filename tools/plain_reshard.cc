@@ -110,7 +110,8 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   };
   StagedCopy copy{report.output, text.text(), {source->root()}, output.files, job,
                   finish,        &sums,       source.get()};
-  return carry_out(copy, report, "convert", options, flags, [&] { output.folder.write_tracker(); });
+  copy.run = &output.folder;
+  return carry_out(copy, report, "convert", options, flags);
 }
 
 }  // namespace mckpt

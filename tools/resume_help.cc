@@ -1,7 +1,5 @@
 #include "tools/resume_help.h"
 
-#include <sys/stat.h>
-
 #include <mutex>
 #include <optional>
 
@@ -14,6 +12,7 @@ namespace {
 struct Staged {
   std::string path;
   bool overwrite;
+  bool published = false;
 };
 
 std::mutex mutex;  // the thread that watches other ranks tells their errors
@@ -42,12 +41,16 @@ void note_staged_output(const std::string& path, const ConvertOptions& options) 
   staged = {path, options.overwrite};
 }
 
+void note_published_output() {
+  std::lock_guard lock(mutex);
+  if (staged) staged->published = true;
+}
+
 void add_resume_help(Error& error) {
   std::lock_guard lock(mutex);
+  if (staged && staged->published && error.message().find("is published") == std::string::npos)
+    error.note(cat("the result is published as ", escaped(staged->path, 4096)));
   if (!staged || !may_pass(error) || !StagedFolder::is_begun(staged->path)) return;
-  struct stat st;
-  // --resume does not replace what is there.
-  if (staged->overwrite && ::lstat(staged->path.c_str(), &st) == 0) return;
   error.help(cat(error.help(), error.help().empty() ? "" : "; ", "the same command with --resume",
                  staged->overwrite ? " in place of --overwrite" : "", " goes on where this one stopped"));
 }

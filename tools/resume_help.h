@@ -13,6 +13,9 @@ struct ConvertOptions;
 // From here on the folder `path` is being made, in stages, by a command with these options.
 void note_staged_output(const std::string& path, const ConvertOptions& options);
 
+// The result has its name: an error that comes behind that says so.
+void note_published_output();
+
 // Adds to the error's help that the command can go on with --resume: where the result is left half made, the
 // error says nothing against what it is made from, and going on would not be refused. Thread-safe.
 void add_resume_help(Error& error);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "io/output_rules.h"
 #include "io/parallel.h"
 #include "io/staged_folder.h"
 #include "runtime/same_host.h"
@@ -53,8 +54,16 @@ void RoundtripOptions::refuse_early() const {
       throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
           .found(cat("--until ", *until))
           .help("leave out --output and --checkpoint, or --until");
-    else if (folder && launch().rank == 0)
-      StagedFolder::check(*folder, live_staging(!no_sync), 0, 1);
+  if (launch().rank != 0) return;
+  // The export is made of what the checkpoint gave back.
+  std::vector<std::string> read = {source};
+  if (checkpoint) check_place(*checkpoint, read), read.push_back(cat(*checkpoint, "/release"));
+  if (output) check_place(*output, read);
+}
+
+void RoundtripOptions::check_place(const std::string& folder, const std::vector<std::string>& read) const {
+  OutputRules(read).check_folder(folder);
+  StagedFolder::check(folder, live_staging(!no_sync), "", 0, 1);
 }
 
 void RoundtripOptions::settle(Comm& world) {

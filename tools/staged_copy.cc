@@ -44,25 +44,44 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
   return bytes;
 }
 
-StagedFolder::Options staging_of(const ConvertOptions& options) {
-  return {.durable = !options.no_sync, .replace = options.overwrite, .resume = options.resume};
+StagedFolder::Options staging_of(const StagedCopy& copy, const ConvertOptions& options) {
+  StagedFolder::Options staging{
+      .durable = !options.no_sync, .replace = options.overwrite, .resume = options.resume};
+  if (options.overwrite || options.resume) staging.copied = OutputRules(copy.sources).copied();
+  return staging;
 }
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
-  options.keep(copy.path, copy.sources);
-  ConvertOptions::keep_apart(copy.path, copy.sources);
-  try {
-    StagedFolder::check(copy.path, staging_of(options), total_bytes(copy.files), std::ssize(copy.files) + 1);
-  } catch (Error& e) {
-    if (e.code() == Code::kOutputExists && options.resume)
-      e.help(
-          "a folder under its name is whole: there is nothing to go on with. Where a run was stopped just "
-          "before its "
-          "end, DST/latest_checkpointed_iteration.txt may lack its name (\"release\", or the number): write "
-          "it there, or "
-          "begin anew with --overwrite");
-    throw;
+  OutputRules rules(copy.sources);
+  rules.check_folder(copy.path);
+  std::vector<std::string> results = {copy.path};
+  if (copy.run) {
+    StagedFile::check(copy.run->tracker_path(), {.replace = true}, 0);
+    results.push_back(copy.run->tracker_path());
   }
+  options.check_report(rules, results);
+  StagedFolder::check(copy.path, staging_of(copy, options), copy.plan, total_bytes(copy.files),
+                      std::ssize(copy.files) + 1);
+}
+
+// What the leader found, for all.
+bool told_by_leader(Comm& comm, bool fact) {
+  i64 told = comm.rank() == 0 && fact;
+  comm.all_reduce({&told, 1}, Reduce::kMax);
+  return told != 0;
+}
+
+void publish(StagedFolder& staged, const StagedCopy& copy) {
+  staged.publish([&] {
+    if (copy.run) copy.run->write_tracker();
+  });
+  note_published_output();
+}
+
+std::string_view resume_note(const StagedFolder& staged) {
+  if (staged.published()) return "resume  the result is published; its last steps were left to do";
+  return staged.resumes() ? "resume  going on with what an interrupted run left"
+                          : "resume  nothing was begun here";
 }
 
 CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, LostValues& lost,
@@ -73,22 +92,23 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   stop_flag();
 
   std::optional<StagedFolder> staged;
-  i64 resumes = 0;
   std::string folder;
   std::optional<OutputFiles> out;
   OutputFiles::How how_to_write = options.no_sync ? OutputFiles::How::kCached : OutputFiles::How::kDirect;
   if (leader) {
-    staged.emplace(copy.path, staging_of(options), copy.plan);
+    staged.emplace(copy.path, staging_of(copy, options), copy.plan);
     note_staged_output(copy.path, options);
-    resumes = staged->resumes();
     folder = staged->folder();
-    out.emplace(folder, copy.files, resumes ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate,
-                how_to_write);
-    if (options.resume)
-      note(flags,
-           resumes ? "resume  going on with what an interrupted run left" : "resume  nothing was begun here");
+    if (!staged->published())
+      out.emplace(folder, copy.files,
+                  staged->resumes() ? OutputFiles::Begin::kGoOn : OutputFiles::Begin::kCreate, how_to_write);
+    if (options.resume) note(flags, resume_note(*staged));
   }
-  comm.barrier();
+  if (told_by_leader(comm, staged && staged->published())) {
+    if (leader) publish(*staged, copy);
+    comm.barrier();
+    return {};
+  }
   if (!leader) {
     note_staged_output(copy.path, options);
     folder = StagedFolder::staging_path(copy.path);
@@ -132,7 +152,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     copy.finish(*out, folder);
     check_stop();
     if (!options.no_sync) out->sync();
-    staged->publish();
+    publish(*staged, copy);
   }
   comm.barrier();
   return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
@@ -156,7 +176,8 @@ bool follow_rank_0(const ConvertOptions& options) {
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
                const ConvertOptions& options, const GlobalFlags& flags,
                const std::function<void()>& published) {
-  check_staged_copy(copy, options);
+  // The others come when rank 0 has taken the room.
+  if (launch().rank == 0) check_staged_copy(copy, options);
   if (!options.dry_run) {
     LostValues lost;
     CopyCounts counts = run_staged_copy(copy, options, lost, flags);

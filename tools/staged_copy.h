@@ -11,6 +11,7 @@
 #include "io/sha256.h"
 #include "tools/convert_options.h"
 #include "tools/convert_report.h"
+#include "tools/fsdp_folder.h"
 
 namespace mckpt {
 
@@ -38,6 +39,8 @@ struct StagedCopy {
   // published; null: the source has none.
   ReadSums* sums = nullptr;
   const Store* source = nullptr;
+  // The result is an iteration of a run: with the last step the run's tracker names it. Null: it is not.
+  const FsdpFolder* run = nullptr;
 };
 
 // Rank 0 goes ahead, up to carry_out(): what it refuses it refuses for all, so that it is said once. The
@@ -45,7 +48,8 @@ struct StagedCopy {
 [[nodiscard]] bool follow_rank_0(const ConvertOptions& options);
 
 // Refuses what can be known not to work before anything is written; copies, unless it is a dry run; answers
-// for `command`, with the counts of all ranks. `published`: what rank 0 does between the two.
+// for `command`, with the counts of all ranks. `published`: what rank 0 does between the two, and cannot
+// fail.
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
                const ConvertOptions& options, const GlobalFlags& flags,
                const std::function<void()>& published = {});

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "io/retried.h"
+
 namespace mckpt {
 namespace {
 
@@ -120,7 +122,8 @@ RangeSource::RangeSource(const ByteSource& whole, i64 offset, i64 bytes)
 void RangeSource::read_inside(i64 offset, std::span<u8> to) const { whole_.read(offset_ + offset, to); }
 
 InputFile::InputFile(const std::string& path)
-    : InputFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), path) {}
+    : InputFile(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }),
+                path) {}
 
 InputFile::InputFile(int fd, std::string path) : ByteSource(0), fd_(fd), path_(std::move(path)) {
   if (fd_ < 0) throw_open_failed(path_, errno);
@@ -186,7 +189,7 @@ void InputFile::read_inside(i64 offset, std::span<u8> to) const {
 void InputFile::read_block_inside(i64 offset, std::span<u8> to) const {
   if (!is_cached(fd_, offset, std::ssize(to))) {
     std::string again = cat("/proc/self/fd/", fd_);
-    int direct = ::open(again.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+    int direct = retried([&] { return ::open(again.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC); });
     if (direct >= 0) {
       std::size_t pages = static_cast<std::size_t>(ceil_div(std::ssize(to), kPage) * kPage);
       ssize_t n = ::pread(direct, to.data(), pages, offset);

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "core/names.h"
+#include "io/retried.h"
 
 namespace mckpt {
 namespace {
@@ -117,11 +118,12 @@ int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
       folders.pop_back();
     } else if (!part.empty() && part != ".") {
       bool last = after.find_first_not_of('/') == after.npos;
-      int fd = ::openat(at, part.c_str(), (last ? flags : kFolderFlags) | O_NOFOLLOW);
+      int how = (last ? flags : kFolderFlags) | O_NOFOLLOW;
+      int fd = retried([&] { return ::openat(at, part.c_str(), how); });
       // A link shows as ELOOP, or as ENOTDIR where a folder was asked for.
       char target[PATH_MAX];
       ssize_t n = fd < 0 ? ::readlinkat(at, part.c_str(), target, sizeof target) : -1;
-      if (fd < 0 && n < 0) return ::openat(at, part.c_str(), (last ? flags : kFolderFlags) | O_NOFOLLOW);
+      if (fd < 0 && n < 0) return retried([&] { return ::openat(at, part.c_str(), how); });
       if (fd < 0) {
         if (++links > 40) return errno = ELOOP, -1;
         if (n == 0 || target[0] == '/' || n == sizeof target) return errno = EXDEV, -1;
@@ -135,7 +137,8 @@ int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
     rest = std::move(after);
   }
   // The walk ended on "..", ".", or a link to a folder.
-  return ::openat(folders.empty() ? boundary : folders.back().get(), ".", flags);
+  int at = folders.empty() ? boundary : folders.back().get();
+  return retried([&] { return ::openat(at, ".", flags); });
 }
 
 Folder::Folder(const std::string& path) : path_(path) {
@@ -143,7 +146,8 @@ Folder::Folder(const std::string& path) : path_(path) {
   std::string real = real_path(path_);
   std::string repository = cache_repository(real);
   if (!repository.empty()) prefix_ = real.substr(repository.size() + 1) + "/";
-  boundary_ = ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags);
+  boundary_ =
+      retried([&] { return ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags); });
   if (boundary_ >= 0) return;
   if (errno == ENOTDIR)
     throw Error(Code::kNotAFolder, "this is not a folder")

@@ -8,14 +8,15 @@
 #include <cstdint>
 
 #include "io/file.h"
+#include "io/retried.h"
 
 namespace mckpt {
 namespace {
 
 constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
 constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs more than the cache
-// Of one write through the cache. A file system takes one block of memory for all of a larger write, as far as it
-// finds such blocks, and looking for them costs more than the calls (docs/performance.md).
+// Of one write through the cache. A file system takes one block of memory for all of a larger write, as far
+// as it finds such blocks, and looking for them costs more than the calls (docs/performance.md).
 constexpr i64 kCachedPiece = 64 << 10;
 
 }  // namespace
@@ -49,14 +50,16 @@ OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begi
   for (std::size_t i = 0; i < files_.size(); i++) {
     i32 file = static_cast<i32>(i);
     std::string path = cat(folder_, "/", files_[i].name);
-    int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666);
+    int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666); });
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
     Open made(fd, -1);
     // Reserved space makes writing half as dear again and finds a full disk before anything is written; a
     // file system that cannot reserve gets the size alone.
     if (files_[i].bytes == 0) continue;
-    int error = ::fallocate(fd, 0, 0, files_[i].bytes) == 0 ? 0 : errno;
-    if (error == EOPNOTSUPP || error == ENOSYS) error = ::ftruncate(fd, files_[i].bytes) == 0 ? 0 : errno;
+    i64 bytes = files_[i].bytes;
+    int error = retried([&] { return ::fallocate(fd, 0, 0, bytes); }) == 0 ? 0 : errno;
+    if (error == EOPNOTSUPP || error == ENOSYS)
+      error = retried([&] { return ::ftruncate(fd, bytes); }) == 0 ? 0 : errno;
     if (error != 0) fail(file, "cannot reserve the space of the file", -1, error);
   }
 }
@@ -72,9 +75,11 @@ std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
     recent_.erase(recent_.begin());
   }
   std::string path = cat(folder_, "/", files_[static_cast<std::size_t>(file)].name);
-  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
   if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
-  int direct = how_ == How::kDirect ? ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC) : -1;
+  int direct = -1;
+  if (how_ == How::kDirect)
+    direct = retried([&] { return ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC); });
   slot = std::make_shared<Open>(fd, direct);
   recent_.push_back(file);
   return slot;
@@ -123,7 +128,8 @@ void OutputFiles::write_cached(i32 file, const Open& opened, i64 offset, std::sp
 
 void OutputFiles::sync() {
   for (i32 file = 0; file < static_cast<i32>(files_.size()); file++)
-    if (::fsync(open(file)->fd) != 0) fail(file, "making the file durable failed", -1, errno);
+    if (retried([&] { return ::fsync(open(file)->fd); }) != 0)
+      fail(file, "making the file durable failed", -1, errno);
 }
 
 }  // namespace mckpt

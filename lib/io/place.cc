@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+
+#include "io/retried.h"
 
 namespace mckpt {
 namespace {
@@ -64,11 +67,30 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
 }
 
 int sync_folder(const std::string& folder) {
-  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) return errno;
-  int error = ::fsync(fd) == 0 ? 0 : errno;
+  int error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
   ::close(fd);
   return error;
+}
+
+int sync_folders(const std::string& folder) {
+  std::error_code ec;
+  for (std::filesystem::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec))
+    if (e->is_directory() && !e->is_symlink())
+      if (int error = sync_folder(e->path()); error != 0) return error;
+  return ec ? ec.value() : sync_folder(folder);
+}
+
+int make_folders(const std::string& path, bool durable) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) return 0;
+  std::string parent = parent_folder(path);
+  if (parent != path && parent != ".")
+    if (int error = make_folders(parent, durable); error != 0) return error;
+  if (::mkdir(path.c_str(), 0777) != 0)
+    return errno == EEXIST && std::filesystem::is_directory(path, ec) ? 0 : errno;
+  return durable ? sync_folder(parent) : 0;
 }
 
 bool leads_to(int fd, const std::string& path) {

@@ -14,6 +14,11 @@ void check_room(const std::string& path, i64 bytes, i64 files);
 
 // Makes the names in a folder durable. Returns 0 or an errno.
 int sync_folder(const std::string& folder);
+// The same of a folder and of all below it.
+int sync_folders(const std::string& folder);
+// Makes a folder and those above it that are missing; `durable`: their names are durable. Returns 0 or an
+// errno.
+int make_folders(const std::string& path, bool durable);
 
 // Whether the path still leads to what was opened.
 bool leads_to(int fd, const std::string& path);

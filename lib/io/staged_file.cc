@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "io/output_files.h"
 #include "io/place.h"
+#include "io/retried.h"
 
 namespace mckpt {
 namespace {
@@ -52,10 +53,10 @@ StagedFile::~StagedFile() {
 void StagedFile::open_staging() {
   for (int attempt = 0; attempt < 10; attempt++) {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
-    fd_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
     if (fd_ < 0) fail("cannot use the folder in which the file is to be made", errno);
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) != 0) {
       int error = errno;
       ::close(std::exchange(fd_, -1));
       if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is to be made", error);
@@ -78,7 +79,7 @@ void StagedFile::remove_staging() {
   ::close(std::exchange(fd_, -1));
 }
 
-void StagedFile::fail(const char* what, int error) const {
+void StagedFile::fail(std::string_view what, int error) const {
   throw Error(Code::kWriteFailed, cat(what, ": ", errno_text(error))).file(path_);
 }
 
@@ -101,7 +102,7 @@ void StagedFile::publish(OutputFiles& files) {
   rename_into_place();
   remove_staging();
   if (int error = options_.durable ? sync_folder(folder_) : 0; error != 0)
-    fail("making the file's name durable failed", error);
+    fail(cat("the result is published as ", escaped(path_, 4096), "; making its name durable failed"), error);
 }
 
 }  // namespace mckpt

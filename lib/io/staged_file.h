@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/int.h"
 
@@ -37,14 +38,14 @@ class StagedFile {
   const std::string& name() const { return name_; }
 
   // pre: `files` is name() in folder(), written. Throws kWriteFailed; then nothing has changed under the
-  // name.
+  // name, unless the message says that the result is published.
   void publish(OutputFiles& files);
 
  private:
   void open_staging();
   void remove_staging();
   void rename_into_place() const;
-  [[noreturn]] void fail(const char* what, int error) const;
+  [[noreturn]] void fail(std::string_view what, int error) const;
 
   std::string path_, folder_, name_, staging_;
   Options options_;

@@ -1,30 +1,41 @@
 // A folder that appears under its name only when it is whole. It is made in a hidden folder beside its place
-// that carries the identity of the plan it is made by: a later run with the same plan can go on with what an
-// interrupted one left. What was there before stays until then.
+// that carries the identity of the plan it is made by (io/staging_marks.h): a later run with the same plan
+// can go on with what an interrupted one left. What was there before stays until then.
 //
-//   DIR/.NAME.mckpt-tmp/   -- write, fsync, rename, fsync of DIR -->   DIR/NAME/
+//   DIR/.NAME.mckpt-tmp/   -- write, fsync, rename, fsync of DIR -->   DIR/NAME/   -- last step, marks
+//   removed
+//
+// Whatever is interrupted, one of these is on disk, and --resume goes on from each:
+//
+//   before the rename        NAME is as it was, .NAME.mckpt-tmp has the marks
+//   after it                 NAME is the result and has the marks; .NAME.mckpt-tmp may be what NAME was
+//   between two renames,     NAME is not there, .NAME.mckpt-old is what it was, and is put back by the next
+//   run;
+//     where one cannot swap  .NAME.mckpt-tmp has the marks
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/int.h"
+#include "io/result_files.h"
 
 namespace mckpt {
-
-class OutputFiles;
 
 class StagedFolder {
  public:
   struct Options {
     bool durable = true;   // false: no fsync; for scratch
-    bool replace = false;  // a folder that is there may be replaced
+    bool replace = false;  // a result that is there may be replaced
     bool resume = false;   // go on with what was begun; not together with `replace`
     const char* instead = "replace it with --overwrite";  // of choosing another name for what is there
+    FileNames copied{};                                   // files of a result beside those of known kinds
   };
 
-  // What can be known before anything is written. Throws kOutputExists, kNoRoom when the file system has
-  // fewer bytes or files free.
-  static void check(const std::string& path, Options options, i64 bytes, i64 files);
+  // What can be known before anything is written. Throws kOutputExists, also where files would be removed
+  // that are no part of a result; kNoRoom when the file system has fewer bytes or files free.
+  static void check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
+                    i64 files);
 
   // `plan` identifies what is made: of what, how, by which version. Throws kOutputExists, kOutputBusy when
   // another program writes the same folder, kOtherPlan, kWriteFailed.
@@ -38,23 +49,31 @@ class StagedFolder {
   static std::string staging_path(const std::string& path);
   static std::string log_path(const std::string& folder);  // where to keep the log of what is done
   bool resumes() const { return resumes_; }
-  // Whether a result for `path` was begun and not published: the same plan can go on with it.
+  // The run that is resumed had published the result: nothing is left to write, publish() does the rest.
+  bool published() const { return published_; }
+  // Whether a result for `path` was begun and not ended: the same plan can go on with it.
   static bool is_begun(const std::string& path);
 
-  // Throws kWriteFailed; then nothing has changed under the name. pre: what is in folder() is written, and
-  // durable where that is asked for.
-  void publish();
+  // `last_step` is done when the result has its name. Throws kWriteFailed: before the result has its name,
+  // then nothing has changed there; behind that, then the message says that it is published. pre: the files
+  // in folder() are written, and durable where that is asked for.
+  void publish(const std::function<void()>& last_step = {});
 
  private:
-  void open_staging();
-  bool begin_plan(const std::string& plan);
+  bool go_on_with_published();
+  void lock(const std::string& folder, bool make);
+  void settle_old() const;
+  bool begin_plan();
+  void note_replaced() const;
   void rename_into_place() const;
+  void remove_replaced() const;
+  void conclude(const std::function<void()>& last_step) const;
   [[noreturn]] void fail(const char* what, int error) const;
 
-  std::string path_, parent_, name_, staging_;
+  std::string path_, parent_, staging_, old_, plan_;
   Options options_;
-  bool resumes_ = false;
-  int fd_ = -1;  // of the staging folder, locked
+  bool resumes_ = false, published_ = false;
+  int fd_ = -1;  // of the folder that is made, locked
 };
 
 }  // namespace mckpt

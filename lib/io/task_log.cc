@@ -8,6 +8,7 @@
 
 #include "io/file.h"
 #include "io/output_files.h"
+#include "io/retried.h"
 
 namespace mckpt {
 namespace {
@@ -23,10 +24,10 @@ TaskLog::TaskLog(std::string path, i64 first, i64 end, OutputFiles& out, bool du
       first_(first),
       was_done_(static_cast<std::size_t>(end - first)),
       done_(static_cast<std::size_t>(end - first)) {
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (fd_ < 0) throw Error(Code::kWriteFailed, cat("cannot open the log: ", errno_text(errno))).file(path_);
   // A short log is one of a run that had just begun: what it lacks is not done.
-  ssize_t n = ::pread(fd_, done_.data(), done_.size(), first_);
+  ssize_t n = retried([&] { return ::pread(fd_, done_.data(), done_.size(), first_); });
   std::fill(done_.begin() + std::max<ssize_t>(n, 0), done_.end(), u8{0});
   for (std::size_t t = 0; t < done_.size(); t++) was_done_[t] = done_[t] == 1;
 }

@@ -54,10 +54,10 @@ TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
   temp.put("out/config.json", "old");
   for (const StagedFolder::Options& options : {kNew, kResume}) {
     EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3003");
-    EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), options, 0, 0); }), "MC3003");
+    EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), options, "plan", 0, 0); }), "MC3003");
   }
   EXPECT_EQ(content(temp.path()), "out=/");
-  StagedFolder::check(temp.at("out"), kReplace, 0, 0);
+  StagedFolder::check(temp.at("out"), kReplace, "plan", 0, 0);
   StagedFolder folder(temp.at("out"), kReplace, "plan");
   put(folder, "y", "new");
   EXPECT_EQ(content(temp.at("out")), "config.json=old");
@@ -69,7 +69,7 @@ TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
 TEST(StagedFolder, DoesNotReplaceAFolderThatIsNoCheckpoint) {
   TempFolder temp;
   temp.put("home/letter", "old");
-  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("home"), kReplace, 0, 0); }), "MC3003");
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("home"), kReplace, "plan", 0, 0); }), "MC3003");
   EXPECT_EQ(code_of([&] { StagedFolder(temp.at("home"), kReplace, "plan"); }), "MC3003");
   EXPECT_EQ(content(temp.at("home")), "letter=old");
 }
@@ -148,8 +148,8 @@ TEST(StagedFolder, HasOneWriter) {
 
 TEST(StagedFolder, IsRefusedWhereThereIsNoRoom) {
   TempFolder temp;
-  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, i64{1} << 60, 1); }), "MC3006");
-  StagedFolder::check(temp.path() + "/not/yet/there", kNew, 1, 1);
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, "plan", i64{1} << 60, 1); }), "MC3006");
+  StagedFolder::check(temp.path() + "/not/yet/there", kNew, "plan", 1, 1);
   EXPECT_TRUE(fs::is_empty(temp.path()));
 }
 
