@@ -230,7 +230,9 @@ void StagedFolder::remove_replaced() const {
     int fd = retried([&] { return ::open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd < 0) continue;
     std::error_code error;
-    if (retried([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0 && leads_to(fd, left))
+    if (retried([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) != 0)
+      error.assign(errno == EWOULDBLOCK ? 0 : errno, std::generic_category());
+    else if (leads_to(fd, left))
       std::filesystem::remove_all(left, error);
     ::close(fd);
     if (error) fail("removing the folder that it replaced failed", error.value());

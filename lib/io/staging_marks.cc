@@ -52,6 +52,7 @@ int write_mark(const std::string& folder, std::string_view name, std::string_vie
   int error = write_all(fd, text);
   if (error == 0 && durable) error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
   ::close(fd);
+  if (error != 0) ::unlink(mark_path(folder, name).c_str());
   return error;
 }
 

@@ -17,7 +17,7 @@ bool is_staging_mark(std::string_view name);
 
 // The text of a mark; "" where the folder has none.
 std::string read_mark(const std::string& folder, std::string_view name);
-// Returns 0 or an errno. pre: the folder has no mark of the name.
+// Returns 0, or an errno: then there is no mark. pre: the folder has none of the name.
 int write_mark(const std::string& folder, std::string_view name, std::string_view text, bool durable);
 // Returns 0 or an errno.
 int remove_marks(const std::string& folder);

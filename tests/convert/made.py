@@ -39,11 +39,13 @@ def files_of(folder):
     return sorted(os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names)
 
 
-def difference(a, b):
-    """The first thing in which two folders differ; "" where they hold the same bytes under the same names."""
-    if files_of(a) != files_of(b):
-        return f"other files: {sorted(set(files_of(a)) ^ set(files_of(b)))[:5]}"
-    for name in files_of(a):
+def difference(a, b, but=()):
+    """The first thing in which two folders differ; "" where they hold the same bytes under the same names, but for files of
+    some names that `a` may have."""
+    names = [name for name in files_of(a) if name not in but]
+    if names != files_of(b):
+        return f"other files: {sorted(set(names) ^ set(files_of(b)))[:5]}"
+    for name in names:
         if not filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False):
             return name
     return ""
