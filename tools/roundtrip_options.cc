@@ -57,13 +57,13 @@ void RoundtripOptions::refuse_early() const {
   if (launch().rank != 0) return;
   // The export is made of what the checkpoint gave back.
   std::vector<std::string> read = {source};
-  if (checkpoint) check_place(*checkpoint, read), read.push_back(cat(*checkpoint, "/release"));
-  if (output) check_place(*output, read);
-}
-
-void RoundtripOptions::check_place(const std::string& folder, const std::vector<std::string>& read) const {
-  OutputRules(read).check_folder(folder);
-  StagedFolder::check(folder, live_staging(!no_sync), "", 0, 1);
+  for (const auto& [named, result] : {std::pair(checkpoint, cat(checkpoint.value_or(""), "/release")),
+                                      std::pair(output, output.value_or(""))}) {
+    if (!named) continue;
+    OutputRules(read).check_folder(result);
+    StagedFolder::check(*named, live_staging(!no_sync), "", 0, 1);
+    read.push_back(result);
+  }
 }
 
 void RoundtripOptions::settle(Comm& world) {

@@ -33,9 +33,6 @@ struct RoundtripOptions {
   void settle(Comm& world);
   // pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map) const;
-
- private:
-  void check_place(const std::string& folder, const std::vector<std::string>& read) const;
 };
 
 }  // namespace mckpt

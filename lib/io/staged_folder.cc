@@ -257,7 +257,7 @@ void StagedFolder::publish(const std::function<void()>& last_step) {
   try {
     conclude(last_step);
   } catch (Error& e) {
-    e.prefix(cat("the result is published as ", escaped(path_, 4096), "; a step behind that failed: "));
+    e.prefix(cat("the result is published as ", escaped(path_, 4096), "; a later step failed: "));
     throw;
   }
 }

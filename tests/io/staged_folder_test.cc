@@ -146,9 +146,77 @@ TEST(StagedFolder, HasOneWriter) {
   EXPECT_EQ(content(temp.at("out")), "x=1");
 }
 
+// A run that was killed behind the rename has left its marks.
+TEST(StagedFolder, EndsWhatWasPublished) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, "x", "1");
+    EXPECT_THROW(folder.publish([] { throw Error(Code::kWriteFailed, "the tracker cannot be written"); }),
+                 Error);
+  }
+  EXPECT_EQ(content(temp.at("out")), ".plan=plan x=1");
+  EXPECT_TRUE(StagedFolder::is_begun(temp.at("out")));
+  for (const StagedFolder::Options& options : {kNew, kResume})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "another plan"); }), "MC3003");
+  int steps = 0;
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  EXPECT_TRUE(folder.published());
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3004");
+  folder.publish([&] { steps++; });
+  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(content(temp.at("out")), "x=1");
+  EXPECT_FALSE(StagedFolder::is_begun(temp.at("out")));
+}
+
+TEST(StagedFolder, SaysWhatFailedBehindTheRename) {
+  TempFolder temp;
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  std::string error = thrown_by(
+      [&] { folder.publish([] { throw Error(Code::kWriteFailed, "the tracker cannot be written"); }); });
+  EXPECT_NE(error.find("is published as " + temp.at("out")), std::string::npos) << error;
+  EXPECT_NE(error.find("the tracker cannot be written"), std::string::npos) << error;
+}
+
+TEST(StagedFolder, ReplacesWhatTheInterruptedRunWasToReplace) {
+  TempFolder temp;
+  temp.put("out/config.json", "old");
+  {
+    StagedFolder folder(temp.at("out"), kReplace, "plan");
+    put(folder, "y", "new");
+  }
+  {
+    StagedFolder folder(temp.at("out"), kResume, "plan");
+    EXPECT_TRUE(folder.resumes());
+    EXPECT_FALSE(folder.published());
+  }
+  fs::rename(temp.at("out"), temp.at("kept"));  // another folder has the name by now
+  temp.put("out/config.json", "another");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3003");
+  fs::remove_all(temp.at("out"));
+  fs::rename(temp.at("kept"), temp.at("out"));
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=new");
+  EXPECT_EQ(content(temp.path()), "out=/");
+}
+
+// Where two names cannot be swapped, a run may be killed while the old folder has neither.
+TEST(StagedFolder, PutsBackWhatLostItsName) {
+  TempFolder temp;
+  temp.put(".out.mckpt-old/config.json", "old");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kNew, "plan"); }), "MC3003");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
+  temp.put(".out.mckpt-old/config.json", "older");  // what was replaced, and not yet removed
+  StagedFolder folder(temp.at("out"), kReplace, "plan");
+  EXPECT_EQ(content(temp.path()), ".out.mckpt-tmp=/ out=/");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
+}
+
 TEST(StagedFolder, IsRefusedWhereThereIsNoRoom) {
   TempFolder temp;
-  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, "plan", i64{1} << 60, 1); }), "MC3006");
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, "plan", i64{1} << 60, 1); }),
+            "MC3006");
   StagedFolder::check(temp.path() + "/not/yet/there", kNew, "plan", 1, 1);
   EXPECT_TRUE(fs::is_empty(temp.path()));
 }
