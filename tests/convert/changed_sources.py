@@ -2,19 +2,18 @@
 program goes on. What it publishes or answers is what a run over the source as it is then gives; otherwise it ends with an error
 that names a file, and nothing is published.
 
-usage: changed_sources.py MCKPT FAULTY_IO
+usage: changed_sources.py MCKPT FAULTY_IO [ranks]
 """
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from made import Program, difference, expect, finish, make_model, scratch
+from made import MPIRUN, Program, difference, expect, finish, make_model, scratch
 
-program, SHIM = Program(sys.argv[1], False), os.path.abspath(sys.argv[2])
+program, SHIM = Program(sys.argv[1], "ranks" in sys.argv), os.path.abspath(sys.argv[2])
 folder = scratch()
 CHANGED = "was changed while it was read"
 
@@ -120,6 +119,39 @@ def stopped(job, n, change, file):
     return True
 
 
+def stopped_rank(run, source):
+    """The process of a job of ranks that reads the source and was stopped; None where the job ends."""
+    while run.poll() is None:
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline") as c, open(f"/proc/{pid}/stat") as s:
+                    if source in c.read().split("\0") and s.read().rsplit(")", 1)[1].split()[0] == "T":
+                        return int(pid)
+            except OSError:
+                pass
+        time.sleep(0.01)
+    return None
+
+
+def of_ranks(file, rank, n):
+    """Rank 0 looks for all: what changes under another rank's hands is told as well."""
+    source, target = path("source"), path("target")
+    for old in (source, target):
+        shutil.rmtree(old, ignore_errors=True)
+    shutil.copytree(path("model"), source)
+    env = {**os.environ, "LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
+    run = subprocess.Popen([MPIRUN, "-n", "2", "--timeout", "100", program.mckpt, "convert", "hf-to-fsdp", source, target, "-j1"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
+    pid = stopped_rank(run, source)
+    if expect(pid is not None, f"rank {rank} makes less than {n} reads"):
+        rewrite_half(os.path.join(source, file))
+        os.kill(pid, signal.SIGCONT)
+    _, err = run.communicate(timeout=100)
+    what = f"rank {rank} of 2, {file} at read {n}"
+    expect(err.count("error[") == 1 and CHANGED in err, f"{what}: {err[:500]}")
+    expect(not os.path.exists(os.path.join(target, "release")), f"{what}: published")
+
+
 def made_alike(a, b):
     if os.path.isdir(a):
         return difference(a, b) == ""
@@ -168,4 +200,7 @@ for job in JOBS:
             turn += 1
     for file in job.files:
         expect((job.name(), file, True) in seen, f"{job.command}: no change of {file} was told")
-finish(150)
+if program.with_ranks:
+    for rank, n in ((1, 3), (1, 8), (0, 8)):
+        of_ranks("model.safetensors", rank, n)
+finish(500)
