@@ -4,7 +4,7 @@
 . "$(dirname "$0")"/common.inc
 data=$MCKPT_SOURCE/test_data
 
-mkdir elsewhere one iteration tracked release snapshots shards dcp
+mkdir elsewhere one iteration tracked tracker release snapshots shards dcp ranks
 cp "$data"/pt/zip.pt elsewhere/
 cp -r "$data"/models/tiny_qwen3_moe elsewhere/model
 cp -r "$data"/dcp/torch_dist_mini elsewhere/run
@@ -13,13 +13,18 @@ ln -s ../elsewhere/zip.pt one/only.pt
 ln -s "../elsewhere/run/$checkpoint" iteration/iter_0000010
 ln -s "../elsewhere/run/$checkpoint" tracked/iter_0000010
 echo 10 >tracked/latest_checkpointed_iteration.txt
+echo 10 >elsewhere/number
+ln -s ../elsewhere/number tracker/latest_checkpointed_iteration.txt
+cp -r "elsewhere/run/$checkpoint" tracker/iter_0000010
+cp -r "$data"/pt/megatron elsewhere/
+for rank in elsewhere/megatron/*/mp_rank_*; do ln -s "../$rank" ranks/; done
 ln -s "../elsewhere/run/$checkpoint" release/release
 mkdir snapshots/snapshots
 ln -s ../../elsewhere/model snapshots/snapshots/abc
 for file in elsewhere/model/*; do ln -s "../$file" shards/; done
 for file in "elsewhere/run/$checkpoint"/.metadata "elsewhere/run/$checkpoint"/*; do ln -s "../$file" dcp/; done
 
-for folder in one iteration tracked release snapshots shards dcp; do
+for folder in one iteration tracked tracker ranks release snapshots shards dcp; do
   for command in "inspect $folder" "verify $folder" "ls $folder --json"; do
     expect "$([[ $command == verify* ]] && echo 1 || echo 3)" "$mckpt" $command
     cat out err >both
