@@ -1,6 +1,7 @@
 // mckpt cat: values of one tensor.
 #include "io/element.h"
 #include "io/slice.h"
+#include "io/source_stamps.h"
 #include "io/tensor_reader.h"
 #include "tools/choice.h"
 #include "tools/commands.h"
@@ -60,8 +61,6 @@ class Values {
       row_.insert(row_.end(), bytes.begin(), bytes.end());
     });
   }
-
-  void check_unchanged() const { files_.check_unchanged(); }
 
   // The element at an index of the last dimension, in parts: a complex number has two.
   int parts() const { return form_.per_element; }
@@ -235,7 +234,7 @@ Exit cat_command(CommandLine& line) {
         .field("shape", std::span<const i64>(shape))
         .key("values");
     write_json_level(json, values, {});
-    values.check_unchanged();
+    check_sources_unchanged();
     json.key("problems");
     write_findings(json, store->findings());
     json.end_answer();
@@ -245,7 +244,7 @@ Exit cat_command(CommandLine& line) {
                            target.sliced ? cat(" of ", dims_to_string(store->dims(target.tensor))) : ""));
     Values values(*store, target.tensor, target.ranges, !target.sliced && count > kManyValues);
     TextWriter(out, values).write();
-    values.check_unchanged();
+    check_sources_unchanged();
   }
   out.flush();
   return report_findings(line.flags(), *store);

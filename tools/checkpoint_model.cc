@@ -5,7 +5,7 @@
 #include "convert/model_layers.h"
 #include "convert/state_dict_pieces.h"
 #include "convert/torch_dist_pieces.h"
-#include "io/file.h"
+#include "io/store_files.h"
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
 
@@ -115,16 +115,20 @@ void refuse_damage(const Store& store, NamesOf parts, std::span<const std::strin
 }
 
 std::string own_assets(const Store& store) {
-  std::string path = cat(store.root(), "/", kAssetsFolder);
+  std::string path = Folder(store.root()).inside(kAssetsFolder);
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
 }
 
 std::string source_identity(const Store& store) {
   std::string out;
+  // A resumed run judges what was read before by the sums of the source; safetensors have none.
+  bool has_sums = !store.format().starts_with("safetensors");
+  StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {
-    FileStamp stamp = InputFile(file_path(store, static_cast<i32>(f))).stamp();
+    const FileStamp& stamp = files.open(static_cast<i32>(f))->stamp();
     out += cat(store.files()[f].path, " ", stamp.bytes, " ", stamp.modified_ns, "\n");
+    if (!has_sums) out += cat(stamp.changed_ns, "\n");
   }
   return out;
 }

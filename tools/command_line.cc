@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "io/folder.h"
+
 namespace mckpt {
 namespace {
 
@@ -331,6 +333,7 @@ void CommandLine::parse() {
   std::string color = "auto";
   option("--color WHEN", color, "auto, always or never").choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
+  flag("--follow-links", flags_.follow_links, "follow links that lead out of the folder of a checkpoint");
   flag("-h,--help", help, "this page");
   if (asks_for_help(args_)) {
     Output out(flags_);
@@ -348,6 +351,7 @@ void CommandLine::parse() {
   impl_->parse(std::move(reversed));
   impl_->check_dependents();
   flags_.color = color == "always" ? When::kAlways : color == "never" ? When::kNever : When::kAuto;
+  Folder::follow_links(flags_.follow_links);
 }
 
 }  // namespace mckpt

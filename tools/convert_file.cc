@@ -7,6 +7,7 @@
 #include "io/output_files.h"
 #include "io/safetensors_layout.h"
 #include "io/shared_tensors.h"
+#include "io/source_stamps.h"
 #include "io/tensor_copy.h"
 #include "io/torch_layout.h"
 #include "tools/convert_modes.h"
@@ -202,8 +203,8 @@ void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&
     job.report.bytes_read = run_copy(copy, out, job.options.copying(progress)).bytes_read;
   }
   frame(out, copy.crc32s());
-  copy.files().check_unchanged();
   check_stop();
+  check_sources_unchanged();
   staged.publish(out);
 }
 

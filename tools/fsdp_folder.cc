@@ -67,8 +67,7 @@ void FsdpFolder::write_rest_of(const Store& source, const DcpLayout& layout, Out
   std::vector<HfAsset> marker;
   for (const FolderEntry& e : from.entries()) {
     if (e.folder && e.name == kAssetsFolder) {
-      std::string assets_path = cat(source.root(), "/", kAssetsFolder);
-      Folder assets(assets_path);
+      Folder assets(from.inside(kAssetsFolder));
       std::vector<HfAsset> all;
       for (const FolderEntry& a : assets.entries())
         if (!a.folder) all.push_back({a.name, assets.file_bytes(a.name).value_or(0)});

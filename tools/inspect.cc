@@ -1,4 +1,5 @@
 // mckpt inspect: what lies at a path.
+#include "io/source_stamps.h"
 #include "io/summary.h"
 #include "tools/choice.h"
 #include "tools/commands.h"
@@ -113,6 +114,7 @@ Exit inspect_command(CommandLine& line) {
   Output out(line.flags());
   if (out.json()) {
     Exit exit = write_json(out, line.flags(), options);
+    check_sources_unchanged();
     out.flush();
     return exit;
   }
@@ -121,6 +123,7 @@ Exit inspect_command(CommandLine& line) {
     std::unique_ptr<Store> store = open_store(path);
     if (&path != &options.paths[0]) out.line("");
     write_text(out, *store, path, options);
+    check_sources_unchanged();
     out.flush();
     if (report_findings(line.flags(), *store) != Exit::kOk) exit = Exit::kNo;
   }

@@ -7,6 +7,7 @@
 #include "convert/megatron_args.h"
 #include "io/copy_engine.h"
 #include "io/safetensors_layout.h"
+#include "io/source_stamps.h"
 #include "live/live_export.h"
 #include "live/live_save.h"
 #include "runtime/activity.h"
@@ -60,6 +61,7 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
       writers.rest(*out, staged->folder());
       check_stop();
       if (options.durable) out->sync();
+      check_sources_unchanged();
       staged->publish(writers.last_step);
     }
     world.barrier();

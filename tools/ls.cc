@@ -1,6 +1,7 @@
 // mckpt ls: one line a tensor.
 #include "io/digest.h"
 #include "io/parallel.h"
+#include "io/source_stamps.h"
 #include "io/tensor_reader.h"
 #include "tools/choice.h"
 #include "tools/commands.h"
@@ -135,6 +136,7 @@ Exit ls_command(CommandLine& line) {
   std::vector<i64> tensors = choice.choose(*store);
   std::vector<std::string> digests;
   if (digest) digests = tensor_digests(*store, tensors, threads);
+  check_sources_unchanged();
   Output out(line.flags());
   if (out.json()) {
     write_json(out, line.flags().jsonl, *store, tensors, digests);

@@ -5,6 +5,7 @@
 #include "convert/holding_reader.h"
 #include "io/parallel.h"
 #include "io/sha256.h"
+#include "io/source_stamps.h"
 #include "tools/json_writer.h"
 #include "tools/text_table.h"
 
@@ -61,7 +62,7 @@ std::vector<std::string> digests_of(const HfModel& model, std::span<const Held> 
                                                     [&](std::span<const u8> bytes) { sha.update(bytes); });
     digests[static_cast<std::size_t>(i)] = sha.hex_digest();
   });
-  files.check_unchanged();
+  check_sources_unchanged();
   return digests;
 }
 

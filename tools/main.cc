@@ -12,6 +12,7 @@
 #include <new>
 
 #include "core/memory_room.h"
+#include "io/source_stamps.h"
 #include "runtime/world.h"
 #include "tools/commands.h"
 #include "tools/json_error.h"
@@ -68,6 +69,7 @@ const HelpRow kGlobalRows[] = {
     {"-q, -v", "fewer or more words on stderr"},
     {"--progress HOW", "auto, bar, plain, json or none"},
     {"--color WHEN, --ascii", "colour: auto, always or never; draw with ASCII only"},
+    {"--follow-links", "follow links that lead out of the folder of a checkpoint"},
     {"-h, --help", "this page, or that of the command"},
     {"-V, --version", "the version"},
 };
@@ -116,15 +118,24 @@ const Command& find_command(std::string_view name) {
   throw e.note("mckpt --help lists the commands");
 }
 
+// What is wrong with a file may be that it was being written.
+void tell_changed_source(Error& e, const SourceStamps& sources) {
+  if (code_info(e.code()).exit != Exit::kInput || e.code() == Code::kReadFailed) return;
+  if (std::string path = sources.first_changed(); !path.empty())
+    e.note(cat("a file was changed while it was read: ", escaped(path, 4096)));
+}
+
 Exit run_command(std::string_view name, std::vector<std::string> args) {
   const Command& command = find_command(name);
   if (launch().rank != 0 && (asks_for_help(args) || !command.on_every_rank)) return Exit::kOk;
   CommandLine line(std::string(command.name), std::string(command.summary), std::move(args));
+  SourceStamps sources;
   try {
     return command.run(line);
   } catch (Error& e) {
     bool usage = code_info(e.code()).exit == Exit::kUsage;
     if (usage && e.help().empty()) e.help(cat("mckpt ", line.command(), " --help"));
+    tell_changed_source(e, sources);
     throw;
   }
 }
@@ -145,9 +156,9 @@ Exit help_command(CommandLine& line) {
 }
 
 // Options that may stand before the command.
-constexpr std::string_view kLeadingOptions[] = {"--json", "--jsonl",   "-q",         "--quiet",  "-v",
-                                                "-vv",    "--verbose", "--progress", "--color",  "--ascii",
-                                                "-h",     "--help",    "-V",         "--version"};
+constexpr std::string_view kLeadingOptions[] = {
+    "--json",  "--jsonl",        "-q", "--quiet", "-v", "-vv",      "--verbose", "--progress", "--color",
+    "--ascii", "--follow-links", "-h", "--help",  "-V", "--version"};
 
 // Without a command behind them nobody else looks at these options.
 void refuse_unknown_options(std::span<const std::string> leading) {

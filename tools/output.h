@@ -19,6 +19,7 @@ struct GlobalFlags {
   bool jsonl = false;
   bool quiet = false;
   bool ascii = false;
+  bool follow_links = false;
   int verbose = 0;
   When color = When::kAuto;
   std::string progress = "auto";

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "io/copy_engine.h"
+#include "io/source_stamps.h"
 #include "live/cuda_device.h"
 #include "live/live_check.h"
 #include "live/live_load.h"
@@ -205,15 +206,18 @@ void Roundtrip::export_and_compare() {
       return world().rank() == 0 ? bytes : 0;
     });
     phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
+    check_sources_unchanged();
   });
 }
 
 void Roundtrip::phases() {
   load();
+  check_sources_unchanged();
   if (options_.until == "load") return;
   unshard_all();
   if (options_.until == "unshard") return;
   check_all();
+  check_sources_unchanged();
   if (options_.until == "check") return;
   if (options_.checkpoint) through_checkpoint();
   export_and_compare();

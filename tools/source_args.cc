@@ -1,8 +1,8 @@
 #include "tools/source_args.h"
 
 #include "io/dcp_record.h"
-#include "io/file.h"
 #include "io/run_args.h"
+#include "io/store_files.h"
 #include "io/torch_zip.h"
 
 namespace mckpt {
@@ -11,8 +11,8 @@ namespace {}  // namespace
 std::string object_pickle(const Store& store, const Object& object) {
   std::string path = file_path(store, object.file);
   try {
-    InputFile file(path);
-    RangeSource record(file, object.record_offset, object.record_bytes);
+    std::shared_ptr<const InputFile> file = StoreFiles(store).open(object.file);
+    RangeSource record(*file, object.record_offset, object.record_bytes);
     TorchZip zip(record, 64);
     for (const ZipEntry& e : zip.archive().entries())
       if (e.name.find("/data/") != e.name.npos)

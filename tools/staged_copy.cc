@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "io/source_stamps.h"
 #include "io/staged_folder.h"
 #include "runtime/activity.h"
 #include "runtime/world.h"
@@ -152,6 +153,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     copy.finish(*out, folder);
     check_stop();
     if (!options.no_sync) out->sync();
+    check_sources_unchanged();
     publish(*staged, copy);
   }
   comm.barrier();

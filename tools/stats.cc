@@ -1,6 +1,7 @@
 // mckpt stats: what the values of tensors are like.
 #include "io/element.h"
 #include "io/parallel.h"
+#include "io/source_stamps.h"
 #include "io/tensor_reader.h"
 #include "io/tensor_stats.h"
 #include "tools/choice.h"
@@ -136,6 +137,7 @@ Exit stats_command(CommandLine& line) {
     Progress progress(line.flags(), "stats", total);
     stats = tensor_stats(*store, tensors, static_cast<int>(bins), threads,
                          [&](i64 bytes) { progress.add(bytes); });
+    check_sources_unchanged();
   }
   Output out(line.flags());
   if (out.json()) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "io/parallel.h"
+#include "io/source_stamps.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
 #include "tools/progress.h"
@@ -39,6 +40,25 @@ VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads)
   VerifyReport report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
   check_assets(store, report);
   return report;
+}
+
+// A file that was changed meanwhile is a finding, whatever the checks found in it. Returns whether there is
+// none.
+bool check_unchanged(const std::string& path, VerifyReport& report) {
+  try {
+    check_sources_unchanged();
+    return true;
+  } catch (const Error& e) {
+    Finding finding = to_finding(e);
+    if (std::string root = path + "/"; finding.file.starts_with(root)) finding.file.erase(0, root.size());
+    auto files = std::ranges::find(report.checks, "files", &Check::name);
+    if (files == report.checks.end()) files = report.checks.insert(files, {.name = "files", .unit = "files"});
+    files->status = Check::Status::kFail;
+    // First: the others may be its consequences, and few are shown.
+    report.check_of.insert(report.check_of.begin(), static_cast<std::size_t>(files - report.checks.begin()));
+    report.findings.insert(report.findings.begin(), std::move(finding));
+    return false;
+  }
 }
 
 void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
@@ -162,6 +182,7 @@ Exit verify_command(CommandLine& line) {
     equal = store && verify_against(std::move(store), path, against, threads, line.flags(), report);
   else if (store)
     report = verified(line.flags(), *store, threads);
+  if (!check_unchanged(store ? store->root() : path, report) && equal) equal = false;
   Output out(line.flags());
   if (out.json()) {
     write_json(out, report, path, equal);

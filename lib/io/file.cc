@@ -18,10 +18,6 @@ namespace {
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr i64 kMostPerCall = i64{1} << 30;
 
-FileStamp stamp_of(const struct stat& st) {
-  return {st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec};
-}
-
 // Linux 6.5 and later, at next to no cost. False also where the system does not know, such as of files that
 // overlayfs shows.
 bool is_counted_as_cached(int fd, i64 offset, i64 bytes) {
@@ -127,16 +123,17 @@ InputFile::InputFile(const std::string& path)
 
 InputFile::InputFile(int fd, std::string path) : ByteSource(0), fd_(fd), path_(std::move(path)) {
   if (fd_ < 0) throw_open_failed(path_, errno);
-  struct stat st;
-  int error = ::fstat(fd_, &st) == 0 ? 0 : errno;
-  if (error == 0 && S_ISREG(st.st_mode)) {
-    stamp_ = stamp_of(st);
+  try {
+    struct stat st;
+    if (::fstat(fd_, &st) != 0) throw_open_failed(path_, errno);
+    if (!S_ISREG(st.st_mode))
+      throw Error(Code::kNotAFile, cat("this is ", kind_of(st), ", not a file")).file(path_);
+    stamp_ = look_at_source(fd_, path_);
     size_ = stamp_.bytes;
-    return;
+  } catch (...) {
+    ::close(std::exchange(fd_, -1));
+    throw;
   }
-  ::close(std::exchange(fd_, -1));
-  if (error != 0) throw_open_failed(path_, error);
-  throw Error(Code::kNotAFile, cat("this is ", kind_of(st), ", not a file")).file(path_);
 }
 
 InputFile::~InputFile() {
@@ -152,17 +149,6 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
   std::swap(path_, from.path_);
   std::swap(stamp_, from.stamp_);
   return *this;
-}
-
-void InputFile::check_unchanged() const {
-  struct stat st;
-  if (::fstat(fd_, &st) != 0 || stamp_of(st) != stamp_) throw_changed();
-}
-
-void InputFile::throw_changed() const {
-  throw Error(Code::kReadFailed, "the file was changed while it was read")
-      .file(path_)
-      .help("run again when nothing writes to the checkpoint");
 }
 
 void InputFile::read_inside(i64 offset, std::span<u8> to) const {

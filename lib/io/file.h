@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/int.h"
+#include "io/source_stamps.h"
 
 namespace mckpt {
 
@@ -66,17 +66,11 @@ class RangeSource final : public ByteSource {
   i64 offset_;
 };
 
-// What tells whether a file is still the one that was opened.
-struct FileStamp {
-  u64 device = 0, inode = 0;
-  i64 bytes = 0, modified_ns = 0;
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-
-// An open regular file, read only.
+// An open regular file, read only. SourceStamps notes it.
 class InputFile final : public ByteSource {
  public:
-  // Opens a path that the user gave; links are followed. Throws kNotFound, kNotAFile, kReadFailed.
+  // Opens a path that the user gave, or that Folder::inside() did; links are followed. Throws kNotFound,
+  // kNotAFile, kReadFailed.
   explicit InputFile(const std::string& path);
   // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
   InputFile(int fd, std::string path);
@@ -87,9 +81,6 @@ class InputFile final : public ByteSource {
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
-  // Throws kReadFailed when the file was changed since it was opened.
-  void check_unchanged() const;
-  [[noreturn]] void throw_changed() const;
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -21,6 +22,8 @@ namespace {
 
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kFolderFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
+
+std::atomic<bool> links_are_followed = false;
 
 // Closes what it holds.
 class Descriptor {
@@ -84,9 +87,9 @@ std::string cache_repository(const std::string& real) {
   return has_blobs ? repository : "";
 }
 
-[[noreturn]] void throw_bad_path(std::string_view name, std::string_view why) {
+[[noreturn]] void throw_bad_path(std::string_view name, std::string_view why, std::string_view unless = "") {
   throw Error(Code::kBadPath, cat("the name '", escaped(name), "' ", why))
-      .help("names inside a checkpoint stay inside its folder; move or copy the files into it");
+      .help(cat("names inside a checkpoint stay inside its folder; move or copy the files into it", unless));
 }
 
 }  // namespace
@@ -164,10 +167,20 @@ Folder::~Folder() {
 
 int Folder::open_inside(std::string_view name, int flags) const {
   check_inside_name(name);
+  if (links_are_followed) return ::openat(boundary_, cat(prefix_, name).c_str(), flags);
   int fd = open_beneath(boundary_, cat(prefix_, name), flags);
   if (fd < 0 && (errno == EXDEV || errno == ELOOP))
-    throw_bad_path(name, "is a link that leads outside of its folder");
+    throw_bad_path(name, "is a link that leads outside of its folder",
+                   ", or, where the link is your own: --follow-links");
   return fd;
+}
+
+void Folder::follow_links(bool yes) { links_are_followed = yes; }
+
+std::string Folder::inside(std::string_view name) const {
+  std::string path = cat(path_, "/", name);
+  with_file(path, [&] { Descriptor(open_inside(name, O_PATH | O_CLOEXEC)); });
+  return path;
 }
 
 InputFile Folder::open_file(std::string_view name) const {
@@ -183,7 +196,7 @@ std::optional<i64> Folder::file_bytes(std::string_view name) const {
     if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
     if (fd.get() < 0 || ::fstat(fd.get(), &st) != 0) throw_open_failed(path, errno);
     if (!S_ISREG(st.st_mode)) throw Error(Code::kNotAFile, "this is a folder or a device, not a file");
-    return st.st_size;
+    return look_at_source(fd.get(), path).bytes;
   });
 }
 

@@ -2,7 +2,9 @@
 // leave it: not by "..", not by an absolute name, not by a symbolic link. One exception is built in: in a
 // Hugging Face hub cache every file is a link,
 //   models--org--name/snapshots/<revision>/model.safetensors -> ../../blobs/<hash>
-// so there the boundary is the cache repository (models--org--name), not the snapshot.
+// so there the boundary is the cache repository (models--org--name), not the snapshot. Who means links out of
+// folders, such as those of a cluster whose checkpoints are spread over several file systems, says so for the
+// whole program: follow_links().
 #pragma once
 
 #include <optional>
@@ -28,6 +30,13 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   const std::string& path() const { return path_; }
+
+  // From here on, links out of any folder are followed, or refused as they are to begin with.
+  static void follow_links(bool yes);
+
+  // The path of what the name is, or would be, for those who open files and folders by path. Throws kBadPath
+  // for a link that leads out of the folder.
+  std::string inside(std::string_view name) const;
 
   // Opens the regular file of that relative name. Throws kBadPath, kNotFound, kNotAFile, kReadFailed.
   InputFile open_file(std::string_view name) const;

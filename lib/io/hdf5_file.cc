@@ -204,7 +204,6 @@ std::unique_ptr<Store> open_hdf5_file(const std::string& path) {
     i64 superblock = find_hdf5_superblock(file);
     if (superblock < 0) throw Error(Code::kBadHdf5, "the file has no HDF5 signature");
     std::vector<u8> answer = ask_hdf5_helper(file, superblock);
-    file.check_unchanged();
     return hdf5_store(std::move(file), superblock, answer);
   });
 }

@@ -139,9 +139,9 @@ std::string tracked_iteration(const Folder& folder) {
   return cat("iter_", std::string(text.size() < 7 ? 7 - text.size() : 0, '0'), text);
 }
 
-std::unique_ptr<Store> open_iteration(const std::string& root, const std::string& name,
+std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
                                       std::string_view chosen_by) {
-  std::unique_ptr<Store> store = open_store(cat(root, "/", name));
+  std::unique_ptr<Store> store = open_store(folder.inside(name));
   store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
   return store;
 }
@@ -155,7 +155,7 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
         .help(contents.iterations.empty()
                   ? std::string()
                   : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
-  return open_iteration(folder.path(), name, kTracker);
+  return open_iteration(folder, name, kTracker);
 }
 
 // A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
@@ -173,7 +173,7 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
     throw Error(Code::kUnknownFormat, "the model's cache folder has no snapshot that refs/main names")
         .file(folder.path())
         .help("name a folder below snapshots/");
-  return open_iteration(folder.path(), cat("snapshots/", name), "refs/main");
+  return open_iteration(folder, cat("snapshots/", name), "refs/main");
 }
 
 std::unique_ptr<Store> open_folder(const std::string& path) {
@@ -185,9 +185,8 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
   if (contents.ranks) return open_megatron_run(folder.path());
   if (contents.snapshots) return open_snapshot(folder);
   if (contents.iterations.size() == 1)
-    return open_iteration(folder.path(), contents.iterations[0], "the only one");
-  if (contents.torch_files.size() == 1)
-    return open_torch_file(cat(folder.path(), "/", contents.torch_files[0]));
+    return open_iteration(folder, contents.iterations[0], "the only one");
+  if (contents.torch_files.size() == 1) return open_torch_file(folder.inside(contents.torch_files[0]));
   if (contents.torch_files.size() > 1) return open_torch_folder(folder.path());
   Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
   e.file(folder.path())

@@ -4,8 +4,7 @@
 
 namespace mckpt {
 
-StoreFiles::StoreFiles(const Store& store)
-    : store_(store), files_(store.files().size()), stamps_(files_.size()) {
+StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
   bool is_folder = false;
   for (const StoreFile& f : store.files()) is_folder |= !f.path.empty();
   if (is_folder) folder_.emplace(store.root());
@@ -23,22 +22,12 @@ std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
         .file(opened->path())
         .expected(cat(known.bytes, " bytes"))
         .found(cat(opened->size(), " bytes"));
-  std::optional<FileStamp>& stamp = stamps_[static_cast<std::size_t>(file)];
-  if (stamp && *stamp != opened->stamp()) opened->throw_changed();
-  stamp = opened->stamp();
   if (open_.size() == kMostOpen) {
-    std::shared_ptr<const InputFile>& oldest = files_[static_cast<std::size_t>(open_.back())];
-    oldest->check_unchanged();
-    oldest.reset();
+    files_[static_cast<std::size_t>(open_.back())].reset();
     open_.pop_back();
   }
   open_.push_front(file);
   return slot = std::move(opened);
-}
-
-void StoreFiles::check_unchanged() const {
-  std::lock_guard lock(mutex_);
-  for (i32 file : open_) files_[static_cast<std::size_t>(file)]->check_unchanged();
 }
 
 StoreBytes::StoreBytes(const Store& store) : files_(store) {

@@ -20,11 +20,8 @@ class StoreFiles {
   explicit StoreFiles(const Store& store);
 
   // Thread-safe. The file stays open as long as somebody holds it. Throws as InputFile does, and kReadFailed
-  // when the file is not as long as the store found it, or not the one that was opened before.
+  // when the file is not as long as the store found it.
   std::shared_ptr<const InputFile> open(i32 file) const;
-
-  // To be called when all was read. Throws kReadFailed when a file was changed since it was first opened.
-  void check_unchanged() const;
 
  private:
   static constexpr std::size_t kMostOpen = 128;
@@ -33,8 +30,7 @@ class StoreFiles {
   std::optional<Folder> folder_;  // none when the store is one file
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const InputFile>> files_;
-  mutable std::list<i32> open_;                           // the one opened last is in front
-  mutable std::vector<std::optional<FileStamp>> stamps_;  // of every file that was opened
+  mutable std::list<i32> open_;  // the one opened last is in front
 };
 
 // One of those files as bytes that stay where they are while files are opened and closed behind them.

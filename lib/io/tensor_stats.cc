@@ -58,7 +58,6 @@ class StatsRun {
     // Numbers of more than 16 bits are binned in a second pass, now that the extremes are known.
     list_units([&](std::size_t p) { return open_[p] && open_[p]->bins; });
     each_unit([&](int worker, const Unit& unit) { bin_unit(worker, unit); });
-    files_.check_unchanged();
     for (std::size_t p = 0; p < stats_.size(); p++)
       if (open_[p] && open_[p]->bins) stats_[p].histogram = std::move(open_[p]->bins->counts);
     return std::move(stats_);

@@ -129,7 +129,6 @@ class Verifier {
     check_crc();
     check_values();
     check_parts();
-    check_unchanged();
     for (Check& c : report_.checks)
       if (c.count > 0) c.status = std::max(c.status, Check::Status::kPass);
     return std::move(report_);
@@ -152,7 +151,6 @@ class Verifier {
   void check_crc();
   void check_values();
   void check_parts();
-  void check_unchanged();
   void add_non_finite(i64 tensor, const NonFinite& found);
 
   const Store& store_;
@@ -245,14 +243,6 @@ void Verifier::check_parts() {
   if (!findings) return;
   at(kParts).count = store_.tensor_count();
   for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
-}
-
-void Verifier::check_unchanged() {
-  try {
-    files_.check_unchanged();
-  } catch (const Error& e) {
-    add(kFiles, to_finding(e));
-  }
 }
 
 void Verifier::check_crc() {

@@ -3,7 +3,8 @@
 //   fsync:7:EIO       the 7th call fails, once
 //   pwrite:7:FULL     it fails with ENOSPC, and so does every later one; DEAD: the same with EIO
 //   pwrite:7:KILL     the process is killed at it     pwrite:7:TERM   or asked to end, and the call succeeds
-//   pwrite:7:STOP     the process is stopped at it    pwrite:7:HANG   the call never returns
+//   pwrite:7:STOP     the process is stopped at it, and the call succeeds when it goes on
+//   pwrite:7:HANG     the call never returns
 //   pwrite:0:SHORT    every call moves a part of what it was asked to
 //   pwrite:50:SLOW    every call takes as long as at 50 MB a second
 //   exchange:1:EINVAL every call fails, as on a file system that cannot do it
@@ -73,7 +74,10 @@ bool fails(std::string_view name, size_t bytes = 0) {
   bool stays = what == "FULL" || what == "DEAD" || what == "EINVAL";
   if (stays ? call < w.when : call != w.when) return false;
   if (what == "KILL") raise(SIGKILL);
-  if (what == "STOP") kill(getpid(), SIGSTOP);
+  if (what == "STOP") {
+    kill(getpid(), SIGSTOP);
+    return false;
+  }
   while (what == "HANG") pause();
   if (what == "TERM") {
     raise(SIGTERM);
