@@ -110,8 +110,8 @@ void check_beside(const std::string& path, const Store* store, const NameSet<std
 }
 
 void name_beside(const std::string& path, const Store& store, VerifyReport& report) {
-  for (const Beside& b : list_beside(path, &store))
-    if (b.kind == Beside::Kind::kCheckpoint) report.unread.push_back({b.path, "not compared"});
+  for (std::string& name : checkpoints_beside(path, store))
+    report.unread.push_back({std::move(name), "not compared"});
 }
 
 }  // namespace mckpt

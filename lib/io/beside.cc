@@ -124,4 +124,11 @@ std::vector<Beside> list_beside(const std::string& path, const Store* store) {
   return BesideList(path, store).run();
 }
 
+std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store) {
+  std::vector<std::string> out;
+  for (Beside& b : list_beside(path, &store))
+    if (b.kind == Beside::Kind::kCheckpoint) out.push_back(std::move(b.path));
+  return out;
+}
+
 }  // namespace mckpt

@@ -29,6 +29,9 @@ struct Beside {
 // `store`: what open_store(path) gave, or null: none of what is there.
 std::vector<Beside> list_beside(const std::string& path, const Store* store);
 
+// The other checkpoints alone, by their paths.
+std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);
+
 // Whether open_store() would take the folder, of that name inside of `folder`, for a checkpoint.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
