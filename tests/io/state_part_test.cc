@@ -38,8 +38,9 @@ TEST(StatePart, IsToldByTheName) {
 // Bytes are those of the files; parameters are those of the model.
 TEST(StatePart, CountsPackedParametersOneByOne) {
   TableStore store("nowhere");
-  auto add = [&](const char* name, DType dtype, std::vector<i64> dims) {
-    store.tensors.push_back({name, dtype, std::move(dims), {}});
+  auto add = [&](const char* name, DType dtype, const std::vector<i64>& dims) {
+    TableStore::Tensor& t = store.tensors.emplace_back();
+    t.name = name, t.dtype = dtype, t.dims = dims;
   };
   add("norm.weight", DType::kBF16, {10});
   add("experts.down_proj_blocks", DType::kU8, {4, 16});  // MXFP4
@@ -69,9 +70,11 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
 
 TEST(StatePart, WordsOfQuantizationMeanNothingWithoutAWeight) {
   TableStore store("nowhere");
-  store.tensors.push_back({"logit_scale", DType::kF32, {3}, {}});
-  store.tensors.push_back({"blocks.scales", DType::kF32, {4}, {}});
-  EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 7);
+  for (const char* name : {"logit_scale", "blocks.scales"}) {
+    TableStore::Tensor& t = store.tensors.emplace_back();
+    t.name = name, t.dims = {4};
+  }
+  EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 8);
 }
 
 }  // namespace
