@@ -54,7 +54,7 @@ i32 file_of(const Store& store, const std::string& path) {
 }  // namespace
 
 Comparison::Comparison(const Store& there, const Store& source, int threads, const GlobalFlags& flags)
-    : stores_{&there, &source}, threads_(threads), flags_(flags), sink_(there) {
+    : stores_{&there, &source}, threads_(threads), flags_(flags) {
   for (Side side : {kPath, kSource})
     for (const Finding& f : stores_[side]->findings()) {
       if (!is_of_records(f)) continue;
@@ -70,24 +70,25 @@ void Comparison::leave_out(Finding finding, bool of_path) {
 }
 
 bool Comparison::run(const Compared& compared, VerifyReport& report) {
+  CompareSink sink(compared.there, compared.chunks);
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
-  for (const Failure& failure : carry_out(*all.job, sink_, "compare"))
+  for (const Failure& failure : carry_out(*all.job, sink, "compare", &lost_))
     for (i32 c : judge(compared, failure, all.chunks_of(failure.task))) rest.push_back(c);
   if (!rest.empty()) {
     SomeChunks some(compared.chunks, std::move(rest));
     ChunkJob again = compared.job(some);
-    for (const Failure& failure : carry_out(*again.job, sink_, "compare"))
+    for (const Failure& failure : carry_out(*again.job, sink, "compare", &lost_))
       for (i32 c : again.chunks_of(failure.task)) tell(failure, compared.name(some.key(c)));
   }
   warn_of_overflow(report);
-  std::vector<Finding> against = described(compared, report);
+  std::vector<Finding> against = described(compared, sink, report);
   return add_checks(compared, std::move(against), report);
 }
 
 // The tasks that did not go through because of what lies in files.
-std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopySink& sink,
-                                                       const char* title) {
+std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopySink& sink, const char* title,
+                                                       LostValues* lost) {
   std::vector<Failure> failures;
   std::mutex mutex;
   auto leave_out = [&](i64 task, const Error& e) {
@@ -102,7 +103,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
            {.threads = threads_,
             .stop = stop_flag(),
             .written_bytes = progress.counter(),
-            .lost = &sink == &sink_ ? &lost_ : nullptr,
+            .lost = lost,
             .leave_out = leave_out});
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
@@ -173,50 +174,40 @@ void Comparison::tell(const Failure& failure, const std::string& tensor) {
 
 // Tensors that differ are gone through once more, they alone: a comparison that finds nothing costs nothing
 // more.
-std::map<std::string, ItemTally::Count> Comparison::counted_items(const Compared& compared,
-                                                                  const std::set<std::string>& tensors) {
+std::map<i32, ItemTally::Count> Comparison::counted_items(const Compared& compared,
+                                                          const std::set<i32>& keys) {
   std::vector<i32> chunks;
   for (i32 c = 0; c < static_cast<i32>(compared.chunks.size()); c++)
-    if (tensors.contains(compared.name(compared.chunks.key(c)))) chunks.push_back(c);
+    if (keys.contains(compared.chunks.key(c))) chunks.push_back(c);
   SomeChunks some(compared.chunks, std::move(chunks));
   ChunkJob job = compared.job(some);
   ItemTally tally(compared.there, some);
-  carry_out(*job.job, tally, "count");  // what fails was told when it was compared
-  std::map<std::string, ItemTally::Count> out;
-  for (const auto& [key, count] : tally.counts()) out.emplace(compared.name(key), count);
-  return out;
+  carry_out(*job.job, tally, "count", nullptr);  // what fails was reported when it was compared
+  return tally.counts();
 }
 
-std::vector<Finding> Comparison::described(const Compared& compared, VerifyReport& report) {
-  std::vector<CompareSink::Difference> differences = sink_.differences();
+std::vector<Finding> Comparison::described(const Compared& compared, const CompareSink& sink,
+                                           VerifyReport& report) {
+  std::vector<CompareSink::Difference> differences = sink.differences();
   if (differences.empty()) return {};
   Findings findings;
-  std::set<std::string> listed;
-  std::vector<Extent> extents;
-  for (i32 c = 0; c < static_cast<i32>(compared.chunks.size()); c++) {
-    try {
-      extents.push_back(extent_of(compared.chunks, c, compared.name(compared.chunks.key(c))));
-    } catch (const Error&) {
-      // It was told when it was compared.
-    }
-  }
-  std::vector<ItemDifference> items = item_differences(differences, std::move(extents));
-  for (const ItemDifference& d : items)
-    if (std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.tensor);
-  std::map<std::string, ItemTally::Count> counts = counted_items(compared, listed);
-  for (const ItemDifference& d : items) {
+  std::set<i32> listed;
+  for (const CompareSink::Difference& d : differences)
+    if (std::ssize(listed) < Findings::kMostOfOneCode) listed.insert(d.key);
+  std::map<i32, ItemTally::Count> counts = counted_items(compared, listed);
+  for (const CompareSink::Difference& d : differences) {
     Finding finding{.code = Code::kUnequal,
-                    .tensor = d.tensor,
+                    .tensor = compared.name(d.key),
                     .file = std::string(file_label(*stores_[kPath], d.file)),
                     .message = cat("differs from item ", d.item, " of what this file holds of it on"),
                     .offset = d.offset};
-    if (auto at = counts.find(d.tensor); at != counts.end()) {
+    if (auto at = counts.find(d.key); at != counts.end()) {
       const ItemTally::Count& c = at->second;
       finding.file = file_label(*stores_[kPath], c.file);
       finding.offset = c.offset;
       finding.message = to_string(c);
       report.differences.push_back(
-          {d.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.largest});
+          {finding.tensor, finding.file, dims_to_string(c.index), c.expected, c.found, c.items, c.largest});
     }
     findings.add(std::move(finding));
   }
@@ -225,7 +216,7 @@ std::vector<Finding> Comparison::described(const Compared& compared, VerifyRepor
 }
 
 // Which records of tensors that differ are not what was written.
-void Comparison::check_sums(const Compared& compared, const std::set<std::string>& tensors) {
+void Comparison::check_sums(const Compared& compared, const std::set<i32>& keys) {
   struct Record {
     Side side;
     const Store* store;
@@ -235,7 +226,7 @@ void Comparison::check_sums(const Compared& compared, const std::set<std::string
   std::set<std::pair<Side, i64>> seen;
   for (i32 c = 0; c < static_cast<i32>(compared.chunks.size()); c++) {
     auto [key, tensor, chunk] = compared.chunks.entry(c);
-    if (!tensors.contains(compared.name(key))) continue;
+    if (!keys.contains(key)) continue;
     records.push_back({kPath, &compared.there, tensor, chunk});
     for (i64 t : compared.made_of(key))
       for (i64 i = 0; i < compared.source.chunk_count(t) && !seen.contains({kSource, t}); i++)

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "convert/compare_sink.h"
-#include "convert/item_differences.h"
 #include "convert/item_tally.h"
 #include "convert/stored_chunks.h"
 #include "io/copy_job.h"
@@ -60,21 +59,20 @@ class Comparison {
     Error error;
   };
 
-  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title);
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title,
+                                 LostValues* lost);
   void warn_of_overflow(VerifyReport& report) const;
   std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
   bool reads(Side side, const Store& store, i64 tensor, i64 chunk);
   void tell(const Failure& failure, const std::string& tensor);
-  std::vector<Finding> described(const Compared& compared, VerifyReport& report);
-  std::map<std::string, ItemTally::Count> counted_items(const Compared& compared,
-                                                        const std::set<std::string>& tensors);
-  void check_sums(const Compared& compared, const std::set<std::string>& tensors);
+  std::vector<Finding> described(const Compared& compared, const CompareSink& sink, VerifyReport& report);
+  std::map<i32, ItemTally::Count> counted_items(const Compared& compared, const std::set<i32>& keys);
+  void check_sums(const Compared& compared, const std::set<i32>& keys);
   bool add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report);
 
   const Store* stores_[2];
   int threads_;
   const GlobalFlags& flags_;
-  CompareSink sink_;
   Findings findings_[2];
   bool wrong_[2] = {};                                 // there are findings that are no oddities
   bool holes_ = false;                                 // openers have told that tensors are not covered

@@ -1,4 +1,5 @@
 // mckpt inspect: what lies at a path.
+#include "io/beside.h"
 #include "io/source_stamps.h"
 #include "io/summary.h"
 #include "tools/choice.h"
@@ -52,6 +53,8 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
     json.begin_object().field("path", file_label(store, static_cast<i32>(f)));
     json.field("bytes", store.files()[f].bytes).end_object();
   }
+  json.end_array().key("beside").begin_array();
+  for (const std::string& name : checkpoints_beside(path, store)) json.value(name);
   json.end_array().key("facts").begin_object();
   for (const auto& [name, value] : store.facts()) json.field(name, value);
   json.end_object().key("objects");
@@ -101,7 +104,8 @@ Exit inspect_command(CommandLine& line) {
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
   line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
-  line.optional_value("--map GLOB", options.map, "which ranks hold what of each tensor (of those that match)");
+  line.optional_value("--map GLOB", options.map,
+                      "which ranks hold what of each tensor (of those that match)");
   line.description(
       "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
       "or run.");

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "io/beside.h"
 #include "io/name_tree.h"
 #include "io/summary.h"
 #include "tools/text_table.h"
@@ -156,6 +157,9 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   StoreSummary summary = summarize(store);
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
+  std::vector<std::string> beside;
+  for (const std::string& name : checkpoints_beside(path, store)) beside.push_back(escaped(name));
+  if (!beside.empty()) out.line(cat("beside it, not shown: ", listed(beside)));
   write_parts(out, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }

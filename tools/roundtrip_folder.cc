@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "convert/item_differences.h"
+#include "convert/compare_sink.h"
 #include "convert/reshard_job.h"
 #include "convert/tensor_differences.h"
 #include "runtime/world.h"
@@ -66,18 +66,13 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   if (ranks.rank() == 0) found.differences = described(*source.store, dropped, *there);
   NamedChunks chunks(*there, *source.store);
   ReshardJob job(*source.store, chunks, nullptr);
-  CompareSink sink(*there);
+  CompareSink sink(*there, chunks);
   how.first_task = job.task_count() * ranks.rank() / ranks.size();
   how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();
   found.bytes = run_copy(job, sink, how).bytes_written;
-  std::vector<CompareSink::Difference> differences = sink.differences();
-  if (differences.empty()) return found;
-  std::vector<Extent> extents = extents_of(chunks, [&](i32 t) { return std::string(source.store->name(t)); });
-  std::vector<ItemDifference> items = item_differences(differences, std::move(extents));
-  for (const ItemDifference& d : items)
-    found.differences.push_back(cat("exported ", escaped(d.tensor), " from item ", d.item, " of what ",
-                                    escaped(file_label(*there, d.file)), " holds of it on"));
-  if (items.empty()) found.differences.push_back("exported files differ outside of all tensors");
+  for (const CompareSink::Difference& d : sink.differences())
+    found.differences.push_back(cat("exported ", escaped(source.store->name(d.key)), " from item ", d.item,
+                                    " of what ", escaped(file_label(*there, d.file)), " holds of it on"));
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
 #include "tools/verify_assets.h"
+#include "tools/verify_beside.h"
 
 namespace mckpt {
 namespace {
@@ -24,21 +25,28 @@ bool is_an_answer(Code code) {
          code != Code::kModuleMissing;
 }
 
-// Null where the checkpoint cannot be opened and that is the answer.
-std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& report) {
+// Null where the checkpoint cannot be opened and that is the answer. `parts`: what verifies a folder that is
+// none, but has some in it; returns whether it has.
+std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& report,
+                                       const std::function<bool()>& parts) {
   try {
     return open_store(path);
   } catch (const Error& e) {
+    if (e.code() == Code::kUnknownFormat && parts && parts()) return nullptr;
     if (code_info(e.code()).exit != Exit::kInput || !is_an_answer(e.code())) throw;
     report = unreadable_report(e);
     return nullptr;
   }
 }
 
-VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads) {
-  Progress progress(flags, "verify", verify_bytes(store));
-  VerifyReport report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
-  check_assets(store, report);
+VerifyReport verified(const GlobalFlags& flags, const Store& store, const std::string& path, int threads) {
+  VerifyReport report;
+  {
+    Progress progress(flags, "verify", verify_bytes(store));
+    report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  }
+  NameSet<std::string> judged = check_assets(store, report);
+  check_beside(path, &store, judged, threads, flags, report);
   return report;
 }
 
@@ -59,6 +67,13 @@ bool check_unchanged(const std::string& path, VerifyReport& report) {
     report.findings.insert(report.findings.begin(), std::move(finding));
     return false;
   }
+}
+
+// A folder of folders, such as accelerate's, is no checkpoint by itself: each that is in it is verified.
+// Returns whether there were any.
+bool verify_parts(const GlobalFlags& flags, const std::string& path, int threads, VerifyReport& report) {
+  check_beside(path, nullptr, {}, threads, flags, report);
+  return !report.checks.empty();
 }
 
 void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
@@ -89,6 +104,13 @@ void write_json(Output& out, const VerifyReport& report, const std::string& path
   }
   json.end_array().key("findings");
   write_findings(json, report.findings);
+  json.key("unread").begin_array();
+  for (const NotRead& u : report.unread) {
+    json.begin_object().field("path", u.path);
+    u.reason.empty() ? json.null_field("reason") : json.field("reason", u.reason);
+    json.end_object();
+  }
+  json.end_array();
   if (equal) write_differences(json, report.differences);
   json.end_answer();
 }
@@ -119,6 +141,25 @@ std::string_view verdict(const VerifyReport& report, bool equal) {
   return compared ? "no difference found where it could be compared" : "cannot be compared";
 }
 
+std::string_view not_done(bool compared) { return compared ? "not compared" : "not read"; }
+
+void write_unread(Output& out, const std::vector<NotRead>& unread, bool compared, bool all) {
+  if (unread.empty()) return;
+  std::vector<std::string> names;
+  for (const NotRead& u : unread)
+    names.push_back(compared || u.reason.empty() ? escaped(u.path)
+                                                 : cat(escaped(u.path), " (", u.reason, ")"));
+  out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
+               listed(names, all ? names.size() : kMostShown)));
+}
+
+// What the verdict does not speak of.
+std::string but_unread(const std::vector<NotRead>& unread, bool good, bool compared) {
+  if (unread.empty()) return "";
+  return cat(good ? ", but " : "; ", counted(std::ssize(unread), "file"),
+             unread.size() == 1 ? " was " : " were ", not_done(compared));
+}
+
 void write_text(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal,
                 bool all) {
   i64 failed = 0;
@@ -145,13 +186,13 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
     if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
     for (const std::string& help : helps) out.line(cat("      help: ", help));
   }
-  std::string name = escaped(path, 4096);
-  if (equal) return out.line(cat(name, ": ", verdict(report, *equal)));
-  if (failed > 0) {
-    out.line(cat(name, ": ", counted(failed, "check"), " failed"));
-  } else {
-    out.line(cat(name, report.findings.empty() ? ": sound" : ": sound, with warnings"));
-  }
+  write_unread(out, report.unread, equal.has_value(), all);
+  std::string answer = equal                     ? std::string(verdict(report, *equal))
+                       : failed > 0              ? cat(counted(failed, "check"), " failed")
+                       : report.findings.empty() ? "sound"
+                                                 : "sound, with warnings";
+  out.line(
+      cat(escaped(path, 4096), ": ", answer, but_unread(report.unread, report.sound(), equal.has_value())));
 }
 
 }  // namespace
@@ -165,8 +206,9 @@ Exit verify_command(CommandLine& line) {
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
   line.description(
-      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, and JSON files beside "
-      "them.");
+      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal; other checkpoints and JSON "
+      "files");
+  line.description("in the folder, too. Whatever else is there is named as not read.");
   line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");
@@ -177,11 +219,13 @@ Exit verify_command(CommandLine& line) {
 
   VerifyReport report;
   std::optional<bool> equal;
-  std::unique_ptr<Store> store = open_for_report(path, report);
+  std::function<bool()> parts;
+  if (!against.source) parts = [&] { return verify_parts(line.flags(), path, threads, report); };
+  std::unique_ptr<Store> store = open_for_report(path, report, parts);
   if (against.source)
     equal = store && verify_against(std::move(store), path, against, threads, line.flags(), report);
   else if (store)
-    report = verified(line.flags(), *store, threads);
+    report = verified(line.flags(), *store, path, threads);
   if (!check_unchanged(store ? store->root() : path, report) && equal) equal = false;
   Output out(line.flags());
   if (out.json()) {

@@ -14,6 +14,7 @@
 #include "tools/findings.h"
 #include "tools/progress.h"
 #include "tools/verify_assets.h"
+#include "tools/verify_beside.h"
 #include "tools/verify_objects.h"
 
 namespace mckpt {
@@ -98,10 +99,14 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
       content[static_cast<std::size_t>(u.tensor)] = u.of;
   std::vector<std::pair<i32, i32>> listed;  // by tensor of the model
   for (i32 t = 0; t < tensors.size(); t++) {
-    i64 index = find_tensor(there, tensors[t].name);
-    if (there.chunk_count(index) != 1)
-      throw Error(Code::kUnsupportedTensor, "a tensor lies in several pieces").tensor(tensors[t].name);
-    if (!computed[static_cast<std::size_t>(t)]) listed.emplace_back(static_cast<i32>(index), t);
+    // The table is that of the same folder, in its order.
+    if (t >= there.tensor_count() || there.name(t) != tensors[t].name)
+      throw Error(Code::kReadFailed, "the folder was changed since it was looked at")
+          .file(there.root())
+          .tensor(tensors[t].name);
+    if (there.chunk_count(t) != 1)
+      throw Error(Code::kUnsupportedTensor, "a tensor is stored in several pieces").tensor(tensors[t].name);
+    if (!computed[static_cast<std::size_t>(t)]) listed.emplace_back(t, t);
   }
   ListedChunks whole(there, listed);
   CheckpointModel checkpoint;
@@ -125,15 +130,14 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
               return std::vector<i32>{chunk_of.at(plan.tensor_of(task))};
             }};
   };
+  // By tensor of the model, those of the checkpoint that have its items.
+  std::vector<std::vector<i64>> stored(static_cast<std::size_t>(tensors.size()));
+  for (i32 k = 0; k < keys.size(); k++)
+    if (i32 at = checkpoint.tensor_of_key(keys[k].name); at >= 0)
+      for (i32 t : keys.parameter(keys[k]).sources)
+        if (t >= 0) stored[static_cast<std::size_t>(t)].push_back(at);
   auto made_of = [&](i32 tensor) {
-    std::vector<i64> stored;
-    for (i32 k = 0; k < keys.size(); k++) {
-      const auto& read = keys.parameter(keys[k]).sources;
-      i32 at = checkpoint.tensor_of_key(keys[k].name);
-      if (at >= 0 && std::ranges::find(read, content[static_cast<std::size_t>(tensor)]) != read.end())
-        stored.push_back(at);
-    }
-    return stored;
+    return stored[static_cast<std::size_t>(content[static_cast<std::size_t>(tensor)])];
   };
   auto name = [&](i32 tensor) { return std::string(tensors[tensor].name); };
   return compare.run({there, whole, checkpoint.store(), std::ssize(listed), name, job, made_of}, report);
@@ -304,6 +308,7 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
   bool same_assets = compare_assets(*there, *source, against.model.assets, report);
+  name_beside(path, *there, report);
   bool same =
       compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);
   return same && same_assets;

@@ -84,14 +84,16 @@ Check::Status status_of(const std::vector<Finding>& found) {
 
 }  // namespace
 
-void check_assets(const Store& store, VerifyReport& report) {
+NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
   std::string path = assets_of(store);
-  if (path.empty()) return;
+  if (path.empty()) return {};
   Folder folder(path);
   bool told = told_of_config(report);
   std::vector<std::string> names = json_files(folder);
   std::vector<Finding> found;
+  NameSet<std::string> judged;
   for (const std::string& name : names) {
+    judged.insert(path == store.root() ? name : cat(kAssetsFolder, "/", name));
     if (name == kConfig && told) continue;
     try {
       read_asset(folder, name);
@@ -104,6 +106,7 @@ void check_assets(const Store& store, VerifyReport& report) {
   }
   Check::Status status = status_of(found);
   if (!names.empty()) report.add({"assets", status, std::ssize(names), "files"}, std::move(found));
+  return judged;
 }
 
 bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,

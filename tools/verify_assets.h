@@ -4,13 +4,14 @@
 
 #include <string>
 
+#include "core/name_hash.h"
 #include "io/verify.h"
 
 namespace mckpt {
 
 // Adds the check "assets": that every JSON file can be read, and is an object where it must be one. No check
-// where there are no such files.
-void check_assets(const Store& store, VerifyReport& report);
+// where there are no such files. Returns which files it judged, relative to the store's root.
+NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
 // The same of `verify --against`: that files which both sides have hold the same bytes, as a conversion
 // copies them. Returns whether they do.

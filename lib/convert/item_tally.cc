@@ -27,43 +27,32 @@ bool is_float(DType dtype) {
 
 }  // namespace
 
-ItemTally::ItemTally(const Store& there, const ChunkList& chunks) : chunks_(chunks), bytes_(there) {
-  for (i64 c = 0; c < chunks.size(); c++) {
-    if (dtype_info(chunks.dtype(c)).bits % 8 != 0) continue;
-    try {
-      ChunkList::Place place = chunks.place(c);
-      i64 bytes = dtype_bytes(place.dtype, Shape(chunks.box(c).sizes).items());
-      extents_.push_back({place.file, place.data_offset, place.data_offset + bytes, c, place.dtype});
-    } catch (const Error&) {
-      // It was told when it was compared.
-    }
-  }
-  std::ranges::sort(extents_, {}, [](const Extent& e) { return std::tuple(e.file, e.begin); });
-}
+ItemTally::ItemTally(const Store& there, const ChunkList& chunks)
+    : chunks_(chunks), bytes_(there), extents_(chunks) {}
 
 void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
   thread_local std::vector<u8> there;
   i64 end = offset + std::ssize(bytes);
-  auto at = std::ranges::upper_bound(extents_, std::tuple(file, offset), {},
-                                     [](const Extent& e) { return std::tuple(e.file, e.end); });
-  for (; at != extents_.end() && at->file == file && at->begin < end; ++at) {
-    i64 item = dtype_bytes(at->dtype, 1);
+  extents_.each(file, offset, end, [&](const ChunkExtents::Extent& e) {
+    if (dtype_info(e.dtype).bits % 8 != 0) return;
+    i64 item = dtype_bytes(e.dtype, 1);
     // Jobs write whole items; what is cut all the same is nobody's.
-    i64 begin = (std::max(offset, at->begin) - at->begin + item - 1) / item * item + at->begin;
-    for (i64 stop = std::min(end, at->end); begin + item <= stop;) {
+    i64 begin = (std::max(offset, e.begin) - e.begin + item - 1) / item * item + e.begin;
+    for (i64 stop = std::min(end, e.end); begin + item <= stop;) {
       i64 n = std::min(kPiece, (stop - begin) / item * item);
       there.resize(static_cast<std::size_t>(n));
       bytes_[file].read(begin, there);
       std::span<const u8> mine = bytes.subspan(static_cast<std::size_t>(begin - offset), there.size());
       if (std::memcmp(mine.data(), there.data(), there.size()) != 0)
-        compare(*at, (begin - at->begin) / item, mine, there);
+        compare(e, (begin - e.begin) / item, mine, there);
       begin += n;
     }
-  }
+  });
 }
 
 // `first`: the item of the chunk that the bytes begin with.
-void ItemTally::compare(const Extent& e, i64 first, std::span<const u8> expected, std::span<const u8> found) {
+void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
+                        std::span<const u8> found) {
   i64 bytes = dtype_bytes(e.dtype, 1), numbers = element_form(e.dtype).per_element;
   ChunkList::Box box = chunks_.box(e.chunk);
   Count here;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/stored_chunks.h"
+#include "convert/chunk_extents.h"
 #include "io/copy_job.h"
 #include "io/store_files.h"
 
@@ -34,17 +34,12 @@ class ItemTally final : public CopySink {
   const std::map<i32, Count>& counts() const { return counts_; }
 
  private:
-  struct Extent {
-    i32 file;
-    i64 begin, end;
-    i64 chunk;
-    DType dtype;
-  };
-  void compare(const Extent& e, i64 first, std::span<const u8> expected, std::span<const u8> found);
+  void compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
+               std::span<const u8> found);
 
   const ChunkList& chunks_;
   StoreBytes bytes_;
-  std::vector<Extent> extents_;
+  ChunkExtents extents_;
   std::mutex mutex_;
   std::map<i32, Count> counts_;
 };

@@ -18,7 +18,7 @@ bool is_tied_copy(const Store& store, i32 tensor, const ModelConfig& model) {
                std::ranges::equal(store.dims(embedding), store.dims(tensor));
   if (equal) {
     NamedChunks chunks(store, tensor, static_cast<i32>(embedding));
-    CompareSink sink(store);
+    CompareSink sink(store, chunks);
     run_copy(ReshardJob(store, chunks, nullptr), sink, {});
     equal = sink.differences().empty();
   }

@@ -155,7 +155,10 @@ void NameChecks::check_half(const Entry& e) {
 void NameChecks::check_moment(const Entry& e) {
   if (e.key.section != Section::kState || (e.key.field != "exp_avg" && e.key.field != "exp_avg_sq")) return;
   std::string_view other = e.key.field == "exp_avg" ? "exp_avg_sq" : "exp_avg";
-  if (!section(Section::kState, other).contains(e.key.parameter))
+  // Lion keeps exp_avg alone. Adafactor has exp_avg_sq of vectors alone, and two factors of it for matrices.
+  const Tensors& others = section(Section::kState, other);
+  bool factored = section(Section::kState, "exp_avg_sq_row").contains(e.key.parameter);
+  if (!others.empty() && !others.contains(e.key.parameter) && !factored)
     add(Code::kCounterpart, e.tensor, cat("its parameter has no ", other), kStateLost);
   // fully_shard's hooks number the parameters instead of naming them.
   if (dialect_ != DcpDialect::kMegatronFsdp) check_shape_of_state(e);

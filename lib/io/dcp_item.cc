@@ -48,6 +48,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
   Pickle pickle(bytes, {.storages = true});
+  zip.check_loads(pickle);
   if (!is_torch_tensor(pickle.root()))
     throw Error(Code::kItemMismatch, "the record is not one tensor")
         .expected("a tensor")

@@ -38,6 +38,7 @@ class Linker {
   std::size_t first_record(i64 tensor) const {
     return static_cast<std::size_t>(out_.records[tensor].data() - out_.records.items.data());
   }
+  void check_classes(const Pickle& pickle);
   void add_finding(Code code, std::string_view name, std::string message, bool warning);
 
   DcpRows& rows_;
@@ -71,6 +72,7 @@ DcpMetadata Linker::run(const Pickle& pickle) {
     throw_bad_metadata(
         cat(".metadata holds ", kind_name(root.kind()), ", not an object of torch's class Metadata"));
   const PickleObject& metadata = root.as_object();
+  check_classes(pickle);
   for (const PickleNote& note : pickle.notes())
     findings_.add({.code = note.code,
                    .file = ".metadata",
@@ -88,6 +90,18 @@ DcpMetadata Linker::run(const Pickle& pickle) {
   out_.files = rows_.files;
   out_.findings = findings_.take();
   return std::move(out_);
+}
+
+// torch reads .metadata by importing what it names. A class of torch's that is not where torch has it keeps
+// it from reading anything; those of others may be at hand where they come from.
+void Linker::check_classes(const Pickle& pickle) {
+  for (const PickleClass& c : pickle.classes())
+    if (c.trust == Trust::kUnlisted && (c.module == "torch" || c.module.starts_with("torch.")))
+      findings_.add(
+          {.code = Code::kBadMetadata,
+           .file = ".metadata",
+           .message = cat("torch cannot read .metadata: it has no ", escaped(c.module), ".", escaped(c.name)),
+           .offset = c.offset});
 }
 
 void Linker::add_finding(Code code, std::string_view name, std::string message, bool warning) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/names.h"
+#include "io/beside.h"
 #include "io/folder.h"
 #include "io/sniff.h"
 #include "io/store.h"
@@ -97,11 +98,17 @@ std::unique_ptr<Store> open_file(const std::string& path) {
 struct Contents {
   bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
   std::vector<std::string> iterations, torch_files, names;
+
+  bool is_checkpoint() const {
+    return dcp || safetensors || tracker || ranks || snapshots || iterations.size() == 1 ||
+           !torch_files.empty();
+  }
 };
 
-Contents look(const Folder& folder) {
+// At the folder itself, or at the one of that name in it.
+Contents look(const Folder& folder, std::string_view name_inside = "") {
   Contents c;
-  for (const FolderEntry& e : folder.entries()) {
+  for (const FolderEntry& e : folder.entries(name_inside)) {
     std::string_view name = e.name;
     c.names.push_back(e.name);
     // Ranks that did not gather leave __<rank>.metadata; a save that broke off leaves data alone.
@@ -205,6 +212,10 @@ bool has_torch_suffix(std::string_view name) {
   for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
     if (name.ends_with(suffix)) return true;
   return false;
+}
+
+bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
+  return look(folder, name).is_checkpoint();
 }
 
 std::unique_ptr<Store> open_store(const std::string& path) {

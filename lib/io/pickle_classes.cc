@@ -85,6 +85,7 @@ constexpr Row kRows[] = {
      Known::kReplicate},
     {"torch.distributed.tensor.placement_types torch.distributed._tensor.placement_types", "Partial _Partial",
      Known::kPartial},
+    {"deepspeed.utils.tensor_fragment", "fragment_address", Known::kData},
     {"torch.distributed.device_mesh torch.distributed._tensor.device_mesh", "DeviceMesh", Known::kDeviceMesh},
     {"torch.distributed._mesh_layout", "_MeshLayout", Known::kMeshLayout},
     {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata", "Metadata",
@@ -100,9 +101,11 @@ constexpr Row kRows[] = {
      Known::kMetadataIndex},
     {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata", "StorageMeta",
      Known::kStorageMeta},
-    {"torch.distributed.checkpoint.metadata torch.distributed._shard.sharded_tensor.metadata",
+    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata "
+     "torch.distributed._shard.sharded_tensor.metadata",
      "TensorProperties", Known::kTensorProperties},
-    {"torch.distributed.checkpoint.metadata torch.distributed._shard.sharded_tensor.metadata",
+    {"torch.distributed.checkpoint.metadata torch.distributed._shard.checkpoint.metadata "
+     "torch.distributed._shard.sharded_tensor.metadata",
      "_MEM_FORMAT_ENCODING MEM_FORMAT_ENCODING", Known::kData},
     {"torch.distributed.checkpoint.filesystem torch.distributed._shard.checkpoint.filesystem", "_StorageInfo",
      Known::kStorageInfo},
@@ -192,12 +195,16 @@ bool in_standard_library(std::string_view module) {
 // types.
 bool is_torch_type(PickleClass& c) {
   if (c.module != "torch" && c.module != "torch.cuda" && c.module != "torch.storage") return false;
-  if (c.name == "UntypedStorage") return c.known = Known::kUntypedStorage, true;
+  if (c.module == "torch.storage") {
+    if (c.name == "UntypedStorage") c.known = Known::kUntypedStorage;
+    return c.known == Known::kUntypedStorage;
+  }
   for (const DTypeInfo& info : all_dtypes()) {
     bool is_dtype = c.module == "torch" && info.in_torch && info.name == c.name;
     bool is_storage = !info.torch_storage.empty() && c.name.starts_with(info.torch_storage) &&
                       c.name.substr(info.torch_storage.size()) == "Storage";
     if (!is_dtype && !is_storage) continue;
+    if (c.module == "torch.cuda" && info.kind == DTypeKind::kQuantized) return false;  // CUDA has none
     c.known = is_dtype ? Known::kDType : Known::kStorage;
     c.dtype = info.dtype;
     return true;

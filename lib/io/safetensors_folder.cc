@@ -102,6 +102,7 @@ class FolderOpener {
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
+  void add_quantization_fact(const JsonValue& how);
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
@@ -291,11 +292,11 @@ Finding FolderOpener::absent(const std::string& name) const {
 void FolderOpener::add_unused(const std::vector<std::string>& used) {
   for (const std::string& name : weights_) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    store_->add_finding(
-        {.code = Code::kUnusedFile,
-         .file = name,
-         .message = cat("the file ", escaped(name), " is not referenced: it is not read (unused)"),
-         .warning = true});
+    store_->add_finding({.code = Code::kUnusedFile,
+                         .file = name,
+                         .message = cat("the file ", escaped(name),
+                                        " is not referenced: it is not part of the model (unused)"),
+                         .warning = true});
   }
 }
 
@@ -309,12 +310,28 @@ void FolderOpener::add_config_facts() {
     if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())
       store_->add_fact("architecture", names->array("architectures")[0].string("architectures"));
     if (type) store_->add_fact("model_type", type->string("model_type"));
+    if (const JsonValue* how = config.find("quantization_config"); how && how->is(JsonType::kObject))
+      add_quantization_fact(*how);
   } catch (const Error& e) {
     Finding finding = to_finding(e);
     finding.file = "config.json";
     finding.warning = true;
     store_->add_finding(std::move(finding));
   }
+}
+
+// How many bits a packed value has: "bits" of GPTQ and AWQ, "num_bits" of the first group of
+// compressed-tensors.
+void FolderOpener::add_quantization_fact(const JsonValue& how) {
+  const JsonValue* bits = how.find("bits");
+  const JsonValue* groups = how.find("config_groups");
+  if (groups != nullptr && groups->is(JsonType::kObject) && !groups->object("config_groups").empty()) {
+    const JsonValue& group = groups->object("config_groups")[0].value;
+    const JsonValue* weights = group.is(JsonType::kObject) ? group.find("weights") : nullptr;
+    if (weights != nullptr && weights->is(JsonType::kObject)) bits = weights->find("num_bits");
+  }
+  if (bits != nullptr && bits->is(JsonType::kNumber))
+    store_->add_fact("quantization bits", cat(bits->integer("bits")));
 }
 
 }  // namespace

@@ -5,22 +5,6 @@
 
 namespace mckpt {
 
-StatePart part_of(std::string_view name) {
-  std::string_view first = name.substr(0, name.find_first_of("./"));
-  if (first == "optimizer" || first == "optim" || first == "optimizer_state_dict" ||
-      first == "optim_state_dict")
-    return StatePart::kOptimizer;
-  if (first == "rng_state" || first == "rng" || first == "rerun_state_machine" ||
-      first == "opt_param_scheduler" || name.ends_with("_extra_state"))
-    return StatePart::kOther;
-  return StatePart::kModel;
-}
-
-std::string_view part_name(StatePart part) {
-  static constexpr std::string_view kNames[] = {"model", "optimizer", "other"};
-  return kNames[static_cast<std::size_t>(part)];
-}
-
 void Amount::add(i64 more_items, i64 more_bytes) {
   tensors++;
   items = checked_add(items, more_items, "the number of all items");
@@ -29,12 +13,15 @@ void Amount::add(i64 more_items, i64 more_bytes) {
 
 StoreSummary summarize(const Store& store) {
   StoreSummary s;
+  StateParts parts(store);
   std::array<Amount, static_cast<std::size_t>(DType::kCount)> types{};
   for (i64 t = 0; t < store.tensor_count(); t++) {
     DType dtype = store.dtype(t);
     i64 items = store.shape(t).items(), bytes = dtype_bytes(dtype, items);
     s.all.add(items, bytes);
-    s.parts[static_cast<std::size_t>(part_of(store.name(t)))].add(items, bytes);
+    StatePart part = parts.part(t);
+    i64 each = part == StatePart::kModel ? parts.parameters_per_item(t) : 1;
+    s.parts[static_cast<std::size_t>(part)].add(checked_mul(items, each, "the number of parameters"), bytes);
     types[static_cast<std::size_t>(dtype)].add(items, bytes);
   }
   for (std::size_t d = 0; d < types.size(); d++)

@@ -1,18 +1,12 @@
 // What a store holds, in a few numbers.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "io/state_part.h"
 #include "io/store.h"
 
 namespace mckpt {
-
-// What a tensor is for, told by its name: parameters, the state of an optimizer, or neither (random states,
-// buffers that a layer keeps as bytes).
-enum class StatePart : u8 { kModel, kOptimizer, kOther };
-StatePart part_of(std::string_view name);
-std::string_view part_name(StatePart part);  // "model"
 
 struct Amount {
   i64 tensors = 0, items = 0, bytes = 0;
@@ -21,7 +15,7 @@ struct Amount {
 
 struct StoreSummary {
   Amount all;
-  Amount parts[3];  // by StatePart
+  Amount parts[3];  // by StatePart; of the model, `items` are parameters, packed ones counted one by one
   struct OfType {
     DType dtype;
     Amount amount;

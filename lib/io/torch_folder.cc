@@ -203,7 +203,7 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
       store->add_finding({.code = Code::kUnusedFile,
                           .file = n,
-                          .message = "the file is not one of the ranks' or shards', and is not read",
+                          .message = "the file is not one of the ranks' or shards', and is not part of the model",
                           .warning = true});
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
   for (const OpenedTorchFile& o : files)

@@ -2,6 +2,7 @@
 
 #include "io/pickle_classes.h"
 #include "io/pickle_render.h"
+#include "io/torch_calls.h"
 
 namespace mckpt {
 namespace {
@@ -9,31 +10,10 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr int kMostWrappings = 8;                 // parameters of tensors of types of ...
+constexpr i64 kParameterArgs = 3;                 // of torch's _rebuild_parameter, at least
 constexpr i64 kMostExpandedBytes = i64{1} << 30;  // of a view that repeats its storage
 
-Known known_of(PickleValue v) { return v.is(Kind::kObject) ? v.as_object().type->known : Known::kNothing; }
-
-// A function that rebuilds a tensor, and its arguments: directly, or handed to _rebuild_from_type_v2 as
-// (function, type, arguments, state).
-struct Rebuild {
-  Known function = Known::kNothing;
-  PickleValue args, type, state;
-};
-
-Rebuild rebuild_of(PickleValue v) {
-  Rebuild r{known_of(v), {}, {}, {}};
-  if (!v.is(Kind::kObject)) return r;
-  r.args = v.as_object().args;
-  if (r.function != Known::kRebuildFromType) return r;
-  PickleValue function = r.args.at(0);
-  r.type = r.args.at(1);
-  r.state = r.args.at(3);
-  r.args = r.args.at(2);
-  r.function = function.is(Kind::kClass) ? function.as_class().known : Known::kNothing;
-  return r;
-}
-
-bool is_dtensor(const Rebuild& r) {
+bool is_dtensor(const TorchCall& r) {
   return r.function == Known::kRebuildWrapperSubclass && r.type.is(Kind::kClass) &&
          r.type.as_class().known == Known::kDTensor;
 }
@@ -78,7 +58,7 @@ void check_no_lazy_values(PickleValue metadata) {
 }
 
 // (storage, offset, sizes, strides, ...) for all of torch's strided tensors.
-TorchTensor read_view(const Rebuild& r) {
+TorchTensor read_view(const TorchCall& r) {
   if (r.function == Known::kRebuildTensorV2) check_no_lazy_values(r.args.at(6));
   if (r.function == Known::kRebuildTensorV3) check_no_lazy_values(r.args.at(7));
   TorchTensor t;
@@ -93,31 +73,41 @@ TorchTensor read_view(const Rebuild& r) {
   t.offset_items = r.args.at(1).to_int("the storage offset of a tensor");
   t.shape = Shape(integers(r.args.at(2), "the size of a tensor"));
   t.strides = integers(r.args.at(3), "the stride of a tensor");
+  check_gradient(r, t.dtype);
+  if (r.function == Known::kRebuildQTensor && dtype_info(t.dtype).kind != DTypeKind::kQuantized)
+    throw Error(Code::kBadPickle, "a quantized tensor is of a type that is not: torch refuses it")
+        .found(dtype_name(t.dtype));
   return t;
 }
 
-TorchTensor read_dtensor(const Rebuild& r, int depth, TorchMeshes& meshes);
+TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes);
 
 TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
   if (depth == 0) throw Error(Code::kBadPickle, "a tensor is wrapped too often in parameters and types");
-  Rebuild r = rebuild_of(v);
+  TorchCall r = torch_call(v);
+  check_torch_call(r);
   switch (r.function) {
     case Known::kRebuildTensor:
     case Known::kRebuildTensorV2:
     case Known::kRebuildTensorV3:
     case Known::kRebuildQTensor:
       return read_view(r);
-    case Known::kRebuildParameter:
-      return read_tensor(r.args.at(0), depth - 1, meshes);
+    case Known::kRebuildParameter: {
+      TorchTensor t = read_tensor(r.args.at(0), depth - 1, meshes);
+      check_gradient(r, t.dtype);
+      return t;
+    }
     case Known::kRebuildWrapperSubclass:
       return read_dtensor(r, depth - 1, meshes);
     default:
+      if (std::string_view what = unsupported_tensor(v); !what.empty())
+        throw Error(Code::kUnsupportedTensor, cat("this is ", what, ": unsupported"));
       throw Error(Code::kBadPickle, "a tensor is made of something that is no tensor")
           .found(pickle_line(v, 80));
   }
 }
 
-TorchTensor read_dtensor(const Rebuild& r, int depth, TorchMeshes& meshes) {
+TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   TorchTensor t = read_tensor(state_field(r.state, "_local_tensor"), depth, meshes);
   if (t.sharding) throw Error(Code::kBadPickle, "a DTensor is made of DTensors");
   t.sharding = read_torch_sharding(state_field(r.state, "_spec"), meshes);
@@ -139,17 +129,20 @@ TorchTensor read_dtensor(const Rebuild& r, int depth, TorchMeshes& meshes) {
 
 bool is_torch_tensor(PickleValue v) {
   for (int depth = 0; depth < kMostWrappings; depth++) {
-    Rebuild r = rebuild_of(v);
+    TorchCall r = torch_call(v);
     if (r.function >= Known::kRebuildTensor && r.function <= Known::kRebuildQTensor) return true;
     if (is_dtensor(r)) return true;
     if (r.function != Known::kRebuildParameter) return false;
     v = r.args.at(0);
+    // Whatever else it is made of, read_torch_tensor() says what is wrong.
+    if (!v.is_none() && !v.is(Kind::kObject)) return true;
+    if (v.is_none()) return r.args.size() < kParameterArgs;
   }
   return true;  // read_torch_tensor() says what is wrong
 }
 
 std::string_view unsupported_tensor(PickleValue v) {
-  Rebuild r = rebuild_of(v);
+  TorchCall r = torch_call(v);
   if (r.function == Known::kRebuildMeta) return "a tensor on the meta device, which has no data";
   if (r.function == Known::kRebuildOther)
     return "a sparse or nested tensor, or one of a device without storage";
@@ -166,7 +159,7 @@ TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes) {
 }
 
 Shape read_plain_shape(PickleValue v) {
-  Rebuild r = rebuild_of(v);
+  TorchCall r = torch_call(v);
   if (r.function < Known::kRebuildTensor || r.function > Known::kRebuildQTensor)
     throw Error(Code::kBadPickle, "a plain tensor was expected").found(pickle_line(v, 80));
   return read_view(r).shape;

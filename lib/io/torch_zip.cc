@@ -8,12 +8,11 @@
 
 #include "core/name_hash.h"
 #include "io/torch_file.h"
+#include "io/torch_records.h"
 #include "io/torch_zip.h"
 
 namespace mckpt {
 namespace {
-
-constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
 
 // The folder that everything lies in: torch takes that of the first record.
 std::string_view top_folder(const ZipArchive& zip) {
@@ -37,16 +36,15 @@ const ZipEntry& find_pickle(const ZipArchive& zip, std::string_view top) {
       .found(listed(names));
 }
 
-// Throws unless it is one of torch's two words.
-bool is_big_endian(const ZipArchive& zip, std::string_view top) {
-  const ZipEntry* e = zip.find(cat(top, "byteorder"));
-  if (e == nullptr) return false;
-  std::vector<u8> bytes = zip.read(*e, kMostSmallBytes);
-  std::string_view word(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (word != "little" && word != "big")
-    throw Error(Code::kBadTorchFile, "the record byteorder is neither little nor big")
-        .found(escaped(word, 40));
-  return word == "big";
+// Throws unless every storage is named as torch names those of an archive: ("storage", class, key, location,
+// size).
+void check_storage_ids(const Pickle& pickle) {
+  constexpr i64 kParts = 5;
+  for (PickleValue storage : pickle.storages())
+    if (i64 parts = storage.as_object().args.size(); parts != kParts)
+      throw Error(Code::kBadStorage, "the name of a storage has a wrong number of parts: torch refuses it")
+          .expected(kParts)
+          .found(parts);
 }
 
 // What the records of an archive are for, in one pass over its directory: which storages no tensor uses, and
@@ -63,6 +61,7 @@ class RecordList {
     if (zip_.has_checksums()) out_.checksums.reserve(zip_.entries().size());
     for (const ZipEntry& e : zip_.entries()) add(e);
     report_unused();
+    report_missing();
     if (!zip_.has_checksums())
       out_.findings.push_back({.code = Code::kNoChecksums,
                                .message = "the archive was written without checksums",
@@ -103,6 +102,19 @@ class RecordList {
                              .warning = true});
   }
 
+  // Storages that something other than a tensor of the table has, such as the scales of a quantized one.
+  void report_missing() {
+    for (PickleValue s : out_.table.pickle()->storages()) {
+      PickleValue key = s.as_object().args.at(2);
+      if (!key.is(PickleValue::Kind::kText) || tensors_.contains(key.text())) continue;
+      if (zip_.find(cat(data_, key.text())) != nullptr) continue;
+      out_.findings.push_back(
+          {.code = Code::kBadStorage,
+           .message = cat("the storage data/", escaped(key.text()), " is missing from the archive")});
+      return;
+    }
+  }
+
   const ZipArchive& zip_;
   std::string_view top_;
   std::string data_;
@@ -118,9 +130,14 @@ TorchZip::TorchZip(const ByteSource& source, i64 most_trailing_bytes)
       top_(top_folder(zip_)),
       data_(cat(top_, "data/")),
       pickle_(&find_pickle(zip_, top_)),
-      big_endian_(is_big_endian(zip_, top_)) {}
+      big_endian_(is_big_endian_archive(zip_, top_)) {}
 
 std::vector<u8> TorchZip::read_pickle() const { return zip_.read(*pickle_, PickleArena::kMostBytes); }
+
+void TorchZip::check_loads(const Pickle& pickle) const {
+  check_torch_records(zip_, top_);
+  check_storage_ids(pickle);
+}
 
 const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
   const ZipEntry* e = zip_.find(cat(data_, s.key));
@@ -140,6 +157,11 @@ TorchFile read_torch_zip(const ByteSource& file) {
   const ZipEntry& data = zip.pickle();
   auto pickle = Pickle::own(zip.read_pickle(), {.storages = true});
   TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
+  try {
+    zip.check_loads(*pickle);
+  } catch (const Error& e) {
+    out.findings.push_back(to_finding(e));
+  }
   out.pickle_offset = data.data_offset;
   out.pickle_bytes = data.stored_bytes;
   out.big_endian = zip.big_endian();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "io/pickle.h"
 #include "io/torch_tensor.h"
 #include "io/zip.h"
 
@@ -20,6 +21,9 @@ class TorchZip {
   const ZipEntry& pickle() const { return *pickle_; }
   bool big_endian() const { return big_endian_; }
   std::vector<u8> read_pickle() const;
+  // Throws kBadTorchFile or kBadStorage for what keeps torch from loading the archive though all that is
+  // wanted of it can be read.
+  void check_loads(const Pickle& pickle) const;
   // The record of a storage. Throws kBadStorage when it is missing or has another size than the pickle says.
   const ZipEntry& storage(const TorchStorage& s) const;
 

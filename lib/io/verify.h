@@ -31,11 +31,18 @@ struct Difference {
   std::optional<double> largest{};  // difference of two numbers among these
 };
 
+// What is in the folder and was not looked at.
+struct NotRead {
+  std::string path;
+  std::string reason{};  // where the path does not say it
+};
+
 struct VerifyReport {
   std::vector<Check> checks;
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
   std::vector<Difference> differences;
+  std::vector<NotRead> unread;  // files and folders that nothing here was said of
 
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;

@@ -113,6 +113,25 @@ TEST(DcpNames, MustHaveBothMomentsInTheShapeOfTheParameter) {
                 kOptimizer, qkv, ".exp_avg: its shape [0, 2] differs from its parameter's [4, 2]\n"));
 }
 
+TEST(DcpNames, MayHaveAnOptimizerOfOneMoment) {
+  for (const char* lacking : {".exp_avg", ".exp_avg_sq"}) {
+    NameStore store = sound_model();
+    for (i64 t = store.tensor_count(); t-- > 0;)
+      if (std::string name(store.name(t)); name.ends_with(lacking)) store.remove(name);
+    EXPECT_EQ(found(store), "") << lacking;
+  }
+}
+
+// Adafactor keeps the squares of a matrix as two vectors.
+TEST(DcpNames, MayHaveFactorsInPlaceOfASecondMoment) {
+  NameStore store = sound_model();
+  std::string state = cat(kOptimizer, "decoder.layers.1.self_attention.linear_qkv.weight");
+  store.remove(state + ".exp_avg_sq");
+  store.add_tensor(state + ".exp_avg_sq_row", {4});
+  store.add_tensor(state + ".exp_avg_sq_col", {2});
+  EXPECT_EQ(found(store), "");
+}
+
 TEST(DcpNames, MustHaveAStateForWhatTheOptimizerTrains) {
   NameStore store = sound_model();
   std::string qkv = "decoder.layers.1.self_attention.linear_qkv.weight";

@@ -94,7 +94,7 @@ TEST_F(HfFolder, WarnsOfUnlistedTensorsUnusedFilesAndAWrongTotal) {
           " | warning MC1109  model.safetensors.index.json: metadata.total_size is 99, the shards hold 3 "
           "bytes",
           " | warning MC1108  left-over.safetensors: the file left-over.safetensors is not referenced: it is "
-          "not read (unused)"));
+          "not part of the model (unused)"));
 }
 
 TEST_F(HfFolder, TakesATotalSizeThatIsNoNumberOfBytesAsOdd) {
@@ -134,7 +134,7 @@ TEST_F(HfFolder, NeedsNoIndexForASingleFile) {
   folder.put("adapter.safetensors", bytes_file({"x"}));
   EXPECT_EQ(opened(),
             "a | warning MC1108  adapter.safetensors: the file adapter.safetensors is not referenced: it is "
-            "not read (unused)");
+            "not part of the model (unused)");
 }
 
 TEST_F(HfFolder, ReadsASetWithoutIndexAndCountsItsFiles) {

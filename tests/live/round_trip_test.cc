@@ -5,6 +5,7 @@
 #include <set>
 
 #include "convert/compare_sink.h"
+#include "convert/reshard_job.h"
 #include "core/name_hash.h"
 #include "io/copy_engine.h"
 #include "io/output_files.h"
@@ -52,7 +53,8 @@ void expect_held_right(const GoldenSource& source, LiveModel& model) {
 void expect_exported_right(const GoldenSource& source, const LiveModel& model, const KeyTable& keys,
                            i64 memory_bytes) {
   TensorPlaces places = places_in(*source.store, *source.map);
-  CompareSink sink(*source.store);
+  NamedChunks chunks(*source.store, *source.store);
+  CompareSink sink(*source.store, chunks);
   LiveExportCounts counts =
       export_model(model, keys, places, sink, {.memory_bytes = memory_bytes, .writers = 2});
   EXPECT_EQ(sink.differences().size(), 0u);
@@ -195,7 +197,8 @@ TEST(LiveRoundTrip, ExportsWhatMainWeightsAreNow) {
   m.unshard(0);
   for (u8 byte = 0; u8 got : m.tensor(norm).facts().bytes) EXPECT_EQ(got, byte++ % 2 == 0 ? 0x3e : 0x3f);
   m.reshard(0);
-  CompareSink sink(*source.store);
+  NamedChunks chunks(*source.store, *source.store);
+  CompareSink sink(*source.store, chunks);
   export_model(m, keys, places_in(*source.store, *source.map), sink);
   i64 differences = std::ssize(sink.differences());
   world().all_reduce({&differences, 1}, Reduce::kSum);

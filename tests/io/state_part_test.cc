@@ -1,0 +1,81 @@
+#include "io/state_part.h"
+
+#include <gtest/gtest.h>
+
+#include "io/summary.h"
+#include "tests/support/table_store.h"
+
+namespace mckpt {
+namespace {
+
+TEST(StatePart, IsToldByTheName) {
+  for (auto [name, part] : {std::pair{"model.layers.0.mlp.weight", StatePart::kModel},
+                            {"decoder.layers.0.mixer.A_log", StatePart::kModel},
+                            {"model.module.decoder.layers.0.mlp.linear_fc1.weight", StatePart::kModel},
+                            {"step_embedding.weight", StatePart::kModel},
+                            {"lm_head.weight", StatePart::kModel},
+                            {"pytorch_model_fsdp.bin:model.norm.weight", StatePart::kModel},
+                            {"model_optim_rng.pt:model.norm.weight", StatePart::kModel},
+                            {"optimizer.state.0.exp_avg", StatePart::kOptimizer},
+                            {"app.optimizer.state.model.norm.weight.step", StatePart::kOptimizer},
+                            {"optimizer_states.0.state.0.exp_avg", StatePart::kOptimizer},
+                            {"state.0.exp_avg_sq", StatePart::kOptimizer},
+                            {"state.0.step", StatePart::kOptimizer},
+                            {"model.norm.weight.momentum_buffer", StatePart::kOptimizer},
+                            {"optimizer.bin:state.model.norm.weight.step", StatePart::kOptimizer},
+                            {"zero_pp_rank_0_mp_rank_00_optim_states.pt:base.0", StatePart::kOptimizer},
+                            {"mp_rank_00/distrib_optim.pt:0.param", StatePart::kOptimizer},
+                            {"rng_state.0.torch_rng_state", StatePart::kOther},
+                            {"rank_3:rng", StatePart::kOther},
+                            {"extra_state:rng.cpu", StatePart::kOther},
+                            {"rng_state_0.pth:cpu", StatePart::kOther},
+                            {"decoder.layers.0.mlp._extra_state", StatePart::kOther},
+                            {"bn.num_batches_tracked", StatePart::kOther},
+                            {"step", StatePart::kOther}})
+    EXPECT_EQ(part_name(part_of(name)), part_name(part)) << name;
+}
+
+// Bytes are those of the files; parameters are those of the model.
+TEST(StatePart, CountsPackedParametersOneByOne) {
+  TableStore store("nowhere");
+  auto add = [&](const char* name, DType dtype, const std::vector<i64>& dims) {
+    TableStore::Tensor& t = store.tensors.emplace_back();
+    t.name = name, t.dtype = dtype, t.dims = dims;
+  };
+  add("norm.weight", DType::kBF16, {10});
+  add("experts.down_proj_blocks", DType::kU8, {4, 16});  // MXFP4
+  add("experts.down_proj_scales", DType::kU8, {4, 1});
+  add("a.weight_packed", DType::kI32, {8, 2});  // compressed-tensors
+  add("a.weight_scale", DType::kBF16, {8, 1});
+  add("a.weight_shape", DType::kI64, {2});
+  add("b.qweight", DType::kI32, {2, 8});  // GPTQ
+  add("b.qzeros", DType::kI32, {1, 1});
+  add("b.scales", DType::kF16, {1, 8});
+  add("c.weight", DType::kU8, {4, 8});  // NVFP4
+  add("c.weight_scale", DType::kF8E4M3, {4, 1});
+  add("c.weight_scale_2", DType::kF32, {});
+  add("c.input_scale", DType::kF32, {});
+  add("d.weight", DType::kU8, {32, 1});  // NF4
+  add("d.weight.absmax", DType::kF32, {1});
+  add("d.weight.quant_state.bitsandbytes__nf4", DType::kU8, {80});
+  add("e.weight", DType::kF8E4M3, {4, 4});
+  add("e.weight_scale_inv", DType::kF32, {1, 1});
+  StoreSummary s = summarize(store);
+  EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16);
+  EXPECT_EQ(s.part(StatePart::kModel).tensors, 7);
+  EXPECT_EQ(s.part(StatePart::kOther).tensors, 11);
+  store.add_fact("quantization bits", "8");
+  EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 10 + 128 + 64 + 64 + 64 + 64 + 16);
+}
+
+TEST(StatePart, WordsOfQuantizationMeanNothingWithoutAWeight) {
+  TableStore store("nowhere");
+  for (const char* name : {"logit_scale", "blocks.scales"}) {
+    TableStore::Tensor& t = store.tensors.emplace_back();
+    t.name = name, t.dims = {4};
+  }
+  EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 8);
+}
+
+}  // namespace
+}  // namespace mckpt

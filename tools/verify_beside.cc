@@ -1,0 +1,117 @@
+#include "tools/verify_beside.h"
+
+#include <algorithm>
+
+#include "io/beside.h"
+#include "io/folder.h"
+#include "io/json.h"
+#include "io/pickle.h"
+#include "io/sniff.h"
+#include "tools/progress.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostJsonBytes = i64{1} << 30;
+
+// What keeps a file from being judged and is not its fault.
+bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
+
+class BesideCheck {
+ public:
+  BesideCheck(int threads, const GlobalFlags& flags, VerifyReport& report)
+      : threads_(threads), flags_(flags), report_(report) {}
+
+  // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
+  void look(const std::string& path, const std::string& prefix, const Store* store,
+            const NameSet<std::string>& seen) {
+    std::string root = store == nullptr ? path : store->root();
+    for (const Beside& b : list_beside(path, store)) {
+      std::string full = cat(path, "/", b.path);
+      bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
+      if (!judged) look_at(b, full, prefix + b.path);
+    }
+  }
+
+  void finish() {
+    if (count_ == 0) return;
+    Check::Status status = Check::Status::kPass;
+    for (const Finding& f : found_)
+      status = std::max(status, f.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.add({"beside", status, count_, "files"}, std::move(found_));
+  }
+
+ private:
+  void look_at(const Beside& b, const std::string& path, const std::string& name) {
+    try {
+      if (b.kind == Beside::Kind::kCheckpoint) return look_at_checkpoint(path, name);
+      if (b.kind == Beside::Kind::kJson) return look_at_json(path);
+      report_.unread.push_back({name, b.reason});
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
+      if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
+      Finding finding = to_finding(e);
+      finding.file = name;
+      finding.warning = b.kind == Beside::Kind::kJson;  // for those who read it to judge
+      found_.push_back(std::move(finding));
+      count_++;
+    }
+  }
+
+  void look_at_checkpoint(const std::string& path, const std::string& name) {
+    if (name.ends_with(".pkl") && sniff(InputFile(path)) == FileKind::kPickle)
+      return look_at_pickle(path, name);
+    std::unique_ptr<Store> store = open_store(path);
+    Progress progress(flags_, cat("verify ", name), verify_bytes(*store));
+    VerifyReport report = verify_store(*store, threads_, [&](i64 bytes) { progress.add(bytes); });
+    std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
+    for (Finding& f : report.findings) {
+      bool of_file = store->files().size() == 1 && store->files()[0].path.empty();
+      f.file = f.file.empty() || of_file ? name + inside : cat(name, inside, "/", f.file);
+      found_.push_back(std::move(f));
+    }
+    count_ += std::ssize(store->files());
+    look(path, name + "/", store.get(), {});
+  }
+
+  // A pickle that torch did not write, such as random states: it is read to its end, and nothing of it runs.
+  void look_at_pickle(const std::string& path, const std::string& name) {
+    InputFile file(path);
+    auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));
+    for (const PickleNote& n : pickle->notes())
+      found_.push_back(
+          {.code = n.code, .file = name, .message = n.message, .offset = n.offset, .warning = n.warning});
+    count_++;
+  }
+
+  void look_at_json(const std::string& path) {
+    InputFile file(path);
+    if (file.size() > kMostJsonBytes) throw Error(Code::kBadJson, "the JSON file is too large");
+    std::vector<u8> bytes = file.read(0, file.size());
+    parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, JsonReader::kMaxDepth,
+               JsonNumbers::kPython);
+    count_++;
+  }
+
+  int threads_;
+  const GlobalFlags& flags_;
+  VerifyReport& report_;
+  std::vector<Finding> found_;
+  i64 count_ = 0;
+};
+
+}  // namespace
+
+void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
+                  const GlobalFlags& flags, VerifyReport& report) {
+  BesideCheck check(threads, flags, report);
+  check.look(path, "", store, seen);
+  check.finish();
+}
+
+void name_beside(const std::string& path, const Store& store, VerifyReport& report) {
+  for (std::string& name : checkpoints_beside(path, store))
+    report.unread.push_back({std::move(name), "not compared"});
+}
+
+}  // namespace mckpt

@@ -1,0 +1,22 @@
+// `verify`: what is in the folder beside the checkpoint's own files. Other checkpoints there are verified like
+// the one that was opened, JSON files are parsed, and what is not read is named.
+#pragma once
+
+#include <string>
+
+#include "core/name_hash.h"
+#include "io/store.h"
+#include "io/verify.h"
+#include "tools/command_line.h"
+
+namespace mckpt {
+
+// Adds the check "beside" where something there was read, and what was not. `store`: what is at `path`; null:
+// nothing was opened. `seen`: files, relative to the root of the store, that other checks have judged.
+void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
+                  const GlobalFlags& flags, VerifyReport& report);
+
+// Of a comparison: names the checkpoints beside PATH, which were not compared.
+void name_beside(const std::string& path, const Store& store, VerifyReport& report);
+
+}  // namespace mckpt
