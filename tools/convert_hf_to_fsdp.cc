@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "convert/chunk_twins.h"
+#include "convert/holding_reader.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
 #include "runtime/world.h"
