@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mappings/accounting.h"
+#include "mappings/grid_fit.h"
 #include "mappings/grouped_names.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
@@ -18,19 +19,9 @@ struct Place {
   i64 first_expert = 0, end_expert = 0;  // on this rank
 };
 
+// pre: refuse_misfit()
 Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell) {
-  i64 layers = std::ssize(model.text.layers), experts = model.moe.experts;
-  if (layers % grid.pp != 0)
-    throw Error(Code::kGridMisfit, "the layers do not divide by the pipeline-parallel size")
-        .expected(cat("a multiple of ", grid.pp))
-        .found(layers)
-        .help("choose another --pp");
-  if (experts % grid.ep != 0)
-    throw Error(Code::kGridMisfit, "the experts do not divide by the expert-parallel size")
-        .expected(cat("a multiple of ", grid.ep))
-        .found(experts)
-        .help("choose another --ep");
-  i64 l = layers / grid.pp, e = experts / grid.ep;
+  i64 l = std::ssize(model.text.layers) / grid.pp, e = model.moe.experts / grid.ep;
   return {grid, cell, cell.pp * l, (cell.pp + 1) * l, cell.ep * e, (cell.ep + 1) * e};
 }
 
@@ -183,6 +174,7 @@ Needs ModelMap::form_of(const Section& section) const {
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
                                                  const RunSetup& setup) const {
+  refuse_misfit(model_, grid);
   Place place = place_of_rank(model_, grid, cell);
   Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
@@ -200,7 +192,8 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
       p.holding = holdings.of(site, row, p.part, expert);
       p.source_dtype = common_type(sources_, p, model_);
-      p.dtype = setup.params_dtype ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
+      p.typed_by_run = setup.params_dtype.has_value();
+      p.dtype = p.typed_by_run ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
       p.trainable = is_trained(*family_, *site.section);

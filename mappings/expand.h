@@ -32,6 +32,7 @@ struct ModelParameter {
   Part part;                                           // of how many cells this is the holding
   DType source_dtype = DType::kBF16;
   DType dtype = DType::kBF16;  // at run time
+  bool typed_by_run = false;   // the run chose it, and rounds the values to it; else it is the source's
   i64 unit = -1;               // FSDP unit, or -1
   UnitClass unit_class = UnitClass::kNone;
   bool trainable = true;

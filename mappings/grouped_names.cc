@@ -5,13 +5,22 @@
 namespace mckpt {
 namespace {
 
-// '?' for a layer that no pattern has.
+// The symbol of a layer that is a mixer or what follows one; 0 for one that is both.
 char symbol_of(const LayerSpec& layer) {
-  if (layer == LayerSpec{Mixer::kMamba, Ffn::kNone}) return 'M';
-  if (layer == LayerSpec{Mixer::kAttention, Ffn::kNone}) return '*';
-  if (layer == LayerSpec{Mixer::kNone, Ffn::kDense}) return '-';
-  if (layer == LayerSpec{Mixer::kNone, Ffn::kMoe}) return 'E';
-  return '?';
+  if (layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone) return 0;
+  switch (layer.mixer) {
+    case Mixer::kAttention:
+      return '*';
+    case Mixer::kLatentAttention:
+      return '+';
+    case Mixer::kGdn:
+      return 'G';
+    case Mixer::kMamba:
+      return 'M';
+    case Mixer::kNone:
+      return layer.ffn == Ffn::kMoe ? 'E' : layer.ffn == Ffn::kDense ? '-' : 0;
+  }
+  return 0;
 }
 
 std::string words_of(const LayerSpec& layer) {
@@ -24,16 +33,31 @@ std::string words_of(const LayerSpec& layer) {
 
 }  // namespace
 
+std::string hybrid_pattern(const ModelConfig& model) {
+  std::string pattern, mtp;
+  for (const LayerSpec& layer : model.text.layers) pattern += symbol_of(layer);
+  for (const LayerSpec& layer : model.mtp.layers) mtp += symbol_of(layer);
+  if (pattern.empty() || pattern.find('\0') != pattern.npos || mtp.find('\0') != mtp.npos) return "";
+  for (i64 d = 0; d < model.mtp.depths; d++) pattern += cat("/", mtp);
+  return pattern;
+}
+
 void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model) {
-  std::string symbols;
-  for (const LayerSpec& layer : model.text.layers) {
-    symbols += symbol_of(layer);
-    if (symbols.back() == '?')
-      throw Error(Code::kBadPattern, "no pattern describes the layers of this model")
-          .expected("a hybrid model: each layer is M, *, - or E alone")
-          .found(cat("layer ", symbols.size() - 1, " is ", words_of(layer)));
+  std::string symbols = hybrid_pattern(model);
+  if (symbols.empty()) {
+    Error e(Code::kBadPattern, "no pattern describes the layers of this model");
+    e.expected("a hybrid model: each layer is M, G, *, +, - or E alone");
+    i64 index = 0;
+    for (const std::vector<LayerSpec>* layers : {&model.text.layers, &model.mtp.layers})
+      for (const LayerSpec& layer : *layers)
+        if (i64 at = index++; symbol_of(layer) == 0 && e.found().empty())
+          e.found(cat("layer ", at, " is ", words_of(layer)));
+    throw e;
   }
-  if (symbols == physical_symbols(pattern)) return;
+  std::string found = physical_symbols(pattern), mtp;
+  for (const PatternItem& item : pattern.mtp_items) mtp += pattern.symbols(item);
+  for (i64 d = 0; d < pattern.mtp_depths; d++) found += cat("/", mtp);
+  if (symbols == found) return;
   throw Error(Code::kBadPattern, "the layers of the pattern are not those of the model")
       .expected(cat(symbols, ", with brackets"))
       .found(escaped(pattern.text));

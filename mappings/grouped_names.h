@@ -11,7 +11,11 @@
 
 namespace mckpt {
 
-// Throws kBadPattern when the pattern's layers are not those of the model.
+// The pattern of a hybrid model, without groups: "M*-", with the part of every MTP depth behind it; "" for a
+// model of other layers.
+std::string hybrid_pattern(const ModelConfig& model);
+
+// Throws kBadPattern when the pattern's layers, those of MTP included, are not those of the model.
 void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model);
 
 // Gives the parameters the names that they have in groups. pre: the pattern is the model's.

@@ -15,6 +15,8 @@ struct MapRow {
   std::string rule = {};  // empty: one source, split as partition_of() says
   struct Source {
     std::string name, shape;  // the whole name
+
+    friend bool operator==(const Source&, const Source&) = default;
   };
   std::vector<Source> sources = {};
   std::optional<int> partition_dim = {};  // of rows without a rule
@@ -22,15 +24,21 @@ struct MapRow {
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;
   bool buffer = false, alternates = false;
+
+  friend bool operator==(const MapRow&, const MapRow&) = default;
 };
 
 struct MapUnread {
   std::string name, copy_of, reason;
+
+  friend bool operator==(const MapUnread&, const MapUnread&) = default;
 };
 
 struct MapFile {
   std::vector<MapRow> rows;
   std::vector<MapUnread> unread;
+
+  friend bool operator==(const MapFile&, const MapFile&) = default;
 };
 
 class OwnFamily {

@@ -40,20 +40,6 @@ bool tells_parameters(DcpDialect dialect) {
   return dialect != DcpDialect::kPlain && dialect != DcpDialect::kTorchDist;
 }
 
-// "'optim.state.w.exp_avg' and 3 more": of a plain folder, what no dialect has; "" of others.
-std::string unknown_keys(const Store& store, DcpDialect dialect) {
-  std::string first;
-  i64 more = -1;
-  for (i64 t = 0; t < store.tensor_count() && dialect == DcpDialect::kPlain; t++) {
-    std::string_view name = store.name(t);
-    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
-    if (more++ < 0) first = escaped(name);
-  }
-  return more < 0
-             ? ""
-             : cat("tensors that no known format has: ", first, more > 0 ? cat(" and ", more, " more") : "");
-}
-
 // The parameters that a checkpoint of an unknown model has: not buffers that count or index, nor what has no
 // rows to be cut into.
 std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
@@ -79,13 +65,16 @@ HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
   std::string assets = flags.assets ? *flags.assets : own_assets(store);
   if (assets.empty()) {
     Error e(Code::kUnknownAssets, "the checkpoint does not say of which Hugging Face model it is");
-    if (std::string keys = unknown_keys(store, dialect); !keys.empty()) e.found(keys);
+    if (std::string keys = dialect == DcpDialect::kPlain ? keys_of_no_format(store) : ""; !keys.empty())
+      e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
         .help(
             cat("--assets HF_DIR   the folder of the original model, or one with its config.json",
                 flags.renamed && dialect != DcpDialect::kTorchDist ? "; --any-model does without one" : ""));
   }
-  return open_hf_model(assets, flags.model);
+  HfModelFlags how = flags.model;
+  if (flags.assets) how.kept_map = kept_map(store);
+  return open_hf_model(assets, how);
 }
 
 }  // namespace
@@ -94,7 +83,7 @@ void CheckpointModelFlags::declare(CommandLine& line) {
   line.option("--assets HF_DIR", assets,
               "the original model, or a folder with its config.json: names, packing, types, tokenizer");
   line.option("--source-tp N", source_tp,
-              "tensor-parallel ranks that wrote the checkpoint, where it does not say so and it matters");
+              "tensor-parallel ranks that wrote the checkpoint, for one that does not say so itself");
   line.option("--source-etp N", source_etp, "the same of expert-tensor-parallel ranks");
   declare_accept(line, accept);
   model.declare(line);
@@ -118,6 +107,36 @@ std::string own_assets(const Store& store) {
   std::string path = Folder(store.root()).inside(kAssetsFolder);
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
+}
+
+std::string keys_of_no_format(const Store& store) {
+  std::string first;
+  i64 more = -1;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    std::string_view name = store.name(t);
+    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
+    if (more++ < 0) first = escaped(name);
+  }
+  return more < 0 ? "" : cat(first, more > 0 ? cat(" and ", more, " more") : "");
+}
+
+std::string kept_map(const Store& store) {
+  std::string assets = own_assets(store);
+  if (assets.empty()) return "";
+  std::string text = tensor_table_text(Folder(assets));
+  if (text.empty()) return "";
+  return with_file(cat(assets, "/", kTensorTableName), [&] { return parse_tensor_table(text).map_text; });
+}
+
+std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* option,
+                                std::optional<i64> said) {
+  if (stored && said && *stored != *said)
+    throw Error(Code::kContradiction, cat(option, " contradicts what the checkpoint says of its run"))
+        .file(store.root())
+        .expected(*stored)
+        .found(cat(option, " ", *said))
+        .help(cat("leave ", option, " out: it is for checkpoints that do not say it"));
+  return stored ? stored : said;
 }
 
 std::string source_identity(const Store& store) {
@@ -180,8 +199,10 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   refuse_other_formats(*store_);
   refuse_damage(*store_, flags.parts, flags.accept, global, flags.records_apart ? is_of_records : nullptr);
   run_ = dcp_run_facts(*store_);
-  KeyTable::Cells cells{flags.source_tp.value_or(run_.tensor_ranks.value_or(0)),
-                        flags.source_etp.value_or(run_.expert_tensor_ranks.value_or(0))};
+  run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, flags.tp_option, flags.source_tp);
+  run_.expert_tensor_ranks =
+      agreed_ranks(*store_, run_.expert_tensor_ranks, flags.etp_option, flags.source_etp);
+  KeyTable::Cells cells{run_.tensor_ranks.value_or(0), run_.expert_tensor_ranks.value_or(0)};
   with_file(store_->root(),
             [&] { translate(dcp_dialect(*store_).value_or(DcpDialect::kPlain), flags, setup, cells); });
   for (i64 t = 0; t < store_->tensor_count(); t++)

@@ -21,6 +21,7 @@ struct CheckpointModelFlags {
   bool keep_layers = false;
   bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
   std::optional<i64> source_tp, source_etp;
+  const char *tp_option = "--source-tp", *etp_option = "--source-etp";  // as the user calls them
   std::vector<std::string> accept;  // codes of damage that is taken as it is
   bool records_apart = false;       // what is wrong with single records is no damage: it is told elsewhere
   NamesOf parts = NamesOf::kModel;  // of the checkpoint, what has to be sound
@@ -53,7 +54,7 @@ class CheckpointModel {
   const PieceStore* translated() const { return pieces_; }
   // What lies there.
   const Store& on_disk() const { return pieces_ ? pieces_->source() : *store_; }
-  // What the run says that wrote it.
+  // What the run says that wrote it, or else the user.
   const RunFacts& run() const { return run_; }
   const ModelMap& map() const { return *model_.map; }
   const HfModel& model() const { return model_; }
@@ -85,6 +86,17 @@ class CheckpointModel {
 
 // Where the assets of the checkpoint are that mckpt put beside it; "" where there are none.
 std::string own_assets(const Store& store);
+// The map file that the checkpoint was made with, as these have it; "" where it was made without one.
+std::string kept_map(const Store& store);
+
+// A number that the checkpoint says of its run, or else the user: `said`, with the option of this name.
+// Throws kContradiction where both say it and differ.
+std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* option,
+                                std::optional<i64> said);
+
+// "'optim.state.w.exp_avg' and 3 more": of a folder of DCP that follows no convention, the tensors that no
+// known format has; "" where there are none.
+std::string keys_of_no_format(const Store& store);
 
 // What changes when any file of the store is changed.
 std::string source_identity(const Store& store);

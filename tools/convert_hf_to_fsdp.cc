@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "convert/chunk_twins.h"
+#include "convert/holding_reader.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
 #include "runtime/world.h"
@@ -36,6 +37,7 @@ class HfToFsdp {
   GridFlags grid_flags_;
   FsdpFlags fsdp_flags_;
   ValueFlags values_{"none"};
+  DtypeRules rules_;
 
   HfModel model_;
   FsdpRun run_;
@@ -84,8 +86,9 @@ void HfToFsdp::open() {
               values_.params_dtype(map.model())};
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
-  run_.dtype_rule = [&](std::string_view key) { return values_.dtype_rule(key); };
-  tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout);
+  rules_ = values_.dtype_rules();
+  run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
+  tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout, model_.map_text);
 }
 
 // What becomes of the source's tensors, counted by keys of the result.
@@ -118,7 +121,7 @@ std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
   PlanText plan("hf-to-fsdp");
   plan.add(source_identity(*model_.store));
   plan.add(tensor_table_);
-  plan.add(mapping_identity(model_, model_flags_));
+  plan.add(mapping_identity(model_));
   plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
   plan.add(output.metadata_sha256);
   return plan.text();
@@ -139,7 +142,7 @@ Exit HfToFsdp::run() {
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
   FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
   fsdp_flags_.refuse_unmatched(keys.parameters());
-  values_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
+  rules_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
     return plan.layout.key(static_cast<i32>(k)).name.text;
   });
   add_run_objects(plan.layout,

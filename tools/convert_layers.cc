@@ -217,6 +217,8 @@ void LayerMove::count() {
   report_.tensors_in = store_->tensor_count();
   report_.tensors_out = std::ssize(migration_.tensors);
   report_.dropped = migration_.dropped;
+  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
+  report_.dropped_objects -= std::ssize(migration_.objects);
 }
 
 Exit LayerMove::run() {

@@ -34,6 +34,7 @@ std::string account_of(const GlobalFlags& flags, std::string_view command, const
       .field("became_infinite", r.infinite)
       .field("became_zero", r.zero)
       .field("dropped", r.dropped)
+      .field("dropped_objects", r.dropped_objects)
       .field("invented", r.invented);
   json.key("overflowed").begin_array();
   for (const LostValues::Tensor& t : r.overflowed) json.value(t.name);
@@ -66,8 +67,10 @@ void note_plan(const GlobalFlags& flags, const ConvertReport& r) {
   part(r.padded, "padded");
   part(r.changed, "changed");
   part(r.tied, "tied");
-  note(flags, cat("plan    ", with_commas(r.tensors_in), " in -> ", with_commas(r.tensors_out), " out: ",
-                  what.empty() ? "nothing" : what, "; dropped ", r.dropped, ", invented ", r.invented));
+  note(flags, cat("plan    ", with_commas(r.tensors_in), " in -> ", with_commas(r.tensors_out),
+                  " out: ", what.empty() ? "nothing" : what, "; dropped ", r.dropped,
+                  r.dropped_objects > 0 ? cat(" and ", counted(r.dropped_objects, "object")) : "",
+                  ", invented ", r.invented));
 }
 
 void write_report(const GlobalFlags& flags, std::string_view command, const ConvertReport& r, bool done,

@@ -16,7 +16,9 @@ struct ConvertReport {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;  // bit for bit
   i64 fused = 0, split = 0, padded = 0, changed = 0;
-  i64 dropped = 0;   // left out, because the user said so
+  i64 dropped = 0;  // left out, because the user said so
+  i64 dropped_objects =
+      0;             // what is no tensor, left out likewise or because the new format has no such thing
   i64 invented = 0;  // not made from the source
   i64 rounded = 0;   // items to which their rule adds a constant, and which lose by it
   i64 infinite = 0;  // items that were finite before a cast

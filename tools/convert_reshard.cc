@@ -122,6 +122,11 @@ void Reshard::set_up_run() {
   if (!source_.said_any_model())
     note(flags_,
          "the layers have the names of another form than those of the model in hf_assets, and keep them");
+  if (model().translated())
+    note(flags_,
+         "names   become those of fsdp_dtensor: model.X is model.module.X, and states of the optimizer "
+         "likewise; "
+         "--keep-names keeps them");
   note(flags_,
        "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
        "checkpoint");
@@ -174,19 +179,19 @@ void Reshard::keep_forms(std::vector<ModelParameter>& parameters) const {
 void Reshard::carry_tensors(DcpLayout& layout) const {
   const Store& store = source();
   i32 last = static_cast<i32>(run_.grid.world() - 1);
-  auto carry = [&](i32 t, std::vector<i32> dots) {
-    i32 key = layout.add_key({{std::string(store.name(t)), std::move(dots)}, store.dtype(t), store.shape(t)});
+  auto carry = [&](i32 t, DcpName name) {
+    i32 key = layout.add_key({std::move(name), store.dtype(t), store.shape(t)});
     layout.add_chunk(key, last, zero_offsets(store.dims(t).size()), store.dims(t));
   };
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::string name(store.name(t));
     std::optional<std::string> key = model_key(name);
     if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
-      carry(t, {kModelDot});
+      carry(t, {name, {kModelDot}});
     else if (!key && !state_name(name) && !source_.left_behind(t))
-      carry(t, nesting_dots(name));
+      carry(t, source_.named(name));
   }
-  for (i32 t : whole_) carry(t, state_name(store.name(t))->dots);
+  for (i32 t : whole_) carry(t, {std::string(store.name(t)), state_name(store.name(t))->dots});
 }
 
 std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
@@ -231,8 +236,9 @@ std::string Reshard::plan_text(const FsdpOutput& output, const ReshardObjects& o
 void Reshard::write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
                          const std::string& to) const {
   if (!source_.any_model())
-    return folder.write_rest(layout, out, to, model().assets_path(),
-                             tensor_table_json(model().map().sources(), model().model().expert_layout));
+    return folder.write_rest(
+        layout, out, to, model().assets_path(),
+        tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text));
   std::string assets = own_assets(model().on_disk());
   folder.write_rest(layout, out, to, assets, assets.empty() ? "" : tensor_table_text(Folder(assets)));
 }
@@ -263,6 +269,7 @@ Exit Reshard::run() {
   ReshardJob job(this->source(), chunks, &plan.layout, &fused, std::move(records), &sums);
 
   count(plan.layout);
+  report_.dropped_objects = objects.left_out();
   FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
   auto finish = [&](OutputFiles& out, const std::string& to) {
     output.folder.write_beside(model().store(), to, objects.changed_files());

@@ -26,7 +26,7 @@ class Export {
  private:
   void parse(CommandLine& line);
   void lay_out();
-  std::vector<DType> types() const;  // by tensor of the source table
+  std::vector<DType> types(const DtypeRules& rules) const;  // by tensor of the source table
   void count(const ExportPlan& plan);
   void warn_of_config_type() const;
   std::string plan_text() const;
@@ -73,7 +73,7 @@ void Export::parse(CommandLine& line) {
     throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
 }
 
-std::vector<DType> Export::types() const {
+std::vector<DType> Export::types(const DtypeRules& rules) const {
   std::vector<DType> types = model_.original_types();
   std::vector<std::optional<DType>> stored = model_.stored_types();
   for (std::size_t t = 0; t < types.size(); t++) {
@@ -82,7 +82,7 @@ std::vector<DType> Export::types() const {
     else if (dtype_ != "auto")
       types[t] = parameter_type(dtype_, "--dtype");
     std::string_view name = model_.map().sources()[static_cast<i32>(t)].name;
-    types[t] = rules_.dtype_rule(name).value_or(types[t]);
+    types[t] = rules.of(name).value_or(types[t]);
   }
   return types;
 }
@@ -93,7 +93,8 @@ void Export::lay_out() {
   std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
   for (const UnreadTensor& u : model_.map().unread())
     if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
-  std::vector<DType> types = this->types();
+  DtypeRules rules = rules_.dtype_rules();
+  std::vector<DType> types = this->types(rules);
   std::vector<TensorSpec> specs;
   for (i32 t = 0; t < tensors.size(); t++) {
     if (computed[static_cast<std::size_t>(t)]) continue;
@@ -101,8 +102,8 @@ void Export::lay_out() {
     std::size_t i = static_cast<std::size_t>(t);
     specs.push_back({tensors[t].name, types[i], shapes[i].dims()});
   }
-  rules_.refuse_unmatched(std::ssize(specs),
-                          [&](i64 i) -> std::string_view { return specs[static_cast<std::size_t>(i)].name; });
+  rules.refuse_unmatched(std::ssize(specs),
+                         [&](i64 i) -> std::string_view { return specs[static_cast<std::size_t>(i)].name; });
   layout_.emplace(specs, SafetensorsOptions{.max_shard_bytes = max_shard_bytes_});
   places_.tensors.resize(static_cast<std::size_t>(tensors.size()));
   for (std::size_t i = 0; i < specs.size(); i++) {
@@ -152,8 +153,8 @@ void Export::warn_of_config_type() const {
 std::string Export::plan_text() const {
   PlanText plan("export");
   plan.add(source_identity(model_.store()));
-  plan.add(mapping_identity(model_.model(), model_flags_.model));
-  plan.add(cat(model_flags_.source_tp.value_or(0), " ", model_flags_.source_etp.value_or(0)));
+  plan.add(mapping_identity(model_.model()));
+  plan.add(cat(model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0)));
   for (const SafetensorsLayout::File& f : layout_->files()) plan.add(f.name), plan.add(f.header);
   return plan.text();
 }

@@ -58,23 +58,24 @@ void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const s
   if (durable) out.sync();
 }
 
-std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout) {
-  for (i32 t = 0; t < tensors.size(); t++)
-    if (!tensors[t].header_known) return "";
+std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,
+                              std::string_view map_text) {
+  bool complete = true;
+  for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
+  if (!complete && map_text.empty()) return "";
   std::string text;
   GlobalFlags flags;
   Output out(flags, text);
   JsonWriter json(out);
-  json.begin_object()
-      .field("schema", "mckpt.tensors/1")
-      .field("expert_layout", expert_layout)
-      .key("tensors")
-      .begin_array();
-  for (i32 t = 0; t < tensors.size(); t++) {
+  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout);
+  if (!map_text.empty()) json.field("map_file", map_text);
+  if (complete) json.key("tensors").begin_array();
+  for (i32 t = 0; complete && t < tensors.size(); t++) {
     json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
     json.end_array();
   }
-  json.end_array().end_object();
+  if (complete) json.end_array();
+  json.end_object();
   out.flush();
   return text;
 }
@@ -99,10 +100,15 @@ TensorTable parse_tensor_table(std::string_view text) {
       table.expert_layout = json.string();
       continue;
     }
+    if (key == "map_file") {
+      table.map_text = json.string();
+      continue;
+    }
     if (key != "tensors") {
       json.skip();
       continue;
     }
+    table.complete = true;
     for (json.begin_array(); json.next_item();) {
       TensorTable::Entry e;
       json.begin_array();

@@ -32,9 +32,11 @@ bool has_torch_weights(const Folder& folder);
 // Copies them into the folder `to`, which is made. Throws what reading and writing do.
 void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
 
-// The tensors of a model as JSON: names, types and shapes in the order of the table, and how experts are
-// stored where the user said so. "" where types and shapes are not known, of a config without headers.
-std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout);
+// The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored
+// where the user said so, and the text of the map file that the model is read with. Where types and shapes
+// are not known, of a config without headers, the tensors are left out; "" where there is no map either.
+std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,
+                              std::string_view map_text);
 
 // The text of the table in a folder of assets; "" where it has none.
 std::string tensor_table_text(const Folder& folder);
@@ -46,8 +48,9 @@ struct TensorTable {
     DType dtype;
     std::vector<i64> dims;
   };
+  bool complete = false;  // the tensors are listed
   std::vector<Entry> tensors;
-  std::string expert_layout = "auto";
+  std::string expert_layout = "auto", map_text;
 };
 TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
 

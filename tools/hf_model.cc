@@ -101,15 +101,30 @@ void refuse_missing(const std::string& path) {
     static_cast<void>(open_store(path));
 }
 
-MapFile read_map(const std::string& path) {
+std::string said_map(const std::string& path) {
+  if (path.empty()) return "";
   try {
-    return read_map_file(path);
+    return read_map_text(path);
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
           "--map-file FILE   rows over the built-in mapping; docs/adding_a_model.md tells what stands in it");
     throw;
   }
+}
+
+// The one map that the command line, the checkpoint and the folder of the model name; "" where none does.
+std::string agreed_map(const HfModelFlags& flags, const TensorTable* table) {
+  std::string agreed;
+  for (const std::string& text : {said_map(flags.map_file), flags.kept_map, table ? table->map_text : ""}) {
+    if (text.empty()) continue;
+    if (agreed.empty()) agreed = text;
+    if (parse_map_file(text) != parse_map_file(agreed))
+      throw Error(Code::kContradiction, "the checkpoint was made with another map")
+          .file(flags.map_file)
+          .help("leave --map-file out: the checkpoint keeps the map that it was made with");
+  }
+  return agreed;
 }
 
 }  // namespace
@@ -137,24 +152,25 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
   m.path = path;
   m.expert_layout = flags.expert_layout;
   m.config = read_config(folder);
-  if (!flags.map_file.empty())
-    m.own = std::make_unique<OwnFamily>(*m.config.family, read_map(flags.map_file));
-  std::string index;
+  std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
+  if (!weights && folder.has_file(list))
+    m.table = with_file(cat(path, "/", list), [&] {
+      return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+    });
+  m.map_text = agreed_map(flags, m.table.get());
+  if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
   return with_file(path, [&] {
     const Family& family = m.own ? m.own->family() : *m.config.family;
     if (weights) {
       m.store = open_safetensors_folder(path);
       refuse_findings(*m.store);
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
-    } else if (std::string list(kTensorTableName); folder.has_file(list)) {
-      m.table = with_file(cat(path, "/", list), [&] {
-        return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
-      });
+    } else if (m.table && m.table->complete) {
       // What was said when the model was converted holds as long as nothing else is said.
       if (m.expert_layout == "auto") m.expert_layout = m.table->expert_layout;
       m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table),
-                                         HfModelFlags{m.expert_layout, ""}.options());
+                                         HfModelFlags{m.expert_layout, "", ""}.options());
     } else if (!index.empty()) {
       m.index = with_file(cat(path, "/", index), [&] {
         return std::make_unique<SafetensorsIndex>(
@@ -188,12 +204,10 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
   return m;
 }
 
-std::string mapping_identity(const HfModel& model, const HfModelFlags& flags) {
+std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  std::string out = read_text(Folder(model.path), "config.json", kMaxConfigBytes);
-  out += cat("\n", flags.expert_layout, "\n");
-  if (!flags.map_file.empty()) out += read_text(InputFile(flags.map_file), kMaxConfigBytes);
-  return out;
+  return cat(read_text(Folder(model.path), "config.json", kMaxConfigBytes), "\n", model.expert_layout, "\n",
+             model.map_text);
 }
 
 namespace {

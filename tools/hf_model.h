@@ -20,6 +20,7 @@ namespace mckpt {
 struct HfModel {
   std::string path;
   std::string expert_layout;  // as the user, or who converted the model before, said
+  std::string map_text;       // of the map file, likewise; "" where there is none
   HfConfig config;
   std::unique_ptr<Store> store;             // null: only the config, or the config and an index, is here
   std::unique_ptr<TensorTable> table;       // where the folder has mckpt's list of tensors and no weights
@@ -34,13 +35,15 @@ struct HfModel {
 // The flags that say how to read a model; declared by every command that takes one.
 struct HfModelFlags {
   std::string expert_layout = "auto", map_file;
+  // The map that a checkpoint was made with, as it keeps it itself. --map-file must not say another.
+  std::string kept_map = {};
 
   void declare(CommandLine& line);
   MapOptions options() const;
 };
 
 // Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; what is
-// wrong with the safetensors files, all at once.
+// wrong with the safetensors files, all at once; kContradiction.
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
 
 // A model that no family knows, of the tensors of a checkpoint that `name` gives a name; nothing: it is no
@@ -49,7 +52,7 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 // What decides, beside the tensors, which item goes where: another text for another config.json, map file or
 // layout of experts.
-std::string mapping_identity(const HfModel& model, const HfModelFlags& flags);
+std::string mapping_identity(const HfModel& model);
 
 // Reads the tensors that are known as copies and warns of those that are not equal to what they repeat: such
 // a model loses them. Without data it does nothing. Returns how many differ.

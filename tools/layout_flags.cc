@@ -163,22 +163,29 @@ void ValueFlags::declare_rules(CommandLine& line) {
               "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
 }
 
-void ValueFlags::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
-  for (const std::string& rule : rules_)
-    refuse_unmatched_glob("--dtype-rule", rule.substr(0, rule.rfind('=')), names, name);
+DtypeRules ValueFlags::dtype_rules() const {
+  DtypeRules rules;
+  for (const std::string& rule : rules_) rules.add(rule);
+  return rules;
 }
 
-std::optional<DType> ValueFlags::dtype_rule(std::string_view name) const {
+void DtypeRules::add(std::string_view rule) {
+  std::size_t equals = rule.rfind('=');
+  if (equals == rule.npos)
+    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
+  rules_.push_back(
+      {std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule")});
+}
+
+std::optional<DType> DtypeRules::of(std::string_view name) const {
   std::optional<DType> type;
-  for (const std::string& rule : rules_) {
-    std::size_t equals = rule.rfind('=');
-    if (equals == rule.npos)
-      throw Error(Code::kUsage, "a rule is a glob, '=' and a type")
-          .found(cat("--dtype-rule ", escaped(rule)));
-    DType asked = parameter_type(std::string_view(rule).substr(equals + 1), "--dtype-rule");
-    if (glob_match(std::string_view(rule).substr(0, equals), name)) type = asked;
-  }
+  for (const Rule& rule : rules_)
+    if (glob_match(rule.glob, name)) type = rule.type;
   return type;
+}
+
+void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
+  for (const Rule& rule : rules_) refuse_unmatched_glob("--dtype-rule", rule.glob, names, name);
 }
 
 std::optional<DType> ValueFlags::dtype() const {

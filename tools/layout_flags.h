@@ -47,6 +47,25 @@ class FsdpFlags {
   std::optional<i64> bucket_;
 };
 
+// --dtype-rule: the types of tensors by their names.
+class DtypeRules {
+ public:
+  // pre: GLOB=TYPE; throws kUsage for others.
+  void add(std::string_view rule);
+  bool empty() const { return rules_.empty(); }
+  // What the last rule that matches says; nothing where none does.
+  std::optional<DType> of(std::string_view name) const;
+  // Throws kNoSuchTensor for a rule that matches none of the names.
+  void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
+
+ private:
+  struct Rule {
+    std::string glob;
+    DType type;
+  };
+  std::vector<Rule> rules_;
+};
+
 class ValueFlags {
  public:
   // `params_dtype`: what --params-dtype is by default.
@@ -60,12 +79,9 @@ class ValueFlags {
   std::optional<DType> params_dtype(const ModelConfig& model) const;
   // The type of what is listed or written; none: as it is.
   std::optional<DType> dtype() const;
-  // What --dtype-rule says of a tensor of this name; the last rule that matches counts.
-  std::optional<DType> dtype_rule(std::string_view name) const;
   void declare_rules(CommandLine& line);
-  bool has_rules() const { return !rules_.empty(); }
-  // Throws kNoSuchTensor for a rule that matches none of the names.
-  void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
+  // What --dtype-rule says, read once. Throws kUsage.
+  DtypeRules dtype_rules() const;
 
  private:
   std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";

@@ -145,7 +145,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   add_run_objects(plan.layout, {model.map().model(), run, 0, source.config.max_positions});
   LiveSaveJob job(model, keys, plan.layout, plan.table_key);
   FsdpFolder folder(target, std::nullopt, options.durable);
-  std::string table = tensor_table_json(model.map().sources(), source.expert_layout);
+  std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
   i64 bytes = 0;
   for (i64 c = 0; c < plan.layout.chunk_count(); c++) {
     DcpLayout::Chunk chunk = plan.layout.chunk(c);

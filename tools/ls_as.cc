@@ -30,17 +30,23 @@ Held whole(const ModelParameter& p, DType dtype) {
   return {p.name, &p, shape, std::vector<i64>(sizes.size(), 0), sizes, {0, shape.items()}, dtype};
 }
 
-// Main weights have the type that was asked for; what has none (frozen parameters, buffers) stays as it is.
-DType stored_type(const ModelParameter& p, std::optional<DType> asked) {
-  return asked && p.trainable && !p.buffer() ? *asked : p.dtype;
-}
+// What the flags say of types, read once.
+struct StoredTypes {
+  DtypeRules rules;
+  std::optional<DType> asked;
+
+  // Main weights have the type that was asked for; what has none (frozen parameters, buffers) stays as it is.
+  DType of(std::string_view name, const ModelParameter& p) const {
+    return rules.of(name).value_or(asked && p.trainable && !p.buffer() ? *asked : p.dtype);
+  }
+};
 
 std::vector<Held> held_as_fsdp(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
-                               const Cell& cell, const ValueFlags& values) {
+                               const Cell& cell, const StoredTypes& types) {
   std::vector<Held> out;
   for (FsdpTensor& t : layout.tensors(cell)) {
     const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
-    DType dtype = values.dtype_rule(t.key).value_or(stored_type(p, values.dtype()));
+    DType dtype = types.of(t.key, p);
     out.push_back({std::move(t.key), &p, t.global, std::move(t.offsets), std::move(t.sizes), t.items, dtype});
   }
   return out;
@@ -111,7 +117,7 @@ void write_text(Output& out, std::span<const Held> held, bool boxes, std::span<c
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < held.size(); i++) {
     const Held& h = held[i];
-    std::vector<std::string> cells = {h.name, std::string(dtype_name(h.dtype)), to_string(h.shape),
+    std::vector<std::string> cells = {escaped(h.name), std::string(dtype_name(h.dtype)), to_string(h.shape),
                                       with_commas(h.local_bytes())};
     if (!digests.empty()) cells.push_back(digests[i]);
     if (boxes) cells.push_back(box_text(h));
@@ -147,7 +153,8 @@ void LsAs::declare(CommandLine& line) {
 
 // What no rank of any grid has, which is more than this rank lacks.
 void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
-  if (!fsdp_.names_frozen() && !values_.has_rules()) return;
+  DtypeRules rules = values_.dtype_rules();
+  if (!fsdp_.names_frozen() && rules.empty()) return;
   std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
   fsdp_.refuse_unmatched(all);
   std::vector<std::string> names;
@@ -156,8 +163,8 @@ void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
       names.push_back(std::move(t.key));
   else
     for (const ModelParameter& p : all) names.push_back(p.name);
-  values_.refuse_unmatched(std::ssize(names),
-                           [&](i64 i) -> std::string_view { return names[static_cast<std::size_t>(i)]; });
+  rules.refuse_unmatched(std::ssize(names),
+                         [&](i64 i) -> std::string_view { return names[static_cast<std::size_t>(i)]; });
 }
 
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
@@ -173,14 +180,14 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
                  values_.params_dtype(map.model())};
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.freeze(parameters);
+  StoredTypes types{values_.dtype_rules(), values_.dtype()};
   std::vector<Held> held;
   bool fsdp = as_ == "fsdp";
   if (fsdp)
     held =
-        held_as_fsdp(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell, values_);
+        held_as_fsdp(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell, types);
   else
-    for (const ModelParameter& p : parameters)
-      held.push_back(whole(p, values_.dtype_rule(p.name).value_or(stored_type(p, values_.dtype()))));
+    for (const ModelParameter& p : parameters) held.push_back(whole(p, types.of(p.name, p)));
   refuse_unmatched(map, setup);
   choose(choice, held);
 
@@ -193,7 +200,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   if (out.json())
     write_json(out, flags.jsonl, held, rank_, digests);
   else if (flags.quiet)
-    for (const Held& h : held) out.line(h.name);
+    for (const Held& h : held) out.line(escaped(h.name));
   else
     write_text(out, held, fsdp, digests);
   out.flush();

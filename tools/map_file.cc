@@ -1,5 +1,7 @@
 #include "tools/map_file.h"
 
+#include <algorithm>
+
 #include "io/file.h"
 #include "io/json.h"
 #include "mappings/needs.h"
@@ -13,9 +15,16 @@ constexpr i64 kMaxBytes = 16 << 20;
   throw Error(Code::kBadMap, cat("'", escaped(key), "' ", what));
 }
 
+// Names and reasons are printed, and names become those of files' tensors.
+const std::string& printable(const std::string& text, std::string_view key) {
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(text, is_control)) fault(key, "has control characters");
+  return text;
+}
+
 const std::string& text_of(const JsonMember& m) {
   if (!m.value.is(JsonType::kString)) fault(m.name, "must be a string");
-  return m.value.string(m.name);
+  return printable(m.value.string(m.name), m.name);
 }
 
 bool flag_of(const JsonMember& m) {
@@ -40,7 +49,7 @@ std::vector<MapRow::Source> sources_of(const JsonMember& m) {
     const JsonValue::Array& words = pair.array(m.name);
     if (!words[0].is(JsonType::kString) || !words[1].is(JsonType::kString))
       fault(m.name, "must be a list of [name, shape]");
-    out.push_back({words[0].string(m.name), words[1].string(m.name)});
+    out.push_back({printable(words[0].string(m.name), m.name), printable(words[1].string(m.name), m.name)});
   }
   return out;
 }
@@ -113,7 +122,7 @@ MapFile parse_map_file(std::string_view text) {
   return file;
 }
 
-MapFile read_map_file(const std::string& path) {
+std::string read_map_text(const std::string& path) {
   return with_file(path, [&] {
     InputFile file(path);
     if (file.size() > kMaxBytes)
@@ -122,7 +131,8 @@ MapFile read_map_file(const std::string& path) {
           .found(file.size());
     std::string text(static_cast<std::size_t>(file.size()), '\0');
     file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-    return parse_map_file(text);
+    static_cast<void>(parse_map_file(text));
+    return text;
   });
 }
 

@@ -7,8 +7,9 @@
 
 namespace mckpt {
 
-// Throws kNotFound, kBadJson, kBadMap with the file.
-MapFile read_map_file(const std::string& path);
+// Throws kBadJson, kBadMap.
 MapFile parse_map_file(std::string_view text);
+// The text of a map file, which parses. Throws kNotFound, kBadJson, kBadMap with the file.
+std::string read_map_text(const std::string& path);
 
 }  // namespace mckpt

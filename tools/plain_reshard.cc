@@ -1,6 +1,7 @@
 #include "tools/plain_reshard.h"
 
 #include "convert/reshard_job.h"
+#include "io/dcp_paths.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
@@ -19,6 +20,14 @@ i64 shards_of(const Grid& grid) {
   return grid.dp * grid.cp / grid.hsdp;
 }
 
+// "as 'rng' and 3 more follow no known convention"
+std::string why_kept(const Store& store) {
+  if (dcp_dialect(store) != DcpDialect::kPlain) return "as --keep-names asks";
+  std::string keys = keys_of_no_format(store);
+  return keys.empty() ? "as together they follow no known convention"
+                      : cat("as ", keys, " belong to no known convention");
+}
+
 bool is_of_optimizer(std::string_view key) {
   return key.starts_with("optimizer.") || key.starts_with("optim.");
 }
@@ -26,14 +35,14 @@ bool is_of_optimizer(std::string_view key) {
 class PlainLayout {
  public:
   PlainLayout(const Store& store, i64 ranks, bool weights_only)
-      : store_(store), ranks_(ranks), layout(ranks) {
-    layout.leave_out_paths();  // where the nested dictionaries begin is not known
+      : store_(store), ranks_(ranks), paths_(dcp_paths(store)), layout(ranks) {
+    if (!paths_) layout.leave_out_paths();
     for (i32 t = 0; t < store.tensor_count(); t++) {
       if (weights_only && is_of_optimizer(store.name(t))) {
         left_behind++;
         continue;
       }
-      layout.add_key({{std::string(store.name(t)), {}}, store.dtype(t), store.shape(t)});
+      layout.add_key({named(store.name(t)), store.dtype(t), store.shape(t)});
       tensors.push_back(t);
     }
     for (i64 rank = 0; rank < ranks; rank++)
@@ -44,16 +53,28 @@ class PlainLayout {
   std::vector<CarriedRecord> add_objects(bool weights_only) {
     std::vector<CarriedRecord> records;
     for (const Object& o : store_.objects()) {
-      if (is_file(store_, o) || (weights_only && is_of_optimizer(o.name))) continue;
+      if (is_file(store_, o)) continue;
+      if (weights_only && is_of_optimizer(o.name)) {
+        left_behind_objects++;
+        continue;
+      }
       if (o.file < 0)
         throw Error(Code::kRecordMissing, "the object has no bytes").file(store_.root()).tensor(o.name);
-      i64 to = layout.add_object_record({o.name, {}}, 0, o.record_bytes);
+      i64 to = layout.add_object_record(named(o.name), 0, o.record_bytes);
       records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
     }
     return records;
   }
 
  private:
+  // With its place in the nested dict that was saved; one that the source has no path for is no part of
+  // another.
+  DcpName named(std::string_view name) const {
+    auto at = paths_ ? paths_->find(std::string(name)) : DcpPaths::const_iterator();
+    if (paths_ && at != paths_->end()) return at->second;
+    return {std::string(name), {}};
+  }
+
   // Buffers that count or index, scalars and what has no items are nobody's shards: the last rank has them.
   bool is_sharded(i32 tensor) const {
     return is_castable(store_.dtype(tensor)) && !store_.dims(tensor).empty() &&
@@ -77,11 +98,12 @@ class PlainLayout {
 
   const Store& store_;
   i64 ranks_;
+  std::optional<DcpPaths> paths_;
 
  public:
   DcpLayout layout;
   std::vector<i32> tensors;  // of the store, by key of the layout
-  i64 left_behind = 0;
+  i64 left_behind = 0, left_behind_objects = 0;
 };
 
 }  // namespace
@@ -98,7 +120,9 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   report.tensors_in = source->tensor_count();
   report.tensors_out = report.copied = plan.layout.key_count();
   report.dropped = plan.left_behind;
-  note(flags, "the keys follow no convention: every tensor is taken by its own, its rows over the ranks");
+  report.dropped_objects = plan.left_behind_objects;
+  note(flags, cat("names   are kept, ", why_kept(*source),
+                  ": every tensor is taken by its own, its rows over the ranks"));
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(source->root());
   FsdpOutput output = plan_output(plan.layout, options, iteration, report, flags);
   PlanText text("reshard by key");

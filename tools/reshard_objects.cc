@@ -60,13 +60,17 @@ std::vector<CarriedRecord> ReshardObjects::add_to(DcpLayout& layout) {
       if (name.starts_with("optimizer.")) add_made(layout, name, copy_pickle(value));
     });
   for (const Object& o : store.objects()) {
-    if (source_.is_left_behind(o.name) || is_file(store, o)) continue;
+    if (is_file(store, o)) continue;
+    if (source_.is_left_behind(o.name)) {
+      left_out_++;
+      continue;
+    }
     if (o.name == kArgs || (o.name == kIteration && iteration_)) {
       add_made(layout, o.name, object_pickle(store, o));
     } else if (there_.insert(o.name).second) {
       if (o.file < 0)
         throw Error(Code::kRecordMissing, "the object has no bytes").file(store.root()).tensor(o.name);
-      i64 to = layout.add_object_record({o.name, nesting_dots(o.name)}, 0, o.record_bytes);
+      i64 to = layout.add_object_record(source_.named(o.name), 0, o.record_bytes);
       records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
     }
   }
@@ -105,7 +109,7 @@ void ReshardObjects::list_files() {
   changed_.emplace(kRunConfig, std::move(text));
 }
 
-void ReshardObjects::tell_left_out() const {
+void ReshardObjects::tell_left_out() {
   std::vector<std::string> names;
   if (const RankStates* ranks = source_.rank_states())
     if (names = ranks->not_taken(); !names.empty())
@@ -119,6 +123,7 @@ void ReshardObjects::tell_left_out() const {
       extra++;
     else if (!is_common_state(o.name) && !is_file(pieces->source(), o))
       names.push_back(o.name);
+  left_out_ += std::ssize(names) + extra;
   if (std::shared_ptr<const PickleValue> common = common_state_of(pieces->source()))
     for (PickleEntry e : common->entries())
       if (e.key.is(PickleValue::Kind::kText) &&

@@ -17,6 +17,8 @@ class ReshardObjects {
 
   // Into the file of rank 0, whose chunks are all there. Returns those that are copied as they are.
   std::vector<CarriedRecord> add_to(DcpLayout& layout);
+  // Objects of the source that the result does not have.
+  i64 left_out() const { return left_out_; }
   // New contents of files beside the data.
   const FsdpFolder::Changed& changed_files() const { return changed_; }
 
@@ -25,7 +27,7 @@ class ReshardObjects {
   void add_missing(DcpLayout& layout);
   std::string with_grid(std::string args) const;
   void list_files();
-  void tell_left_out() const;
+  void tell_left_out();
 
   const ReshardSource& source_;
   const FsdpRun& run_;
@@ -33,6 +35,7 @@ class ReshardObjects {
   const GlobalFlags& flags_;
   NameSet<std::string> there_;  // objects of the result
   FsdpFolder::Changed changed_;
+  i64 left_out_ = 0;
 };
 
 }  // namespace mckpt

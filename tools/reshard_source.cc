@@ -1,5 +1,6 @@
 #include "tools/reshard_source.h"
 
+#include "convert/key_section.h"
 #include "io/dcp.h"
 #include "tools/findings.h"
 #include "tools/output.h"
@@ -14,6 +15,10 @@ void ReshardSource::declare(CommandLine& line) {
   line.option("--source-hsdp N", source_hsdp_, "the same of its FSDP instances");
   line.flag("--any-model", flags_.any_model,
             "take a model that mckpt has no tables of: all in one buffer, one tensor-parallel rank");
+  line.flag(
+      "--keep-names", keep_names_,
+      "with --any-model: every tensor by its own and under its own name, also where all follow a convention "
+      "that becomes that of fsdp_dtensor");
   flags_.declare(line);
 }
 
@@ -26,18 +31,26 @@ void ReshardSource::check() {
   if (flags_.any_model && (flags_.assets || folder_))
     throw Error(Code::kUsage,
                 "--any-model is of models without tables: --assets and --rank-states go by them");
+  if (keep_names_ && !flags_.any_model)
+    throw Error(Code::kUsage, "--keep-names is of models without tables").help("give --any-model too");
   flags_.parts = weights_only_ || folder_ ? NamesOf::kModel : NamesOf::kAll;
   flags_.renamed = flags_.keep_layers = true;
 }
 
 void ReshardSource::open(const std::string& path, const GlobalFlags& flags) {
   model_.open(path, flags_, flags);
+  if (any_model()) paths_ = dcp_paths(model_.on_disk());
+}
+
+DcpName ReshardSource::named(const std::string& item) const {
+  auto at = paths_ ? paths_->find(item) : DcpPaths::const_iterator();
+  return paths_ && at != paths_->end() ? at->second : DcpName{item, nesting_dots(item)};
 }
 
 std::unique_ptr<Store> ReshardSource::open_plain(const std::string& path, const GlobalFlags& flags) {
   if (!flags_.any_model) return nullptr;
   std::unique_ptr<Store> store = open_store(path);
-  if (dcp_dialect(*store) != DcpDialect::kPlain) return nullptr;
+  if (dcp_dialect(*store) != DcpDialect::kPlain && !keep_names_) return nullptr;
   refuse_damage(*store, flags_.parts, flags_.accept, flags);
   return store;
 }
@@ -52,17 +65,17 @@ void ReshardSource::open_rank_states(const Adjust& adjust, const GlobalFlags& fl
         .file(model_.store().root())
         .help("reshard the checkpoint before its layers get the names of another form");
   const RunFacts& run = model_.run();
-  std::optional<i64> tp = flags_.source_tp ? flags_.source_tp : run.tensor_ranks;
-  if (!tp)
+  if (!run.tensor_ranks)
     throw Error(Code::kUnknownPartition,
                 "it is not known with how many tensor-parallel ranks SRC was written")
         .file(model_.store().root())
         .help("give it with --source-tp N");
   Grid grid;
-  grid.tp = *tp;
-  grid.etp = flags_.source_etp.value_or(run.expert_tensor_ranks.value_or(1));
-  grid.ep = source_ep_.value_or(run.expert_ranks.value_or(1));
-  grid.hsdp = source_hsdp_.value_or(run.fsdp_instances.value_or(1));
+  const Store& disk = model_.on_disk();
+  grid.tp = *run.tensor_ranks;
+  grid.etp = run.expert_tensor_ranks.value_or(1);
+  grid.ep = agreed_ranks(disk, run.expert_ranks, "--source-ep", source_ep_).value_or(1);
+  grid.hsdp = agreed_ranks(disk, run.fsdp_instances, "--source-hsdp", source_hsdp_).value_or(1);
   states_ = std::make_unique<RankStates>(*folder_, model_.map(), model_.setup(), grid, adjust);
   tell_findings(flags, states_->findings(), states_->root());
   joined_ = std::make_unique<JoinedStore>(model_.store(), *states_);
@@ -81,9 +94,9 @@ std::vector<std::string> ReshardSource::roots() const {
 }
 
 std::string ReshardSource::identity() const {
-  return cat(source_identity(store()), mapping_identity(model_.model(), flags_.model),
-             flags_.source_tp.value_or(0), " ", flags_.source_etp.value_or(0), " ", source_ep_.value_or(0),
-             " ", source_hsdp_.value_or(0));
+  return cat(source_identity(store()), mapping_identity(model_.model()),
+             model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0), " ",
+             source_ep_.value_or(0), " ", source_hsdp_.value_or(0));
 }
 
 }  // namespace mckpt

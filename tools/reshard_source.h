@@ -3,6 +3,7 @@
 #pragma once
 
 #include "convert/rank_states.h"
+#include "io/dcp_paths.h"
 #include "io/joined_store.h"
 #include "tools/checkpoint_model.h"
 
@@ -16,7 +17,8 @@ class ReshardSource {
   // Throws what CheckpointModel::open() throws. `adjust` says which parameters have which form; it is called
   // when the model is known.
   void open(const std::string& path, const GlobalFlags& flags);
-  // Of --any-model, the checkpoint where its keys follow no convention: open() is of all others. Null else.
+  // Of --any-model, the checkpoint where its keys follow no convention, or are to be kept: open() is of all
+  // others. Null else.
   std::unique_ptr<Store> open_plain(const std::string& path, const GlobalFlags& flags);
   void open_rank_states(const Adjust& adjust, const GlobalFlags& flags);
 
@@ -33,6 +35,8 @@ class ReshardSource {
   bool is_carried(const std::string& key) const {
     return any_model() && model_.keys().find(key) < 0 && model_.tensor_of_key(key) >= 0;
   }
+  // The name of an item that is copied as it is, with its place in the nested dict that was saved.
+  DcpName named(const std::string& item) const;
   // States that the user does not want, or has others for.
   bool left_behind(i32 tensor) const;
   bool is_left_behind(std::string_view object) const {
@@ -44,7 +48,8 @@ class ReshardSource {
 
  private:
   CheckpointModelFlags flags_;
-  bool weights_only_ = false;
+  bool weights_only_ = false, keep_names_ = false;
+  std::optional<DcpPaths> paths_;      // of a model without tables
   std::optional<std::string> folder_;  // of the ranks' files
   std::optional<i64> source_ep_, source_hsdp_;
   CheckpointModel model_;

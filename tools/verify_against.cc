@@ -58,7 +58,9 @@ void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
 // A checkpoint against the Hugging Face model that it was made of.
 bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& against, Comparison& compare,
                           const GlobalFlags& flags, VerifyReport& report) {
-  HfModel model = open_hf_model(*against.source, against.model.model);
+  HfModelFlags reading = against.model.model;
+  reading.kept_map = kept_map(*there);
+  HfModel model = open_hf_model(*against.source, reading);
   if (!model.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to compare with").file(*against.source);
   const Store* source = model.store.get();  // stays where it is
@@ -66,6 +68,9 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
   RunSetup values{0, against.values.params_dtype(model.map->model())};
   CheckpointModelFlags how = against.model;
   how.records_apart = true;
+  // PATH is the one checkpoint, so that either option describes it.
+  if (against.path_tp) how.source_tp = against.path_tp, how.tp_option = "--path-tp";
+  if (against.path_etp) how.source_etp = against.path_etp, how.etp_option = "--path-etp";
   checkpoint.open(std::move(there), std::move(model), how, flags, values);
   warn_of_casts(checkpoint, report);
   const KeyTable& keys = checkpoint.keys();
@@ -87,7 +92,9 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
 bool model_against_chunks(const Store& there, const std::string& path, std::unique_ptr<Store> source,
                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
                           VerifyReport& report) {
-  HfModel model = open_hf_model(path, against.model.model);
+  HfModelFlags reading = against.model.model;
+  reading.kept_map = kept_map(*source);
+  HfModel model = open_hf_model(path, reading);
   const SourceTable& tensors = model.map->sources();
   std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
   std::vector<i32> content(static_cast<std::size_t>(tensors.size()));  // whose items a tensor has
@@ -216,6 +223,20 @@ bool differ_in_groups(const Store& there, const Store& source) {
                              [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
+// PATH of a comparison of two checkpoints, whose ranks have options of their own: --source-tp describes SRC.
+void open_path(CheckpointModel& to, std::unique_ptr<Store> there, CheckpointModelFlags how,
+               const AgainstFlags& against, const GlobalFlags& flags) {
+  how.source_tp = against.path_tp, how.tp_option = "--path-tp";
+  how.source_etp = against.path_etp, how.etp_option = "--path-etp";
+  try {
+    to.open(std::move(there), how, flags);
+  } catch (Error& e) {
+    if (e.code() == Code::kUnknownPartition)
+      e.help("give it with --path-tp N, for experts with --path-etp N");
+    throw;
+  }
+}
+
 // Two checkpoints of one model, under the names of fsdp_dtensor where they are of two formats. Tensors that
 // are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
 bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
@@ -241,8 +262,8 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
   CheckpointModel to, from;
-  to.open(std::move(there), how, flags);
   from.open(std::move(source), how, flags);
+  open_path(to, std::move(there), how, against, flags);
   ReshardJob::Fused fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
     std::optional<std::string> key = model_key(from.store().name(t));
@@ -297,6 +318,10 @@ void AgainstFlags::declare(CommandLine& line) {
               "are compared by their values, and told where they are not");
   line.only_with("--against");
   model.declare(line);
+  line.option(
+      "--path-tp N", path_tp,
+      "tensor-parallel ranks that wrote PATH, where SRC is a checkpoint too, which --source-tp describes");
+  line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote PATH, likewise");
   values.declare_params(line);
 }
 

@@ -11,6 +11,7 @@ namespace mckpt {
 struct AgainstFlags {
   std::optional<std::string> source;
   CheckpointModelFlags model;
+  std::optional<i64> path_tp, path_etp;  // of PATH, where both are checkpoints
   ValueFlags values{"none"};
 
   void declare(CommandLine& line);

@@ -12,15 +12,15 @@ constexpr i64 kWindowItems = i64{4} << 20;
 
 }  // namespace
 
-Conversion conversion_of(const ModelParameter& p, DType to) {
-  Conversion c{p.source_dtype, p.dtype, to, p.holding->addend, 0};
+Conversion import_conversion(const ModelParameter& p, DType stored) {
+  Conversion c{p.source_dtype, p.typed_by_run ? p.dtype : stored, stored, p.holding->addend, 0};
   check_conversion(c);
   return c;
 }
 
 void HoldingReader::read(const ModelParameter& p, ItemRange range, DType to,
                          const std::function<void(std::span<const u8>)>& take) {
-  Conversion conversion = conversion_of(p, to);
+  Conversion conversion = import_conversion(p, to);
   i64 from_bytes = dtype_bytes(p.source_dtype, 1), to_bytes = dtype_bytes(to, 1);
   for (i64 begin = range.begin; begin < range.end; begin += kWindowItems) {
     ItemRange window{begin, std::min(range.end, begin + kWindowItems)};

@@ -28,7 +28,8 @@ class HoldingReader {
   std::vector<u8> window_, converted_;
 };
 
-// What happens to a parameter's values on the way to this type.
-Conversion conversion_of(const ModelParameter& parameter, DType to);
+// What happens to a parameter's values between the source's type and that in which they are stored. Throws
+// kBadCast.
+Conversion import_conversion(const ModelParameter& parameter, DType stored);
 
 }  // namespace mckpt

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "convert/holding_reader.h"
+
 namespace mckpt {
 namespace {
 
@@ -34,12 +36,6 @@ class Groups {
 };
 
 }  // namespace
-
-Conversion import_conversion(const ModelParameter& p, DType stored) {
-  Conversion c{p.source_dtype, p.dtype, stored, p.holding->addend, 0};
-  check_conversion(c);
-  return c;
-}
 
 ImportJob::ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks,
                      const DcpLayout* layout)

@@ -37,7 +37,4 @@ class ImportJob final : public FramedJob {
   std::vector<i64> tasks_;  // the first of each task in order_, and the end
 };
 
-// What happens to a parameter's values between the source's type and that of a stored chunk.
-Conversion import_conversion(const ModelParameter& parameter, DType stored);
-
 }  // namespace mckpt

@@ -1,6 +1,7 @@
 #include "convert/megatron_args.h"
 
 #include "io/pickle_writer.h"
+#include "mappings/grouped_names.h"
 
 namespace mckpt {
 namespace {
@@ -43,32 +44,10 @@ const char* strategy_text(Strategy s) {
   return "optim_grads_params";
 }
 
-// The symbol of a layer that is a mixer or what follows one; 0 for one that is both.
-char symbol_of(const LayerSpec& layer) {
-  if (layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone) return 0;
-  switch (layer.mixer) {
-    case Mixer::kAttention:
-      return '*';
-    case Mixer::kLatentAttention:
-      return '+';
-    case Mixer::kGdn:
-      return 'G';
-    case Mixer::kMamba:
-      return 'M';
-    case Mixer::kNone:
-      return layer.ffn == Ffn::kMoe ? 'E' : layer.ffn == Ffn::kDense ? '-' : 0;
-  }
-  return 0;
-}
-
-// The pattern of a stack of such layers, "M*-", with that of every MTP depth behind it; "" for other models.
-std::string hybrid_pattern(const ModelConfig& m) {
-  std::string pattern, mtp;
-  for (const LayerSpec& layer : m.text.layers) pattern += symbol_of(layer);
-  for (const LayerSpec& layer : m.mtp.layers) mtp += symbol_of(layer);
-  if (pattern.empty() || pattern.find('\0') != pattern.npos || mtp.find('\0') != mtp.npos) return "";
-  for (i64 d = 0; d < m.mtp.depths; d++) pattern += cat("/", mtp);
-  return pattern;
+// The layer pattern of the run that has such a model; "" where the model is no hybrid.
+std::string run_pattern(const MegatronArgs& args) {
+  const LayerPattern* groups = args.run.run.groups;
+  return groups ? groups->text : hybrid_pattern(args.model);
 }
 
 void add_model(Fields& f, const MegatronArgs& args) {
@@ -94,7 +73,7 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("vocab_size", m.vocab);
   f.add("padded_vocab_size", args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab);
   f.add_size("mtp_num_layers", m.mtp.depths);
-  if (std::string pattern = hybrid_pattern(m); !pattern.empty()) {
+  if (std::string pattern = run_pattern(args); !pattern.empty()) {
     f.add("hybrid_layer_pattern", pattern);
     f.add("is_hybrid_model", true);
   }

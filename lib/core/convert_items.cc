@@ -72,17 +72,29 @@ void cast(const u8* from, u8* to, i64 items) {
   }
 }
 
-template <typename Type>
-void add(u8* at, i64 items, float addend) {
+// Adds in doubles where one of the types is double, else in floats, which hold the values of all others.
+template <typename From, typename To>
+void cast_sum(const u8* from, u8* to, i64 items, float addend) {
+  constexpr bool kFrom64 = std::is_same_v<From, F64>, kTo64 = std::is_same_v<To, F64>;
   for (i64 i = 0; i < items; i++) {
-    typename Type::Bits b;
-    u8* p = at + i * static_cast<i64>(sizeof b);
-    std::memcpy(&b, p, sizeof b);
-    if constexpr (std::is_same_v<Type, F64>)
-      b = std::bit_cast<u64>(std::bit_cast<double>(b) + static_cast<double>(addend));
-    else
-      b = Type::write(Type::read(b) + addend);
-    std::memcpy(p, &b, sizeof b);
+    typename From::Bits b;
+    typename To::Bits r;
+    std::memcpy(&b, from + i * static_cast<i64>(sizeof b), sizeof b);
+    if constexpr (kFrom64 || kTo64) {
+      double value = 0;
+      if constexpr (kFrom64)
+        value = std::bit_cast<double>(b);
+      else
+        value = static_cast<double>(From::read(b));
+      double sum = value + static_cast<double>(addend);
+      if constexpr (kTo64)
+        r = std::bit_cast<u64>(sum);
+      else
+        r = To::write(static_cast<float>(sum));
+    } else {
+      r = To::write(From::read(b) + addend);
+    }
+    std::memcpy(to + i * static_cast<i64>(sizeof r), &r, sizeof r);
   }
 }
 
@@ -111,23 +123,28 @@ void cast_items(DType from_type, DType to_type, const u8* from, u8* to, i64 item
   });
 }
 
-void add_items(DType dtype, u8* at, i64 items, float addend) {
-  if (addend == 0) return;
-  with_type(dtype, [&](auto t) { add<decltype(t)>(at, items, addend); });
+// A cast with a constant added in the wider type.
+void sum_items(DType from_type, DType to_type, float addend, const u8* from, u8* to, i64 items) {
+  if (addend == 0) return cast_items(from_type, to_type, from, to, items);
+  with_type(from_type, [&](auto f) {
+    with_type(to_type, [&](auto t) { cast_sum<decltype(f), decltype(t)>(from, to, items, addend); });
+  });
 }
 
 constexpr i64 kRoundedBlock = 512;  // items
 
 // pre: no more than a block
-i64 rounded_by(DType dtype, const u8* values, i64 items, float addend) {
-  std::array<u8, kRoundedBlock * sizeof(double)> back;
-  std::size_t item = static_cast<std::size_t>(dtype_bytes(dtype, 1));
-  std::memcpy(back.data(), values, static_cast<std::size_t>(items) * item);
-  add_items(dtype, back.data(), items, addend);
-  add_items(dtype, back.data(), items, -addend);
+i64 rounded_by(DType from, DType to, float addend, const u8* values, i64 items) {
+  using Block = std::array<u8, kRoundedBlock * sizeof(double)>;
+  Block sums, back, plain;
+  DType narrow = dtype_info(to).bits < dtype_info(from).bits ? to : from;
+  sum_items(from, to, addend, values, sums.data(), items);
+  sum_items(to, narrow, -addend, sums.data(), back.data(), items);
+  cast_items(from, narrow, values, plain.data(), items);
+  std::size_t item = static_cast<std::size_t>(dtype_bytes(narrow, 1));
   i64 rounded = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(items); i++)
-    rounded += std::memcmp(back.data() + i * item, values + i * item, item) != 0;
+    rounded += std::memcmp(back.data() + i * item, plain.data() + i * item, item) != 0;
   return rounded;
 }
 
@@ -149,38 +166,30 @@ void check_conversion(const Conversion& c) {
 }
 
 void convert_items(const Conversion& c, const u8* from, u8* to, i64 items) {
-  if (c.identity()) return cast_items(c.from, c.from, from, to, items);
-  if (c.add_before == 0 && (c.via == c.from || c.via == c.to)) {
-    cast_items(c.from, c.to, from, to, items);
-    return add_items(c.to, to, items, c.add_after);
-  }
-  // Through two buffers that stay in the cache.
+  if (c.via == c.from && c.add_before == 0) return sum_items(c.via, c.to, c.add_after, from, to, items);
+  if (c.via == c.to && c.add_after == 0) return sum_items(c.from, c.via, c.add_before, from, to, items);
+  // Through a buffer that stays in the cache.
   constexpr i64 kBlock = 1024;
-  alignas(16) u8 first[kBlock * 8], second[kBlock * 8];
+  alignas(16) u8 between[kBlock * 8];
   i64 from_bytes = dtype_info(c.from).bits / 8, to_bytes = dtype_info(c.to).bits / 8;
   for (i64 at = 0; at < items; at += kBlock) {
     i64 n = std::min(kBlock, items - at);
-    std::memcpy(first, from + at * from_bytes, static_cast<std::size_t>(n * from_bytes));
-    add_items(c.from, first, n, c.add_before);
-    cast_items(c.from, c.via, first, second, n);
-    cast_items(c.via, c.to, second, to + at * to_bytes, n);
-    add_items(c.to, to + at * to_bytes, n, c.add_after);
+    sum_items(c.from, c.via, c.add_before, from + at * from_bytes, between, n);
+    sum_items(c.via, c.to, c.add_after, between, to + at * to_bytes, n);
   }
 }
 
 i64 rounded_items(const Conversion& c, const u8* from, i64 items) {
   if (c.add_before == 0 && c.add_after == 0) return 0;
-  Conversion until_after = c;
-  until_after.add_after = 0;
-  std::array<u8, kRoundedBlock * sizeof(double)> before;
+  std::array<u8, kRoundedBlock * sizeof(double)> between;
   i64 rounded = 0;
   for (i64 at = 0; at < items; at += kRoundedBlock) {
     const u8* block = from + dtype_bytes(c.from, at);
     i64 count = std::min(kRoundedBlock, items - at);
-    if (c.add_before != 0) rounded += rounded_by(c.from, block, count, c.add_before);
+    if (c.add_before != 0) rounded += rounded_by(c.from, c.via, c.add_before, block, count);
     if (c.add_after == 0) continue;
-    convert_items(until_after, block, before.data(), count);
-    rounded += rounded_by(c.to, before.data(), count, c.add_after);
+    sum_items(c.from, c.via, c.add_before, block, between.data(), count);
+    rounded += rounded_by(c.via, c.to, c.add_after, between.data(), count);
   }
   return rounded;
 }

@@ -7,7 +7,8 @@
 
 namespace mckpt {
 
-// from -> add_before (rounded to `from`) -> via -> to -> add_after (rounded to `to`).
+// from -> add_before -> via -> add_after -> to. A sum is taken in the wider of the types on its two sides,
+// and rounded once, to the second: -1 on the way from bf16 to fp32 loses nothing.
 struct Conversion {
   DType from = DType::kU8, via = DType::kU8, to = DType::kU8;
   float add_before = 0, add_after = 0;
@@ -29,8 +30,8 @@ void check_conversion(const Conversion& conversion);
 // of an item and they are the same. They need not be aligned.
 void convert_items(const Conversion& conversion, const u8* from, u8* to, i64 items);
 
-// Items that the constants of the conversion round, so that taking them off again does not give the same bits
-// back. pre: as for convert_items
+// Items that the constants of the conversion round: taking them off again does not give the bits that the
+// casts alone leave. pre: as for convert_items
 i64 rounded_items(const Conversion& conversion, const u8* from, i64 items);
 
 // One value, as a test reads it and a message prints it.

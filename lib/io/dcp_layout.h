@@ -20,6 +20,8 @@ namespace mckpt {
 struct DcpName {
   std::string text;
   std::vector<i32> dots;  // ascending
+  // Of the keys between them, counted from 0, those that are numbers: the places of a list.
+  std::vector<i32> numbers = {};
 };
 
 struct DcpLayoutKey {

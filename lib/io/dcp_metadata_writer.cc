@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "core/name_hash.h"
 #include "io/dcp_layout.h"
 #include "io/pickle_writer.h"
 
@@ -61,10 +66,8 @@ class DcpLayout::MetadataWriter {
   void end() { p_.op(Op::kSetitems), p_.op(Op::kBuild); }
 
   void field(std::string_view name) {
-    for (auto& [text, slot] : fields_)
-      if (text == name) return p_.repeated_text(name, slot);
-    fields_.emplace_back(name, PickleWriter::kNoSlot);
-    p_.repeated_text(name, fields_.back().second);
+    auto [at, first] = fields_.try_emplace(std::string(name), PickleWriter::kNoSlot);
+    p_.repeated_text(name, at->second);
   }
 
   void size(std::span<const i64> numbers) {
@@ -131,15 +134,29 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kSetitems);
   }
 
+  // Keys that many paths have are written once.
   void write_path(const DcpName& name) {
     p_.op(Op::kMark);
     std::size_t from = 0;
-    for (i32 dot : name.dots) {
-      field(std::string_view(name.text).substr(from, static_cast<std::size_t>(dot) - from));
-      from = static_cast<std::size_t>(dot) + 1;
+    for (std::size_t part = 0; part <= name.dots.size(); part++) {
+      bool last = part == name.dots.size();
+      std::size_t to = last ? name.text.size() : static_cast<std::size_t>(name.dots[part]);
+      std::string_view key = std::string_view(name.text).substr(from, to - from);
+      from = to + 1;
+      if (std::ranges::find(name.numbers, static_cast<i32>(part)) != name.numbers.end())
+        p_.integer(number_of(key));
+      else if (last)
+        p_.text(key);
+      else
+        field(key);
     }
-    p_.text(std::string_view(name.text).substr(from));
     p_.op(Op::kTuple);
+  }
+
+  static i64 number_of(std::string_view text) {
+    i64 number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
   }
 
   void write_paths() {
@@ -188,7 +205,7 @@ class DcpLayout::MetadataWriter {
   const DcpLayout& l_;
   const std::function<void(std::string_view)>& take_;
   PickleWriter p_;
-  std::vector<std::pair<std::string, u32>> fields_;  // texts that stand often, with their slots of the memo
+  NameMap<std::string, u32> fields_;  // texts that are repeated, with their slots of the memo
   std::vector<u32> key_slot_, object_slot_, file_slot_;
   std::unordered_map<DType, u32> properties_;  // slots, one more than they are: 0 is none
   std::vector<i32> order_;                     // keys

@@ -33,7 +33,7 @@ void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::
 
 i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
   ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
-  p.dtype = piece.via;
+  p.dtype = piece.via, p.typed_by_run = true;
   i64 at = 0, first_wrong = -1;
   worker.source.read(p, piece.items, piece.type, [&](std::span<const u8> want) {
     while (!want.empty() && first_wrong < 0) {
@@ -74,11 +74,11 @@ void LiveCheck::check_stored() {
     const ModelParameter& p = as_stored_[static_cast<std::size_t>(i)];
     if (p.buffer()) {
       DType type = model_.parameters()[static_cast<std::size_t>(i)].dtype;
-      add(i, {0, p.shape().items()}, p.source_dtype, type, model_.buffer_bytes(i));
+      add(i, {0, p.shape().items()}, type, type, model_.buffer_bytes(i));
     } else if (std::optional<Tensor> shard = model_.stored_shard(i)) {
       const LiveModel::Seat& seat = model_.seat(i);
-      add(i, seat.group->stored_items_of(seat.member), p.source_dtype, seat.group->stored_type(),
-          shard->facts().bytes);
+      DType type = seat.group->stored_type();
+      add(i, seat.group->stored_items_of(seat.member), type, type, shard->facts().bytes);
     }
   }
   compare("stored weights");

@@ -44,10 +44,18 @@ u32 steps_of(const Conversion& c) {
              << shift;
     shift += 8;
   };
-  if (c.add_before != 0) step(c.from, c.from, 1);
-  if (c.from != c.via) step(c.from, c.via, 0);
-  if (c.via != c.to) step(c.via, c.to, 0);
-  if (c.add_after != 0) step(c.to, c.to, 2);
+  // A step adds in floats unless both of its types are doubles.
+  auto sum = [&](DType from, DType to, float addend, u32 add) {
+    bool in_doubles = addend != 0 && (from == DType::kF64 || to == DType::kF64);
+    if (in_doubles && from != DType::kF64) step(from, DType::kF64, 0);
+    if (in_doubles) step(DType::kF64, DType::kF64, add), from = DType::kF64;
+    if (!in_doubles && addend != 0)
+      step(from, to, add);
+    else if (from != to)
+      step(from, to, 0);
+  };
+  sum(c.from, c.via, c.add_before, 1);
+  sum(c.via, c.to, c.add_after, 2);
   return steps;
 }
 

@@ -5,35 +5,12 @@ usage: map_file_example.py MCKPT TEST_DATA GOLDEN_MODEL
 """
 import json
 import os
-import re
-import shutil
-import struct
 import subprocess
 
-from golden import DATA, MCKPT, Models, expect_equal, finish, listing
+from golden import MCKPT, expect_equal, finish, listing
+from renamed import example, renamed_models
 
-RENAMED = {"gate_proj": "w1", "up_proj": "w3"}
-models = Models()
-
-
-def example():
-    with open(os.path.join(DATA, "..", "docs", "adding_a_model.md")) as f:
-        return re.search(r"```json\n(.*?)```", f.read(), re.S).group(1)
-
-
-def renamed_copy(source, folder):
-    """The model with the names of the example, and its rotary frequencies."""
-    os.mkdir(folder)
-    shutil.copy(os.path.join(source, "config.json"), folder)
-    with open(os.path.join(source, "model.safetensors"), "rb") as f:
-        blob = f.read()
-    n = struct.unpack("<Q", blob[:8])[0]
-    header = {re.sub("gate_proj|up_proj", lambda m: RENAMED[m[0]], name): t for name, t in json.loads(blob[8:8 + n]).items()}
-    data = blob[8 + n:] + bytes(16)
-    header["model.rotary.inv_freq"] = {"dtype": "F32", "shape": [4], "data_offsets": [len(data) - 16, len(data)]}
-    text = json.dumps(header).encode()
-    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
+models, source, mine = renamed_models()
 
 
 def map_file(text):
@@ -48,8 +25,6 @@ def refused(what, code, *args):
     expect_equal(what, [code in answer if isinstance(answer, str) else "accepted"], [True])
 
 
-source, mine = models.path("llama3"), models.path("llama3_of_mine")
-renamed_copy(source, mine)
 grid = ("--tp", 2, "--rank", 1, "--vocab-size", "auto")
 for how in ("megatron", "fsdp"):
     got = listing(mine, "--as", how, "--map-file", map_file(example()), *grid)
@@ -69,9 +44,10 @@ wrong = [
     ("a row that is not there", "MC2009", "mlp.linear_fc1.weight", "mlp.linear_fc3.weight"),
     ("a key that is not there", "MC2009", '"split"', '"splits"'),
     ("a rule and its dimension", "MC2009", '"split": "swiglu"', '"partition_dim": 0'),
+    ("a control character in a name", "MC2009", "mlp.w1", "mlp.\\u001b[31mw1"),
     ("no JSON", "MC1003", "{", "("),
 ]
 for what, code, old, new in wrong:
     assert old in example(), old
     refused(what, code, "--map-file", map_file(example().replace(old, new)))
-finish(58)
+finish(59)

@@ -16,6 +16,7 @@ need("torch", "numpy")
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from ranks import load_whole  # noqa: E402
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
 
 from golden import MCKPT, expect_equal, finish  # noqa: E402
 
@@ -64,7 +65,19 @@ def state_dict():
         p.grad = torch.ones_like(p)
     optim.step()
     names = {f"state.{n}": optim.state[p] for n, p in model.named_parameters()}
-    return {"model": model.state_dict(), "optim": names, "rng": torch.get_rng_state(), "step": 7, "nested": {"lr": 0.125}}
+    numbered = {"state": {0: {"m": torch.arange(6.0)}, 1: {"m": torch.ones(2)}}, "list": [torch.zeros(3), {"deep": torch.ones(4)}]}
+    return {"model": model.state_dict(), "optim": names, "numbered": numbered, "rng": torch.get_rng_state(), "step": 7, "nested": {"lr": 0.125}}
+
+
+def paths(folder):
+    return dcp.FileSystemReader(folder).read_metadata().planner_data
+
+
+def nested(folder):
+    """What torch rebuilds of a checkpoint alone, by the paths of planner_data."""
+    torch_file = place("nested.pt")
+    dcp_to_torch_save(folder, torch_file)
+    return torch.load(torch_file)
 
 
 whole = state_dict()
@@ -78,6 +91,10 @@ expect_equal("rows of ranks, as torch cuts 13 for three", [list(c.sizes) for c i
 check("again", load_whole(reshard(at, "--any-model", "--dp", 2)), want)
 verify = subprocess.run([MCKPT, "verify", at, "--against", plain], capture_output=True, text=True, timeout=60)
 expect_equal("compared", [verify.returncode], [0])
+expect_equal("paths", [paths(at)], [paths(plain)])
+rebuilt, wanted = nested(at), nested(plain)
+expect_equal("rebuilt", [str(rebuilt["numbered"]), rebuilt["nested"]], [str(wanted["numbered"]), {"lr": 0.125}])
+expect_equal("as a list", [type(rebuilt["numbered"]["list"])], [list])
 # torch's own way back, into dictionaries as they were.
 empty = state_dict()
 dcp.load(empty, storage_reader=dcp.FileSystemReader(at), no_dist=True)
@@ -100,4 +117,13 @@ for flags in (["--dp", 1], ["--dp", 3]):
     got = load_whole(at)
     check(f"named {flags}", {k: v for k, v in got.items() if isinstance(v, torch.Tensor)}, want)
 check("named again", {k: v for k, v in load_whole(reshard(at, "--any-model", "--dp", 2)).items() if isinstance(v, torch.Tensor)}, want)
-finish(46)
+# Whether names are kept is said, and can be asked for: one key more or less decides it otherwise.
+for source, flags, word in ((place("named"), [], "become those of fsdp_dtensor"), (plain, [], "belong to no known convention"), (place("named"), ["--keep-names"], "as --keep-names asks")):
+    told = subprocess.run([MCKPT, "convert", "reshard", source, place("n"), "-n", "--any-model", *flags], capture_output=True, text=True, timeout=60)
+    expect_equal(f"{source} {flags}: names", [told.returncode, word in told.stderr], [0, True])
+at = reshard(place("named"), "--any-model", "--keep-names", "--dp", 2)
+expect_equal("kept", [paths(at)], [paths(place("named"))])
+check("kept", load_whole(at), load_whole(place("named")))
+told = reshard(place("named"), "--keep-names", status=2)
+expect_equal("alone", ["--any-model" in told], [True])
+finish(61)

@@ -629,6 +629,11 @@ def output_state():
     """The output layer's extra state of a flat hybrid model goes only where it holds nothing."""
     key = "output_layer._extra_state/shard_0_1"
     model = Model("[*-]M", "torch_dist")
+    report = path("report.json")
+    convert("group", with_items(model, "flat", {key: [None]}), "--pattern", "[*-]M", "--report", report)
+    with open(report) as f:
+        account = json.load(f)
+    expect((account["dropped"], account["dropped_objects"]) == (0, 1), f"an empty state is left out: {account}")
     for empty in ([None], [torch.empty(0, dtype=torch.uint8)], [io.BytesIO()], None):
         got = load(convert("group", with_items(model, "flat", {key: empty}), "--pattern", "[*-]M"))[0]
         expect(not (found := unlike(got, model.write("logical"))), f"{empty}: {found}")

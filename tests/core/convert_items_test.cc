@@ -94,9 +94,32 @@ TEST(ConvertItems, CountsWhatAddingHasRounded) {
   // 0.1 and 0.3 lose their last bits to -1, 0.25 has none there; 2^-10 is gone beside 1.
   EXPECT_EQ(count(less_one, {0x3dcd, 0x3e80, 0x3e9b, 0x3f80}), 2);
   EXPECT_EQ(count(more_one, {0x3a80, 0x3f80, 0}), 1);
-  // A wider type on the other side does not help, as the sum is taken in the file's; there it is exact.
+  // A run's own bf16 parameter rounds the sum; without one it is taken in the wider type, where it is exact.
   EXPECT_EQ(count({DType::kBF16, DType::kBF16, DType::kF32, -1, 0}, {0x3dcd, 0x3f80}), 1);
+  EXPECT_EQ(count({DType::kBF16, DType::kF32, DType::kF32, -1, 0}, {0x3dcd, 0x3f80}), 0);
   EXPECT_EQ(count({DType::kBF16, DType::kBF16, DType::kF32, 0, 1}, {0x3a80, 0x3f80}), 0);
+}
+
+TEST(ConvertItems, AddsInTheWiderOfTwoTypes) {
+  // Every bf16 weight from 2^-16 to 2^16 survives -1 in fp32 and +1 on the way back, whatever its sign.
+  for (u32 magnitude = 0x3780; magnitude <= 0x4780; magnitude++)
+    for (u32 sign : {0u, 0x8000u}) {
+      u16 bits = static_cast<u16>(magnitude | sign), back = 0;
+      float stored = 0;
+      const Conversion to{DType::kBF16, DType::kF32, DType::kF32, -1, 0};
+      const Conversion from{DType::kF32, DType::kF32, DType::kBF16, 0, 1};
+      convert_items(to, reinterpret_cast<u8*>(&bits), reinterpret_cast<u8*>(&stored), 1);
+      ASSERT_EQ(stored, value16(DType::kBF16, bits) - 1);
+      convert_items(from, reinterpret_cast<u8*>(&stored), reinterpret_cast<u8*>(&back), 1);
+      ASSERT_EQ(back, bits);
+      ASSERT_EQ(rounded_items(to, reinterpret_cast<u8*>(&bits), 1), 0);
+      ASSERT_EQ(rounded_items(from, reinterpret_cast<u8*>(&stored), 1), 0);
+    }
+  double wide = 0;
+  float third = 0x1p-30f;
+  convert_items({DType::kF32, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&third),
+                reinterpret_cast<u8*>(&wide), 1);
+  EXPECT_EQ(wide, 1 + 0x1p-30);
 }
 
 TEST(ConvertItems, DoublesKeepTheirDigitsAmongThemselves) {

@@ -24,6 +24,30 @@ TEST(OtherPattern, IsRefusedWithThatOfTheModel) {
             std::string::npos);
 }
 
+TEST(HybridPattern, HasASymbolForEveryKindOfLayer) {
+  ModelConfig model;
+  model.text.layers = {kMambaAlone, kMlpAlone, kExpertsAlone, {Mixer::kGdn, Ffn::kNone}};
+  model.text.layers.push_back({Mixer::kLatentAttention, Ffn::kNone});
+  EXPECT_EQ(hybrid_pattern(model), "M-EG+");
+  EXPECT_EQ(refusal("[M-]E[G+]", model.text.layers), "nothing");
+  model.mtp = {.depths = 2, .layers = {kAttentionAlone, kExpertsAlone}};
+  EXPECT_EQ(hybrid_pattern(model), "M-EG+/*E/*E");
+  model.text.layers.push_back({});
+  EXPECT_EQ(hybrid_pattern(model), "");
+}
+
+TEST(OtherPattern, IsRefusedWhereItsMtpPartIsNotThatOfTheModel) {
+  ModelConfig model;
+  model.text.layers = {kMambaAlone, kAttentionAlone};
+  model.mtp = {.depths = 1, .layers = {kAttentionAlone, kExpertsAlone}};
+  auto told = [&](const char* text) {
+    return thrown_by([&] { refuse_other_pattern(parse_pattern(text, Dialect::kGrouped), model); });
+  };
+  EXPECT_EQ(told("[M*]/*E"), "nothing");
+  for (const char* other : {"[M*]", "[M*]/*-", "[M*]/*E/*E"})
+    EXPECT_NE(told(other).find("expected M*/*E, with brackets"), std::string::npos) << other;
+}
+
 TEST(OtherPattern, IsRefusedForAModelThatHasNone) {
   struct Case {
     LayerSpec layer;
@@ -31,8 +55,8 @@ TEST(OtherPattern, IsRefusedForAModelThatHasNone) {
   };
   for (const Case& c :
        {Case{{Mixer::kAttention, Ffn::kMoe}, "layer 1 is attention and a mixture of experts at once"},
-        Case{{Mixer::kLatentAttention, Ffn::kDense}, "layer 1 is latent attention and a dense MLP at once"},
-        Case{{Mixer::kGdn, Ffn::kNone}, "layer 1 is a gated delta net"}}) {
+        Case{{Mixer::kLatentAttention, Ffn::kDense},
+             "layer 1 is latent attention and a dense MLP at once"}}) {
     std::string text = refusal("[*E][*E]", {kAttentionAlone, c.layer});
     EXPECT_NE(text.find(c.words), std::string::npos) << text;
     EXPECT_EQ(text.find('?'), std::string::npos) << text;
