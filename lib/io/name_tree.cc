@@ -1,6 +1,7 @@
 #include "io/name_tree.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <span>
 #include <unordered_map>
@@ -55,6 +56,7 @@ class Builder {
   std::vector<NameTree> build() {
     measure();
     std::vector<NameTree> out;
+    out.reserve(nodes_[0].children.size());
     for (u32 c : nodes_[0].children) {
       if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
         append(c, "", out);
@@ -132,6 +134,7 @@ class Builder {
     for (u32 c : nodes_[node].children)
       if (is_number(nodes_[c].name)) numbered.push_back(c);
     bool several = numbered.size() > 1;
+    if (out.empty()) out.reserve(nodes_[node].children.size() - (several ? numbered.size() - 1 : 0));
     for (u32 c : nodes_[node].children)
       if (!several || !is_number(nodes_[c].name)) append(c, prefix, out);
     if (several) append_numbered(numbered, prefix, out);
@@ -181,8 +184,8 @@ class Builder {
 
   const Store& store_;
   bool fold_;
-  std::vector<Node> nodes_;
-  std::string_view last_;  // the name that was inserted last, and the nodes on its way
+  std::deque<Node> nodes_;  // half a million do not move when one more comes
+  std::string_view last_;   // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;
 };
 

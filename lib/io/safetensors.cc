@@ -25,6 +25,11 @@ void SafetensorsStore::add_lost_file(std::string path, i64 bytes) {
   tables_.emplace_back();
 }
 
+void SafetensorsStore::reserve_tensors(i64 count) {
+  tensors_.reserve(static_cast<std::size_t>(count));
+  rows_.reserve(static_cast<std::size_t>(count));
+}
+
 void SafetensorsStore::add_tensor(i32 file, i64 row) {
   std::span<const i64> dims = table(file).dims(row);
   tensors_.push_back({static_cast<u32>(rows_.size()), dims});
@@ -99,6 +104,7 @@ std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
     auto store = std::make_unique<SafetensorsStore>(path, "safetensors");
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
+    store->reserve_tensors(table.size());
     for (i64 row = 0; row < table.size(); row++) store->add_tensor(index, row);
     store->add_metadata_facts(table);
     return store;

@@ -18,6 +18,7 @@ class SafetensorsStore final : public Store {
   void add_lost_file(std::string path, i64 bytes);
   const SafetensorsTable& table(i32 file) const { return tables_[static_cast<std::size_t>(file)]; }
 
+  void reserve_tensors(i64 count);  // of one chunk each
   // A tensor that lies whole in one row of a file's table.
   void add_tensor(i32 file, i64 row);
   // A tensor in pieces; each piece is a row whose dimensions are the sizes of its box.

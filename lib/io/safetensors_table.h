@@ -13,6 +13,7 @@
 
 #include "core/dtype.h"
 #include "io/file.h"
+#include "io/findings.h"
 #include "io/json.h"
 #include "io/store.h"
 
@@ -66,6 +67,7 @@ class SafetensorsTable {
   std::string_view last_dtype_name_;
   DType last_dtype_ = DType::kU8;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  Findings odd_;  // while it is read
   std::vector<Finding> findings_;
 };
 
