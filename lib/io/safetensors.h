@@ -52,12 +52,13 @@ class SafetensorsStore final : public Store {
     i32 file = -1;
     i32 rank = -1;
     i64 row = 0;
-    std::span<const i64> offsets;
+    const i64* offsets = nullptr;  // of the chunk, as many as the row has dimensions
   };
   // A tensor is a range of rows; its name and type are those of the first.
   struct Tensor {
     u32 first = 0;
-    std::span<const i64> dims;
+    u32 rank = 0;
+    const i64* dims = nullptr;
   };
   const Row& first_row(i64 tensor) const { return rows_[tensors_[static_cast<std::size_t>(tensor)].first]; }
   const Row& row_at(i64 tensor, i64 index) const;

@@ -73,11 +73,20 @@ void SafetensorsTable::read_header(const ByteSource& file) {
     json_ = std::make_unique<JsonReader>(
         std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kMaxHeaderDepth,
         kLengthBytes);
+    reserve_entries({reinterpret_cast<const char*>(text.data()), text.size()});
     read_entries();
   } catch (Error& e) {
     if (e.code() == Code::kBadJson && e.tensor().empty()) e.prefix("JSON of the safetensors header: ");
     throw;
   }
+}
+
+// Columns that grow leave their old halves behind. An entry has a brace, and forty bytes at least.
+void SafetensorsTable::reserve_entries(std::string_view text) {
+  auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '{'));
+  count = std::min(count, text.size() / 40);
+  names_.reserve(count), dtypes_.reserve(count), begins_.reserve(count), ends_.reserve(count);
+  dims_begin_.reserve(count + 1);
 }
 
 void SafetensorsTable::read_entries() {

@@ -43,6 +43,7 @@ class SafetensorsTable {
  private:
   std::size_t index(i64 tensor) const { return order_[static_cast<std::size_t>(tensor)]; }
   void read_header(const ByteSource& file);
+  void reserve_entries(std::string_view text);
   void read_entries();
   void read_metadata();
   void read_entry(std::string_view name);

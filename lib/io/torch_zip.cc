@@ -122,9 +122,9 @@ TorchZip::TorchZip(const ByteSource& source, i64 most_trailing_bytes)
 
 std::vector<u8> TorchZip::read_pickle() const {
   // torch compresses nothing; deflate makes a gigabyte of a megabyte.
-  constexpr i64 kInflated = i64{16} << 20, kInflatedPerByte = 4;
+  constexpr i64 kInflated = i64{16} << 20;
   i64 most = PickleArena::kMostBytes;
-  if (pickle_->deflated) most = std::min(most, kInflated + kInflatedPerByte * pickle_->stored_bytes);
+  if (pickle_->deflated) most = std::min(most, kInflated + pickle_->stored_bytes);
   try {
     return zip_.read(*pickle_, most);
   } catch (Error& e) {
