@@ -8,14 +8,19 @@ namespace mckpt {
 namespace {
 
 std::atomic<bool> stop = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // a handler may set it
+std::atomic<int> signal_that_stopped = SIGINT;
+static_assert(std::atomic<bool>::is_always_lock_free &&
+              std::atomic<int>::is_always_lock_free);  // a handler sets them
 
 }  // namespace
 
 const std::atomic<bool>* stop_flag() {
   static const bool installed = [] {
     struct sigaction action {};
-    action.sa_handler = [](int) { stop = true; };
+    action.sa_handler = [](int signal) {
+      if (!stop) signal_that_stopped = signal;
+      stop = true;
+    };
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
       struct sigaction before {};
@@ -28,6 +33,8 @@ const std::atomic<bool>* stop_flag() {
   (void)installed;
   return &stop;
 }
+
+int interrupted_status() { return 128 + signal_that_stopped; }
 
 void check_stop() {
   if (*stop_flag()) throw Error(Code::kInterrupted, "stopped before the work was done");

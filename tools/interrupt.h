@@ -1,5 +1,5 @@
 // Signals that ask the program to stop, as a flag that long work looks at: what it holds is then given up in
-// order, and the exit status is 130.
+// order, and the exit status is that of a program that the signal ended: 130, 143 or 129.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,9 @@ namespace mckpt {
 
 // Set once SIGINT, SIGTERM or SIGHUP came; from the first call on. A second signal ends the program at once.
 const std::atomic<bool>* stop_flag();
+
+// 128 and the number of the signal that set the flag; of SIGINT before one did.
+int interrupted_status();
 
 // Throws kInterrupted when the flag is set.
 void check_stop();

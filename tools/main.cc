@@ -94,7 +94,8 @@ std::string main_help() {
   out +=
       "\n"
       "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or\n"
-      "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted\n";
+      "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by "
+      "SIGHUP)\n";
   return out;
 }
 

@@ -5,11 +5,14 @@
 
 #include "core/error.h"
 #include "runtime/world.h"
+#include "tools/interrupt.h"
 
 namespace mckpt {
 
 // With which the job ends.
-inline int status_of(Code code) { return static_cast<int>(code_info(code).exit); }
+inline int status_of(Code code) {
+  return code == Code::kInterrupted ? interrupted_status() : static_cast<int>(code_info(code).exit);
+}
 
 // Whether it may be what another rank's end looks like from here: signals are sent to all ranks when one of
 // them is lost, and calls of MPI then fail.

@@ -16,7 +16,7 @@ enum class Exit : int {
   kInput = 3,          // input missing, corrupt or unsupported
   kRefused = 4,        // refused before anything was written
   kWrite = 5,          // writing failed
-  kInterrupted = 130,  // stopped by a signal, resumable
+  kInterrupted = 130,  // stopped by a signal, resumable; SIGTERM makes it 143, SIGHUP 129
 };
 
 enum class Code : std::uint16_t {

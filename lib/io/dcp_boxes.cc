@@ -74,6 +74,23 @@ Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string 
           .offset = o.record->offset};
 }
 
+// Whether the record is large enough for the chunk, even one that is deflated; adds a finding when not. What is
+// believed of a size here is asked for as memory and disk later.
+bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findings) {
+  constexpr double kMostDeflated = 1032;
+  if (o.owner < 0) return true;
+  std::size_t rank = m.dims[o.owner].size();
+  std::span<const i64> box = m.sizes[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
+  DType dtype = m.dtypes[static_cast<std::size_t>(o.owner)];
+  double bytes = dtype_info(dtype).bits / 8.0;  // an exact product might not fit 63 bits
+  for (i64 size : box) bytes *= static_cast<double>(size);
+  if (bytes / kMostDeflated <= static_cast<double>(o.record->bytes)) return true;
+  findings.add(finding_of(m, o, Code::kItemMismatch,
+                          cat("its record of ", o.record->bytes, " bytes is too small for a chunk of ",
+                              dims_to_string(box), " of ", dtype_name(dtype))));
+  return false;
+}
+
 // Whether the record's range is one at all and lies inside its file; adds a finding when not.
 bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings& findings) {
   const DcpRecord& r = *o.record;
@@ -117,7 +134,8 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
                     .help = "copy the folder again, or take an older checkpoint"});
   std::vector<Owned> records = ordered_records(m);
   std::erase_if(records, [&](const Owned& o) {
-    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record->file)], findings);
+    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record->file)], findings) ||
+           !check_room_for_chunk(m, o, findings);
   });
   const Owned* reaching = nullptr;  // of those before, the one that reaches farthest in this file
   for (const Owned& o : records) {

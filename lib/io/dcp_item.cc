@@ -47,7 +47,7 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
 DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
-  Pickle pickle(bytes, {.storages = true});
+  Pickle pickle(bytes, zip.pickle_rules());
   zip.check_loads(pickle);
   if (!is_torch_tensor(pickle.root()))
     throw Error(Code::kItemMismatch, "the record is not one tensor")
@@ -135,7 +135,7 @@ std::shared_ptr<const Pickle> read_dcp_object(const ByteSource& record) {
   switch (FileKind kind = sniff(record); kind) {
     case FileKind::kZip: {
       TorchZip zip(record, kMostTrailing);
-      return Pickle::own(zip.read_pickle(), {.storages = true});
+      return Pickle::own(zip.read_pickle(), zip.pickle_rules());
     }
     case FileKind::kLegacyTorch:
       return read_torch_legacy(record).table.pickle();

@@ -23,10 +23,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kName = "mckpt-hdf5";
-// Of the answer; that of 100,000 datasets has some 20 MB.
-constexpr i64 kMostAnswerBytes = i64{512} << 20;
-// Of processor time: what a file may take grows with it, up to a bound.
-constexpr i64 kLeastSeconds = 5, kMostSeconds = 300, kBytesPerSecond = i64{1} << 20;
+// Of the answer; that of 100,000 datasets has some 20 MB, and their file more.
+constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 20, kAnswerPerByte = 8;
+// Of processor time, in milliseconds: what a file may take grows with it, up to a bound. Together with the
+// start of the program less than a second, and another for each MiB.
+constexpr i64 kLeastMs = 850, kMostMs = 300'000, kMsPerMiB = 850;
 // Of waiting: a machine may be busy and a disk slow.
 constexpr i64 kPatience = 4, kPatienceSeconds = 60;
 
@@ -140,7 +141,7 @@ std::string_view ended_by(int signal) {
     case SIGSYS:
       return "the sandbox ended it: it tried something that it may not";
     case SIGKILL:
-    case SIGXCPU:
+    case SIGPROF:
       return "it took more processor time than it may";
     default:
       return "the HDF5 library crashed";
@@ -192,9 +193,10 @@ std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock) {
     throw Error(Code::kModuleMissing, "this is an HDF5 file; mckpt-hdf5, which opens them, is not here")
         .expected(cat(kName, " in one of: ", listed(module_folders())))
         .help(kHdf5HelperHelp);
-  i64 seconds = std::min(kMostSeconds, kLeastSeconds + file.size() / kBytesPerSecond);
-  return helper_output(program, {cat(superblock), cat(seconds)}, file.fd(),
-                       {kMostAnswerBytes, kPatienceSeconds + kPatience * seconds});
+  i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);
+  i64 answer = kLeastAnswerBytes + kAnswerPerByte * std::min(file.size(), kMostAnswerBytes);
+  return helper_output(program, {cat(superblock), cat(cpu_ms)}, file.fd(),
+                       {std::min(kMostAnswerBytes, answer), kPatienceSeconds + kPatience * cpu_ms / 1000});
 }
 
 }  // namespace mckpt

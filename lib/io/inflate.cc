@@ -11,6 +11,7 @@ namespace mckpt {
 namespace {
 
 constexpr i64 kStep = i64{1} << 20;
+constexpr i64 kMostDeflated = 1032;  // bytes that one byte of a deflated stream can stand for
 
 struct EndStream {
   void operator()(z_stream* z) const { ::inflateEnd(z); }
@@ -19,9 +20,12 @@ struct EndStream {
 // `window_bits`: zlib's way to say which frame there is. Nothing when it is not `bytes` bytes.
 std::optional<std::vector<u8>> inflate(std::span<const u8> stream, i64 bytes, int window_bits) {
   z_stream z{};
+  if (bytes / kMostDeflated > static_cast<i64>(stream.size())) return {};
   if (::inflateInit2(&z, window_bits) != Z_OK) throw std::bad_alloc();
   std::unique_ptr<z_stream, EndStream> guard(&z);
   std::vector<u8> out;
+  out.reserve(static_cast<std::size_t>(bytes) +
+              1);  // at once: growing would copy, in up to thrice the memory
   i64 done = 0;
   int status = Z_OK;
   std::size_t at = 0;

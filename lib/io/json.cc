@@ -371,6 +371,7 @@ void JsonReader::skip() {
 void JsonReader::end() {
   while (cursor_ < text_.size() && is_blank(text_[cursor_])) cursor_++;
   if (cursor_ != text_.size()) fail_at(cursor_, "text follows the end of the JSON (trailing)");
+  keys_ = {};
 }
 
 }  // namespace mckpt

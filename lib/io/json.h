@@ -56,7 +56,7 @@ class JsonReader {
   bool boolean();
   void null();
   void skip();  // a value of any type, checked like any other
-  void end();   // nothing but white space may follow
+  void end();   // nothing but white space may follow; gives the memory of keys back
 
   // Where the value last asked for begins in the file, for the errors of callers.
   i64 offset() const { return base_ + static_cast<i64>(at_); }

@@ -1,9 +1,11 @@
 #include "io/name_tree.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/names.h"
 
@@ -13,13 +15,16 @@ namespace {
 // Deeper names end in one long component: what follows recurses once a component.
 constexpr int kMaxDepth = 64;
 
-// One component of the names. Children are in the order of the names.
+constexpr u32 kNone = 0;  // the root, which is nobody's child
+
+// One component of the names. Children are in the order of the names, each the `next` of the one before.
 struct Node {
   std::string_view name;
   i64 tensor = -1;
-  i64 bytes = 0, tensors = 0;  // of all below
-  u64 likeness = 0;            // equal for nodes whose contents have the same names, types and shapes
-  std::vector<u32> children;
+  i64 bytes = 0;     // of all below
+  u64 likeness = 0;  // equal for nodes whose contents have the same names, types and shapes
+  u32 tensors = 0;   // of all below
+  u32 first = kNone, last = kNone, next = kNone;
 };
 
 u64 mix(u64 a, u64 b) {
@@ -40,12 +45,13 @@ class Builder {
     std::string_view name = store_.name(tensor);
     // What it shares with the name before is there already.
     std::size_t common = common_length(last_, name);
-    while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) path_.pop_back();
+    while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) leave();
     for (;;) {
       std::size_t begin = path_.empty() ? 0 : path_.back().end + 1;
       std::size_t dot = std::ssize(path_) + 1 < kMaxDepth ? name.find('.', begin) : std::string_view::npos;
       std::size_t end = std::min(dot, name.size());
-      path_.push_back({end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin))});
+      path_.push_back(
+          {end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin)), steps_++});
       if (end == name.size()) break;
     }
     nodes_[path_.back().node].tensor = tensor;
@@ -53,9 +59,11 @@ class Builder {
   }
 
   std::vector<NameTree> build() {
-    measure();
+    while (!path_.empty()) leave();
+    std::vector<u32> top = children(0);
     std::vector<NameTree> out;
-    for (u32 c : nodes_[0].children) {
+    out.reserve(top.size());
+    for (u32 c : top) {
       if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
         append(c, "", out);
       } else {
@@ -66,42 +74,61 @@ class Builder {
   }
 
  private:
+  std::vector<u32> children(u32 node) const {
+    std::vector<u32> out;
+    for (u32 c = nodes_[node].first; c != kNone; c = nodes_[c].next) out.push_back(c);
+    return out;
+  }
+
   // Names come sorted, so a child that is there already is the last one.
   u32 child(u32 parent, std::string_view name) {
-    std::vector<u32>& children = nodes_[parent].children;
-    if (!children.empty() && nodes_[children.back()].name == name) return children.back();
+    u32 last = nodes_[parent].last;
+    if (last != kNone && nodes_[last].name == name) return last;
     u32 index = static_cast<u32>(nodes_.size());
-    children.push_back(index);
+    (last != kNone ? nodes_[last].next : nodes_[parent].first) = index;
+    nodes_[parent].last = index;
     nodes_.emplace_back().name = name;
     return index;
   }
 
-  // Children come behind their parents in the list, so a walk from the end has seen them all.
-  void measure() {
-    for (std::size_t n = nodes_.size(); n-- > 0;) {
-      Node& node = nodes_[n];
-      if (node.tensor >= 0) {
-        DType dtype = store_.dtype(node.tensor);
-        node.tensors = 1;
-        node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
-        node.likeness = mix(1, static_cast<u64>(dtype));
-        for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
-      }
-      for (u32 c : node.children) {
-        node.tensors += nodes_[c].tensors;
-        node.bytes += nodes_[c].bytes;
-        node.likeness =
-            mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
-      }
+  // Names come sorted, so nothing is added any more to the node that the path ends with.
+  void leave() {
+    u32 index = path_.back().node;
+    path_.pop_back();
+    measure(index);
+    // All that is behind it in the list is below it. A hundred thousand layers that are alike need it once.
+    // Those at the root are not folded.
+    if (fold_ && !path_.empty() && is_number(nodes_[index].name) && nodes_[index].first != kNone &&
+        !alike_.insert(mix(path_.back().serial, nodes_[index].likeness)).second) {
+      nodes_.resize(index + 1);
+      nodes_[index].first = nodes_[index].last = kNone;
+    }
+  }
+
+  void measure(u32 index) {
+    Node& node = nodes_[index];
+    node.bytes = 0, node.tensors = 0, node.likeness = 0;  // "w" comes before "w.scale", which is below it
+    if (node.tensor >= 0) {
+      DType dtype = store_.dtype(node.tensor);
+      node.tensors = 1;
+      node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
+      node.likeness = mix(1, static_cast<u64>(dtype));
+      for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
+    }
+    for (u32 c = node.first; c != kNone; c = nodes_[c].next) {
+      node.tensors += nodes_[c].tensors;
+      node.bytes += nodes_[c].bytes;
+      node.likeness =
+          mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
     }
   }
 
   void append_root_branch(u32 node, std::vector<NameTree>& out) {
     NameTree branch;
     branch.label = nodes_[node].name;
-    while (nodes_[node].children.size() == 1 && nodes_[nodes_[node].children[0]].tensor < 0 &&
-           !repeats(nodes_[node].children[0])) {
-      node = nodes_[node].children[0];
+    for (u32 only = nodes_[node].first;
+         only == nodes_[node].last && nodes_[only].tensor < 0 && !repeats(only); only = nodes_[node].first) {
+      node = only;
       branch.label += cat(".", nodes_[node].name);
     }
     branch.bytes = nodes_[node].bytes;
@@ -114,7 +141,7 @@ class Builder {
   void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
     std::string name = cat(prefix, nodes_[node].name);
     if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
-    if (!nodes_[node].children.empty()) append_children(node, cat(name, "."), out);
+    if (nodes_[node].first != kNone) append_children(node, cat(name, "."), out);
   }
 
   NameTree leaf(u32 node, std::string label, i64 copies) const {
@@ -123,16 +150,19 @@ class Builder {
 
   // Whether children are numbered, so that each (or each kind) has a branch.
   bool repeats(u32 node) const {
-    const std::vector<u32>& c = nodes_[node].children;
-    return std::count_if(c.begin(), c.end(), [&](u32 n) { return is_number(nodes_[n].name); }) > 1;
+    int numbered = 0;
+    for (u32 c = nodes_[node].first; c != kNone && numbered < 2; c = nodes_[c].next)
+      numbered += is_number(nodes_[c].name);
+    return numbered > 1;
   }
 
   void append_children(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
-    std::vector<u32> numbered;
-    for (u32 c : nodes_[node].children)
+    std::vector<u32> all = children(node), numbered;
+    for (u32 c : all)
       if (is_number(nodes_[c].name)) numbered.push_back(c);
     bool several = numbered.size() > 1;
-    for (u32 c : nodes_[node].children)
+    if (out.empty()) out.reserve(all.size() - (several ? numbered.size() - 1 : 0));
+    for (u32 c : all)
       if (!several || !is_number(nodes_[c].name)) append(c, prefix, out);
     if (several) append_numbered(numbered, prefix, out);
   }
@@ -149,7 +179,7 @@ class Builder {
       std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(group));
       i64 copies = static_cast<i64>(group.size());
       const Node& first = nodes_[group[0]];
-      if (first.tensor >= 0 && first.children.empty()) {
+      if (first.tensor >= 0 && first.first == kNone) {
         out.push_back(leaf(group[0], std::move(label), copies));
         continue;
       }
@@ -177,13 +207,16 @@ class Builder {
   struct Step {
     std::size_t end;  // of the component in the name
     u32 node;
+    u64 serial;  // of all steps there ever were: places of nodes are used again
   };
 
   const Store& store_;
   bool fold_;
-  std::vector<Node> nodes_;
-  std::string_view last_;  // the name that was inserted last, and the nodes on its way
+  std::deque<Node> nodes_;         // half a million do not move when one more comes
+  std::unordered_set<u64> alike_;  // numbered branches, by their parent and likeness
+  std::string_view last_;          // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;
+  u64 steps_ = 0;
 };
 
 }  // namespace

@@ -11,7 +11,9 @@ std::string class_name(const PickleClass& c) { return cat(escaped(c.module), "."
 
 }  // namespace
 
-Pickle::Pickle(std::span<const u8> bytes, const PickleRules& rules) : arena_(static_cast<i64>(bytes.size())) {
+Pickle::Pickle(std::span<const u8> bytes, const PickleRules& rules)
+    : stored_bytes_(rules.stored_bytes >= 0 ? rules.stored_bytes : static_cast<i64>(bytes.size())),
+      arena_(stored_bytes_) {
   PickleMachine(*this, bytes, rules).run();
 }
 

@@ -34,6 +34,7 @@ class PickleVisitor {
 
 struct PickleRules {
   bool storages = false;  // persistent ids name storages, as inside a torch file; refused elsewhere
+  i64 stored_bytes = -1;  // what the pickle takes up in its file; less than its size where it is compressed
   PickleVisitor* visitor = nullptr;
 };
 
@@ -59,6 +60,7 @@ class Pickle {
   PickleValue root() const { return root_; }
   int protocol() const { return protocol_; }
   i64 bytes() const { return bytes_; }                      // of the stream that the pickle takes up
+  i64 stored_bytes() const { return stored_bytes_; }        // that it takes up in its file
   i64 memory_bytes() const { return arena_.used_bytes(); }  // at most, while it was read
   const std::deque<PickleClass>& classes() const { return classes_; }
   // Every storage, once for each time that it is named.
@@ -69,6 +71,7 @@ class Pickle {
  private:
   friend class PickleMachine;
 
+  i64 stored_bytes_;
   PickleArena arena_;
   std::deque<PickleClass> classes_;
   std::vector<PickleNote> notes_;

@@ -20,8 +20,9 @@ class PickleArena {
   static constexpr i64 kMostNodes = 50'000'000;
   static constexpr i64 kMostBytes = i64{256} << 20;  // of a stream, and so of a text
 
-  // `stream_bytes` sets the budget.
-  explicit PickleArena(i64 stream_bytes) : budget_((i64{64} << 20) + 3 * stream_bytes) {}
+  // What the pickle takes up in its file sets the budget: with the stream itself and the tables that are made
+  // of it, looking at a file takes at most 64 MiB and four times that.
+  explicit PickleArena(i64 stored_bytes) : budget_((i64{32} << 20) + 3 * stored_bytes) {}
 
   using Kind = PickleValue::Kind;
   static PickleValue hole() { return {Kind::kHole, 0}; }      // never written

@@ -25,15 +25,22 @@ void SafetensorsStore::add_lost_file(std::string path, i64 bytes) {
   tables_.emplace_back();
 }
 
+void SafetensorsStore::reserve_tensors(i64 count) {
+  tensors_.reserve(static_cast<std::size_t>(count));
+  rows_.reserve(static_cast<std::size_t>(count));
+}
+
 void SafetensorsStore::add_tensor(i32 file, i64 row) {
   std::span<const i64> dims = table(file).dims(row);
-  tensors_.push_back({static_cast<u32>(rows_.size()), dims});
-  rows_.push_back({file, -1, row, zero_offsets(dims.size())});
+  tensors_.push_back({static_cast<u32>(rows_.size()), static_cast<u32>(dims.size()), dims.data()});
+  rows_.push_back({file, -1, row, zero_offsets(dims.size()).data()});
 }
 
 void SafetensorsStore::add_sharded(std::span<const Piece> pieces, std::vector<i64> dims) {
-  tensors_.push_back({static_cast<u32>(rows_.size()), numbers_.emplace_back(std::move(dims))});
-  for (const Piece& p : pieces) rows_.push_back({p.file, p.rank, p.row, numbers_.emplace_back(p.offsets)});
+  const std::vector<i64>& kept = numbers_.emplace_back(std::move(dims));
+  tensors_.push_back({static_cast<u32>(rows_.size()), static_cast<u32>(kept.size()), kept.data()});
+  for (const Piece& p : pieces)
+    rows_.push_back({p.file, p.rank, p.row, numbers_.emplace_back(p.offsets).data()});
 }
 
 const SafetensorsStore::Row& SafetensorsStore::row_at(i64 tensor, i64 index) const {
@@ -51,7 +58,8 @@ DType SafetensorsStore::dtype(i64 tensor) const {
 }
 
 std::span<const i64> SafetensorsStore::dims(i64 tensor) const {
-  return tensors_[static_cast<std::size_t>(tensor)].dims;
+  const Tensor& t = tensors_[static_cast<std::size_t>(tensor)];
+  return {t.dims, t.rank};
 }
 
 i64 SafetensorsStore::chunk_count(i64 tensor) const {
@@ -63,8 +71,9 @@ i64 SafetensorsStore::chunk_count(i64 tensor) const {
 Chunk SafetensorsStore::chunk(i64 tensor, i64 index) const {
   const Row& r = row_at(tensor, index);
   const SafetensorsTable& t = table(r.file);
-  return {.offsets = r.offsets,
-          .sizes = t.dims(r.row),
+  std::span<const i64> sizes = t.dims(r.row);
+  return {.offsets = {r.offsets, sizes.size()},
+          .sizes = sizes,
           .file = r.file,
           .rank = r.rank,
           .record_offset = t.offset(r.row),
@@ -99,6 +108,7 @@ std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
     auto store = std::make_unique<SafetensorsStore>(path, "safetensors");
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
+    store->reserve_tensors(table.size());
     for (i64 row = 0; row < table.size(); row++) store->add_tensor(index, row);
     store->add_metadata_facts(table);
     return store;

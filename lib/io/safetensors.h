@@ -18,6 +18,7 @@ class SafetensorsStore final : public Store {
   void add_lost_file(std::string path, i64 bytes);
   const SafetensorsTable& table(i32 file) const { return tables_[static_cast<std::size_t>(file)]; }
 
+  void reserve_tensors(i64 count);  // of one chunk each
   // A tensor that lies whole in one row of a file's table.
   void add_tensor(i32 file, i64 row);
   // A tensor in pieces; each piece is a row whose dimensions are the sizes of its box.
@@ -51,12 +52,13 @@ class SafetensorsStore final : public Store {
     i32 file = -1;
     i32 rank = -1;
     i64 row = 0;
-    std::span<const i64> offsets;
+    const i64* offsets = nullptr;  // of the chunk, as many as the row has dimensions
   };
   // A tensor is a range of rows; its name and type are those of the first.
   struct Tensor {
     u32 first = 0;
-    std::span<const i64> dims;
+    u32 rank = 0;
+    const i64* dims = nullptr;
   };
   const Row& first_row(i64 tensor) const { return rows_[tensors_[static_cast<std::size_t>(tensor)].first]; }
   const Row& row_at(i64 tensor, i64 index) const;

@@ -10,6 +10,9 @@ namespace {
 
 constexpr i64 kLengthBytes = 8;
 constexpr int kMaxHeaderDepth = 8;  // the format needs 3
+// What an entry of few bytes costs is many times as much; real files have a handful.
+constexpr i64 kMostMetadata = 1 << 16;
+constexpr int kMostUnknownFields = 1 << 10;
 
 u64 little_endian(std::span<const u8> bytes) {
   u64 v = 0;
@@ -70,11 +73,20 @@ void SafetensorsTable::read_header(const ByteSource& file) {
     json_ = std::make_unique<JsonReader>(
         std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kMaxHeaderDepth,
         kLengthBytes);
+    reserve_entries({reinterpret_cast<const char*>(text.data()), text.size()});
     read_entries();
   } catch (Error& e) {
     if (e.code() == Code::kBadJson && e.tensor().empty()) e.prefix("JSON of the safetensors header: ");
     throw;
   }
+}
+
+// Columns that grow leave their old halves behind. An entry has a brace, and forty bytes at least.
+void SafetensorsTable::reserve_entries(std::string_view text) {
+  auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '{'));
+  count = std::min(count, text.size() / 40);
+  names_.reserve(count), dtypes_.reserve(count), begins_.reserve(count), ends_.reserve(count);
+  dims_begin_.reserve(count + 1);
 }
 
 void SafetensorsTable::read_entries() {
@@ -88,12 +100,13 @@ void SafetensorsTable::read_entries() {
     names_.push_back(name);
     read_entry(name);
     if (has_control_byte(name))
-      findings_.push_back({.code = Code::kOddName,
-                           .tensor = std::string(name),
-                           .message = "the tensor's name holds control characters",
-                           .warning = true});
+      odd_.add({.code = Code::kOddName,
+                .tensor = std::string(name),
+                .message = "the tensor's name holds control characters",
+                .warning = true});
   }
   json_->end();
+  findings_ = odd_.take();
 }
 
 void SafetensorsTable::read_metadata() {
@@ -102,6 +115,8 @@ void SafetensorsTable::read_metadata() {
   for (json_->begin_object(); json_->next_key(key);) {
     if (json_->peek() != JsonType::kString)
       json_->fail(cat("__metadata__: the value of '", escaped(key), "' is not a string"));
+    if (std::ssize(metadata_) == kMostMetadata)
+      json_->fail(cat("__metadata__ has more than ", kMostMetadata, " entries"));
     metadata_.emplace_back(key, json_->string());
   }
 }
@@ -109,6 +124,7 @@ void SafetensorsTable::read_metadata() {
 void SafetensorsTable::read_entry(std::string_view name) {
   enum Field : unsigned { kDType = 1, kShape = 2, kOffsets = 4 };
   unsigned seen = 0;
+  int unknown = 0;
   std::string_view key = "entry";
   try {
     for (json_->begin_object(); json_->next_key(key);) {
@@ -123,11 +139,12 @@ void SafetensorsTable::read_entry(std::string_view name) {
         seen |= kOffsets;
       } else {
         json_->skip();
-        findings_.push_back({.code = Code::kUnknownField,
-                             .tensor = std::string(name),
-                             .message = cat("the header entry has an unknown field '", escaped(key), "'"),
-                             .offset = json_->offset(),
-                             .warning = true});
+        if (++unknown > kMostUnknownFields) json_->fail("the header entry has too many unknown fields");
+        odd_.add({.code = Code::kUnknownField,
+                  .tensor = std::string(name),
+                  .message = cat("the header entry has an unknown field '", escaped(key), "'"),
+                  .offset = json_->offset(),
+                  .warning = true});
       }
     }
     for (auto [bit, field] : {std::pair{kDType, "dtype"}, {kShape, "shape"}, {kOffsets, "data_offsets"}})
@@ -154,7 +171,14 @@ void SafetensorsTable::read_dtype(std::string_view text) {
 }
 
 void SafetensorsTable::read_shape() {
-  for (json_->begin_array(); json_->next_item();) dims_.push_back(json_->integer());
+  std::size_t begin = dims_.size();
+  for (json_->begin_array(); json_->next_item();) {
+    if (std::ssize(dims_) - static_cast<i64>(begin) == Shape::kMaxRank)
+      throw Error(Code::kBadShape, "too many dimensions")
+          .offset(json_->offset())
+          .expected(cat("at most ", Shape::kMaxRank));
+    dims_.push_back(json_->integer());
+  }
   dims_begin_.push_back(static_cast<u32>(dims_.size()));
 }
 

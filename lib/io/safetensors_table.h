@@ -13,6 +13,7 @@
 
 #include "core/dtype.h"
 #include "io/file.h"
+#include "io/findings.h"
 #include "io/json.h"
 #include "io/store.h"
 
@@ -42,6 +43,7 @@ class SafetensorsTable {
  private:
   std::size_t index(i64 tensor) const { return order_[static_cast<std::size_t>(tensor)]; }
   void read_header(const ByteSource& file);
+  void reserve_entries(std::string_view text);
   void read_entries();
   void read_metadata();
   void read_entry(std::string_view name);
@@ -66,6 +68,7 @@ class SafetensorsTable {
   std::string_view last_dtype_name_;
   DType last_dtype_ = DType::kU8;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  Findings odd_;  // while it is read
   std::vector<Finding> findings_;
 };
 

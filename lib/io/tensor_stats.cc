@@ -18,6 +18,7 @@ using Kind = ElementForm::Kind;
 // Items that one thread takes at a time. It does not depend on the threads, so neither does the order of
 // additions.
 constexpr i64 kUnitItems = 16 << 20;
+constexpr i64 kLargeItems = i64{1} << 32;  // sizes that are looked into before memory is taken for them
 
 // A part of one of the tensors asked for.
 struct Unit {
@@ -72,6 +73,9 @@ class StatsRun {
     for (std::size_t p = 0; p < tensors_.size(); p++) {
       if (!wanted(p)) continue;
       i64 items = store_.shape(tensors_[p]).items();
+      // Nothing is allocated for a size that is only declared.
+      for (i64 c = 0; items > kLargeItems && c < store_.chunk_count(tensors_[p]); c++)
+        static_cast<void>(store_.resolve(tensors_[p], c));
       i64 step = dtype_info(store_.dtype(tensors_[p])).bits < 8 ? items : kUnitItems;
       i64 count = items == 0 ? 0 : ceil_div(items, step);
       if (!open_[p]) open_[p] = std::make_unique<Open>();

@@ -16,7 +16,10 @@ constexpr i64 kMany = i64{1} << 40;  // counts stop there
 // Names of one tensor by way of shared containers: real files have a few, a file made of doubled dicts has
 // 2^40.
 constexpr i64 kMostNames = 8, kSpareNames = 1000;
-constexpr i64 kMostNameBytes = i64{1} << 28;
+// In a real file names are no longer than the pickle, and where many values are no tensors (the steps of an
+// optimizer) each comes with some.
+constexpr i64 kNameBytes = i64{4} << 20;
+constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
 
 std::string key_text(PickleValue key) {
   return key.is(Kind::kText) ? std::string(key.text()) : pickle_line(key, 200);
@@ -143,7 +146,13 @@ void TorchWalk::tensor(PickleValue v) {
   }
 }
 
-void TorchWalk::object(PickleValue v) { table_.objects_.push_back({joined(false), v}); }
+void TorchWalk::object(PickleValue v) {
+  i64 most = kObjects + table_.pickle_->stored_bytes() / kBytesPerObject;
+  if (std::ssize(table_.objects_) >= most)
+    throw Error(Code::kPickleLimit, "the pickle has too many values that are no tensors")
+        .expected(cat("at most ", most, " in a pickle of ", table_.pickle_->stored_bytes(), " stored bytes"));
+  table_.objects_.push_back({joined(false), v});
+}
 
 std::string TorchWalk::joined(bool escape_dots) const {
   std::string out;
@@ -169,9 +178,9 @@ std::string TorchWalk::unique_name() {
     for (int n = 2; !names_.insert(name).second; n++) name = cat(escaped_name, "#", n);
   }
   name_bytes_ += static_cast<i64>(name.size());
-  if (name_bytes_ > kMostNameBytes)
+  if (i64 most = kNameBytes + table_.pickle_->stored_bytes(); name_bytes_ > most)
     throw Error(Code::kPickleLimit, "the names of the tensors are too long together")
-        .expected(cat("at most ", kMostNameBytes, " bytes"));
+        .expected(cat("at most ", most, " bytes"));
   return name;
 }
 

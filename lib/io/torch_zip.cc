@@ -132,7 +132,21 @@ TorchZip::TorchZip(const ByteSource& source, i64 most_trailing_bytes)
       pickle_(&find_pickle(zip_, top_)),
       big_endian_(is_big_endian_archive(zip_, top_)) {}
 
-std::vector<u8> TorchZip::read_pickle() const { return zip_.read(*pickle_, PickleArena::kMostBytes); }
+std::vector<u8> TorchZip::read_pickle() const {
+  // torch compresses nothing; deflate makes a gigabyte of a megabyte.
+  constexpr i64 kInflated = i64{16} << 20;
+  i64 most = PickleArena::kMostBytes;
+  if (pickle_->deflated) most = std::min(most, kInflated + pickle_->stored_bytes);
+  try {
+    return zip_.read(*pickle_, most);
+  } catch (Error& e) {
+    if (e.code() == Code::kUnsupportedZip && pickle_->deflated)
+      e.help(
+          "the record is compressed, which torch does not do: unpack the archive and store it uncompressed "
+          "(zip -0)");
+    throw;
+  }
+}
 
 void TorchZip::check_loads(const Pickle& pickle) const {
   check_torch_records(zip_, top_);
@@ -155,7 +169,7 @@ const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
 TorchFile read_torch_zip(const ByteSource& file) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();
-  auto pickle = Pickle::own(zip.read_pickle(), {.storages = true});
+  auto pickle = Pickle::own(zip.read_pickle(), zip.pickle_rules());
   TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
   try {
     zip.check_loads(*pickle);

@@ -20,10 +20,12 @@ class TorchZip {
   std::string_view top() const { return top_; }  // the folder that everything lies in, with its slash
   const ZipEntry& pickle() const { return *pickle_; }
   bool big_endian() const { return big_endian_; }
+  // Throws kUnsupportedZip, also where it is compressed and far larger than what is stored of it.
   std::vector<u8> read_pickle() const;
   // Throws kBadTorchFile or kBadStorage for what keeps torch from loading the archive though all that is
   // wanted of it can be read.
   void check_loads(const Pickle& pickle) const;
+  PickleRules pickle_rules() const { return {.storages = true, .stored_bytes = pickle_->stored_bytes}; }
   // The record of a storage. Throws kBadStorage when it is missing or has another size than the pickle says.
   const ZipEntry& storage(const TorchStorage& s) const;
 

@@ -4,49 +4,36 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <system_error>
 
+#include "runtime/quiet_thread.h"
 #include "runtime/watch_hub.h"
 #include "runtime/watch_member.h"
 
 namespace mckpt {
 namespace {
 
-std::unique_ptr<WatchRole> take_part(Comm& comm, WatchLimits limits) {
+std::unique_ptr<WatchRole> take_part(Comm& comm, WatchLimits limits, const std::function<void()>& met) {
   Team team = meet(comm);
   limits.silence_s *= team.ranks_per_core;
   limits.phase_s *= team.ranks_per_core;
-  if (team.rank != 0) return std::make_unique<WatchMember>(team, limits, invite(comm, nullptr));
-  Listener listener = listen_for_ranks(team.one_host);
-  Invitation invitation = invite(comm, &listener);
-  return std::make_unique<WatchHub>(team, limits, std::move(invitation), std::move(listener));
-}
-
-// Signals are for the thread that runs the command.
-std::thread thread_without_signals(std::function<void()> run) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::optional<std::thread> thread;
-  try {
-    thread.emplace(std::move(run));
-  } catch (const std::system_error&) {
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!thread) throw Error(Code::kRanksFailed, "the system grants no thread to watch the ranks");
-  return std::move(*thread);
+  std::optional<Listener> listener;
+  if (team.rank == 0) listener = listen_for_ranks(team.one_host);
+  Invitation invitation = invite(comm, listener ? &*listener : nullptr);
+  met();
+  if (!listener) return std::make_unique<WatchMember>(team, limits, invitation);
+  return std::make_unique<WatchHub>(team, limits, std::move(invitation), std::move(*listener));
 }
 
 }  // namespace
 
-RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, std::function<void(const Error&)> report)
+RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, const std::function<void()>& met,
+                     std::function<void(const Error&)> report)
     : report_(std::move(report)), leader_(comm.rank() == 0), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (!wake_)
     throw Error(Code::kRanksFailed, cat("the watch over the ranks cannot begin: ", std::strerror(errno)));
-  role_ = take_part(comm, limits);
-  thread_ = thread_without_signals([this] { run(); });
+  role_ = take_part(comm, limits, met);
+  thread_ = quiet_thread([this] { run(); });
   // Nobody has anything to tell before everybody can hear it.
   comm.barrier();
 }

@@ -23,9 +23,11 @@ namespace mckpt {
 
 class RankWatch {
  public:
-  // Every rank of the Comm, which has more than one. `report` tells a cause that was found from outside; it
-  // is called in the watch's thread, in one rank, at most once. Throws kRanksFailed.
-  RankWatch(Comm& comm, const WatchLimits& limits, std::function<void(const Error&)> report);
+  // Every rank of the Comm, which has more than one. `met` is called when all have exchanged their addresses.
+  // `report` reports a cause that was found from outside; it is called in the watch's thread, in one rank, at
+  // most once. Throws kRanksFailed.
+  RankWatch(Comm& comm, const WatchLimits& limits, const std::function<void()>& met,
+            std::function<void(const Error&)> report);
   // A rank that goes without leave() has died, as far as the others know.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;

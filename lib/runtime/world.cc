@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "runtime/activity.h"
 #include "runtime/rank_watch.h"
+#include "runtime/start_limit.h"
 #include "runtime/watched_comm.h"
 
 namespace mckpt {
@@ -63,8 +64,13 @@ Comm& world() {
 }
 
 void watch_world(const WatchLimits& limits) {
-  if (watch || limits.silence_s <= 0 || world().size() == 1) return;
-  watch = std::make_unique<RankWatch>(world(), limits, tell_lost_rank);
+  Launch started = launch();
+  if (watch || limits.silence_s <= 0 || started.size == 1) return;
+  // From before MPI_Init on, which waits for every rank.
+  std::optional<StartLimit> start(std::in_place, limits, started.rank, started.size, tell_lost_rank);
+  if (world().size() == 1) return;
+  watch = std::make_unique<RankWatch>(
+      world(), limits, [&] { start.reset(); }, tell_lost_rank);
   joined = watched_comm(std::move(joined));
 }
 

@@ -22,7 +22,7 @@ interrupted() {
 
 # Not INT: the shell has it ignored in what runs beside it.
 for signal in TERM HUP; do
-  interrupted $signal 130
+  interrupted $signal $((128 + $(kill -l $signal)))
   has err "error[MC3002]"
   lacks err "--resume"
   only model.pt

@@ -143,7 +143,7 @@ def goes_on(job, at, other_options):
     def stopped():
         runs = fresh("runs", "older")
         result = job.run(runs, env=faulty("pwrite", at, "TERM"))
-        expect(result.returncode == 130 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}")
+        expect(result.returncode == 143 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}")
         return runs
 
     whole = json.loads(job.run(fresh("runs"), "--json").stdout)
@@ -173,7 +173,7 @@ def help_of_others(job):
         if before:
             os.rename(os.path.join(runs, "iter_0000003"), job.made(runs))
         result = job.run(runs, "--overwrite", env=faulty("pwrite", 2, "TERM"))
-        expect(result.returncode == 130, f"{job.name}: --overwrite, SIGTERM: exit status {result.returncode}")
+        expect(result.returncode == 143, f"{job.name}: --overwrite, SIGTERM: exit status {result.returncode}")
         expect(words in result.stderr, f"{job.name}: --overwrite, {before}: {result.stderr}")
         job.check_resumed(f"{job.name}: in place of --overwrite", runs)
     runs = fresh("runs")

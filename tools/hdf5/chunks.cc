@@ -7,9 +7,6 @@
 namespace mckpt {
 namespace {
 
-// Each place of the grid is looked up, written or not: where few are, that must end too.
-constexpr hsize_t kFewPlaces = hsize_t{1} << 20, kPlacesPerChunk = 16;
-
 // Saturates: it is compared with a limit.
 hsize_t places(const std::vector<hsize_t>& dims, const std::vector<hsize_t>& chunk) {
   hsize_t all = 1;
@@ -40,12 +37,12 @@ bool find_chunk(hid_t dataset, const std::vector<hsize_t>& at, Stretch& stretch,
 
 }  // namespace
 
-ChunkAnswer add_chunks(Answer& out, hid_t dataset, const std::vector<hsize_t>& dims,
+ChunkAnswer add_chunks(Answer& out, Effort& effort, hid_t dataset, const std::vector<hsize_t>& dims,
                        const std::vector<hsize_t>& chunk) {
   SpaceHandle space(H5Dget_space(dataset));
   hsize_t written = 0, all = places(dims, chunk);
   if (!space || H5Dget_num_chunks(dataset, space, &written) < 0) return ChunkAnswer::kDamaged;
-  if (all > kFewPlaces && all / kPlacesPerChunk > written && written > 0) return ChunkAnswer::kTooMany;
+  if (written > 0 && !effort.take_places(all)) return ChunkAnswer::kTooMany;
   out.number(written);
   std::vector<hsize_t> at(dims.size());
   for (hsize_t place = 0; place < all && written > 0; place++, step(at, dims, chunk)) {

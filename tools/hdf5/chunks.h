@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hdf5/answer.h"
+#include "hdf5/effort.h"
 #include "hdf5/handle.h"
 
 namespace mckpt {
@@ -11,7 +12,7 @@ namespace mckpt {
 enum class ChunkAnswer { kWhole, kDamaged, kTooMany };
 
 // Adds the number of chunks and the chunks. pre: no size in `chunk` is 0.
-ChunkAnswer add_chunks(Answer& out, hid_t dataset, const std::vector<hsize_t>& dims,
+ChunkAnswer add_chunks(Answer& out, Effort& effort, hid_t dataset, const std::vector<hsize_t>& dims,
                        const std::vector<hsize_t>& chunk);
 
 }  // namespace mckpt

@@ -84,7 +84,7 @@ bool add_filters(Answer& out, const Dataset& d) {
   return true;
 }
 
-bool add_chunked(Answer& out, const Dataset& d) {
+bool add_chunked(Answer& out, Effort& effort, const Dataset& d) {
   int rank = static_cast<int>(d.dims.size());
   std::vector<hsize_t> chunk(d.dims.size());
   if (H5Pget_chunk(d.properties, rank, chunk.data()) != rank) return damaged(out, d, library_words());
@@ -92,21 +92,21 @@ bool add_chunked(Answer& out, const Dataset& d) {
   out.byte(static_cast<int>(Storage::kChunked));
   for (hsize_t n : chunk) out.number(n);
   if (!add_filters(out, d)) return false;
-  ChunkAnswer chunks = add_chunks(out, d.id, d.dims, chunk);
+  ChunkAnswer chunks = add_chunks(out, effort, d.id, d.dims, chunk);
   if (chunks == ChunkAnswer::kDamaged) return damaged(out, d, "the index of its chunks is corrupt");
   if (chunks == ChunkAnswer::kTooMany)
-    return unsupported(out, d, "its size in chunks is beyond the limit, and few of them are written");
+    return unsupported(out, d, "its size in chunks is beyond the limit for a file of this size");
   return true;
 }
 
-bool add_storage(Answer& out, const Dataset& d) {
+bool add_storage(Answer& out, Effort& effort, const Dataset& d) {
   switch (H5Pget_layout(d.properties)) {
     case H5D_CONTIGUOUS:
       return add_contiguous(out, d);
     case H5D_COMPACT:
       return add_compact(out, d);
     case H5D_CHUNKED:
-      return add_chunked(out, d);
+      return add_chunked(out, effort, d);
     case H5D_VIRTUAL:
       return unsupported(out, d, "a virtual dataset: the data lie in external files");
     default:
@@ -116,7 +116,7 @@ bool add_storage(Answer& out, const Dataset& d) {
 
 }  // namespace
 
-void answer_dataset(Answer& out, const std::string& name, haddr_t address, hid_t id) {
+void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_t address, hid_t id) {
   TypeHandle type(H5Dget_type(id));
   SpaceHandle space(H5Dget_space(id));
   Handle<H5Pclose> properties(H5Dget_create_plist(id));
@@ -136,7 +136,7 @@ void answer_dataset(Answer& out, const std::string& name, haddr_t address, hid_t
   add_type(out, d.element);
   out.number(d.dims.size());
   for (hsize_t n : d.dims) out.number(n);
-  if (add_fill_value(out, d) && add_storage(out, d)) out.end();
+  if (add_fill_value(out, d) && add_storage(out, effort, d)) out.end();
 }
 
 }  // namespace mckpt

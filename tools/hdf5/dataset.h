@@ -4,11 +4,12 @@
 #include <string>
 
 #include "hdf5/answer.h"
+#include "hdf5/effort.h"
 #include "hdf5/handle.h"
 
 namespace mckpt {
 
 // Adds a kDataset record, kOther for what is no tensor, or a fault.
-void answer_dataset(Answer& out, const std::string& name, haddr_t address, hid_t dataset);
+void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_t address, hid_t dataset);
 
 }  // namespace mckpt

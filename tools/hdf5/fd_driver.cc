@@ -101,6 +101,8 @@ hid_t input_access(std::int64_t begin) {
   return access;
 }
 
+std::uint64_t input_bytes() { return file_bytes; }
+
 LocateData::LocateData(Stretch& to) { located = &to; }
 LocateData::~LocateData() { located = nullptr; }
 

@@ -11,6 +11,8 @@ namespace mckpt {
 
 // Properties for H5Fopen of the file whose superblock lies at `begin`. Negative when the library refuses.
 hid_t input_access(std::int64_t begin);
+// Of that file, from its superblock on.
+std::uint64_t input_bytes();
 
 // Where the library would have read stored data.
 struct Stretch {

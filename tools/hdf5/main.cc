@@ -2,7 +2,7 @@
 // and where (io/hdf5_wire.h). mckpt starts it; the data themselves are read by mckpt. The library that it
 // uses is written for files that mean well, so it runs in a sandbox.
 //
-//   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_SECONDS <file >answer
+//   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_MS <file >answer
 //   mckpt-hdf5 version
 #include <unistd.h>
 
@@ -57,12 +57,12 @@ void answer(hid_t access) {
 
 int run(int count, char** arguments) {
   bool only_version = count == 2 && std::string_view(arguments[1]) == "version";
-  std::int64_t superblock = 0, seconds = 10;
-  if (!only_version && !(count == 3 && parse(arguments[1], superblock) && parse(arguments[2], seconds)))
+  std::int64_t superblock = 0, cpu_ms = 10'000;
+  if (!only_version && !(count == 3 && parse(arguments[1], superblock) && parse(arguments[2], cpu_ms)))
     return hdf5_wire::kExitUsage;
   hid_t access = start_library() ? input_access(superblock) : -1;
   if (access < 0) return 1;
-  if (const char* refused = enter_sandbox({kMemoryBytes, static_cast<long>(seconds)})) {
+  if (const char* refused = enter_sandbox({kMemoryBytes, static_cast<long>(cpu_ms)})) {
     write_all(refused);
     return hdf5_wire::kExitNoSandbox;
   }

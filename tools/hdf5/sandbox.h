@@ -7,7 +7,7 @@ namespace mckpt {
 
 struct SandboxLimits {
   long memory_bytes = 0;  // of address space
-  long cpu_seconds = 0;
+  long cpu_ms = 0;
 };
 
 // From here on the process may read standard input at any place, write to standard output, take anonymous

@@ -6,6 +6,7 @@
 
 #include "hdf5/attributes.h"
 #include "hdf5/dataset.h"
+#include "hdf5/fd_driver.h"
 
 namespace mckpt {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::size_t kMostName = std::size_t{64} << 10;
 
 struct Walk {
   Answer& out;
+  Effort effort;
   hid_t file;
   std::string path{};  // of the group that is visited
   int depth = 0;
@@ -44,7 +46,7 @@ void visit_object(Walk& walk, const std::string& path, haddr_t address) {
   H5I_type_t type = H5Iget_type(object);
   bool group = type == H5I_GROUP, again = group && !walk.groups.insert(address).second;
   if (type == H5I_DATASET) {
-    answer_dataset(walk.out, path, address, object);
+    answer_dataset(walk.out, walk.effort, path, address, object);
   } else if (group && !again) {
     walk.out.begin(Record::kGroup).text(path).number(address).end();
   } else {
@@ -101,7 +103,7 @@ void answer_file(Answer& out, hid_t file) {
   H5O_info_t info;
   if (!root || H5Oget_info2(root, &info, H5O_INFO_BASIC) < 0)
     return out.fault("", Blame::kDamaged, library_words());
-  Walk walk{out, file};
+  Walk walk{out, Effort(input_bytes()), file};
   walk.groups.insert(info.addr);
   answer_attributes(out, "", root);
   visit_group(walk, "", root);
