@@ -151,6 +151,8 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
   return *this;
 }
 
+void InputFile::throw_changed() const { throw source_changed(path_); }
+
 void InputFile::read_inside(i64 offset, std::span<u8> to) const {
   while (!to.empty()) {
     std::size_t ask = static_cast<std::size_t>(std::min<i64>(static_cast<i64>(to.size()), kMostPerCall));

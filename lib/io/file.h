@@ -81,6 +81,8 @@ class InputFile final : public ByteSource {
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
+  // For those who see by its bytes that it is not what it was.
+  [[noreturn]] void throw_changed() const;
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override;

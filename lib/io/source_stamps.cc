@@ -68,8 +68,7 @@ FileStamp settled(int fd, const std::string& path) {
 
 [[noreturn]] void throw_changed(const std::string& path, const FileStamp& before,
                                 const std::optional<FileStamp>& after) {
-  Error e(Code::kReadFailed, "the file was changed while it was read");
-  e.file(path).help("run again when nothing writes to it; of a run that goes on, name a finished iteration");
+  Error e = source_changed(path);
   if (!after)
     e.found("no file under its name any more");
   else if (after->device != before.device || after->inode != before.inode)
@@ -112,6 +111,12 @@ void SourceStamps::check_unchanged() const {
   if (path.empty()) return;
   std::lock_guard lock(mutex_);
   throw_changed(path, stamps_.at(path), stamp_at(path));
+}
+
+Error source_changed(const std::string& path) {
+  return Error(Code::kReadFailed, "the file was changed while it was read")
+      .file(path)
+      .help("run again when nothing writes to it; of a run that goes on, name a finished iteration");
 }
 
 FileStamp look_at_source(int fd, const std::string& path) {

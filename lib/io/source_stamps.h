@@ -21,6 +21,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/error.h"
 #include "core/int.h"
 
 namespace mckpt {
@@ -56,6 +57,9 @@ class SourceStamps {
 // What those who open files call: look() of the last SourceStamps that was made and is still there, or the
 // stamp alone where there is none. pre: fd is open.
 FileStamp look_at_source(int fd, const std::string& path);
+
+// kReadFailed of a file that is not what it was.
+Error source_changed(const std::string& path);
 
 // Its check; nothing where there is none. To be called when all was read. Throws kReadFailed.
 void check_sources_unchanged();
