@@ -64,8 +64,12 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
   EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16);
   EXPECT_EQ(s.part(StatePart::kModel).tensors, 7);
   EXPECT_EQ(s.part(StatePart::kOther).tensors, 11);
-  store.add_fact("quantization bits", "8");
-  EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 10 + 128 + 64 + 64 + 64 + 64 + 16);
+  // As config.json says it.
+  for (auto [bits, items] : {std::pair{4, 128}, {8, 64}, {2, 256}}) {
+    TableStore of_bits = store;
+    of_bits.add_fact("quantization bits", cat(bits));
+    EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16);
+  }
 }
 
 TEST(StatePart, WordsOfQuantizationMeanNothingWithoutAWeight) {

@@ -40,8 +40,9 @@ struct TensorParts {
 };
 
 inline std::string pickled_storage(const TensorParts& t) {
-  return "(" + pickled("storage") + pickled_class("torch", t.storage_class) + pickled(t.key) +
-         pickled("cpu") + pickled(t.numel) + "tQ";
+  const char* module = t.storage_class == "UntypedStorage" ? "torch.storage" : "torch";
+  return "(" + pickled("storage") + pickled_class(module, t.storage_class) + pickled(t.key) + pickled("cpu") +
+         pickled(t.numel) + "tQ";
 }
 
 // torch._utils._rebuild_tensor_v2(...)
@@ -62,10 +63,15 @@ inline std::string whole_pickle(const std::string& value) { return "\x80\x02" + 
 
 using Records = std::vector<std::pair<std::string, std::string>>;
 
-// An archive of the records, below archive/.
+// An archive of the records, below archive/. A version is added where there are some and none of them is it.
 inline std::vector<u8> torch_zip(const Records& records) {
   ZipBuilder b;
-  for (const auto& [name, bytes] : records) b.add("archive/" + name, bytes);
+  bool versioned = false;
+  for (const auto& [name, bytes] : records) {
+    b.add("archive/" + name, bytes);
+    versioned |= name == "version";
+  }
+  if (!versioned && !records.empty()) b.add("archive/version", "3\n");
   return b.finish();
 }
 
