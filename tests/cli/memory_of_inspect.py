@@ -41,7 +41,7 @@ def listed(item, mib):
 
 SAFETENSORS = {  # name: (what, exit status, words)
     "plain names": (lambda: entries([f"t{i}" for i in range(300000)]), 0, ""),
-    "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "and 299950 more of this kind"),
+    "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "(46 more: -v)"),
     "names of layers": (lambda: entries([f"model.layers.{i}.mlp.gate.weight" for i in range(300000)]), 0, "x300000"),
     "empty tensors": (lambda: safetensors("{" + ",".join(f'"{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(300000)) + "}"), 0, ""),
     "long dotted names": (lambda: entries(["a." * 30000 + str(i) for i in range(100)]), 0, ""),
