@@ -30,8 +30,10 @@ void RankLimits::check() const {
 }
 
 void RankLimits::join() const {
+  // Before the ranks have met, one reports, and the signal that the launcher then sends is to end the others
+  // at once.
+  watch_world(*this, [] { stop_flag(); });
   stop_flag();
-  watch_world(*this);
 }
 
 }  // namespace mckpt

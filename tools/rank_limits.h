@@ -10,7 +10,7 @@ struct RankLimits : WatchLimits {
   void declare(CommandLine& line);
   // Throws kUsage. Called when the line is parsed.
   void check() const;
-  // Joins the job and watches its ranks from here on. Signals that ask to stop are taken as such from here on
+  // Joins the job and watches its ranks from here on. Signals that ask to stop are taken as such from then on
   // too: a launcher sends them to all ranks when it finds one of them dead, and those are to tell first.
   void join() const;
 };

@@ -1,7 +1,9 @@
 #include "io/pickle_machine.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "io/pickle_text.h"
 
@@ -61,12 +63,17 @@ void PickleMachine::throw_empty() const { fail("an opcode finds the stack empty"
 void PickleMachine::throw_unmarked() const { fail("an opcode needs a mark on the stack, but there is none"); }
 
 void PickleStack::grow() {
-  std::size_t floor = static_cast<std::size_t>(floor_ - values_.data()), used = values_.size();
+  std::size_t floor = static_cast<std::size_t>(floor_ - bottom()),
+              used = static_cast<std::size_t>(end_ - bottom());
   std::size_t more = std::max<std::size_t>(used, 256);
   arena_.account(static_cast<i64>(more * sizeof(PickleValue)));
-  values_.resize(used + more);
-  floor_ = values_.data() + floor;
-  top_ = values_.data() + used;
+  // What is large is moved by its pages, and so never there twice.
+  void* grown = std::realloc(bottom(), (used + more) * sizeof(PickleValue));
+  if (grown == nullptr) throw std::bad_alloc();
+  static_cast<void>(values_.release());
+  values_.reset(static_cast<PickleValue*>(grown));
+  floor_ = bottom() + floor;
+  top_ = bottom() + used;
   end_ = top_ + more;
 }
 

@@ -4,8 +4,10 @@
 //   a  b  [0]  c  d        [0]: nothing is marked below; above(): c d; below_mark(): b
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <span>
-#include <vector>
+#include <type_traits>
 
 #include "io/pickle_arena.h"
 
@@ -25,29 +27,34 @@ class PickleStack {
     *top_++ = v;
   }
 
-  bool marked() const { return floor_ != values_.data(); }
+  bool marked() const { return floor_ != bottom(); }
   void mark() {
-    push(PickleArena::row(static_cast<u64>(floor_ - values_.data())));
+    push(PickleArena::row(static_cast<u64>(floor_ - bottom())));
     floor_ = top_;
   }
   void drop_to_mark() {  // with the mark; pre: marked
     top_ = floor_ - 1;
-    floor_ = values_.data() + *top_->row();
+    floor_ = bottom() + *top_->row();
   }
   // The value next below the mark; null where none lies there. pre: marked
   PickleValue* below_mark() {
     u64 below = *floor_[-1].row();
-    return static_cast<u64>(floor_ - 1 - values_.data()) > below ? floor_ - 2 : nullptr;
+    return static_cast<u64>(floor_ - 1 - bottom()) > below ? floor_ - 2 : nullptr;
   }
   // Values by their place from the bottom up, which they keep when the stack grows.
-  u64 place_of(const PickleValue* value) const { return static_cast<u64>(value - values_.data()); }
-  PickleValue* at(u64 place) { return values_.data() + place; }
+  u64 place_of(const PickleValue* value) const { return static_cast<u64>(value - bottom()); }
+  PickleValue* at(u64 place) { return bottom() + place; }
 
  private:
+  struct Free {
+    void operator()(PickleValue* p) const { std::free(p); }
+  };
+  static_assert(std::is_trivially_copyable_v<PickleValue>);
+  PickleValue* bottom() const { return values_.get(); }
   void grow();
 
   PickleArena& arena_;  // its budget counts the stack
-  std::vector<PickleValue> values_;
+  std::unique_ptr<PickleValue, Free> values_;
   PickleValue *floor_ = nullptr, *top_ = nullptr, *end_ = nullptr;
 };
 

@@ -63,14 +63,17 @@ Comm& world() {
   return *joined;
 }
 
-void watch_world(const WatchLimits& limits) {
+void watch_world(const WatchLimits& limits, const std::function<void()>& met) {
   Launch started = launch();
   if (watch || limits.silence_s <= 0 || started.size == 1) return;
   // From before MPI_Init on, which waits for every rank.
   std::optional<StartLimit> start(std::in_place, limits, started.rank, started.size, tell_lost_rank);
   if (world().size() == 1) return;
-  watch = std::make_unique<RankWatch>(
-      world(), limits, [&] { start.reset(); }, tell_lost_rank);
+  auto have_met = [&] {
+    met();
+    start.reset();
+  };
+  watch = std::make_unique<RankWatch>(world(), limits, have_met, tell_lost_rank);
   joined = watched_comm(std::move(joined));
 }
 

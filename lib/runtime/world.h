@@ -26,8 +26,10 @@ Launch launch();  // of this process
 Comm& world();
 
 // Watches the ranks of world() from here on (runtime/rank_watch.h): every rank calls it together, and asks
-// world() anew. Does nothing for a rank alone, and for a silence of 0.
-void watch_world(const WatchLimits& limits);
+// world() anew. Does nothing for a rank alone, and for a silence of 0. `met` is called when all ranks have
+// been heard of; until then a rank that waits for others reports after the same limit that they do not come.
+void watch_world(
+    const WatchLimits& limits, const std::function<void()>& met = [] {});
 bool world_is_watched();
 // What then tells that another rank is lost, in this one; called in a thread of the watch.
 void tell_lost_ranks_by(std::function<void(const Error&)> tell);

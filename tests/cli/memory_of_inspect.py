@@ -41,11 +41,11 @@ def listed(item, mib):
 
 SAFETENSORS = {  # name: (what, exit status, words)
     "plain names": (lambda: entries([f"t{i}" for i in range(300000)]), 0, ""),
-    "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "and 299,950 more of this kind"),
+    "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "(46 more: -v)"),
     "names of layers": (lambda: entries([f"model.layers.{i}.mlp.gate.weight" for i in range(300000)]), 0, "x300000"),
     "empty tensors": (lambda: safetensors("{" + ",".join(f'"{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(300000)) + "}"), 0, ""),
     "long dotted names": (lambda: entries(["a." * 30000 + str(i) for i in range(100)]), 0, ""),
-    "metadata": (lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"), 3, "more than 65,536 entries"),
+    "metadata": (lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"), 3, "more than 65536 entries"),
     "dimensions": (lambda: one_entry("", "[" + "0," * 10000000 + "0]"), 3, "too many dimensions"),
     "unknown fields": (lambda: one_entry("".join(f'"{i}":1,' for i in range(700000))), 3, "too many unknown fields"),
 }
@@ -92,7 +92,7 @@ def run(command, path):
         child = subprocess.Popen([MCKPT, command, path], stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         _, ended, used = os.wait4(child.pid, 0)
         out.seek(0)
-        return os.waitstatus_to_exitcode(ended), out.read(1 << 16).decode("utf8", "replace"), used.ru_maxrss << 10
+        return os.waitstatus_to_exitcode(ended), out.read(1 << 22).decode("utf8", "replace"), used.ru_maxrss << 10
 
 
 failed = []
@@ -117,7 +117,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
     for name, make in PICKLES.items():
         path = os.path.join(folder, "x.pt")
         apart(lambda: zipped(path, make()))
-        judge(f"deflated {name}", path, os.path.getsize(path), [3], "error[MC12", ["inspect", "verify"])
+        judge(f"deflated {name}", path, os.path.getsize(path), [1, 3], "error[MC12", ["inspect", "verify"])
         apart(lambda: written(path, make()))
         judge(f"plain {name}", path, os.path.getsize(path), [0, 1, 3], "", ["inspect"])
 

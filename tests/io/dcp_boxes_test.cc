@@ -84,6 +84,21 @@ TEST_F(Records, MustNotHaveNegativeNumbers) {
       "MC1308 w __0_0.distcp: its record at offset -1, length 10, has a negative number: out of range\n");
 }
 
+TEST_F(Records, MustBeLargeEnoughForTheirChunks) {
+  m.dims.items[0] = i64{1} << 60;
+  chunk(0, i64{1} << 60, at(0, 0, 60));
+  EXPECT_EQ(
+      found(),
+      "MC1310 w __0_0.distcp: its record of 60 bytes is too small for a chunk of [1152921504606846976] of "
+      "float32\n");
+}
+
+TEST_F(Records, MayBeDeflated) {
+  m.dims.items[0] = 60 * 1032 / 4;
+  chunk(0, 60 * 1032 / 4, at(0, 0, 60));
+  EXPECT_EQ(found(), "");
+}
+
 TEST_F(Records, MustNotShareBytes) {
   chunk(0, 5, at(0, 0, 60));
   chunk(5, 3, at(0, 50, 10));

@@ -44,7 +44,7 @@ TEST(Hdf5Helper, ThatFailsIsAnError) {
       {"printf no seccomp; exit 71", "refuses it its sandbox: no"},
       {"kill -SEGV $$", "the HDF5 library crashed (signal 11)"},
       {"kill -SYS $$", "it tried something that it may not"},
-      {"kill -XCPU $$", "more processor time"},
+      {"kill -PROF $$", "more processor time"},
       {"cat /dev/zero", "the answer of mckpt-hdf5 is too long"},
   };
   for (const Case& c : kCases) {
