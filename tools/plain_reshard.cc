@@ -4,6 +4,7 @@
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
+#include "tools/proved_plan.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -30,7 +31,7 @@ class PlainLayout {
     layout.leave_out_paths();  // where the nested dictionaries begin is not known
     for (i32 t = 0; t < store.tensor_count(); t++) {
       if (weights_only && is_of_optimizer(store.name(t))) {
-        left_behind++;
+        left_behind.push_back(t);
         continue;
       }
       layout.add_key({{std::string(store.name(t)), {}}, store.dtype(t), store.shape(t)});
@@ -81,7 +82,7 @@ class PlainLayout {
  public:
   DcpLayout layout;
   std::vector<i32> tensors;  // of the store, by key of the layout
-  i64 left_behind = 0;
+  std::vector<i64> left_behind;
 };
 
 }  // namespace
@@ -95,9 +96,7 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   ReshardJob job(*source, chunks, &plan.layout, nullptr, std::move(records), &sums);
 
   ConvertReport report;
-  report.tensors_in = source->tensor_count();
-  report.tensors_out = report.copied = plan.layout.key_count();
-  report.dropped = plan.left_behind;
+  prove_plan(job, {side_of(*source), side_of(plan.layout), plan.left_behind, {}, {}}, options, report);
   note(flags, "the keys follow no convention: every tensor is taken by its own, its rows over the ranks");
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(source->root());
   FsdpOutput output = plan_output(plan.layout, options, iteration, report, flags);
