@@ -42,6 +42,26 @@ bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
   return false;
 }
 
+Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row& row, Part part, i64 expert,
+                   i64 vocab_rows) {
+  std::vector<GlobalShape> shapes;
+  for (const Source& source : row.sources)
+    if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model, tower)});
+  return hold(rule_named(row.rule), {model, tower, shapes, part, expert, vocab_rows});
+}
+
+// A tensor of one expert alone does not depend on which expert it is.
+bool is_fused_expert(const Row& row, i64 expert) {
+  return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
+}
+
+bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }
+
+std::string misfit_line(std::string_view parameter, const Error& e) {
+  return cat(parameter, ": ", e.message(), e.expected().empty() ? "" : ": expected ", e.expected(),
+             e.found().empty() ? "" : ", found ", e.found());
+}
+
 // The holdings of one cell, computed once for all layers and experts alike, and what does not divide.
 class Holdings {
  public:
@@ -49,8 +69,7 @@ class Holdings {
 
   // Null when the row does not divide; misfits() has it then.
   std::shared_ptr<const Holding> of(const Site& site, const Row& row, Part part, i64 expert) {
-    // A tensor of one expert alone does not depend on which expert it is.
-    bool fused = expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
+    bool fused = is_fused_expert(row, expert);
     auto [at, first] = known_.try_emplace(std::tuple(&row, site.tower, fused ? expert : -1));
     if (first && !misfit_.contains(&row)) at->second = make(site, row, part, fused ? expert : 0);
     return at->second;
@@ -69,18 +88,12 @@ class Holdings {
 
  private:
   std::shared_ptr<const Holding> make(const Site& site, const Row& row, Part part, i64 expert) {
-    std::vector<GlobalShape> shapes;
-    for (const Source& source : row.sources)
-      if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model_, *site.tower)});
-    RuleInput in{model_, *site.tower, shapes, part, expert, vocab_rows_};
     try {
-      return std::make_shared<const Holding>(hold(rule_named(row.rule), in));
+      return std::make_shared<const Holding>(holding_of(model_, *site.tower, row, part, expert, vocab_rows_));
     } catch (const Error& e) {
-      if (e.code() != Code::kBadGrid && e.code() != Code::kModelNumbers) throw;
+      if (!is_misfit(e)) throw;
       misfit_.emplace(&row, true);
-      lines_.push_back(cat(site.section->megatron, row.megatron, ": ", e.message(),
-                           e.expected().empty() ? "" : ": expected ", e.expected(),
-                           e.found().empty() ? "" : ", found ", e.found()));
+      lines_.push_back(misfit_line(cat(site.section->megatron, row.megatron), e));
       return nullptr;
     }
   }
@@ -172,6 +185,19 @@ Needs ModelMap::form_of(const Section& section) const {
   return forms_[static_cast<std::size_t>(&section - family_->sections.data())];
 }
 
+Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
+  const TowerConfig& tower = p.section->tower == Tower::kVision ? model_.vision_tower : model_.text;
+  i64 expert = is_fused_expert(*p.row, p.expert_number) ? p.expert_number : 0;
+  try {
+    return holding_of(model_, tower, *p.row, part, expert, setup.vocab_rows);
+  } catch (const Error& e) {
+    if (!is_misfit(e)) throw;
+    throw Error(Code::kGridMisfit, "the model does not divide over this grid")
+        .note(misfit_line(p.global_name, e))
+        .help("choose other parallel sizes");
+  }
+}
+
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
                                                  const RunSetup& setup) const {
   refuse_misfit(model_, grid);
@@ -190,6 +216,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
         p.sources[s] = sources_.find(present_name(site, row, s, expert, sources_));
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
+      p.expert_number = expert;
       p.holding = holdings.of(site, row, p.part, expert);
       p.source_dtype = common_type(sources_, p, model_);
       p.typed_by_run = setup.params_dtype.has_value();

@@ -30,6 +30,7 @@ struct ModelParameter {
   std::array<i32, 6> sources{-1, -1, -1, -1, -1, -1};  // in the source table, in the order of the row's
   std::shared_ptr<const Holding> holding;              // alike ones share it
   Part part;                                           // of how many cells this is the holding
+  i64 expert_number = -1;                              // among all; -1: it is of none
   DType source_dtype = DType::kBF16;
   DType dtype = DType::kBF16;  // at run time
   bool typed_by_run = false;   // the run chose it, and rounds the values to it; else it is the source's
@@ -73,13 +74,15 @@ class ModelMap {
   const Family& family() const { return *family_; }
   const SourceTable& sources() const { return sources_; }
   const std::vector<UnreadTensor>& unread() const { return unread_; }
-  // The shapes of sources(), as the tables promise them; a scalar's where no parameter reads the tensor and it
-  // repeats none.
+  // The shapes of sources(), as the tables promise them; a scalar's where no parameter reads the tensor and
+  // it repeats none.
   std::vector<Shape> source_shapes() const;
   // Remarks for a person: what was inferred.
   const std::vector<std::string>& notes() const { return notes_; }
   i64 parameter_count() const { return parameter_count_; }  // of the whole model, buffers included
 
+  // What another cell holds of a parameter. Throws kGridMisfit, and what rules throw.
+  Holding holding(const ModelParameter& parameter, Part part, const RunSetup& setup) const;
   // What one rank holds, in order of registration. Throws kGridMisfit that names every kind of parameter that
   // does not divide. pre: the grid passed check_grid().
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup) const;

@@ -4,6 +4,7 @@
 //   rows of a fused parameter --pieces--> ..._w, ..._v, .query, ...   each with its box in the global tensor
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,19 @@ class FsdpLayout {
   // The same with groups that were packed before.
   FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model, const Grid& grid,
              std::vector<FsdpGroup> groups, bool sharded);
+
+  // One key of the cell, whichever ranks hold anything of it.
+  struct StoredKey {
+    i32 parameter = 0;
+    Piece piece;
+  };
+  // In the order in which a rank hands its tensors to the checkpoint writer.
+  std::vector<StoredKey> keys(i64 ep_rank) const;
+  std::string name(const StoredKey& key) const;
+  // The shards of its buffer that hold anything of it; nothing: every rank has all of it.
+  std::optional<ItemRange> shards_of(const StoredKey& key) const;
+  // The rank's share, without the name. pre: as for tensors().
+  FsdpTensor share(const StoredKey& key, const Cell& cell) const;
 
   // What a rank of that cell holds, in the order in which it hands the tensors to the checkpoint writer.
   // pre: `cell` differs from the parameters' in its data-parallel places only.

@@ -13,10 +13,12 @@
 
 #include "core/item_run.h"
 #include "core/shape.h"
-#include "core/shard_map.h"
 #include "mappings/config.h"
 
 namespace mckpt {
+
+// A run of this slot has no source: its items are padding, filled with zeros.
+inline constexpr i32 kPaddingSlot = -1;
 
 // The shape of a whole (logical) tensor, and of what one tensor-parallel cell holds of it. They are different
 // types so that nothing is multiplied by the parallel size twice; global_shape() is the only way from one to

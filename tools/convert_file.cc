@@ -16,6 +16,7 @@
 #include "tools/findings.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
+#include "tools/proved_plan.h"
 
 namespace mckpt {
 namespace {
@@ -49,10 +50,13 @@ struct FileJob {
   bool tensors_only = false;
   std::unique_ptr<Store> store;
   std::vector<i64> tensors;  // of the store, in the order in which they are written
+  std::optional<TensorCopy> copy;
   ConvertReport report;
 
   void open();
   std::vector<TensorSpec> specs() const;
+  // `offset`: of tensor i in the file; `behind`: what follows each of them there.
+  void plan_copy(const std::function<i64(i64)>& offset, std::string_view behind);
   void plan(i64 output_bytes);
   std::vector<std::string> sources() const;
   void check_source(const StoreFiles& files) const;
@@ -60,6 +64,7 @@ struct FileJob {
 
  private:
   void parse(CommandLine& line);
+  ProofInput proof() const;
   void check_objects() const;
   void warn_of_metadata() const;
   void note_shared(std::span<const i64> shared) const;
@@ -135,12 +140,39 @@ std::vector<std::string> FileJob::sources() const {
   return paths;
 }
 
+// What is not chosen is dropped; without --include and --exclude nothing may be.
+ProofInput FileJob::proof() const {
+  std::vector<bool> chosen(static_cast<std::size_t>(store->tensor_count()));
+  for (i64 t : tensors) chosen[static_cast<std::size_t>(t)] = true;
+  ProofInput input{side_of(*store), side_of(*store)};
+  // Elements smaller than a byte are copied as the bytes that they fill.
+  input.source.items = [this](i64 t) {
+    return TensorReader::tensor_bytes(*store, t) / std::max(1, dtype_info(store->dtype(t)).bits / 8);
+  };
+  input.target.items = [chosen, items = input.source.items](i64 t) {
+    return chosen[static_cast<std::size_t>(t)] ? items(t) : -1;
+  };
+  bool may_drop = !options.include.empty() || !options.exclude.empty();
+  for (i64 t = 0; may_drop && t < store->tensor_count(); t++)
+    if (!chosen[static_cast<std::size_t>(t)]) input.dropped.push_back(t);
+  return input;
+}
+
+void FileJob::plan_copy(const std::function<i64(i64)>& offset, std::string_view behind) {
+  std::vector<TensorCopy::Place> places;
+  for (std::size_t i = 0; i < tensors.size(); i++)
+    places.push_back({tensors[i], 0, offset(static_cast<i64>(i))});
+  std::ranges::sort(places, {}, &TensorCopy::Place::offset);
+  // Half of a thread's memory; the other half is the engine's.
+  i64 strided =
+      std::clamp<i64>(options.memory_bytes / options.threads / 2, 1 << 20, TensorReader::kStridedBytes);
+  copy.emplace(*store, std::move(places), behind, strided);
+  prove_plan(*copy, proof(), options, report);
+}
+
 // Says what will be done, and refuses what can be known not to work.
 void FileJob::plan(i64 output_bytes) {
   std::vector<i64> shared = shared_tensors(*store, tensors);
-  report.tensors_in = store->tensor_count();
-  report.tensors_out = report.copied = static_cast<i64>(tensors.size());
-  report.dropped = report.tensors_in - report.tensors_out;
   report.tied = static_cast<i64>(shared.size());
   report.bytes = output_bytes;
   report.output = options.target;
@@ -182,27 +214,18 @@ Exit FileJob::finish(bool done) {
   return Exit::kOk;
 }
 
-// Writes the file: `head` at its beginning, tensor i at offset(i), and what frame(sums) gives once the sums
-// of the tensors are known.
-template <typename Offset, typename Frame>
-void write_output(FileJob& job, Offset&& offset, std::string_view behind, Frame&& frame) {
-  std::vector<TensorCopy::Place> places;
-  for (std::size_t i = 0; i < job.tensors.size(); i++)
-    places.push_back({job.tensors[i], 0, offset(static_cast<i64>(i))});
-  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  // Half of a thread's memory; the other half is the engine's.
-  i64 strided = std::clamp<i64>(job.options.memory_bytes / job.options.threads / 2, 1 << 20,
-                                TensorReader::kStridedBytes);
-  TensorCopy copy(*job.store, std::move(places), behind, strided);
+// Writes the file: the tensors, and what frame(sums) gives once their sums are known.
+template <typename Frame>
+void write_output(FileJob& job, Frame&& frame) {
   stop_flag();  // from here on, what was begun is given up in order
-  job.check_source(copy.files());
+  job.check_source(job.copy->files());
   StagedFile staged(job.options.target, job.options.staging());
   OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
   {
     Progress progress(job.flags, "write", job.report.bytes);
-    job.report.bytes_read = run_copy(copy, out, job.options.copying(progress)).bytes_read;
+    job.report.bytes_read = run_copy(*job.copy, out, job.options.copying(progress)).bytes_read;
   }
-  frame(out, copy.crc32s());
+  frame(out, job.copy->crc32s());
   check_stop();
   check_sources_unchanged();
   staged.publish(out);
@@ -218,11 +241,12 @@ Exit convert_pt_to_safetensors(CommandLine& line) {
   FileJob job(line, kPtToSafetensors);
   job.open();
   SafetensorsLayout layout(job.specs());
+  job.plan_copy([&](i64 i) { return layout.offset(i); }, "");
   job.plan(layout.files()[0].bytes);
   if (job.options.dry_run) return job.finish(false);
-  write_output(
-      job, [&](i64 i) { return layout.offset(i); }, "",
-      [&](OutputFiles& out, std::span<const u32>) { out.write(0, 0, as_bytes(layout.files()[0].header)); });
+  write_output(job, [&](OutputFiles& out, std::span<const u32>) {
+    out.write(0, 0, as_bytes(layout.files()[0].header));
+  });
   return job.finish(true);
 }
 
@@ -230,13 +254,12 @@ Exit convert_safetensors_to_pt(CommandLine& line) {
   FileJob job(line, kSafetensorsToPt);
   job.open();
   TorchLayout layout(torch_archive_folder(job.options.target), job.specs());
+  job.plan_copy([&](i64 i) { return layout.data_offset(i); }, TorchLayout::kRecordMark);
   job.plan(layout.file_bytes());
   if (job.options.dry_run) return job.finish(false);
-  write_output(
-      job, [&](i64 i) { return layout.data_offset(i); }, TorchLayout::kRecordMark,
-      [&](OutputFiles& out, std::span<const u32> sums) {
-        for (const TorchLayout::Piece& p : layout.frame(sums)) out.write(0, p.offset, p.bytes);
-      });
+  write_output(job, [&](OutputFiles& out, std::span<const u32> sums) {
+    for (const TorchLayout::Piece& p : layout.frame(sums)) out.write(0, p.offset, p.bytes);
+  });
   return job.finish(true);
 }
 

@@ -14,6 +14,7 @@
 #include "tools/fsdp_output.h"
 #include "tools/hf_model.h"
 #include "tools/layout_flags.h"
+#include "tools/proved_plan.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -27,7 +28,7 @@ class HfToFsdp {
  private:
   void parse(CommandLine& line);
   void open();
-  void count(const KeyTable& keys, const FsdpPlan& plan);
+  ProofInput proof(const FsdpPlan& plan) const;
   std::string plan_text(const FsdpOutput& output) const;
   void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const;
 
@@ -86,35 +87,17 @@ void HfToFsdp::open() {
               values_.params_dtype(map.model())};
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
+  run_.threads = options_.threads;
   rules_ = values_.dtype_rules();
   run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
   tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout, model_.map_text);
 }
 
-// What becomes of the source's tensors, counted by keys of the result.
-void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
-  const ModelMap& map = keys.map();
-  report_.tensors_in = map.sources().size();
-  report_.tensors_out = plan.layout.key_count();
-  std::vector<i32> readers(static_cast<std::size_t>(map.sources().size()));
-  for (i32 k = 0; k < keys.size(); k++)
-    for (i32 source : keys.parameter(keys[k]).sources)
-      if (source >= 0) readers[static_cast<std::size_t>(source)]++;
-  for (i64 k = 0; k < plan.layout.key_count(); k++) {
-    const CheckpointKey& key = keys[plan.table_key[static_cast<std::size_t>(k)]];
-    const ModelParameter& p = keys.parameter(key);
-    bool padded =
-        std::ranges::any_of(p.holding->runs, [](const ItemRun& r) { return r.slot == kPaddingSlot; });
-    if (padded) report_.padded++;
-    if (!import_conversion(p, plan.layout.key(static_cast<i32>(k)).dtype).identity()) report_.changed++;
-    if (p.sources[1] >= 0)
-      report_.fused++;
-    else if (readers[static_cast<std::size_t>(p.sources[0])] > 1)
-      report_.split++;
-    else
-      report_.copied++;
-  }
-  for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? report_.tied : report_.dropped)++;
+ProofInput HfToFsdp::proof(const FsdpPlan& plan) const {
+  ProofInput input{side_of(*model_.store), side_of(plan.layout)};
+  for (const UnreadTensor& u : model_.map->unread())
+    (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
+  return input;
 }
 
 std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
@@ -150,7 +133,7 @@ Exit HfToFsdp::run() {
   PlannedChunks chunks(plan.layout, plan.table_key);
   ImportJob job(*model_.store, keys, chunks, &plan.layout);
 
-  count(keys, plan);
+  prove_plan(job, proof(plan), options_, report_);
   FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);
   note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
                    counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));

@@ -10,6 +10,7 @@
 #include "tools/convert_modes.h"
 #include "tools/fsdp_output.h"
 #include "tools/layer_move_text.h"
+#include "tools/proved_plan.h"
 #include "tools/source_args.h"
 #include "tools/staged_copy.h"
 
@@ -32,7 +33,6 @@ class LayerMove {
   std::string target_text() const;
   void add_objects(MigrationJob& job, DcpLayout& layout);
   void tell(LayerForm from, LayerForm to) const;
-  void count();
 
   const GlobalFlags& flags_;
   LayerWay way_;
@@ -206,21 +206,6 @@ void LayerMove::tell(LayerForm from, LayerForm to) const {
     warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
 }
 
-void LayerMove::count() {
-  std::vector<i64> uses(static_cast<std::size_t>(store_->tensor_count()));
-  for (const MovedTensor& t : migration_.tensors) {
-    (t.pieces.size() > 1 ? report_.fused : report_.copied)++;
-    for (const MovedPiece& p : t.pieces) uses[static_cast<std::size_t>(p.tensor)]++;
-  }
-  for (const MovedTensor& t : migration_.tensors)
-    if (uses[static_cast<std::size_t>(t.pieces[0].tensor)] > 1) report_.split++, report_.copied--;
-  report_.tensors_in = store_->tensor_count();
-  report_.tensors_out = std::ssize(migration_.tensors);
-  report_.dropped = migration_.dropped;
-  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
-  report_.dropped_objects -= std::ssize(migration_.objects);
-}
-
 Exit LayerMove::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
   open();
@@ -246,7 +231,9 @@ Exit LayerMove::run() {
   common_ = args_->patched_file(changes_, flags_);
 
   tell(from, to);
-  count();
+  prove_plan(job, {side_of(*store_), side_of(layout), migration_.dropped, {}, {}}, options_, report_);
+  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
+  report_.dropped_objects -= std::ssize(migration_.objects);
   FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
   PlanText plan(text_of(way_).name);
   for (const std::string& part : {source_identity(*store_), target_text(), output.metadata_sha256, common_})

@@ -10,6 +10,7 @@
 #include "tools/fsdp_output.h"
 #include "tools/layout_flags.h"
 #include "tools/plain_reshard.h"
+#include "tools/proved_plan.h"
 #include "tools/reshard_objects.h"
 #include "tools/staged_copy.h"
 
@@ -30,7 +31,7 @@ class Reshard {
   void keep_forms(std::vector<ModelParameter>& parameters) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
   ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
-  void count(const DcpLayout& layout);
+  ProofInput proof(const DcpLayout& layout) const;
   std::string plan_text(const FsdpOutput& output, const ReshardObjects& objects) const;
   void write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
                   const std::string& to) const;
@@ -102,6 +103,7 @@ void Reshard::set_up_run() {
         .found(rows)
         .help("resharding keeps every row; export the model and convert it with --vocab-size auto");
   run_.fsdp = fsdp_flags_.setup(run_.grid);
+  run_.threads = options_.threads;
   run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
     i32 t = model().tensor_of_key(*model_key(key));
     return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
@@ -204,12 +206,12 @@ std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
   return out;
 }
 
-// Every tensor of the source: in the layout, left behind because the user said so, or the copy of another.
-void Reshard::count(const DcpLayout& layout) {
-  report_.tensors_in = source().tensor_count();
-  report_.tensors_out = report_.copied = layout.key_count();
-  for (i32 t = 0; t < source().tensor_count(); t++) report_.dropped += source_.left_behind(t);
-  report_.tied = report_.tensors_in - report_.copied - report_.dropped;
+ProofInput Reshard::proof(const DcpLayout& layout) const {
+  ProofInput input{side_of(source()), side_of(layout)};
+  for (i32 t = 0; t < source().tensor_count(); t++)
+    if (source_.left_behind(t)) input.dropped.push_back(t);
+  input.copies.assign(model().chunks().copies().begin(), model().chunks().copies().end());
+  return input;
 }
 
 // Tensors that are stored cell after cell, on either side.
@@ -268,7 +270,7 @@ Exit Reshard::run() {
   if (launch().rank == 0) expect_object_files(sums, model().on_disk());
   ReshardJob job(this->source(), chunks, &plan.layout, &fused, std::move(records), &sums);
 
-  count(plan.layout);
+  prove_plan(job, proof(plan.layout), options_, report_);
   report_.dropped_objects = objects.left_out();
   FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
   auto finish = [&](OutputFiles& out, const std::string& to) {

@@ -13,6 +13,7 @@
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
 #include "tools/layout_flags.h"
+#include "tools/proved_plan.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -27,7 +28,7 @@ class Export {
   void parse(CommandLine& line);
   void lay_out();
   std::vector<DType> types(const DtypeRules& rules) const;  // by tensor of the source table
-  void count(const ExportPlan& plan);
+  ProofInput proof() const;
   void warn_of_config_type() const;
   std::string plan_text() const;
   void write_rest(OutputFiles& out, const std::string& folder) const;
@@ -113,26 +114,18 @@ void Export::lay_out() {
   }
 }
 
-void Export::count(const ExportPlan& plan) {
-  const KeyTable& keys = model_.keys();
-  report_.tensors_in = keys.size();
-  report_.tensors_out = std::ssize(written_);
-  std::vector<std::vector<i32>> sources(static_cast<std::size_t>(model_.map().sources().size()));
-  for (i32 k = 0; k < keys.size(); k++)
-    for (i32 s : keys.parameter(keys[k]).sources)
-      if (s >= 0) sources[static_cast<std::size_t>(s)].push_back(k);
-  for (i64 i = 0; i < plan.task_count(); i++) {
-    const std::vector<i32>& of = sources[static_cast<std::size_t>(plan.tensor_of(i))];
-    if (!plan.conversion_of(i).identity()) report_.changed++;
-    if (of.empty())
-      report_.tied++;
-    else if (of.size() > 1 && keys.parameter(keys[of[0]]).sources[1] < 0)
-      report_.fused++;
-    else if (keys.parameter(keys[of[0]]).sources[1] >= 0)
-      report_.split++;
-    else
-      report_.copied++;
-  }
+ProofInput Export::proof() const {
+  const SourceTable& tensors = model_.map().sources();
+  auto items = [this](i64 t) {
+    const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t)];
+    return place.file < 0 ? -1 : place.shape.items();
+  };
+  ProofInput input{
+      side_of(model_.keys()),
+      {tensors.size(), [&](i64 t) { return std::string(tensors[static_cast<i32>(t)].name); }, items}};
+  for (const UnreadTensor& u : model_.map().unread())
+    if (u.of >= 0) input.repeats.push_back(u.tensor);
+  return input;
 }
 
 // config.json goes along as it is, and programs that go by its type cast what they load.
@@ -179,7 +172,7 @@ Exit Export::run() {
   ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_, &sums);
   assets_ = hf_assets(Folder(model_.assets_path()));
 
-  count(job.plan());
+  prove_plan(job, proof(), options_, report_);
   std::vector<OutputFile> files;
   for (const SafetensorsLayout::File& f : layout_->files()) files.push_back({f.name, f.bytes});
   if (!layout_->index().empty())

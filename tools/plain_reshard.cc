@@ -5,6 +5,7 @@
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
+#include "tools/proved_plan.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -39,7 +40,7 @@ class PlainLayout {
     if (!paths_) layout.leave_out_paths();
     for (i32 t = 0; t < store.tensor_count(); t++) {
       if (weights_only && is_of_optimizer(store.name(t))) {
-        left_behind++;
+        left_behind.push_back(t);
         continue;
       }
       layout.add_key({named(store.name(t)), store.dtype(t), store.shape(t)});
@@ -103,7 +104,8 @@ class PlainLayout {
  public:
   DcpLayout layout;
   std::vector<i32> tensors;  // of the store, by key of the layout
-  i64 left_behind = 0, left_behind_objects = 0;
+  std::vector<i64> left_behind;
+  i64 left_behind_objects = 0;
 };
 
 }  // namespace
@@ -117,9 +119,7 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   ReshardJob job(*source, chunks, &plan.layout, nullptr, std::move(records), &sums);
 
   ConvertReport report;
-  report.tensors_in = source->tensor_count();
-  report.tensors_out = report.copied = plan.layout.key_count();
-  report.dropped = plan.left_behind;
+  prove_plan(job, {side_of(*source), side_of(plan.layout), plan.left_behind, {}, {}}, options, report);
   report.dropped_objects = plan.left_behind_objects;
   note(flags, cat("names   are kept, ", why_kept(*source),
                   ": every tensor is taken by its own, its rows over the ranks"));

@@ -134,7 +134,7 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
     auto made = std::make_unique<ExportJob>(checkpoint.store(), keys, checkpoint.chunks(), *places);
     const ExportPlan& plan = made->plan();
     return {std::move(made), [&plan, places, chunk_of](i64 task) {
-              return std::vector<i32>{chunk_of.at(plan.tensor_of(task))};
+              return std::vector<i32>{chunk_of.at(plan.tensor_of_task(task))};
             }};
   };
   // By tensor of the model, those of the checkpoint that have its items.

@@ -84,37 +84,42 @@ void ExportPlan::add_task(i32 tensor, i32 content) {
 }
 
 i64 ExportPlan::task_bytes(i64 index) const {
-  const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(tensor_of(index))];
+  const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(tensor_of_task(index))];
   return dtype_bytes(place.dtype, place.shape.items());
 }
 
-CopyTask ExportPlan::task(i64 index) const {
+CopyTask ExportPlan::make(i64 index, bool outline) const {
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t.tensor)];
-  CopyTask task;
-  task.conversion = t.conversion;
+  CopyTask task{Plan(this), t.conversion};
   i32 to_bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
   i32 to = task.plan.add_destination({place.file, place.offset, place.shape.items(), to_bytes, t.tensor});
-  for (i32 p : readers_[static_cast<std::size_t>(t.content)])
+  for (i32 p : readers_[static_cast<std::size_t>(t.content)]) {
+    // Padding is of no tensor; the task of the first one answers for it.
+    bool first = t.tensor == keys_.parameters()[static_cast<std::size_t>(p)].sources[0];
     for (i32 c : chunks_of(p)) {
       ChunkList::Box box = chunks_.box(c);
       i32 from = -1;
+      auto source = [&] {
+        if (from >= 0) return from;
+        ChunkList::Place stored = outline ? chunks_.numbered_place(c) : chunks_.place(c);
+        if (sums_ && stored.checksum) sums_->expect(*stored.checksum);
+        return from = task.plan.add_source({stored.file, stored.data_offset, Shape(box.sizes).items(),
+                                            static_cast<i32>(dtype_bytes(stored.dtype, 1)), c});
+      };
       i64 at = 0;
       for (const ItemRun& run : keys_.runs(keys_[chunks_.key(c)], box.offsets, box.sizes)) {
         if (run.slot == t.content) {
-          if (from < 0) {
-            ChunkList::Place stored = chunks_.place(c);
-            if (sums_ && stored.checksum) sums_->expect(*stored.checksum);
-            from = task.plan.add_source({stored.file, stored.data_offset, Shape(box.sizes).items(),
-                                         static_cast<i32>(dtype_bytes(stored.dtype, 1)), c});
-          }
           Move move = reversed(move_of(run, at));
-          move.slot = from;
+          move.slot = source();
           task.plan.add(to, move);
+        } else if (run.slot == kPaddingSlot && first && outline) {
+          task.unwanted.push_back({source(), at, run.items(), {}, {}});
         }
         at += run.items();
       }
     }
+  }
   task.plan.finish();
   return task;
 }

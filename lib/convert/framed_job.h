@@ -22,6 +22,11 @@ class FramedJob : public CopyJob {
     frame_of(region).write_tail(crc32, to);
   }
 
+  // Keys of the layout.
+  i32 target_tensor(const Region& region) const override {
+    return framed(region) ? layout_->chunk(region.tensor).key : -1;
+  }
+
  protected:
   // Null when chunks are only compared with. A destination's `tensor` is the number of its chunk in the
   // layout; -1: it is no chunk and has no frame.

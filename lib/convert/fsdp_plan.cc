@@ -1,44 +1,96 @@
 #include "convert/fsdp_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
+
+#include "io/parallel.h"
 
 namespace mckpt {
 namespace {
-
-// What the cells of a run hold, made once for all ranks that differ in their data-parallel places only.
-class Cells {
- public:
-  Cells(const ModelMap& map, const FsdpRun& run, const Adjust& adjust)
-      : map_(map), run_(run), adjust_(adjust) {}
-
-  struct Held {
-    std::vector<ModelParameter> parameters;
-    std::unique_ptr<FsdpLayout> layout;
-  };
-  const Held& of(const Cell& cell) {
-    std::unique_ptr<Held>& held = cells_[{cell.tp, cell.etp, cell.ep}];
-    if (!held) {
-      held = std::make_unique<Held>();
-      held->parameters = map_.parameters(run_.grid, cell, run_.run);
-      adjust_(held->parameters);
-      held->layout = std::make_unique<FsdpLayout>(held->parameters, map_.model(), run_.grid, run_.fsdp);
-    }
-    return *held;
-  }
-
- private:
-  const ModelMap& map_;
-  const FsdpRun& run_;
-  const Adjust& adjust_;
-  std::map<std::tuple<i64, i64, i64>, std::unique_ptr<Held>> cells_;
-};
 
 DType stored_type(const FsdpRun& run, const ModelParameter& p, std::string_view key) {
   if (run.dtype_rule)
     if (std::optional<DType> type = run.dtype_rule(key)) return *type;
   return run.main_dtype && p.trainable && !p.buffer() ? *run.main_dtype : p.dtype;
 }
+
+// What one cell of a run holds, made once for all ranks that differ in their data-parallel places only.
+class CellKeys {
+ public:
+  CellKeys(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Cell& cell)
+      : grid_(run.grid), parameters_(keys.map().parameters(run.grid, cell, run.run)) {
+    adjust(parameters_);
+    layout_.emplace(parameters_, keys.map().model(), run.grid, run.fsdp);
+    for (FsdpLayout::StoredKey& stored : layout_->keys(cell.ep)) add(keys, run, std::move(stored));
+  }
+
+  struct Key {
+    FsdpLayout::StoredKey stored;
+    i32 key;  // of the table
+    DType dtype;
+  };
+  const std::vector<Key>& keys() const { return keys_; }
+  const ModelParameter& parameter(const Key& k) const {
+    return parameters_[static_cast<std::size_t>(k.stored.parameter)];
+  }
+  FsdpTensor share(i32 key, const Cell& cell) const {
+    return layout_->share(keys_[static_cast<std::size_t>(key)].stored, cell);
+  }
+
+  // Those of which the rank may hold anything, in order.
+  std::vector<i32> on_rank(const Cell& cell) const {
+    std::vector<i32> out;
+    i64 dense = dense_place(grid_, cell).shard, expert = expert_place(grid_, cell).shard;
+    for (std::size_t k = 0; k < shards_.size(); k++)
+      if (shards_[k].holds(shards_[k].expert ? expert : dense)) out.push_back(static_cast<i32>(k));
+    return out;
+  }
+
+ private:
+  void add(const KeyTable& table, const FsdpRun& run, FsdpLayout::StoredKey stored) {
+    const ModelParameter& p = parameters_[static_cast<std::size_t>(stored.parameter)];
+    std::string name = layout_->name(stored);
+    i32 key = table.find(*model_key(name));
+    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
+    std::optional<ItemRange> shards = layout_->shards_of(stored);
+    shards_.push_back({p.expert(), shards.value_or(ItemRange{0, std::numeric_limits<i64>::max()})});
+    keys_.push_back({std::move(stored), key, stored_type(run, p, name)});
+  }
+
+  // The shards of its buffer that hold anything of a key.
+  struct Shards {
+    bool expert;
+    ItemRange range;
+    bool holds(i64 shard) const { return shard >= range.begin && shard < range.end; }
+  };
+
+  const Grid& grid_;
+  std::vector<ModelParameter> parameters_;
+  std::optional<FsdpLayout> layout_;
+  std::vector<Key> keys_;
+  std::vector<Shards> shards_;  // by key
+};
+
+class Cells {
+ public:
+  Cells(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
+    std::vector<std::pair<Cell, std::unique_ptr<CellKeys>*>> first;  // a rank of each cell
+    for (i64 rank = 0; rank < run.grid.world(); rank++) {
+      Cell cell = cell_of(run.grid, rank);
+      auto [at, fresh] = cells_.try_emplace({cell.tp, cell.etp, cell.ep});
+      if (fresh) first.emplace_back(cell, &at->second);
+    }
+    parallel_for(std::ssize(first), run.threads, [&](int, i64 i) {
+      auto& [cell, made] = first[static_cast<std::size_t>(i)];
+      *made = std::make_unique<CellKeys>(keys, run, adjust, cell);
+    });
+  }
+  const CellKeys& of(const Cell& cell) const { return *cells_.at({cell.tp, cell.etp, cell.ep}); }
+
+ private:
+  std::map<std::tuple<i64, i64, i64>, std::unique_ptr<CellKeys>> cells_;
+};
 
 // What has a name of its own: the keys of the table, then all companions.
 struct Item {
@@ -75,30 +127,10 @@ struct Boxes {
 class BoxCollector {
  public:
   BoxCollector(const KeyTable& keys, const Companions& companions)
-      : keys_(keys), companions_(companions), items_(items_of(keys, companions, first_companion_)) {
+      : companions_(companions), items_(items_of(keys, companions, first_companion_)) {
     out_.dtype.resize(items_.size());
   }
 
-  void add(const FsdpTensor& t, DType dtype) { add(find(t.key), t, dtype); }
-  void add_companions(const FsdpTensor& t) {
-    for_companions(t,
-                   [&](i32 item) { add(item, t, items_[static_cast<std::size_t>(item)].companion->dtype); });
-  }
-  void next_rank() { out_.lists.emplace_back(); }
-  void add_name(const std::string& key) { out_.names.push_back(find(key)); }
-  void add_companion_names(const FsdpTensor& t) {
-    for_companions(t, [&](i32 item) { out_.names.push_back(item); });
-  }
-  Boxes take() { return std::move(out_); }
-  const std::vector<Item>& items() const { return items_; }
-
- private:
-  template <typename Fn>
-  void for_companions(const FsdpTensor& t, Fn&& fn) {
-    if (companions_.empty()) return;
-    std::size_t key = static_cast<std::size_t>(find(t.key));
-    for (std::size_t c = 0; c < companions_[key].size(); c++) fn(first_companion_[key] + static_cast<i32>(c));
-  }
   void add(i32 item, const FsdpTensor& t, DType dtype) {
     out_.dtype[static_cast<std::size_t>(item)] = dtype;
     i64 first = t.offsets.empty() ? 0 : item_of(t);
@@ -110,10 +142,25 @@ class BoxCollector {
     }
     out_.lists.back().push_back(at->second);
   }
-  i32 find(const std::string& name) const {
-    i32 key = keys_.find(*model_key(name));
-    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
-    return key;
+  void add_companions(i32 key, const FsdpTensor& t) {
+    for_companions(key,
+                   [&](i32 item) { add(item, t, items_[static_cast<std::size_t>(item)].companion->dtype); });
+  }
+  void next_rank() { out_.lists.emplace_back(); }
+  void add_name(i32 key) { out_.names.push_back(key); }
+  void add_companion_names(i32 key) {
+    for_companions(key, [&](i32 item) { out_.names.push_back(item); });
+  }
+  Boxes take() { return std::move(out_); }
+  const std::vector<Item>& items() const { return items_; }
+  bool has_companions() const { return !companions_.empty(); }
+
+ private:
+  template <typename Fn>
+  void for_companions(i32 key, Fn&& fn) {
+    if (companions_.empty()) return;
+    std::size_t k = static_cast<std::size_t>(key);
+    for (std::size_t c = 0; c < companions_[k].size(); c++) fn(first_companion_[k] + static_cast<i32>(c));
   }
   // The offset of a box as the number of its first item.
   static i64 item_of(const FsdpTensor& t) {
@@ -128,7 +175,6 @@ class BoxCollector {
     }
   };
 
-  const KeyTable& keys_;
   const Companions& companions_;
   std::vector<i32> first_companion_;  // item, by key
   std::vector<Item> items_;
@@ -159,46 +205,58 @@ void choose_writers(Boxes& b) {
   }
 }
 
-// An optimizer has two groups of parameters, the one without weight decay last, each in the order of the
-// model; the parts of a fused parameter stay where it was.
-std::vector<FsdpTensor> in_optimizer_order(const std::vector<ModelParameter>& parameters,
-                                           std::vector<FsdpTensor> tensors) {
-  std::ranges::stable_sort(tensors, {}, [&](const FsdpTensor& t) {
-    const ModelParameter& p = parameters[static_cast<std::size_t>(t.parameter)];
+// Sorts keys of a cell. An optimizer has two groups of parameters, the one without weight decay last, each in
+// the order of the model; the parts of a fused parameter stay where they were.
+void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
+  std::ranges::stable_sort(keys, {}, [&](i32 k) {
+    const CellKeys::Key& key = cell.keys()[static_cast<std::size_t>(k)];
+    const ModelParameter& p = cell.parameter(key);
     bool decays = p.shape().rank() > 1 && !p.name.ends_with(".bias");
-    return std::pair(!decays, t.parameter);
+    return std::pair(!decays, key.stored.parameter);
   });
-  return tensors;
 }
 
 // planner_data has the names of the last rank first, in the order of its model, then what is new in the rank
 // before, and so on; held or not. Ranks of one cell have the same names.
-void add_names(const Grid& grid, Cells& cells, BoxCollector& collector) {
+void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
   std::set<std::tuple<i64, i64, i64>> seen;
   for (i64 rank = grid.world(); rank-- > 0;) {
     Cell cell = cell_of(grid, rank);
     if (!seen.emplace(cell.tp, cell.etp, cell.ep).second) continue;
-    const Cells::Held& held = cells.of(cell);
-    std::vector<FsdpTensor> tensors = held.layout->tensors(cell);
-    for (const FsdpTensor& t : tensors) collector.add_name(t.key);
-    for (const FsdpTensor& t : in_optimizer_order(held.parameters, std::move(tensors)))
-      collector.add_companion_names(t);
+    const CellKeys& held = cells.of(cell);
+    std::vector<i32> order;
+    for (const CellKeys::Key& k : held.keys()) {
+      order.push_back(static_cast<i32>(order.size()));
+      collector.add_name(k.key);
+    }
+    if (!collector.has_companions()) continue;
+    order_for_optimizer(held, order);
+    for (i32 k : order) collector.add_companion_names(held.keys()[static_cast<std::size_t>(k)].key);
   }
 }
 
-void collect(const ModelMap& map, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
+void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collector) {
+  collector.next_rank();
+  std::vector<i32> keys;
+  for (i32 k : held.on_rank(cell)) {
+    FsdpTensor t = held.share(k, cell);
+    if (t.empty()) continue;
+    const CellKeys::Key& key = held.keys()[static_cast<std::size_t>(k)];
+    collector.add(key.key, t, key.dtype);
+    keys.push_back(k);
+  }
+  if (!collector.has_companions()) return;
+  order_for_optimizer(held, keys);
+  for (i32 k : keys)
+    collector.add_companions(held.keys()[static_cast<std::size_t>(k)].key, held.share(k, cell));
+}
+
+void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
   refuse_pipeline(run.grid);
-  Cells cells(map, run, adjust);
+  Cells cells(keys, run, adjust);
   for (i64 rank = 0; rank < run.grid.world(); rank++) {
     Cell cell = cell_of(run.grid, rank);
-    const Cells::Held& held = cells.of(cell);
-    collector.next_rank();
-    std::vector<FsdpTensor> tensors = held.layout->tensors(cell);
-    std::erase_if(tensors, [](const FsdpTensor& t) { return t.empty(); });
-    for (const FsdpTensor& t : tensors)
-      collector.add(t, stored_type(run, held.parameters[static_cast<std::size_t>(t.parameter)], t.key));
-    for (const FsdpTensor& t : in_optimizer_order(held.parameters, std::move(tensors)))
-      collector.add_companions(t);
+    collect_rank(cells.of(cell), cell, collector);
   }
   add_names(run.grid, cells, collector);
 }
@@ -209,7 +267,7 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
                    const Companions& companions)
     : layout(run.grid.world()) {
   BoxCollector collector(keys, companions);
-  collect(keys.map(), run, adjust, collector);
+  collect(keys, run, adjust, collector);
   const std::vector<Item>& items = collector.items();
   Boxes b = collector.take();
   choose_writers(b);

@@ -18,12 +18,13 @@ struct FsdpRun {
   std::optional<DType> main_dtype;  // of trained parameters on disk; none: that of the run
   // What is said of single keys comes before that.
   std::function<std::optional<DType>(std::string_view key)> dtype_rule;
+  int threads = 1;  // that plan
 };
 
 // Where the name of a tensor of the model parts: {"model": {"module.<name>": ...}}.
 inline constexpr i32 kModelDot = 5;
 
-// How a run's parameters differ from what the tables say of them: which are frozen.
+// How a run's parameters differ from what the tables say of them: which are frozen. Thread-safe.
 using Adjust = std::function<void(std::vector<ModelParameter>&)>;
 
 // What lies beside a key and is cut as it is: the states of an optimizer.

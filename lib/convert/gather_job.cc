@@ -60,7 +60,7 @@ CopyTask GatherJob::task(i64 index) const {
   const CheckpointKey& key = to_.keys[to_.chunks.key(index)];
   ChunkList::Box box = to_.chunks.box(index);
   ChunkList::Place place = to_.chunks.place(index);
-  CopyTask task;
+  CopyTask task{Plan(this), {}};
   i32 to =
       task.plan.add_destination({place.file, place.data_offset, Shape(box.sizes).items(),
                                  static_cast<i32>(dtype_bytes(place.dtype, 1)), static_cast<i32>(index)});

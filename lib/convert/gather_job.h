@@ -22,6 +22,9 @@ class GatherJob final : public CopyJob {
   i64 task_count() const override { return to_.chunks.size(); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
+  std::string tensor_of(const Region& region) const override {
+    return to_.keys[to_.chunks.key(region.tensor)].name;
+  }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
  private:

@@ -92,7 +92,7 @@ std::span<const i32> ImportJob::chunks_of(i64 index) const {
 }
 
 CopyTask ImportJob::task(i64 index) const {
-  CopyTask task;
+  CopyTask task{Plan(this), {}};
   TensorRegions::InPlan sources(regions_, task.plan);
   task.conversion = conversion_of(chunks_of(index).front());
   for (i32 chunk : chunks_of(index)) {

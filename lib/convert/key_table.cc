@@ -11,14 +11,6 @@ bool drop_prefix(std::string_view& name, std::string_view prefix) {
   return true;
 }
 
-// A grid in which one rank is the part asked for, and the rank.
-std::pair<Grid, Cell> cell_of_part(bool expert, Part part) {
-  Grid grid;
-  (expert ? grid.etp : grid.tp) = part.count;
-  if (expert) grid.dp = part.count;
-  return {grid, cell_of(grid, part.index)};
-}
-
 }  // namespace
 
 std::optional<std::string> model_key(std::string_view name) {
@@ -126,13 +118,9 @@ const Holding& KeyTable::holding(i32 parameter, Part part) const {
   const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
   if (part.count == 1) return *p.holding;
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Holdings>& view = views_[{p.expert(), part.count, part.index}];
-  if (!view) {
-    auto [grid, cell] = cell_of_part(p.expert(), part);
-    view = std::make_unique<Holdings>();
-    for (const ModelParameter& q : map_.parameters(grid, cell, setup_)) view->push_back(q.holding);
-  }
-  return *(*view)[static_cast<std::size_t>(parameter)];
+  std::unique_ptr<const Holding>& held = of_cells_[{p.holding.get(), part.count, part.index}];
+  if (!held) held = std::make_unique<const Holding>(map_.holding(p, part, setup_));
+  return *held;
 }
 
 void KeyTable::append_rows(const CheckpointKey& key, Part part, i64 first_row, i64 rows,

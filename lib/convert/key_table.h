@@ -71,8 +71,6 @@ class KeyTable {
                             std::span<const i64> sizes) const;
 
  private:
-  using Holdings = std::vector<std::shared_ptr<const Holding>>;  // by parameter
-
   void add_whole(i32 parameter);
   void check_cells(i32 parameter) const;
   void add_parts(i32 parameter, KeySplit split);
@@ -90,7 +88,8 @@ class KeyTable {
   std::vector<CheckpointKey> keys_;
   NameMap<std::string_view, i32> by_name_;
   mutable std::mutex mutex_;
-  mutable std::map<std::tuple<bool, i64, i64>, std::unique_ptr<Holdings>> views_;  // expert, count, index
+  // Of other cells, by what a single rank holds, which alike parameters share; and the cell.
+  mutable std::map<std::tuple<const Holding*, i64, i64>, std::unique_ptr<const Holding>> of_cells_;
 };
 
 }  // namespace mckpt

@@ -116,7 +116,7 @@ void Migration::move_tensor(i32 t) {
   std::string_view key = store_.name(t);
   KeySection section = key_section(dialect_, key);
   if (section.optimizer && options_.weights_only) {
-    out_.dropped++;
+    out_.dropped.push_back(t);
     return;
   }
   if (refused(key, section)) return;
@@ -142,7 +142,7 @@ void Migration::move_layer(i32 t, const KeySection& section, const LayerName& na
   std::string_view key = store_.name(t);
   Target target = target_of(name, key);
   if (target.dropped) {
-    out_.dropped += from_layer < 1 ? 1 : 0;
+    if (from_layer < 1) out_.dropped.push_back(t);
     return;
   }
   std::span<const i64> source = store_.dims(t);

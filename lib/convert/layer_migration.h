@@ -48,7 +48,7 @@ struct MigrationOptions {
 struct LayerMigration {
   std::vector<MovedTensor> tensors;
   std::vector<MovedObject> objects;
-  i64 dropped = 0;                           // tensors
+  std::vector<i64> dropped;                  // tensors of the source
   std::vector<std::string> dropped_objects;  // that hold nothing and that the new form has no name for
 };
 

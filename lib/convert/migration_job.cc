@@ -123,21 +123,23 @@ i64 MigrationJob::end_target(std::size_t chunk) const {
   return chunk + 1 < chunks_.size() ? chunks_[chunk + 1].first_target : layout_.chunk_count();
 }
 
-CopyTask MigrationJob::task(i64 index) const {
+CopyTask MigrationJob::make(i64 index, bool outline) const {
   std::size_t i = static_cast<std::size_t>(index);
   if (i >= chunks_.size()) {
     const CarriedRecord& record = records_[i - chunks_.size()];
-    if (sums_) expect_record(*sums_, bytes_[record.from_file], record);
+    if (sums_ && !outline) expect_record(*sums_, bytes_[record.from_file], record);
     return record.task();
   }
   const SourceChunk& source = chunks_[i];
   Chunk chunk = source_.chunk(source.tensor, source.chunk);
-  ChunkData data = source_.resolve(source.tensor, source.chunk);
-  check_plain(source_, source.tensor, chunk, data);
-  if (sums_ && data.checksum) sums_->expect(*data.checksum);
+  ChunkData data{.file = 0, .offset = source.chunk, .dtype = source_.dtype(source.tensor)};
+  if (!outline) {
+    data = source_.resolve(source.tensor, source.chunk);
+    check_plain(source_, source.tensor, chunk, data);
+    if (sums_ && data.checksum) sums_->expect(*data.checksum);
+  }
 
-  CopyTask task;
-  task.conversion = no_conversion(data.dtype);
+  CopyTask task{Plan(this), no_conversion(data.dtype)};
   i32 bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
   i32 from = task.plan.add_source({data.file, data.offset, Shape(chunk.sizes).items(), bytes, source.tensor});
   std::vector<Move> moves;

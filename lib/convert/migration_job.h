@@ -21,7 +21,11 @@ class MigrationJob final : public FramedJob {
   void add_record(const MovedObject& object);
 
   i64 task_count() const override { return std::ssize(chunks_) + std::ssize(records_); }
-  CopyTask task(i64 index) const override;
+  CopyTask task(i64 index) const override { return make(index, false); }
+  CopyTask outline(i64 index) const override { return make(index, true); }
+  std::string tensor_of(const Region& region) const override {
+    return region.tensor < 0 ? "" : layout_.key(layout_.chunk(region.tensor).key).name.text;
+  }
   i64 task_bytes(i64 index) const override;
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
 
@@ -35,6 +39,7 @@ class MigrationJob final : public FramedJob {
     i32 tensor, chunk;
     i64 first_target = 0;  // in the layout; up to that of the next
   };
+  CopyTask make(i64 index, bool outline) const;
   void list_chunks();
   void add_targets(const SourceChunk& source, const LayerMigration& migration);
   i64 end_target(std::size_t chunk) const;

@@ -52,16 +52,15 @@ void ReshardJob::append_moves(i32 tensor, const ChunkList::Box& from, const Chun
   }
 }
 
-CopyTask ReshardJob::task(i64 index) const {
+CopyTask ReshardJob::make(i64 index, bool outline) const {
   if (index >= std::ssize(tasks_)) {
     const CarriedRecord& record = records_[static_cast<std::size_t>(index - std::ssize(tasks_))];
-    if (sums_) expect_record(*sums_, bytes_[record.from_file], record);
+    if (sums_ && !outline) expect_record(*sums_, bytes_[record.from_file], record);
     return record.task();
   }
   const Task& t = tasks_[static_cast<std::size_t>(index)];
   DType to_type = chunks_.dtype(t.chunks[0]);
-  CopyTask task;
-  task.conversion = {source_.dtype(t.tensor), to_type, to_type, 0, 0};
+  CopyTask task{Plan(this), {source_.dtype(t.tensor), to_type, to_type, 0, 0}};
 
   struct SourceBox {
     Chunk chunk;
@@ -72,6 +71,11 @@ CopyTask ReshardJob::task(i64 index) const {
     Chunk chunk = source_.chunk(t.tensor, c);
     i64 items = Shape(chunk.sizes).items();
     if (chunk.replica || items == 0) continue;
+    if (outline) {
+      i32 bytes = static_cast<i32>(dtype_bytes(source_.dtype(t.tensor), 1));
+      pieces.push_back({chunk, task.plan.add_source({0, c, items, bytes, t.tensor})});
+      continue;
+    }
     ChunkData data = source_.resolve(t.tensor, c);
     check_plain(source_, t.tensor, chunk, data);
     if (sums_ && data.checksum) sums_->expect(*data.checksum);

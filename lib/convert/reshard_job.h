@@ -25,13 +25,14 @@ class ReshardJob final : public FramedJob {
              const Fused* fused = nullptr, std::vector<CarriedRecord> records = {}, ReadSums* sums = nullptr);
 
   i64 task_count() const override { return std::ssize(tasks_) + std::ssize(records_); }
-  CopyTask task(i64 index) const override;
+  CopyTask task(i64 index) const override { return make(index, false); }
+  CopyTask outline(i64 index) const override { return make(index, true); }
   i64 task_bytes(i64 index) const override;
   // Those that the task writes. pre: it is no carried record's
   std::span<const i32> chunks_of(i64 index) const { return tasks_[static_cast<std::size_t>(index)].chunks; }
   const ByteSource& source(i32 file) const override { return bytes_[file]; }
   std::string tensor_of(const Region& region) const override {
-    return std::string(source_.name(chunks_.key(region.tensor)));
+    return region.tensor < 0 ? std::string() : std::string(source_.name(chunks_.key(region.tensor)));
   }
 
  private:
@@ -39,6 +40,7 @@ class ReshardJob final : public FramedJob {
     i32 tensor;
     std::vector<i32> chunks;
   };
+  CopyTask make(i64 index, bool outline) const;
   void append_moves(i32 tensor, const ChunkList::Box& from, const ChunkList::Box& to, i32 region,
                     std::vector<Move>& out) const;
 

@@ -43,7 +43,11 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChun
     std::optional<std::string> name = model_key(store.name(t));
     if (!name || name->ends_with("_extra_state")) continue;
     i32 k = keys.find(*name);
-    if (k < 0 && (is_tied_copy(store, t, keys.map().model()) || carries_others)) continue;
+    if (k < 0 && is_tied_copy(store, t, keys.map().model())) {
+      copies_.push_back(t);
+      continue;
+    }
+    if (k < 0 && carries_others) continue;
     if (k < 0) {
       unknown_count++, add_named(unknown, escaped(store.name(t)));
       continue;

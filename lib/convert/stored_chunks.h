@@ -27,6 +27,8 @@ class ChunkList {
   virtual Box box(i64 chunk) const = 0;
   virtual DType dtype(i64 chunk) const = 0;
   virtual Place place(i64 chunk) const = 0;  // thread-safe; may read the chunk's own header
+  // For an outline: tells chunks apart without reading anything.
+  Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
 };
 
 class PlannedChunks final : public ChunkList {
@@ -107,11 +109,14 @@ class StoredChunks final : public StoreChunks {
   // tensor has not the shape of its key. Both outlive this.
   StoredChunks(const Store& store, const KeyTable& keys);
 
+  // Tensors of the store that were left out because they are copies of tied weights.
+  const std::vector<i32>& copies() const { return copies_; }
   // By source tensor, the type in which its items are stored; nothing where no chunk has them.
   std::vector<std::optional<DType>> types_of_sources() const;
 
  private:
   const KeyTable& keys_;
+  std::vector<i32> copies_;
 };
 
 }  // namespace mckpt

@@ -17,8 +17,12 @@ i32 Plan::add_region(std::vector<Region>& regions, const Region& r) {
 }
 
 void Plan::add(i32 destination, const Move& move) {
-  check_run(move.destination(), this->destination(destination).items);
-  if (move.kind != MoveKind::kZero) check_run(move.source(), source(move.slot).items);
+  try {
+    check_run(move.destination(), this->destination(destination).items);
+    if (move.kind != MoveKind::kZero) check_run(move.source(), source(move.slot).items);
+  } catch (const Error& e) {
+    throw with_name(e, destination);
+  }
   if (move.items() > 0) moves_.push_back({destination, move});
 }
 
@@ -55,10 +59,19 @@ void Plan::prove() const {
     for (; next != moves_.end() && next->destination == static_cast<i32>(region); next++)
       runs.push_back(next->move.destination());
     if (auto fault = tiling_fault(runs, destinations_[region].items))
-      throw Error(Code::kNotTiled, cat("item ", fault->item, " of destination ", region,
-                                       fault->times == 0 ? " is written by no move" : " is written twice"))
-          .expected("each item written exactly once");
+      throw with_name(
+          Error(Code::kNotTiled, cat("item ", fault->item, " of a piece of the result ",
+                                     fault->times == 0 ? "is written by no move" : "is written twice"))
+              .expected(cat("each of ", destinations_[region].items, " items written once"))
+              .found(cat(items_of(runs), " items written")),
+          static_cast<i32>(region));
   }
+}
+
+Error Plan::with_name(Error e, i32 region) const {
+  if (std::string name = names_ ? names_->tensor_of(destination(region)) : ""; !name.empty())
+    e.default_tensor(name);
+  return e;
 }
 
 PlanTotals Plan::totals() const {

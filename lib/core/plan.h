@@ -19,6 +19,13 @@ struct Region {
   i32 tensor = -1;  // for messages; index into whatever the caller names tensors by
 };
 
+// Names the tensor of the result that a destination is a piece of, for messages.
+class RegionNames {
+ public:
+  virtual ~RegionNames() = default;
+  virtual std::string tensor_of(const Region&) const { return {}; }
+};
+
 struct PlannedMove {
   i32 destination = 0;  // region
   Move move;            // move.slot is the source region
@@ -32,6 +39,9 @@ struct PlanTotals {
 
 class Plan {
  public:
+  // The names, if any, outlive the plan.
+  explicit Plan(const RegionNames* names = nullptr) : names_(names) {}
+
   // Each returns the region's index. Throws kBadShape for negative sizes, kSizeOverflow when the end is
   // beyond 63 bits.
   i32 add_source(const Region& region) { return add_region(sources_, region); }
@@ -57,7 +67,9 @@ class Plan {
   static i32 add_region(std::vector<Region>& regions, const Region& region);
   void join_neighbours();
   void prove() const;
+  Error with_name(Error e, i32 destination) const;
 
+  const RegionNames* names_;
   std::vector<Region> sources_, destinations_;
   std::vector<PlannedMove> moves_;
 };

@@ -38,17 +38,22 @@ class Run {
   void work() {
     CopyWorker worker(job_, out_, options_.sums, options_.lost);
     try {
+      std::vector<i64> taken, indexes;
       std::vector<CopyTask> batch;
-      std::vector<i64> indexes;
-      while (take(batch, indexes)) {
-        CopyCounts before = worker.counts();
-        carry_out(worker, batch, indexes);
-        if (options_.written_bytes)
-          *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
-        // What made values infinite is done again by a run that goes on with this one, so that it is told
-        // there.
-        bool overflowed = worker.counts().infinite > before.infinite;
-        if (options_.log && !overflowed) options_.log->add(indexes);
+      while (take(taken)) {
+        i64 bytes = 0;
+        for (i64 index : taken) {
+          std::optional<CopyTask> task = plan(index);
+          if (!task) continue;
+          bytes += destination_bytes(*task);
+          if (!batch.empty() && bytes > options_.batch_bytes) {
+            carry_out_and_log(worker, batch, indexes);
+            bytes = destination_bytes(*task);
+          }
+          batch.push_back(std::move(*task));
+          indexes.push_back(index);
+        }
+        if (!batch.empty()) carry_out_and_log(worker, batch, indexes);
       }
     } catch (...) {
       std::lock_guard lock(mutex_);
@@ -56,6 +61,18 @@ class Run {
     }
     std::lock_guard lock(mutex_);
     counts_ += worker.counts();
+  }
+
+  // Leaves both empty.
+  void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
+    CopyCounts before = worker.counts();
+    carry_out(worker, batch, indexes);
+    if (options_.written_bytes)
+      *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
+    // What made values infinite is done again by a run that goes on with this one, so that it is told there.
+    bool overflowed = worker.counts().infinite > before.infinite;
+    if (options_.log && !overflowed) options_.log->add(indexes);
+    batch.clear(), indexes.clear();
   }
 
   void carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
@@ -72,34 +89,30 @@ class Run {
       carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
   }
 
-  // Makes the next task; false: it is left out.
-  bool plan_next() {
-    if (waiting_) return true;
+  // Nothing: the task is left out. Without the lock, because making a plan may read the source.
+  std::optional<CopyTask> plan(i64 index) const {
     try {
-      waiting_ = job_.task(next_);
+      return job_.task(index);
     } catch (const Error& e) {
-      if (!options_.leave_out || !options_.leave_out(next_, e)) throw;
+      if (!options_.leave_out || !options_.leave_out(index, e)) throw;
     }
-    return waiting_.has_value();
+    return std::nullopt;
   }
 
   // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
   // write next to each other, so that a batch of a thousand small ones is a handful of writes.
-  bool take(std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
-    batch.clear(), indexes.clear();
+  bool take(std::vector<i64>& indexes) {
+    indexes.clear();
     std::lock_guard lock(mutex_);
     if (error_) return false;
     if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
-    for (i64 bytes = 0; next_ < end_ && batch.size() < kBatchTasks; next_++) {
+    for (i64 bytes = 0; next_ < end_ && indexes.size() < kBatchTasks; next_++) {
       if (options_.log && options_.log->is_done(next_)) continue;
-      if (!plan_next()) continue;
-      bytes += destination_bytes(*waiting_);
-      if (!batch.empty() && bytes > options_.batch_bytes) break;
-      batch.push_back(std::move(*waiting_));
+      bytes += job_.task_bytes(next_);
+      if (!indexes.empty() && bytes > options_.batch_bytes) break;
       indexes.push_back(next_);
-      waiting_.reset();
     }
-    return !batch.empty();
+    return !indexes.empty();
   }
 
   const CopyJob& job_;
@@ -107,7 +120,6 @@ class Run {
   const CopyOptions& options_;
   std::mutex mutex_;
   i64 next_, end_;
-  std::optional<CopyTask> waiting_;  // made, but too large for the batch before it
   std::exception_ptr error_;
   CopyCounts counts_;
 };

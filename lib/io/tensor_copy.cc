@@ -62,12 +62,17 @@ CopyTask TensorCopy::task(i64 index) const {
   Region destination = source;
   destination.file = place.file;
   destination.offset = place.offset;
-  CopyTask task{Plan(), no_conversion(store_.dtype(place.tensor))};
+  CopyTask task{Plan(this), no_conversion(store_.dtype(place.tensor))};
   task.plan.add_source(source);
   i32 to = task.plan.add_destination(destination);
   if (source.items > 0) task.plan.add(to, {.length = source.items});
   task.plan.finish();
   return task;
+}
+
+i64 TensorCopy::task_bytes(i64 index) const {
+  const Region& source = sources_[static_cast<std::size_t>(index)];
+  return source.items * source.item_bytes;
 }
 
 const ByteSource& TensorCopy::source(i32 file) const {

@@ -28,6 +28,14 @@ class TensorCopy final : public CopyJob {
 
   i64 task_count() const override { return static_cast<i64>(places_.size()); }
   CopyTask task(i64 index) const override;
+  i64 task_bytes(i64 index) const override;
+  i32 source_tensor(const Region& region) const override {
+    return static_cast<i32>(places_[static_cast<std::size_t>(region.tensor)].tensor);
+  }
+  i32 target_tensor(const Region& region) const override { return source_tensor(region); }
+  std::string tensor_of(const Region& region) const override {
+    return std::string(store_.name(source_tensor(region)));
+  }
   const ByteSource& source(i32 file) const override;
   Frame frame(const Region&) const override { return {0, static_cast<i64>(behind_.size())}; }
   void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;

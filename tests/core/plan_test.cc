@@ -51,9 +51,9 @@ TEST(Plan, EveryDestinationItemIsWrittenExactlyOnce) {
     }
   };
   EXPECT_EQ(refusal({0, 5}, {5, 10}), "ok");
-  EXPECT_EQ(refusal({0, 5}, {6, 10}), "item 5 of destination 0 is written by no move");
-  EXPECT_EQ(refusal({0, 6}, {5, 10}), "item 5 of destination 0 is written twice");
-  EXPECT_EQ(refusal({0, 5}, {5, 9}), "item 9 of destination 0 is written by no move");
+  EXPECT_EQ(refusal({0, 5}, {6, 10}), "item 5 of a piece of the result is written by no move");
+  EXPECT_EQ(refusal({0, 6}, {5, 10}), "item 5 of a piece of the result is written twice");
+  EXPECT_EQ(refusal({0, 5}, {5, 9}), "item 9 of a piece of the result is written by no move");
 }
 
 TEST(Plan, MovesThatLeaveTheirRegionAreRefused) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "io/crc32.h"
 
@@ -46,6 +49,13 @@ struct TestJob : CopyJob {
 
   i64 task_count() const override { return static_cast<i64>(tasks.size()); }
   CopyTask task(i64 i) const override { return tasks[static_cast<std::size_t>(i)](); }
+  i64 task_bytes(i64 i) const override {
+    CopyTask t = task(i);
+    i64 sum = 0;
+    for (i32 d = 0; d < t.plan.destination_count(); d++)
+      sum += t.plan.destination(d).items * t.plan.destination(d).item_bytes;
+    return sum;
+  }
   const ByteSource& source(i32 file) const override { return sources[static_cast<std::size_t>(file)]; }
   Frame frame(const Region&) const override { return framed ? Frame{3, 4} : Frame{}; }
   void write_head(const Region& r, std::span<u8> to) const override {
@@ -168,6 +178,31 @@ struct Scenario {
     return counts;
   }
 };
+
+// Making a plan may read the source: no thread waits for another's.
+TEST(CopyEngine, MakesPlansInAllThreadsAtOnce) {
+  struct Meeting : TestJob {
+    mutable std::atomic<int> planning = 0;
+    std::atomic<bool> met = false;
+    i64 task_bytes(i64) const override { return i64{4} << 20; }
+  } job;
+  job.bytes.resize(1);
+  job.sources.emplace_back(job.bytes[0]);
+  for (int t = 0; t < 2; t++)
+    job.tasks.push_back([&job] {
+      job.planning++;
+      for (int ms = 0; ms < 20'000 && job.planning < 2; ms++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (job.planning == 2) job.met = true;
+      CopyTask task;
+      task.plan.finish();
+      return task;
+    });
+  TempFolder folder;
+  OutputFiles out(folder.path(), {});
+  run_copy(job, out, {.threads = 2});
+  EXPECT_TRUE(job.met);
+}
 
 TEST(CopyEngine, WritesEveryByteWhateverTheThreadsAndTheBatch) {
   std::mt19937 random(21);

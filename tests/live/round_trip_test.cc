@@ -65,7 +65,7 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
   ExportPlan plan(keys, chunks, places);
   i64 written = 0, stored = 0;
   for (i64 t = 0; t < plan.task_count(); t++) {
-    const TensorPlaces::Place& p = places.tensors[static_cast<std::size_t>(plan.tensor_of(t))];
+    const TensorPlaces::Place& p = places.tensors[static_cast<std::size_t>(plan.tensor_of_task(t))];
     written += dtype_bytes(p.dtype, p.shape.items());
     stored += dtype_bytes(plan.conversion_of(t).from, p.shape.items());
   }

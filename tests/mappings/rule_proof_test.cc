@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/mappings/coverage.h"
 #include "tests/mappings/naive_rules.h"
 #include "tests/support/throws.h"
 
@@ -67,10 +68,9 @@ TEST(EveryRule, AgreesWithItsNaiveTwin) {
 
 TEST(EveryRule, SharesOutEveryItemOnce) {
   std::mt19937 random(1);
-  CoverageProof proof;
   for (const Rule& rule : all_rules())
     for (const RuleCase& c : cases_of(rule.name))
-      ASSERT_EQ(thrown_by([&] { proof.check(shard(c, random)); }), "nothing") << to_string(c);
+      ASSERT_EQ(thrown_by([&] { check_coverage(shard(c, random)); }), "nothing") << to_string(c);
 }
 
 // The sizes at which it matters, where no one can write out the items.
@@ -93,7 +93,7 @@ TEST(EveryRule, SharesOutTheRealModels) {
   };
   std::mt19937 random(3);
   for (const RuleCase& c : cases)
-    EXPECT_EQ(thrown_by([&] { CoverageProof().check(shard(c, random)); }), "nothing") << to_string(c);
+    EXPECT_EQ(thrown_by([&] { check_coverage(shard(c, random)); }), "nothing") << to_string(c);
 }
 
 // Import gathers each shard along its runs, export scatters along the same: what comes back is the source.

@@ -1,4 +1,4 @@
-#include "core/shard_map.h"
+#include "tests/mappings/coverage.h"
 
 #include "core/tiling.h"
 
@@ -12,28 +12,7 @@ namespace {
       .expected("each item in exactly one shard");
 }
 
-void append(std::string& key, std::initializer_list<i64> numbers) {
-  for (i64 n : numbers) key.append(reinterpret_cast<const char*>(&n), sizeof n);
-}
-
-std::string key_of(const ShardedTensor& tensor) {
-  std::string key;
-  for (i64 items : tensor.slot_items) append(key, {items});
-  for (const auto& cell : tensor.cells) {
-    append(key, {-2, static_cast<i64>(cell.size())});
-    for (const ItemRun& r : cell)
-      append(key, {r.slot, r.begin, r.length, r.inner.stride, r.inner.count, r.outer.stride, r.outer.count});
-  }
-  return key;
-}
-
-}  // namespace
-
-std::vector<ItemRun> runs_of(const ShardedTensor& tensor, const Shard& shard) {
-  return cut(tensor.cells[static_cast<std::size_t>(shard.cell)], shard.range);
-}
-
-void CoverageProof::check_cells(const ShardedTensor& tensor) {
+void check_cells(const ShardedTensor& tensor) {
   std::vector<std::vector<ItemRun>> by_slot(tensor.slot_items.size());
   for (const auto& cell : tensor.cells)
     for (const ItemRun& run : cell) {
@@ -51,11 +30,14 @@ void CoverageProof::check_cells(const ShardedTensor& tensor) {
       refuse(tensor, *fault, cat("source tensor ", slot));
 }
 
-void CoverageProof::check(const ShardedTensor& tensor) {
-  if (std::string key = key_of(tensor); !proved_.contains(key)) {
-    check_cells(tensor);
-    proved_.insert(std::move(key));
-  }
+}  // namespace
+
+std::vector<ItemRun> runs_of(const ShardedTensor& tensor, const Shard& shard) {
+  return cut(tensor.cells[static_cast<std::size_t>(shard.cell)], shard.range);
+}
+
+void check_coverage(const ShardedTensor& tensor) {
+  check_cells(tensor);
   std::vector<std::vector<ItemRange>> cuts(tensor.cells.size());
   for (const Shard& shard : tensor.shards) {
     if (shard.cell < 0 || shard.cell >= static_cast<i32>(cuts.size()))

@@ -1,13 +1,13 @@
-#include "core/shard_map.h"
+#include "tests/mappings/coverage.h"
 
 #include <gtest/gtest.h>
 
 namespace mckpt {
-namespace shard_map_test {
+namespace coverage_test {
 
 std::string refusal(const ShardedTensor& t) {
   try {
-    CoverageProof().check(t);
+    check_coverage(t);
     return "ok";
   } catch (const Error& e) {
     return cat(code_name(e.code()), ": ", e.message());
@@ -22,14 +22,14 @@ ShardedTensor row_parallel() {
           {{0, {0, 12}}, {0, {12, 20}}, {1, {0, 16}}, {1, {16, 20}}, {1, {20, 20}}}};
 }
 
-TEST(ShardMap, ShardsAreCutsOfTheirCells) {
+TEST(Coverage, ShardsAreCutsOfTheirCells) {
   ShardedTensor t = row_parallel();
   EXPECT_EQ(refusal(t), "ok");
   EXPECT_EQ(to_string(runs_of(t, t.shards[1])), "[24+2 x4/4]");
   EXPECT_TRUE(runs_of(t, t.shards[4]).empty());
 }
 
-TEST(ShardMap, HolesAndDoublesAreNamedInEitherStep) {
+TEST(Coverage, HolesAndDoublesAreNamedInEitherStep) {
   ShardedTensor t = row_parallel();
   t.shards[1].range.begin = 13;
   EXPECT_EQ(refusal(t), "MC0301: no shard holds item 12 of cell 0");
@@ -50,7 +50,7 @@ TEST(ShardMap, HolesAndDoublesAreNamedInEitherStep) {
   EXPECT_EQ(refusal(t).substr(0, 6), "MC0104");
 }
 
-TEST(ShardMap, PaddingBelongsToNoSource) {
+TEST(Coverage, PaddingBelongsToNoSource) {
   // A vocabulary of 5 rows padded to 6 over two cells.
   ShardedTensor t{"embedding",
                   {10},
@@ -61,15 +61,5 @@ TEST(ShardMap, PaddingBelongsToNoSource) {
   EXPECT_EQ(refusal(t), "MC0301: no shard holds item 4 of cell 1");
 }
 
-TEST(ShardMap, AProofIsReusedOnlyForTheSameCells) {
-  CoverageProof proof;
-  ShardedTensor t = row_parallel();
-  proof.check(t);
-  proof.check(t);
-  t.cells[0][0].length = 1;
-  EXPECT_THROW(proof.check(t), Error);
-  EXPECT_THROW(proof.check(t), Error);
-}
-
-}  // namespace shard_map_test
+}  // namespace coverage_test
 }  // namespace mckpt

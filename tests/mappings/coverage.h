@@ -1,5 +1,5 @@
-// Shard map: who owns which items of a tensor, in the two steps in which it comes about, and the proof that
-// each item is owned exactly once. A rule gives every tensor- (or expert-) parallel cell its runs; FSDP then
+// Who owns which items of a tensor, in the two steps in which it comes about, and the proof that each item is
+// owned exactly once: what a rule has to give, without files, chunks or jobs. A rule gives every tensor- (or expert-) parallel cell its runs; FSDP then
 // cuts each cell's local order into the shards of its ranks:
 //
 //   source slots --rule--> runs of cell 0 | runs of cell 1 | ...
@@ -10,15 +10,11 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 #include <vector>
 
-#include "core/item_run.h"
+#include "mappings/rule.h"
 
 namespace mckpt {
-
-// A run of this slot has no source: its items are padding, filled with zeros and owned by nobody's proof.
-inline constexpr i32 kPaddingSlot = -1;
 
 struct Shard {
   i32 cell = 0;
@@ -36,17 +32,8 @@ struct ShardedTensor {
 // What one shard holds, in its local order.
 std::vector<ItemRun> runs_of(const ShardedTensor& tensor, const Shard& shard);
 
-class CoverageProof {
- public:
-  // Throws kNotTiled that names the tensor, the item, and whether nobody or two own it; kBadRun when a run is
-  // not one.
-  void check(const ShardedTensor& tensor);
-
- private:
-  void check_cells(const ShardedTensor& tensor);
-
-  // Models repeat themselves: the cells of one layer are proved once for all layers alike.
-  std::unordered_set<std::string> proved_;
-};
+// Throws kNotTiled that names the tensor, the item, and whether nobody or two own it; kBadRun when a run is not
+// one.
+void check_coverage(const ShardedTensor& tensor);
 
 }  // namespace mckpt

@@ -1,0 +1,84 @@
+// A program in which plans are wrong on purpose: linked in front of the libraries, these take the place of
+// the rule "row", of the moves between boxes and of the list of renamed tensors. $MCKPT_BROKEN says what is
+// wrong:
+//
+//   short      the last items of a row are left out
+//   doubled    a column is taken twice, and its neighbour not at all
+//   lost       a renamed tensor is forgotten
+#include <cstdlib>
+#include <string_view>
+
+#define row_rules sound_row_rules
+#include "mappings/rules/row.cc"
+#undef row_rules
+#define append_box_moves sound_append_box_moves
+#include "convert/box_moves.cc"
+#undef append_box_moves
+#define migrate_layers sound_migrate_layers
+#include "convert/layer_migration.cc"
+#undef migrate_layers
+
+namespace mckpt {
+namespace {
+
+bool broken(std::string_view how) {
+  const char* wanted = std::getenv("MCKPT_BROKEN");
+  return wanted && wanted == how;
+}
+
+// The strip row by row; in every row the first column is the second one.
+std::vector<ItemRun> with_doubled_column(const ItemRun& strip) {
+  std::vector<ItemRun> runs;
+  for (i64 row = 0; row < strip.items() / strip.length; row++) {
+    i64 begin = strip.at(row * strip.length);
+    runs.push_back({strip.slot, begin + 1, 1, {}, {}});
+    runs.push_back({strip.slot, begin + 1, strip.length - 1, {}, {}});
+  }
+  return runs;
+}
+
+Holding hold_row_broken(const RuleInput& in) {
+  Holding h = sound_row_rules()[0].hold(in);
+  if (in.part.count == 1) return h;  // experts have no part in it
+  if (broken("short")) h.runs[0].length--;
+  if (broken("doubled") && in.part.index == 0) h.runs = with_doubled_column(h.runs[0]);
+  return h;
+}
+
+constexpr std::string_view kBrokenRoles[] = {"weight"};
+constexpr Rule kBrokenRules[] = {
+    {"row", kBrokenRoles, "the columns of a matrix in equal parts", hold_row_broken},
+};
+
+}  // namespace
+
+std::span<const Rule> row_rules();
+std::span<const Rule> row_rules() { return kBrokenRules; }
+
+void append_box_moves(const BoxView& from, const BoxView& to, i32 slot, std::vector<Move>& out);
+void append_box_moves(const BoxView& from, const BoxView& to, i32 slot, std::vector<Move>& out) {
+  std::size_t first = out.size();
+  sound_append_box_moves(from, to, slot, out);
+  for (std::size_t m = first; m < out.size(); m++) {
+    if (out[m].length < 2) continue;
+    if (broken("short")) out[m].length--;
+    if (broken("doubled")) {
+      Move column = out[m];
+      column.length = 1, column.from++;
+      out[m].length--, out[m].from++, out[m].to++;
+      out.push_back(column);
+      return;
+    }
+  }
+}
+
+LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const LayerNames& from,
+                              const LayerNames& to, const MigrationOptions& options);
+LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const LayerNames& from,
+                              const LayerNames& to, const MigrationOptions& options) {
+  LayerMigration m = sound_migrate_layers(store, dialect, from, to, options);
+  if (broken("lost")) m.tensors.pop_back();
+  return m;
+}
+
+}  // namespace mckpt

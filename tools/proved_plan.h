@@ -1,0 +1,14 @@
+// The proof of a command's plan, before anything is written and in every dry run.
+#pragma once
+
+#include "convert/proof.h"
+#include "tools/convert_options.h"
+#include "tools/convert_report.h"
+
+namespace mckpt {
+
+// Proves it in rank 0, on behalf of all ranks, and puts the account into the report. Throws what prove()
+// throws.
+void prove_plan(const CopyJob& job, ProofInput input, const ConvertOptions& options, ConvertReport& report);
+
+}  // namespace mckpt
