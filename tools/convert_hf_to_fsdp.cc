@@ -5,6 +5,7 @@
 #include "convert/chunk_twins.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
+#include "io/manifest.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
@@ -39,7 +40,7 @@ class HfToFsdp {
 
   HfModel model_;
   FsdpRun run_;
-  std::string tensor_table_;
+  FsdpFolder::Beside beside_;
   ConvertReport report_;
 };
 
@@ -85,7 +86,7 @@ void HfToFsdp::open() {
   run_.fsdp = fsdp_flags_.setup(run_.grid);
   run_.main_dtype = values_.dtype();
   run_.dtype_rule = [&](std::string_view key) { return values_.dtype_rule(key); };
-  tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout);
+  beside_.assets = plan_assets(options_.source, tensor_table_json(map.sources(), model_.expert_layout));
 }
 
 // What becomes of the source's tensors, counted by keys of the result.
@@ -117,7 +118,7 @@ void HfToFsdp::count(const KeyTable& keys, const FsdpPlan& plan) {
 std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
   PlanText plan("hf-to-fsdp");
   plan.add(source_identity(*model_.store));
-  plan.add(tensor_table_);
+  plan.add(beside_.identity());
   plan.add(mapping_identity(model_, model_flags_));
   plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
   plan.add(output.metadata_sha256);
@@ -141,7 +142,9 @@ Exit HfToFsdp::run() {
   add_run_objects(plan.layout,
                   {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
   PlannedChunks chunks(plan.layout, plan.table_key);
-  ImportJob job(*model_.store, keys, chunks, &plan.layout);
+  ReadSums sums;
+  bool summed = has_manifest(options_.source);
+  ImportJob job(*model_.store, keys, chunks, &plan.layout, summed ? &sums : nullptr);
 
   count(keys, plan);
   FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);
@@ -153,8 +156,11 @@ Exit HfToFsdp::run() {
                   output.files,
                   job,
                   [&](OutputFiles& out, const std::string& to) {
-                    output.folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
-                  }};
+                    output.folder.write_rest(plan.layout, out, to, beside_);
+                  },
+                  beside_.bytes(),
+                  summed ? &sums : nullptr,
+                  model_.store.get()};
   return carry_out(copy, report_, "convert", options_, flags_, [&] {
     output.folder.write_tracker();
     warn_of_twins(keys, plan);

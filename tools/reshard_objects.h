@@ -18,7 +18,7 @@ class ReshardObjects {
   // Into the file of rank 0, whose chunks are all there. Returns those that are copied as they are.
   std::vector<CarriedRecord> add_to(DcpLayout& layout);
   // New contents of files beside the data.
-  const FsdpFolder::Changed& changed_files() const { return changed_; }
+  const ChangedFiles& changed_files() const { return changed_; }
 
  private:
   void add_made(DcpLayout& layout, const std::string& name, std::string pickle);
@@ -32,7 +32,7 @@ class ReshardObjects {
   std::optional<i64> iteration_;
   const GlobalFlags& flags_;
   NameSet<std::string> there_;  // objects of the result
-  FsdpFolder::Changed changed_;
+  ChangedFiles changed_;
 };
 
 }  // namespace mckpt

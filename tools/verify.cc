@@ -7,6 +7,7 @@
 #include "io/parallel.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
+#include "tools/folder_manifest.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
@@ -38,6 +39,7 @@ VerifyReport verified(const GlobalFlags& flags, const Store& store, int threads)
   Progress progress(flags, "verify", verify_bytes(store));
   VerifyReport report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
   check_assets(store, report);
+  check_manifest(store, threads, report);
   return report;
 }
 
@@ -145,8 +147,10 @@ Exit verify_command(CommandLine& line) {
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
   line.description(
-      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, and JSON files beside "
-      "them.");
+      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, JSON files beside them, "
+      "and "
+      "in");
+  line.description("folders that mckpt wrote every file against the digests of mckpt_manifest.json.");
   line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");

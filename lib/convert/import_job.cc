@@ -42,8 +42,8 @@ Conversion import_conversion(const ModelParameter& p, DType stored) {
 }
 
 ImportJob::ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks,
-                     const DcpLayout* layout)
-    : FramedJob(layout), keys_(keys), chunks_(chunks), bytes_(source), regions_(source) {
+                     const DcpLayout* layout, ReadSums* sums)
+    : FramedJob(layout), keys_(keys), chunks_(chunks), bytes_(source), regions_(source, sums) {
   group_chunks();
 }
 

@@ -97,6 +97,8 @@ bool StagedFolder::is_begun(const std::string& path) {
 
 std::string StagedFolder::log_path(const std::string& folder) { return cat(folder, "/", kLogName); }
 
+bool StagedFolder::is_own(std::string_view name) { return name == kPlanName || name == kLogName; }
+
 void StagedFolder::open_staging() {
   for (int attempt = 0; attempt < 10; attempt++) {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the folder", errno);

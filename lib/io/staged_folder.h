@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/int.h"
 
@@ -37,6 +38,8 @@ class StagedFolder {
   const std::string& folder() const { return staging_; }  // where to write
   static std::string staging_path(const std::string& path);
   static std::string log_path(const std::string& folder);  // where to keep the log of what is done
+  // Whether a file of that name in the folder goes before it is published.
+  static bool is_own(std::string_view name);
   bool resumes() const { return resumes_; }
   // Whether a result for `path` was begun and not published: the same plan can go on with it.
   static bool is_begun(const std::string& path);

@@ -1,0 +1,31 @@
+// The manifest of a folder that mckpt writes, put beside its files before the folder is published; and what a
+// reader of such a folder asks it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/part_sums.h"
+#include "io/verify.h"
+#include "runtime/comm.h"
+
+namespace mckpt {
+
+// Rank 0 gets the sums of all.
+void gather_sums(WrittenSums& sums, Comm& comm);
+void gather_sums(PartSums& sums, Comm& comm);
+
+// Lists all files in `folder`; those of tensors as `summed` does. To be called when everything else is
+// written.
+void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable);
+
+// Adds the check "manifest": the list itself, every file that it names and those that it does not. What of
+// the tensors' data is not as it was is said by the check of the CRC-32 sums. No check where the folder has
+// none.
+void check_manifest(const Store& store, int threads, VerifyReport& report);
+
+// The same of `verify --against`, without the files of tensors, whose values are compared. Returns whether
+// all are as listed. `side`: what findings put before the names of files; "": nothing.
+bool check_listed(const Store& store, const std::string& side, VerifyReport& report);
+
+}  // namespace mckpt
