@@ -1,6 +1,7 @@
 #include "tools/resume_help.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <mutex>
 #include <optional>
@@ -44,7 +45,14 @@ void note_staged_output(const std::string& path, const ConvertOptions& options) 
 
 void add_resume_help(Error& error) {
   std::lock_guard lock(mutex);
-  if (!staged || !may_pass(error) || !StagedFolder::is_begun(staged->path)) return;
+  if (!staged || !StagedFolder::is_begun(staged->path)) return;
+  if (!may_pass(error)) {
+    std::string left = StagedFolder::staging_path(staged->path);
+    if (::access(left.c_str(), F_OK) == 0)
+      error.note(cat("what was written is left in ", escaped(left, 4096),
+                     "; the next run of the command removes it"));
+    return;
+  }
   struct stat st;
   // --resume does not replace what is there.
   if (staged->overwrite && ::lstat(staged->path.c_str(), &st) == 0) return;

@@ -7,12 +7,12 @@ cp -r "$model" model
 "$mckpt" convert hf-to-fsdp model ck --tp 2 -q
 
 refused() { # what, how the message says it
-  for command in "convert hf-to-fsdp model out" "convert hf-to-fsdp model out --dry-run" "export ck out --assets model" \
-    "convert reshard ck out --dp 2 --assets model"; do
+  for command in "convert hf-to-fsdp model made" "convert hf-to-fsdp model made --dry-run" "export ck made --assets model" \
+    "convert reshard ck made --dp 2 --assets model"; do
     expect 3 "$mckpt" $command
     has err "$1"
     has err "$2"
-    [ ! -e out ] && [ -z "$(ls -A | grep mckpt-tmp || true)" ] || fail "$1: something was left behind: $(ls -A . out)"
+    [ ! -e made ] && [ -z "$(ls -A | grep mckpt-tmp || true)" ] || fail "$1: something was left behind: $(ls -A .)"
   done
   rm "model/$1"
 }
@@ -20,11 +20,11 @@ refused() { # what, how the message says it
 mkfifo model/pipe.json && refused pipe.json "a folder or a device"
 ln -s /etc/hostname model/outside.txt && refused outside.txt "leads outside"
 ln -s gone.txt model/dangling.txt && refused dangling.txt "leads nowhere"
-expect 0 "$mckpt" convert hf-to-fsdp model out --tp 2
+expect 0 "$mckpt" convert hf-to-fsdp model made --tp 2
 
 # Links that stay in the folder, or in the cache of the hub, are files like others.
 mkdir -p models--a--b/blobs models--a--b/snapshots/1
 cp model/* models--a--b/blobs/
 for file in model/*; do ln -s "../../blobs/$(basename "$file")" models--a--b/snapshots/1/; done
 expect 0 "$mckpt" convert hf-to-fsdp models--a--b/snapshots/1 cached --tp 2
-cmp cached/release/mckpt_manifest.json out/release/mckpt_manifest.json || fail "the assets of a cache are others"
+cmp cached/release/mckpt_manifest.json made/release/mckpt_manifest.json || fail "the assets of a cache are others"

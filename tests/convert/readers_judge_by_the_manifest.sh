@@ -22,34 +22,33 @@ refused() {
   shift
   expect 3 "$mckpt" "$@"
   has err "$file"
-  [ ! -e out ] || fail "$* published a result"
-  rm -rf .out.mckpt-tmp out .release.mckpt-tmp
+  [ ! -e made/release ] && [ ! -e made/config.json ] || fail "$* published a result"
+  rm -rf made .made.mckpt-tmp
 }
 
-# A space of config.json: the JSON is the same, the file is not.
-at=$(python -c "print(open('ck/release/hf_assets/config.json').read().index(': ') + 1)")
+# A tab in config.json: the JSON is the same, the file is not.
 sed -i 's/": /":\t/1' ck/release/hf_assets/config.json
-refused config.json export ck out
+refused config.json export ck made
 has err "error[MC1314]"
 has err "remove mckpt_manifest.json"
-refused config.json convert reshard ck out --dp 2
+refused config.json convert reshard ck made --dp 2
 expect 1 "$mckpt" verify ck
 has out "hf_assets/config.json"
 expect 1 "$mckpt" verify hf --against ck
 rm -r ck
 "$mckpt" convert hf-to-fsdp "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" ck --tp 2 --ep 4 -q
 
-# The last byte of the weights, and a byte of the header's spaces.
+# A bit of the weights.
 cp -r hf sound
 flip hf/model.safetensors -1
-refused model.safetensors convert hf-to-fsdp hf out --tp 2
+refused model.safetensors convert hf-to-fsdp hf made --tp 2
 has err "error[MC1203]"
-refused model.safetensors convert safetensors-to-pt hf out
+refused model.safetensors convert safetensors-to-pt hf made
 expect 1 "$mckpt" verify hf
 has out "FAIL  crc32"
 flip hf/model.safetensors -1
-expect 0 "$mckpt" convert hf-to-fsdp hf out --tp 2
-rm -r out
+expect 0 "$mckpt" convert hf-to-fsdp hf made --tp 2
+rm -r made
 
 # Data of another save that are sound by themselves.
 python - <<'PYTHON'
@@ -66,22 +65,22 @@ os.remove("other/mckpt_manifest.json")
 PYTHON
 "$mckpt" convert hf-to-fsdp other ck2 --tp 2 --ep 4 -q
 for file in ck2/release/*.distcp; do cp "$file" ck/release/; done
-refused distcp export ck out
+refused distcp export ck made
 expect 1 "$mckpt" verify ck
 
 # The manifest of another folder; one that was edited; none.
-cp ck2/release/mckpt_manifest.json ck2/release/.metadata ck2/release/*.distcp ck/release/
+cp -r ck2/release/. ck/release/
 expect 0 "$mckpt" verify ck
 cp ck/release/mckpt_manifest.json hf/
 expect 1 "$mckpt" verify hf
 has out "describes another folder"
-refused mckpt_manifest.json convert hf-to-fsdp hf out
+refused mckpt_manifest.json convert hf-to-fsdp hf made
 sed -i 's/"bytes": /"bytes":  /' hf/mckpt_manifest.json
-refused mckpt_manifest.json convert hf-to-fsdp hf out
+refused mckpt_manifest.json convert hf-to-fsdp hf made
 has err "SHA-256"
 rm hf/mckpt_manifest.json
-expect 0 "$mckpt" convert hf-to-fsdp hf out
-[ ! -e out/release/hf_assets/mckpt_manifest.json ] || fail "a manifest was taken for an asset"
+expect 0 "$mckpt" convert hf-to-fsdp hf made
+[ ! -e made/release/hf_assets/mckpt_manifest.json ] || fail "a manifest was taken for an asset"
 
 # A file that is not listed is named, and nothing more.
 echo text >sound/notes.txt
