@@ -35,24 +35,35 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
                                .help = "remove it, or copy the one that belongs to this folder"});
 }
 
-// What `look` finds in the store's folder, by its manifest. True: everything is as listed.
-template <typename Look>
-bool add_check(const Store& store, VerifyReport& report, Look&& look) {
-  if (!has_manifest(store.root())) return true;
-  Folder folder(store.root());
+struct Looked {
+  i64 files = 0;  // that are listed
   std::vector<Finding> found;
-  i64 files = 1;
+};
+
+// What `look` finds in the store's folder, by its manifest. Nothing where it has none.
+template <typename Look>
+Looked look_by_manifest(const Store& store, Look&& look) {
+  Looked out;
+  if (!has_manifest(store.root())) return out;
+  Folder folder(store.root());
+  out.files = 1;
   try {
     Manifest manifest = read_manifest(folder).value();
-    files = std::ssize(manifest.files);
-    found = look(folder, manifest);
-    tell_other_folder(files, found);
+    out.files = std::ssize(manifest.files);
+    out.found = look(folder, manifest);
+    tell_other_folder(out.files, out.found);
   } catch (const Error& e) {
-    found.push_back(to_finding(e));
-    found.back().file = kManifestName;
+    out.found.push_back(to_finding(e));
+    out.found.back().file = kManifestName;
   }
-  Check::Status status = status_of(found);
-  report.add({"manifest", status, files, "files"}, std::move(found));
+  return out;
+}
+
+// Returns whether everything is as listed.
+bool add_check(Looked looked, VerifyReport& report) {
+  if (looked.files == 0) return true;
+  Check::Status status = status_of(looked.found);
+  report.add({"manifest", status, looked.files, "files"}, std::move(looked.found));
   return status != Check::Status::kFail;
 }
 
@@ -76,21 +87,26 @@ void write_manifest(const std::string& folder, std::vector<ManifestFile> summed,
 }
 
 void check_manifest(const Store& store, int threads, VerifyReport& report) {
-  add_check(store, report, [&](const Folder& folder, const Manifest& manifest) {
-    std::vector<Finding> found = check_listed_files(folder, manifest);
-    std::ranges::move(check_frames(folder, manifest, threads), std::back_inserter(found));
-    std::ranges::move(unlisted_files(folder, manifest), std::back_inserter(found));
-    return found;
-  });
+  add_check(look_by_manifest(store,
+                             [&](const Folder& folder, const Manifest& manifest) {
+                               std::vector<Finding> found = check_listed_files(folder, manifest);
+                               std::ranges::move(check_frames(folder, manifest, threads),
+                                                 std::back_inserter(found));
+                               std::ranges::move(unlisted_files(folder, manifest), std::back_inserter(found));
+                               return found;
+                             }),
+            report);
 }
 
-bool check_listed(const Store& store, const std::string& side, VerifyReport& report) {
-  return add_check(store, report, [&](const Folder& folder, const Manifest& manifest) {
-    std::vector<Finding> found = check_listed_files(folder, manifest);
-    for (Finding& f : found)
-      if (!side.empty()) f.file = cat(side, "/", f.file);
-    return found;
-  });
+bool check_listed(const Store& there, const Store& source, VerifyReport& report) {
+  Looked mine = look_by_manifest(there, check_listed_files);
+  Looked other = look_by_manifest(source, check_listed_files);
+  for (Finding& f : other.found) {
+    f.file = cat(source.root(), "/", f.file);
+    mine.found.push_back(std::move(f));
+  }
+  mine.files += other.files;
+  return add_check(std::move(mine), report);
 }
 
 }  // namespace mckpt

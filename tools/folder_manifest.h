@@ -24,8 +24,8 @@ void write_manifest(const std::string& folder, std::vector<ManifestFile> summed,
 // none.
 void check_manifest(const Store& store, int threads, VerifyReport& report);
 
-// The same of `verify --against`, without the files of tensors, whose values are compared. Returns whether
-// all are as listed. `side`: what findings put before the names of files; "": nothing.
-bool check_listed(const Store& store, const std::string& side, VerifyReport& report);
+// The same for both sides of `verify --against`, without the data of tensors, which are compared. Returns
+// whether all are as listed.
+bool check_listed(const Store& there, const Store& source, VerifyReport& report);
 
 }  // namespace mckpt

@@ -304,7 +304,7 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
-  bool listed = check_listed(*there, "", report) & check_listed(*source, source->root(), report);
+  bool listed = check_listed(*there, *source, report);
   bool same_assets = compare_assets(*there, *source, against.model.assets, report);
   bool same =
       compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);
