@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/checksums.h"
+#include "io/manifest_check.h"
 #include "io/output_files.h"
 #include "io/safetensors_layout.h"
 #include "io/shared_tensors.h"
@@ -98,6 +99,7 @@ void FileJob::open() {
         .found(store->format())
         .help("mckpt convert --help   lists the modes");
   require_sound(flags, store->findings(), store->root());
+  require_listed_files(store->root());
   check_objects();
   warn_of_metadata();
   tensors = options.choose(*store);

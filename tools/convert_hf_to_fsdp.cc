@@ -6,6 +6,7 @@
 #include "convert/holding_reader.h"
 #include "convert/import_job.h"
 #include "convert/megatron_args.h"
+#include "io/manifest.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
@@ -42,7 +43,7 @@ class HfToFsdp {
 
   HfModel model_;
   FsdpRun run_;
-  std::string tensor_table_;
+  FsdpFolder::Beside beside_;
   ConvertReport report_;
 };
 
@@ -90,7 +91,8 @@ void HfToFsdp::open() {
   run_.threads = options_.threads;
   rules_ = values_.dtype_rules();
   run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
-  tensor_table_ = tensor_table_json(map.sources(), model_.expert_layout, model_.map_text);
+  beside_.assets =
+      plan_assets(options_.source, tensor_table_json(map.sources(), model_.expert_layout, model_.map_text));
 }
 
 ProofInput HfToFsdp::proof(const FsdpPlan& plan) const {
@@ -103,7 +105,7 @@ ProofInput HfToFsdp::proof(const FsdpPlan& plan) const {
 std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
   PlanText plan("hf-to-fsdp");
   plan.add(source_identity(*model_.store));
-  plan.add(tensor_table_);
+  plan.add(beside_.identity());
   plan.add(mapping_identity(model_));
   plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
   plan.add(output.metadata_sha256);
@@ -131,7 +133,9 @@ Exit HfToFsdp::run() {
   add_run_objects(plan.layout,
                   {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
   PlannedChunks chunks(plan.layout, plan.table_key);
-  ImportJob job(*model_.store, keys, chunks, &plan.layout);
+  ReadSums sums;
+  bool summed = has_manifest(options_.source);
+  ImportJob job(*model_.store, keys, chunks, &plan.layout, summed ? &sums : nullptr);
 
   prove_plan(job, proof(plan), options_, report_);
   FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);
@@ -143,8 +147,11 @@ Exit HfToFsdp::run() {
                   output.files,
                   job,
                   [&](OutputFiles& out, const std::string& to) {
-                    output.folder.write_rest(plan.layout, out, to, options_.source, tensor_table_);
-                  }};
+                    output.folder.write_rest(plan.layout, out, to, beside_);
+                  },
+                  beside_.bytes(),
+                  summed ? &sums : nullptr,
+                  model_.store.get()};
   copy.run = &output.folder;
   return carry_out(copy, report_, "convert", options_, flags_, [&] { warn_of_twins(keys, plan); });
 }

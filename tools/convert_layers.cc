@@ -5,6 +5,7 @@
 #include "convert/migration_job.h"
 #include "convert/run_pattern.h"
 #include "io/dcp.h"
+#include "io/run_args.h"
 #include "runtime/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/convert_modes.h"
@@ -236,7 +237,11 @@ Exit LayerMove::run() {
   report_.dropped_objects -= std::ssize(migration_.objects);
   FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
   PlanText plan(text_of(way_).name);
-  for (const std::string& part : {source_identity(*store_), target_text(), output.metadata_sha256, common_})
+  ChangedFiles changed;
+  if (!common_.empty()) changed.emplace(kCommonFile, common_);
+  FsdpFolder::Beside beside = all_beside(*store_, changed);
+  for (const std::string& part :
+       {source_identity(*store_), target_text(), output.metadata_sha256, beside.identity()})
     plan.add(part);
   StagedCopy copy{report_.output,
                   plan.text(),
@@ -244,8 +249,9 @@ Exit LayerMove::run() {
                   output.files,
                   job,
                   [&](OutputFiles& out, const std::string& to_folder) {
-                    output.folder.write_rest_of(*store_, layout, out, to_folder, common_);
+                    output.folder.write_rest(layout, out, to_folder, beside);
                   },
+                  beside.bytes(),
                   &sums,
                   store_.get()};
   copy.run = &output.folder;

@@ -32,9 +32,8 @@ class Reshard {
   std::vector<i32> source_of(const DcpLayout& layout) const;
   ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
-  std::string plan_text(const FsdpOutput& output, const ReshardObjects& objects) const;
-  void write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
-                  const std::string& to) const;
+  std::string plan_text(const FsdpOutput& output, const FsdpFolder::Beside& beside) const;
+  SideFiles assets() const;
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
 
@@ -226,23 +225,22 @@ ReshardJob::Fused Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i
   return fused;
 }
 
-std::string Reshard::plan_text(const FsdpOutput& output, const ReshardObjects& objects) const {
+std::string Reshard::plan_text(const FsdpOutput& output, const FsdpFolder::Beside& beside) const {
   PlanText plan("reshard");
   plan.add(source_.identity());
   plan.add(output.metadata_sha256);
-  for (const auto& [name, text] : objects.changed_files()) plan.add(text);
+  plan.add(beside.identity());
   return plan.text();
 }
 
 // The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
-void Reshard::write_rest(const FsdpFolder& folder, const DcpLayout& layout, OutputFiles& out,
-                         const std::string& to) const {
+SideFiles Reshard::assets() const {
   if (!source_.any_model())
-    return folder.write_rest(
-        layout, out, to, model().assets_path(),
+    return plan_assets(
+        model().assets_path(),
         tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text));
   std::string assets = own_assets(model().on_disk());
-  folder.write_rest(layout, out, to, assets, assets.empty() ? "" : tensor_table_text(Folder(assets)));
+  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets)));
 }
 
 Exit Reshard::run() {
@@ -273,13 +271,19 @@ Exit Reshard::run() {
   prove_plan(job, proof(plan.layout), options_, report_);
   report_.dropped_objects = objects.left_out();
   FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
+  FsdpFolder::Beside beside{files_beside(model().store(), objects.changed_files()), assets()};
   auto finish = [&](OutputFiles& out, const std::string& to) {
-    output.folder.write_beside(model().store(), to, objects.changed_files());
-    write_rest(output.folder, plan.layout, out, to);
+    output.folder.write_rest(plan.layout, out, to, beside);
   };
-  StagedCopy copy{
-      report_.output, plan_text(output, objects), source_.roots(), output.files, job, finish, &sums,
-      &this->source()};
+  StagedCopy copy{report_.output,
+                  plan_text(output, beside),
+                  source_.roots(),
+                  output.files,
+                  job,
+                  finish,
+                  beside.bytes(),
+                  &sums,
+                  &this->source()};
   copy.run = &output.folder;
   return carry_out(copy, report_, "convert", options_, flags_);
 }

@@ -45,7 +45,7 @@ class Export {
   std::vector<i32> written_;  // tensors of the source table, in the order of the layout
   std::optional<SafetensorsLayout> layout_;
   TensorPlaces places_;
-  std::vector<HfAsset> assets_;
+  SideFiles assets_;
   ConvertReport report_;
 };
 
@@ -149,6 +149,7 @@ std::string Export::plan_text() const {
   plan.add(mapping_identity(model_.model()));
   plan.add(cat(model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0)));
   for (const SafetensorsLayout::File& f : layout_->files()) plan.add(f.name), plan.add(f.header);
+  plan.add(assets_.identity());
   return plan.text();
 }
 
@@ -158,7 +159,7 @@ void Export::write_rest(OutputFiles& out, const std::string& folder) const {
   };
   for (std::size_t f = 0; f < layout_->files().size(); f++)
     out.write(static_cast<i32>(f), 0, as_bytes(layout_->files()[f].header));
-  copy_assets(Folder(model_.assets_path()), assets_, folder, !options_.no_sync);
+  assets_.write(folder, !options_.no_sync);
   // Last: without it nobody takes several files for a model.
   if (!layout_->index().empty())
     out.write(static_cast<i32>(layout_->files().size()), 0, as_bytes(layout_->index()));
@@ -170,7 +171,7 @@ Exit Export::run() {
   lay_out();
   ReadSums sums;
   ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_, &sums);
-  assets_ = hf_assets(Folder(model_.assets_path()));
+  assets_ = plan_assets(model_.assets_path(), "");
 
   prove_plan(job, proof(), options_, report_);
   std::vector<OutputFile> files;
@@ -187,6 +188,7 @@ Exit Export::run() {
                   files,
                   job,
                   [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); },
+                  assets_.bytes(),
                   &sums,
                   &model_.store()};
   return carry_out(copy, report_, command_, options_, flags_);

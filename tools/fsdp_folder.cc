@@ -3,6 +3,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "io/manifest.h"
 #include "io/run_args.h"
 #include "io/staged_file.h"
 #include "io/staging_marks.h"
@@ -35,70 +36,50 @@ FsdpFolder::FsdpFolder(std::string target, std::optional<i64> iteration, bool du
       durable_(durable) {}
 
 void FsdpFolder::write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
-                            const std::string& assets_from, std::string_view tensor_table) const {
+                            const Beside& beside) const {
   layout.write_objects(out);
-  if (!assets_from.empty()) {
-    std::string to = cat(folder, "/", kAssetsFolder);
-    Folder from(assets_from);
-    copy_assets(from, hf_assets(from), to, durable_);
-    if (!tensor_table.empty())
-      write_file(to, kTensorTableName, [&](const auto& take) { take(tensor_table); });
-  }
+  beside.files.write(folder, durable_);
+  if (!beside.assets.empty()) beside.assets.write(cat(folder, "/", kAssetsFolder), durable_);
   // Last, as torch writes it: a folder with .metadata is whole.
-  write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
+  write_metadata(layout, folder);
 }
 
-void FsdpFolder::write_file(
-    const std::string& folder, std::string_view name,
-    const std::function<void(const std::function<void(std::string_view)>&)>& fill) const {
-  OutputFiles file(folder, {{std::string(name), 0}}, OutputFiles::Begin::kGoOn);
+void FsdpFolder::write_metadata(const DcpLayout& layout, const std::string& folder) const {
+  OutputFiles file(folder, {{kMetadata, 0}}, OutputFiles::Begin::kReplace);
   i64 at = 0;
-  fill([&](std::string_view text) {
+  layout.write_metadata([&](std::string_view text) {
     file.write(0, at, as_bytes(text));
     at += std::ssize(text);
   });
   if (durable_) file.sync();
 }
 
-void FsdpFolder::write_rest_of(const Store& source, const DcpLayout& layout, OutputFiles& out,
-                               const std::string& folder, std::string_view common) const {
-  layout.write_objects(out);
+SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
+  SideFiles out{.from = source.root()};
   Folder from(source.root());
-  std::vector<HfAsset> marker;
   for (const FolderEntry& e : from.entries()) {
-    if (e.folder && e.name == kAssetsFolder) {
-      Folder assets(from.inside(kAssetsFolder));
-      std::vector<HfAsset> all;
-      for (const FolderEntry& a : assets.entries())
-        if (!a.folder) all.push_back({a.name, assets.file_bytes(a.name).value_or(0)});
-      copy_assets(assets, all, cat(folder, "/", kAssetsFolder), durable_);
-    }
-    if (!e.folder && e.name == kMarker) marker.push_back({e.name, from.file_bytes(e.name).value_or(0)});
-  }
-  Changed changed;
-  if (!common.empty()) changed.emplace(kCommonFile, common);
-  copy_beside(from, folder, changed);
-  write_file(folder, kMetadata, [&](const auto& take) { layout.write_metadata(take); });
-  copy_assets(from, marker, folder, durable_);
-}
-
-// All but the data, what says that they are whole, and sums of the old files.
-void FsdpFolder::copy_beside(const Folder& from, const std::string& folder, const Changed& changed) const {
-  std::vector<HfAsset> files;
-  for (const FolderEntry& e : from.entries()) {
-    bool data =
-        e.name.ends_with(kMetadata) || e.name.ends_with(".distcp") || e.name == kHashes || e.name == kMarker;
-    if (e.folder || data || is_staging_mark(e.name)) continue;
+    bool data = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp");
+    bool sums = e.name == kHashes || e.name == kMarker || e.name == kManifestName || is_staging_mark(e.name);
+    if (e.folder || data || sums) continue;
     if (auto text = changed.find(e.name); text != changed.end())
-      write_file(folder, e.name, [&](const auto& take) { take(text->second); });
+      out.texts.insert(*text);
     else
-      files.push_back({e.name, from.file_bytes(e.name).value_or(0)});
+      out.add_copy(from, e.name);
   }
-  copy_assets(from, files, folder, durable_);
+  return out;
 }
 
-void FsdpFolder::write_beside(const Store& source, const std::string& folder, const Changed& changed) const {
-  copy_beside(Folder(source.root()), folder, changed);
+FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) {
+  FsdpFolder::Beside out{files_beside(source, changed), {.from = cat(source.root(), "/", kAssetsFolder)}};
+  Folder from(source.root());
+  for (const FolderEntry& e : from.entries()) {
+    if (!e.folder && e.name == kMarker) out.files.add_copy(from, e.name);
+    if (!e.folder || e.name != kAssetsFolder) continue;
+    Folder assets(from.inside(kAssetsFolder));
+    for (const FolderEntry& a : assets.entries())
+      if (!a.folder) out.assets.add_copy(assets, a.name);
+  }
+  return out;
 }
 
 std::vector<std::string> folders_left_behind(const Store& source) {

@@ -1,11 +1,9 @@
 #include "tools/hf_assets.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "io/json.h"
+#include "io/manifest.h"
 #include "io/store.h"
 #include "tools/json_writer.h"
 
@@ -21,7 +19,7 @@ constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 
 bool is_asset(const FolderEntry& e) {
   if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
-  if (e.name == kTensorTableName || e.name == kTracker) return false;
+  if (e.name == kTensorTableName || e.name == kTracker || e.name == kManifestName) return false;
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
 }
 
@@ -42,20 +40,13 @@ bool has_torch_weights(const Folder& folder) {
                              [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
 }
 
-void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to,
-                 bool durable) {
-  if (::mkdir(to.c_str(), 0777) != 0 && errno != EEXIST)
-    throw Error(Code::kWriteFailed, cat("cannot create the folder: ", errno_text(errno))).file(to);
-  std::vector<OutputFile> files;
-  for (const HfAsset& a : assets) files.push_back({a.name, a.bytes});
-  OutputFiles out(to, std::move(files), OutputFiles::Begin::kGoOn);
-  for (i32 f = 0; f < static_cast<i32>(assets.size()); f++) {
-    const HfAsset& a = assets[static_cast<std::size_t>(f)];
-    InputFile file = from.open_file(a.name);
-    for (i64 at = 0; at < a.bytes; at += kBlockBytes)
-      out.write(f, at, file.read(at, std::min(kBlockBytes, a.bytes - at)));
-  }
-  if (durable) out.sync();
+SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
+  SideFiles out{.from = from};
+  Folder folder(from);
+  for (const FolderEntry& e : folder.entries())
+    if (is_asset(e)) out.add_copy(folder, e.name);
+  if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);
+  return out;
 }
 
 std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "io/folder.h"
-#include "io/output_files.h"
 #include "mappings/source_table.h"
+#include "tools/side_files.h"
 
 namespace mckpt {
 
@@ -22,15 +22,16 @@ struct HfAsset {
   i64 bytes = 0;
 };
 
-// In natural order; hidden files, folders, weights and their indexes are none, nor are a tensor table and the
-// trackers of a run.
+// In natural order. Hidden files, folders, weights and their indexes are none, nor are a tensor table, the
+// tracker of a run and a manifest.
 std::vector<HfAsset> hf_assets(const Folder& folder);
 
 // Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
 bool has_torch_weights(const Folder& folder);
 
-// Copies them into the folder `to`, which is made. Throws what reading and writing do.
-void copy_assets(const Folder& from, const std::vector<HfAsset>& assets, const std::string& to, bool durable);
+// What goes into the folder of assets of a checkpoint: those in the folder `from`, and the table of the
+// model's tensors where it is not "". Throws where one of them is no file that can be copied.
+SideFiles plan_assets(const std::string& from, std::string_view tensor_table);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored
 // where the user said so, and the text of the map file that the model is read with. Where types and shapes

@@ -11,6 +11,7 @@
 #include "live/live_export.h"
 #include "live/live_save.h"
 #include "runtime/activity.h"
+#include "tools/folder_manifest.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
 #include "tools/rank_errors.h"
@@ -31,6 +32,20 @@ class WatchedSink final : public CopySink {
 
  private:
   CopySink& to_;
+};
+
+// Sums what is written, in the thread that writes it.
+class SummingSink final : public CopySink {
+ public:
+  SummingSink(CopySink& to, PartSums& sums) : to_(to), sums_(sums) {}
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override {
+    sums_.add(file, offset, bytes);
+    to_.write(file, offset, bytes);
+  }
+
+ private:
+  CopySink& to_;
+  PartSums& sums_;
 };
 
 struct Writers {
@@ -94,6 +109,7 @@ struct HfPlaces {
       places.tensors[static_cast<std::size_t>(written[i])] = {layout->file(at), layout->offset(at),
                                                               specs[i].dtype, Shape(specs[i].dims)};
       bytes += layout->bytes(at);
+      data.push_back({layout->file(at), layout->offset(at), layout->bytes(at)});
     }
     for (const SafetensorsLayout::File& f : layout->files()) files.push_back({f.name, f.bytes});
     if (!layout->index().empty())
@@ -110,6 +126,7 @@ struct HfPlaces {
 
   std::optional<SafetensorsLayout> layout;
   TensorPlaces places;
+  std::vector<PartSums::Place> data;  // of every tensor, in the files
   std::vector<OutputFile> files;
   i64 bytes = 0;
 };
@@ -127,12 +144,20 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
     how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
+  SideFiles assets = plan_assets(source.path, "");
+  PartSums parts(hf.data);
   write_folder(model.world(), path, hf.files, options,
-               {[&](CopySink& out) { export_model(model, keys, hf.places, out, how); },
+               {[&](CopySink& out) {
+                  SummingSink summed(out, parts);
+                  export_model(model, keys, hf.places, summed, how);
+                  gather_sums(parts, model.world());
+                },
                 [&](OutputFiles& out, const std::string& folder) {
-                  Folder from(source.path);
-                  copy_assets(from, hf_assets(from), folder, options.durable);
+                  assets.write(folder, options.durable);
                   hf.write_text(out);
+                  WrittenSums sums;
+                  parts.join_into(sums);
+                  write_manifest(folder, sums.finish(folder, hf.files), options.durable);
                 }});
   return hf.bytes;
 }
@@ -151,16 +176,19 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
     DcpLayout::Chunk chunk = plan.layout.chunk(c);
     bytes += dtype_bytes(plan.layout.key(chunk.key).dtype, Shape(chunk.sizes).items());
   }
-  write_folder(
-      model.world(), folder.path(), plan.layout.files(), options,
-      {[&](CopySink& out) {
-         run_copy(job, out,
-                  {.threads = options.threads, .stop = stop_flag(), .written_bytes = options.written_bytes});
-       },
-       [&](OutputFiles& out, const std::string& to) {
-         folder.write_rest(plan.layout, out, to, source.path, table);
-       },
-       [&] { folder.write_tracker(); }});
+  FsdpFolder::Beside beside{{}, plan_assets(source.path, table)};
+  WrittenSums sums;
+  write_folder(model.world(), folder.path(), plan.layout.files(), options,
+               {[&](CopySink& out) {
+                  CopyOptions how{.threads = options.threads, .stop = stop_flag()};
+                  how.written_bytes = options.written_bytes, how.written = &sums;
+                  run_copy(job, out, how);
+                  gather_sums(sums, model.world());
+                },
+                [&](OutputFiles& out, const std::string& to) {
+                  folder.write_rest(plan.layout, out, to, beside);
+                  write_manifest(to, sums.finish(to, plan.layout.files()), options.durable);
+                }});
   return bytes;
 }
 

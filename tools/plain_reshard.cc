@@ -128,12 +128,13 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   PlanText text("reshard by key");
   text.add(source_identity(*source));
   text.add(output.metadata_sha256);
+  FsdpFolder::Beside beside{files_beside(*source, {}), {}};
+  text.add(beside.identity());
   auto finish = [&](OutputFiles& out, const std::string& to) {
-    output.folder.write_beside(*source, to, {});
-    output.folder.write_rest(plan.layout, out, to, "", "");
+    output.folder.write_rest(plan.layout, out, to, beside);
   };
-  StagedCopy copy{report.output, text.text(), {source->root()}, output.files, job,
-                  finish,        &sums,       source.get()};
+  StagedCopy copy{report.output,  text.text(), {source->root()}, output.files, job, finish,
+                  beside.bytes(), &sums,       source.get()};
   copy.run = &output.folder;
   return carry_out(copy, report, "convert", options, flags);
 }

@@ -20,7 +20,7 @@ class ReshardObjects {
   // Objects of the source that the result does not have.
   i64 left_out() const { return left_out_; }
   // New contents of files beside the data.
-  const FsdpFolder::Changed& changed_files() const { return changed_; }
+  const ChangedFiles& changed_files() const { return changed_; }
 
  private:
   void add_made(DcpLayout& layout, const std::string& name, std::string pickle);
@@ -34,7 +34,7 @@ class ReshardObjects {
   std::optional<i64> iteration_;
   const GlobalFlags& flags_;
   NameSet<std::string> there_;  // objects of the result
-  FsdpFolder::Changed changed_;
+  ChangedFiles changed_;
   i64 left_out_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "tools/resume_help.h"
 
+#include <unistd.h>
+
 #include <mutex>
 #include <optional>
 
@@ -50,7 +52,14 @@ void add_resume_help(Error& error) {
   std::lock_guard lock(mutex);
   if (staged && staged->published && error.message().find("is published") == std::string::npos)
     error.note(cat("the result is published as ", escaped(staged->path, 4096)));
-  if (!staged || !may_pass(error) || !StagedFolder::is_begun(staged->path)) return;
+  if (!staged || !StagedFolder::is_begun(staged->path)) return;
+  if (!may_pass(error)) {
+    std::string left = StagedFolder::staging_path(staged->path);
+    if (::access(left.c_str(), F_OK) == 0)
+      error.note(cat("what was written is left in ", escaped(left, 4096),
+                     "; the next run of the command removes it"));
+    return;
+  }
   error.help(cat(error.help(), error.help().empty() ? "" : "; ", "the same command with --resume",
                  staged->overwrite ? " in place of --overwrite" : "", " goes on where this one stopped"));
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "io/copy_engine.h"
+#include "io/manifest_check.h"
 #include "io/source_stamps.h"
 #include "live/cuda_device.h"
 #include "live/live_check.h"
@@ -244,7 +245,10 @@ Exit Roundtrip::run() {
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options_.source);
   if (std::string text = options_.grid_flags.note(); !text.empty()) note(flags_, text);
   tell_notes(flags_, hf_);
-  if (world().rank() == 0) refuse_unlike_copies(hf_, options_.threads);
+  if (world().rank() == 0) {
+    require_listed_files(options_.source);
+    refuse_unlike_copies(hf_, options_.threads);
+  }
 
   std::unique_ptr<Device> device = make_device();
   PooledMemory pool(device->weights());

@@ -3,11 +3,13 @@
 #include <array>
 #include <optional>
 
+#include "io/manifest_check.h"
 #include "io/source_stamps.h"
 #include "io/staged_folder.h"
 #include "runtime/activity.h"
 #include "runtime/world.h"
 #include "tools/cast_losses_text.h"
+#include "tools/folder_manifest.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/resume_help.h"
@@ -61,8 +63,8 @@ void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
     results.push_back(copy.run->tracker_path());
   }
   options.check_report(rules, results);
-  StagedFolder::check(copy.path, staging_of(copy, options), copy.plan, total_bytes(copy.files),
-                      std::ssize(copy.files) + 1);
+  StagedFolder::check(copy.path, staging_of(copy, options), copy.plan,
+                      total_bytes(copy.files) + copy.side_bytes, std::ssize(copy.files) + 1);
 }
 
 // What the leader found, for all.
@@ -118,6 +120,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
 
   Share share = share_of(copy.job, comm.rank(), comm.size());
   CopyCounts counts;
+  WrittenSums written;
   {
     TaskLog log(StagedFolder::log_path(folder), share.first, share.end, *out, !options.no_sync);
     Progress progress(flags, "write", total_bytes(copy.files) / comm.size());
@@ -125,11 +128,12 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     CopyOptions how = options.copying(progress);
     how.log = &log;
     how.sums = copy.sums;
+    how.written = &written;
     how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
     // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
-    for (i64 t = share.first; copy.sums && t < share.end; t++)
-      if (log.is_done(t)) static_cast<void>(copy.job.task(t));
+    for (i64 t = share.first; t < share.end; t++)
+      if (log.is_done(t)) written.read(copy.job.task(t), folder, copy.files);
     auto going_on = [] {
       made_progress();
       check_stop();
@@ -148,9 +152,11 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   if (!leader && !options.no_sync) out->sync();
   comm.all_reduce(numbers, Reduce::kSum);
   gather_losses(lost, comm);
+  gather_sums(written, comm);
   if (lost.total().infinite > 0 && !options.allow_overflow) throw overflow_error(lost, copy.path);
   if (leader) {
     copy.finish(*out, folder);
+    write_manifest(folder, written.finish(folder, copy.files), !options.no_sync);
     check_stop();
     if (!options.no_sync) out->sync();
     check_sources_unchanged();
@@ -178,8 +184,11 @@ bool follow_rank_0(const ConvertOptions& options) {
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
                const ConvertOptions& options, const GlobalFlags& flags,
                const std::function<void()>& published) {
-  // The others come when rank 0 has taken the room.
-  if (launch().rank == 0) check_staged_copy(copy, options);
+  if (launch().rank == 0) {
+    for (const std::string& source : copy.sources) require_listed_files(source);
+    // The others come when rank 0 has taken the room.
+    check_staged_copy(copy, options);
+  }
   if (!options.dry_run) {
     LostValues lost;
     CopyCounts counts = run_staged_copy(copy, options, lost, flags);

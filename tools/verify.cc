@@ -8,6 +8,7 @@
 #include "io/source_stamps.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
+#include "tools/folder_manifest.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
@@ -46,6 +47,7 @@ VerifyReport verified(const GlobalFlags& flags, const Store& store, const std::s
     report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
   }
   NameSet<std::string> judged = check_assets(store, report);
+  check_manifest(store, threads, judged, report);
   check_beside(path, &store, judged, threads, flags, report);
   return report;
 }
@@ -202,13 +204,10 @@ Exit verify_command(CommandLine& line) {
   int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   line.threads(threads, "threads that read, by default one a processor");
-  line.description(
-      "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
-      "own");
-  line.description(
-      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal; other checkpoints and JSON "
-      "files");
-  line.description("in the folder, too. Whatever else is there is named as not read.");
+  line.description("Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each");
+  line.description("chunk's own header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, other");
+  line.description("checkpoints and JSON files in the folder, and in folders that mckpt wrote every file against the");
+  line.description("digests of mckpt_manifest.json. Whatever else is there is named as not read.");
   line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");

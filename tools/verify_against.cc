@@ -12,6 +12,7 @@
 #include "convert/tensor_differences.h"
 #include "tools/comparison.h"
 #include "tools/findings.h"
+#include "tools/folder_manifest.h"
 #include "tools/progress.h"
 #include "tools/verify_assets.h"
 #include "tools/verify_beside.h"
@@ -332,11 +333,12 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
+  bool listed = check_listed(*there, *source, report);
   bool same_assets = compare_assets(*there, *source, against.model.assets, report);
   name_beside(path, *there, report);
   bool same =
       compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);
-  return same && same_assets;
+  return same && same_assets && listed;
 }
 
 }  // namespace mckpt

@@ -38,8 +38,8 @@ class Groups {
 }  // namespace
 
 ImportJob::ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks,
-                     const DcpLayout* layout)
-    : FramedJob(layout), keys_(keys), chunks_(chunks), bytes_(source), regions_(source) {
+                     const DcpLayout* layout, ReadSums* sums)
+    : FramedJob(layout), keys_(keys), chunks_(chunks), bytes_(source), regions_(source, sums) {
   group_chunks();
 }
 

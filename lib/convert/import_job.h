@@ -12,7 +12,8 @@ namespace mckpt {
 class ImportJob final : public FramedJob {
  public:
   // All outlive this. Throws kBadCast.
-  ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks, const DcpLayout* layout);
+  ImportJob(const Store& source, const KeyTable& keys, const ChunkList& chunks, const DcpLayout* layout,
+            ReadSums* sums = nullptr);
 
   i64 task_count() const override { return std::ssize(tasks_) - 1; }
   CopyTask task(i64 index) const override;

@@ -26,6 +26,7 @@ const std::vector<TensorRegions::InPlan::Block>& TensorRegions::InPlan::blocks_o
     if (c.replica) continue;
     ChunkData data = store.resolve(tensor, i);
     check_plain(store, tensor, c, data);
+    if (regions_.sums_ && data.checksum) regions_.sums_->expect(*data.checksum);
     if (!dims.empty() && !std::ranges::equal(c.sizes.subspan(1), dims.subspan(1)))
       throw Error(Code::kUnsupportedTensor, "a tensor is cut into columns over several files")
           .tensor(store.name(tensor))

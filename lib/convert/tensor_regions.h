@@ -3,14 +3,15 @@
 #pragma once
 
 #include "core/plan.h"
+#include "io/read_sums.h"
 #include "io/store_files.h"
 
 namespace mckpt {
 
 class TensorRegions {
  public:
-  // Both outlive this.
-  explicit TensorRegions(const Store& store) : store_(store) {}
+  // All outlive this. `sums` is told of what is going to be read; null: nobody judges it.
+  explicit TensorRegions(const Store& store, ReadSums* sums = nullptr) : store_(store), sums_(sums) {}
 
   // The regions of one plan.
   class InPlan {
@@ -34,6 +35,7 @@ class TensorRegions {
 
  private:
   const Store& store_;
+  ReadSums* sums_;
 };
 
 // Throws kUnsupportedTensor unless the chunk's items lie row by row, as they are in memory.

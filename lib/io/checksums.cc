@@ -22,20 +22,19 @@ std::string hex(u32 v) {
   return text;
 }
 
-// The CRC-32 of bytes of a file, in windows.
-u32 sum_of(const InputFile& file, i64 offset, i64 bytes, std::vector<u8>& window,
-           const std::function<void(i64)>& progress) {
-  window.resize(static_cast<std::size_t>(kWindowBytes));
-  u32 crc = 0;
-  for (i64 done = 0; done < bytes;) {
-    std::span<u8> to =
-        std::span(window).first(static_cast<std::size_t>(std::min(kWindowBytes, bytes - done)));
-    file.read(offset + done, to);
-    crc = crc32(crc, to);
-    done += static_cast<i64>(to.size());
-    progress(static_cast<i64>(to.size()));
+// In windows, of which `window` is the memory.
+u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
+               const std::function<void(i64)>& progress) {
+  while (begin < end) {
+    std::size_t bytes = static_cast<std::size_t>(std::min(kWindowBytes, end - begin));
+    if (window.size() < bytes) window.resize(bytes);
+    std::span<u8> to = std::span(window).first(bytes);
+    file.read(begin, to);
+    sum = crc32(sum, to);
+    begin += std::ssize(to);
+    if (progress) progress(std::ssize(to));
   }
-  return crc;
+  return sum;
 }
 
 Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
@@ -100,7 +99,8 @@ class Checker {
   void sum(Piece& piece, std::vector<u8>& window) const {
     const Checksum& record = batch_[piece.record];
     std::shared_ptr<const InputFile> file = files_.open(record.file);
-    piece.crc32 = sum_of(*file, record.offset + piece.offset, piece.bytes, window, progress_);
+    i64 begin = record.offset + piece.offset;
+    piece.crc32 = sum_window(0, *file, begin, begin + piece.bytes, window, progress_);
   }
 
   // Joins the pieces of one record; returns the first piece of the next.
@@ -134,10 +134,15 @@ class Checker {
 }  // namespace
 
 std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record) {
-  std::vector<u8> window;
-  u32 crc = sum_of(*files.open(record.file), record.offset, record.bytes, window, [](i64) {});
+  u32 crc = sum_bytes(0, *files.open(record.file), record.offset, record.offset + record.bytes);
   if (crc == record.crc32) return std::nullopt;
   return other_sum(store, record, crc);
+}
+
+u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
+              const std::function<void(i64 bytes)>& going_on) {
+  std::vector<u8> window;
+  return sum_window(before, file, begin, end, window, going_on);
 }
 
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,

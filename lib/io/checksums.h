@@ -22,4 +22,8 @@ ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int 
 // What is wrong with a record that is read on its own; nothing where its bytes are those of its sum.
 std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record);
 
+// Goes on with a CRC-32 over bytes of a file. `going_on` is called now and then, and may throw.
+u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
+              const std::function<void(i64 bytes)>& going_on = {});
+
 }  // namespace mckpt

@@ -36,7 +36,7 @@ class Run {
 
  private:
   void work() {
-    CopyWorker worker(job_, out_, options_.sums, options_.lost);
+    CopyWorker worker(job_, out_, {options_.sums, options_.written, options_.lost});
     try {
       std::vector<i64> taken, indexes;
       std::vector<CopyTask> batch;

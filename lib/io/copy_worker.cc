@@ -146,10 +146,10 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
       }
     u8* data = buffer + at % kPage;
     file.read(at, {data, static_cast<std::size_t>(block_end - at)});
-    if (sums_) sums_->add(fetches[0].file, at, {data, static_cast<std::size_t>(block_end - at)});
     counts_.bytes_read += block_end - at;
     counts_.reads++;
     while (first < fetches.size() && fetches[first].end <= at) first++;
+    if (sums_) sum_block(fetches.subspan(first), at, {data, static_cast<std::size_t>(block_end - at)});
     for (const Fetch& f : fetches.subspan(first)) {
       if (f.begin >= block_end) break;
       if (f.end <= at) continue;
@@ -163,6 +163,22 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
     }
     at = block_end;
   }
+}
+
+// A block that holds several regions is summed region by region: the records that are judged end there.
+void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes) {
+  i32 file = fetches[0].file;
+  i64 end = begin + std::ssize(bytes);
+  auto part = [&](i64 to) {
+    std::size_t n = static_cast<std::size_t>(to - begin);
+    sums_->add(file, begin, bytes.first(n));
+    bytes = bytes.subspan(n), begin = to;
+  };
+  for (const Fetch& f : fetches) {
+    if (f.begin >= end) break;
+    if (f.source->offset > begin && f.source->offset < end) part(f.source->offset);
+  }
+  part(end);
 }
 
 // Values are converted, frames filled in, checksums taken while the bytes are in the cache.
@@ -180,7 +196,9 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
     u32 local = 0;
     u32& crc = p.crc ? *p.crc : local;
-    if (p.crc || p.tail > 0) crc = crc32(crc, bytes);
+    if (p.crc || p.tail > 0 || written_) crc = crc32(crc, bytes);
+    if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
+      written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.region->items * p.item_bytes, crc});
     if (p.tail > 0)
       job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
   }
@@ -203,9 +221,26 @@ void CopyWorker::write(const std::vector<Piece>& pieces) {
       bytes += pieces[next].bytes();
     out_.write(pieces[i].region->file, pieces[i].file_offset,
                {arena + pieces[i].arena, static_cast<std::size_t>(bytes)});
+    if (written_) sum_frames(std::span(pieces).subspan(i, next - i), arena);
     counts_.bytes_written += bytes;
     counts_.writes++;
   }
+}
+
+// Neighbouring pieces that were written at once.
+void CopyWorker::sum_frames(std::span<const Piece> pieces, const u8* arena) {
+  i64 begin = pieces.front().file_offset, end = pieces.back().file_offset + pieces.back().bytes();
+  i64 rest = 0;
+  u32 sum = 0;
+  for (const Piece& p : pieces) {
+    // A record that is carried as it is belongs to no tensor: all of it is frame.
+    i64 head = p.region->tensor >= 0 ? p.head : p.bytes() - p.tail;
+    const u8* bytes = arena + p.arena;
+    sum = crc32(sum, {bytes, static_cast<std::size_t>(head)});
+    sum = crc32(sum, {bytes + p.bytes() - p.tail, static_cast<std::size_t>(p.tail)});
+    rest += head + p.tail;
+  }
+  written_->add(WrittenSums::Stretch{pieces.front().region->file, begin, end, rest, sum});
 }
 
 void CopyWorker::process(std::vector<Piece>& pieces) {

@@ -10,6 +10,7 @@
 #include "io/copy_slices.h"
 #include "io/lost_values.h"
 #include "io/read_sums.h"
+#include "io/written_sums.h"
 
 namespace mckpt {
 
@@ -42,9 +43,14 @@ class Arena {
 
 class CopyWorker {
  public:
-  // Null: nobody wants the sums, or what is lost.
-  CopyWorker(const CopyJob& job, CopySink& out, ReadSums* sums, LostValues* lost)
-      : job_(job), out_(out), sums_(sums), lost_(lost) {}
+  // Who wants to be told what is seen on the way; null: nobody.
+  struct Listeners {
+    ReadSums* read;
+    WrittenSums* written;
+    LostValues* lost;
+  };
+  CopyWorker(const CopyJob& job, CopySink& out, const Listeners& listeners)
+      : job_(job), out_(out), sums_(listeners.read), written_(listeners.written), lost_(listeners.lost) {}
 
   // Carries out tasks that fit together, and one that may be of any size.
   void run_small(std::span<const CopyTask> tasks);
@@ -60,14 +66,17 @@ class CopyWorker {
   void lay_out(std::vector<Piece>& pieces);
   void fetch(const std::vector<Piece>& pieces);
   void fetch_blocks(std::span<const Fetch> fetches);
+  void sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes);
   void finish(std::vector<Piece>& pieces);
   void count_losses(const Piece& piece, const u8* from, const u8* to);
+  void sum_frames(std::span<const Piece> pieces, const u8* arena);
   void write(const std::vector<Piece>& pieces);
   void process(std::vector<Piece>& pieces);
 
   const CopyJob& job_;
   CopySink& out_;
   ReadSums* sums_;
+  WrittenSums* written_;
   LostValues* lost_;
   CopyCounts counts_;
   Arena arena_, staging_, block_;

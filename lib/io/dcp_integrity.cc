@@ -2,29 +2,16 @@
 
 #include <algorithm>
 
+#include "io/digest.h"
 #include "io/findings.h"
 #include "io/folder.h"
 #include "io/json.h"
-#include "io/sha256.h"
 
 namespace mckpt {
 namespace {
 
 constexpr const char* kName = "integrity.json";
-constexpr i64 kMostBytes = i64{64} << 20, kWindow = i64{1} << 20;
-
-std::string sha256_of(const InputFile& file) {
-  Sha256 sum;
-  std::vector<u8> window(static_cast<std::size_t>(std::min(kWindow, file.size())));
-  for (i64 at = 0; at < file.size();) {
-    std::span<u8> to =
-        std::span(window).first(static_cast<std::size_t>(std::min<i64>(kWindow, file.size() - at)));
-    file.read(at, to);
-    sum.update(to);
-    at += static_cast<i64>(to.size());
-  }
-  return sum.hex_digest();
-}
+constexpr i64 kMostBytes = i64{64} << 20;
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),

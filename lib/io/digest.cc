@@ -1,5 +1,6 @@
 #include "io/digest.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "io/parallel.h"
@@ -20,6 +21,20 @@ std::vector<std::string> tensor_digests(const Store& store, std::span<const i64>
     digests[static_cast<std::size_t>(i)] = sha.hex_digest();
   });
   return digests;
+}
+
+std::string sha256_of(const ByteSource& file) {
+  constexpr i64 kWindow = 1 << 20;
+  Sha256 sum;
+  std::vector<u8> window(static_cast<std::size_t>(std::min(kWindow, file.size())));
+  for (i64 at = 0; at < file.size();) {
+    std::span<u8> to =
+        std::span(window).first(static_cast<std::size_t>(std::min<i64>(kWindow, file.size() - at)));
+    file.read(at, to);
+    sum.update(to);
+    at += static_cast<i64>(to.size());
+  }
+  return sum.hex_digest();
 }
 
 }  // namespace mckpt

@@ -13,4 +13,7 @@ namespace mckpt {
 // Hexadecimal digests of the tensors, in the order asked for. Reads all their bytes, in bounded memory.
 std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads);
 
+// Of all bytes of a file.
+std::string sha256_of(const ByteSource& file);
+
 }  // namespace mckpt

@@ -40,17 +40,19 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
   i64 all = 0;
   for (const OutputFile& each : files_) all += each.bytes;
   if (error == ENOSPC || error == EDQUOT)
-    e.note(cat("the result takes ", all, " bytes")).help("free some space, or write to another disk");
+    e.note(cat(f.bytes > 0 ? cat("the file takes ", f.bytes, " bytes; ") : "", "the result takes ", all,
+               " bytes"))
+        .help("free some space, or write to another disk");
   throw e;
 }
 
 OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin, How how)
     : folder_(std::move(folder)), files_(std::move(files)), how_(how), open_(files_.size()) {
-  int exclusive = begin == Begin::kCreate ? O_EXCL : 0;
+  int how_begun = begin == Begin::kCreate ? O_EXCL : begin == Begin::kReplace ? O_TRUNC : 0;
   for (std::size_t i = 0; i < files_.size(); i++) {
     i32 file = static_cast<i32>(i);
     std::string path = cat(folder_, "/", files_[i].name);
-    int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666); });
+    int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
     Open made(fd, -1);
     // Reserved space makes writing half as dear again and finds a full disk before anything is written; a

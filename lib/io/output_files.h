@@ -22,7 +22,8 @@ class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;
 
-  enum class Begin { kCreate, kGoOn };
+  // kReplace: what a file of the name has is gone.
+  enum class Begin { kCreate, kGoOn, kReplace };
   // kDirect: what is aligned as the disk wants it goes there at once, past the page cache, which is what
   // makes durable writing fast; the rest, and all of it where the file system cannot do that, goes the usual
   // way.

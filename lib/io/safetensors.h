@@ -3,7 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <mutex>
 
+#include "io/manifest.h"
 #include "io/safetensors_table.h"
 
 namespace mckpt {
@@ -46,6 +48,8 @@ class SafetensorsStore final : public Store {
   i64 chunk_count(i64 tensor) const override;
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
+  // The format keeps no sums; a folder that mckpt wrote has them in its manifest.
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
 
  private:
   struct Row {
@@ -62,11 +66,14 @@ class SafetensorsStore final : public Store {
   };
   const Row& first_row(i64 tensor) const { return rows_[tensors_[static_cast<std::size_t>(tensor)].first]; }
   const Row& row_at(i64 tensor, i64 index) const;
+  std::optional<Checksum> checksum(i64 tensor, const Row& row) const;
 
   std::vector<SafetensorsTable> tables_;  // one a file; an empty one for a lost file
   std::vector<Tensor> tensors_;
   std::vector<Row> rows_;
   std::deque<std::vector<i64>> numbers_;  // offsets and dimensions that stand in no table
+  mutable std::once_flag sums_read_;      // when somebody asks: to list tensors needs none
+  mutable std::optional<ManifestSums> sums_;
 };
 
 // Reads the header of a file; when it is not safetensors, the error says what the file seems to be.

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "core/int.h"
 #include "io/result_files.h"
@@ -48,6 +49,7 @@ class StagedFolder {
   const std::string& folder() const { return staging_; }  // where to write
   static std::string staging_path(const std::string& path);
   static std::string log_path(const std::string& folder);  // where to keep the log of what is done
+  // Whether a file of that name in the folder goes before it is published.
   bool resumes() const { return resumes_; }
   // The run that is resumed had published the result: nothing is left to write, publish() does the rest.
   bool published() const { return published_; }

@@ -1,0 +1,38 @@
+// Files of a result that hold no tensors: copies of a source's files, and texts. They are chosen, read and
+// summed when the conversion is planned, so that one that cannot be copied is refused before anything is
+// written, and so that --resume does not go on where one of them changed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/folder.h"
+
+namespace mckpt {
+
+struct SideFile {
+  std::string name;
+  i64 bytes = 0;
+  std::string sha256;
+};
+
+struct SideFiles {
+  std::string from{};  // the folder of those that are copied
+  std::vector<SideFile> copies{};
+  std::map<std::string, std::string, std::less<>> texts{};  // by name
+
+  // Reads a file of `folder` that is going to be copied. Throws where it cannot be: kNotFound, kNotAFile,
+  // kBadPath.
+  void add_copy(const Folder& folder, const std::string& name);
+  // Another text for other names or contents.
+  std::string identity() const;
+  i64 bytes() const;
+  bool empty() const { return copies.empty() && texts.empty(); }
+  // Writes them into the folder `to`, which is made. Throws what reading and writing do, kReadFailed where a
+  // file is not the one that was planned.
+  void write(const std::string& to, bool durable) const;
+};
+
+}  // namespace mckpt
