@@ -331,7 +331,7 @@ void FolderOpener::add_quantization_fact(const JsonValue& how) {
     if (weights != nullptr && weights->is(JsonType::kObject)) bits = weights->find("num_bits");
   }
   if (bits != nullptr && bits->is(JsonType::kNumber))
-    store_->add_fact("quantization bits", cat(bits->integer("bits")));
+    store_->add_fact("packed bits", cat(bits->integer("bits")));
 }
 
 }  // namespace

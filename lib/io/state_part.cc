@@ -129,7 +129,7 @@ StateParts::StateParts(const Store& store) : store_(store) {
   if (!quantized) return;
   for (i64 t = 0; t < store.tensor_count(); t++) names_.insert(store.name(t));
   for (const auto& [name, value] : store.facts())
-    if (i64 bits = 0; name == "quantization bits" &&
+    if (i64 bits = 0; name == "packed bits" &&
                       std::from_chars(value.data(), value.data() + value.size(), bits).ec == std::errc() &&
                       bits > 0)
       bits_ = bits;

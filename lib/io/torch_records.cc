@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -17,11 +18,31 @@ constexpr i64 kLeastVersion = 1, kMostVersion = 10;
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::optional<std::string> text_of(const ZipArchive& zip, std::string_view top, std::string_view name) {
-  const ZipEntry* e = zip.find(cat(top, name));
-  if (e == nullptr) return std::nullopt;
-  std::vector<u8> bytes = zip.read(*e, kMostSmallBytes);
-  return std::string(bytes.begin(), bytes.end());
+// Valid until the next call in the same thread.
+std::string_view text_of(const ZipArchive& zip, const ZipEntry& entry) {
+  thread_local std::vector<u8> bytes;
+  bytes = zip.read(entry, kMostSmallBytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The small records, as far as an archive has them.
+struct SmallRecords {
+  const ZipEntry *version = nullptr, *data_version = nullptr, *alignment = nullptr, *id = nullptr;
+};
+
+SmallRecords small_records(const ZipArchive& zip, std::string_view top) {
+  SmallRecords found;
+  for (const ZipEntry& e : zip.entries()) {
+    if (!e.name.starts_with(top)) continue;
+    std::string_view name = e.name.substr(top.size());
+    if (!name.starts_with('v') && !name.starts_with('.')) continue;
+    for (auto [record, known] : {std::pair{&found.version, "version"},
+                                 {&found.data_version, ".data/version"},
+                                 {&found.alignment, ".storage_alignment"},
+                                 {&found.id, ".data/serialization_id"}})
+      if (name == known) *record = &e;
+  }
+  return found;
 }
 
 // As C's strtoull reads a text: the number at its front, whatever follows. -1: there is none that is in
@@ -59,34 +80,34 @@ bool is_utf8(std::string_view text) {
 }  // namespace
 
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top) {
-  std::optional<std::string> word = text_of(zip, top, "byteorder");
-  if (!word) return false;
-  if (*word != "little" && *word != "big")
+  const ZipEntry* e = zip.find(cat(top, "byteorder"));
+  if (e == nullptr) return false;
+  std::string_view word = text_of(zip, *e);
+  if (word != "little" && word != "big")
     throw Error(Code::kBadTorchFile, "the record byteorder is neither little nor big")
-        .found(escaped(*word, 40));
-  return *word == "big";
+        .found(escaped(word, 40));
+  return word == "big";
 }
 
 void check_torch_records(const ZipArchive& zip, std::string_view top) {
-  std::optional<std::string> version = text_of(zip, top, ".data/version");
-  if (!version) version = text_of(zip, top, "version");
-  if (!version)
+  SmallRecords records = small_records(zip, top);
+  const ZipEntry* version = records.data_version ? records.data_version : records.version;
+  if (version == nullptr)
     throw Error(Code::kBadTorchFile, "the record version is missing: torch refuses the file")
         .expected(cat(escaped(top), "version"));
-  i64 number = number_at_front(*version);
+  std::string_view text = text_of(zip, *version);
+  i64 number = number_at_front(text);
   if (number < kLeastVersion || number > kMostVersion)
     throw Error(Code::kBadTorchFile, "the record version has no version that torch reads")
         .expected(cat(kLeastVersion, " to ", kMostVersion))
-        .found(cat("'", escaped(*version, 40), "'"));
-  std::optional<std::string> alignment = text_of(zip, top, ".storage_alignment");
-  if (alignment && !is_python_int(*alignment))
+        .found(cat("'", escaped(text, 40), "'"));
+  if (records.alignment && !is_python_int(text = text_of(zip, *records.alignment)))
     throw Error(Code::kBadTorchFile,
                 "the record .storage_alignment is not an integer: torch refuses the file")
-        .found(cat("'", escaped(*alignment, 40), "'"));
-  std::optional<std::string> id = text_of(zip, top, ".data/serialization_id");
-  if (id && !is_utf8(*id))
+        .found(cat("'", escaped(text, 40), "'"));
+  if (records.id && !is_utf8(text = text_of(zip, *records.id)))
     throw Error(Code::kBadTorchFile, "the record .data/serialization_id is not UTF-8: torch refuses the file")
-        .found(escaped(*id, 40));
+        .found(escaped(text, 40));
 }
 
 }  // namespace mckpt

@@ -67,7 +67,7 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
   // As config.json says it.
   for (auto [bits, items] : {std::pair{4, 128}, {8, 64}, {2, 256}}) {
     TableStore of_bits = store;
-    of_bits.add_fact("quantization bits", cat(bits));
+    of_bits.add_fact("packed bits", cat(bits));
     EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16);
   }
 }
