@@ -186,7 +186,8 @@ Exit verify_command(CommandLine& line) {
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
       "own");
   line.description(
-      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal; other checkpoints and JSON "
+      "header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal; other checkpoints and "
+      "JSON "
       "files");
   line.description("in the folder, too. Whatever else is there is named as not read.");
   line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
