@@ -1,5 +1,5 @@
-// `verify`: what is in the folder beside the checkpoint's own files. Other checkpoints there are verified like
-// the one that was opened, JSON files are parsed, and what is not read is named.
+// `verify`: what is in the folder beside the checkpoint's own files. Other checkpoints there are verified
+// like the one that was opened, JSON files are parsed, and what is not read is named.
 #pragma once
 
 #include <string>

@@ -53,8 +53,8 @@ void expect_held_right(const GoldenSource& source, LiveModel& model) {
 void expect_exported_right(const GoldenSource& source, const LiveModel& model, const KeyTable& keys,
                            i64 memory_bytes) {
   TensorPlaces places = places_in(*source.store, *source.map);
-  NamedChunks chunks(*source.store, *source.store);
-  CompareSink sink(*source.store, chunks);
+  NamedChunks exported(*source.store, *source.store);
+  CompareSink sink(*source.store, exported);
   LiveExportCounts counts =
       export_model(model, keys, places, sink, {.memory_bytes = memory_bytes, .writers = 2});
   EXPECT_EQ(sink.differences().size(), 0u);
@@ -197,8 +197,8 @@ TEST(LiveRoundTrip, ExportsWhatMainWeightsAreNow) {
   m.unshard(0);
   for (u8 byte = 0; u8 got : m.tensor(norm).facts().bytes) EXPECT_EQ(got, byte++ % 2 == 0 ? 0x3e : 0x3f);
   m.reshard(0);
-  NamedChunks chunks(*source.store, *source.store);
-  CompareSink sink(*source.store, chunks);
+  NamedChunks exported(*source.store, *source.store);
+  CompareSink sink(*source.store, exported);
   export_model(m, keys, places_in(*source.store, *source.map), sink);
   i64 differences = std::ssize(sink.differences());
   world().all_reduce({&differences, 1}, Reduce::kSum);
