@@ -66,8 +66,10 @@ class DcpLayout::MetadataWriter {
   void end() { p_.op(Op::kSetitems), p_.op(Op::kBuild); }
 
   void field(std::string_view name) {
-    auto [at, first] = fields_.try_emplace(std::string(name), PickleWriter::kNoSlot);
-    p_.repeated_text(name, at->second);
+    for (auto& [text, slot] : fields_)
+      if (text == name) return p_.repeated_text(name, slot);
+    fields_.emplace_back(name, PickleWriter::kNoSlot);
+    p_.repeated_text(name, fields_.back().second);
   }
 
   void size(std::span<const i64> numbers) {
@@ -148,7 +150,7 @@ class DcpLayout::MetadataWriter {
       else if (last)
         p_.text(key);
       else
-        field(key);
+        p_.repeated_text(key, path_keys_.try_emplace(std::string(key), PickleWriter::kNoSlot).first->second);
     }
     p_.op(Op::kTuple);
   }
@@ -205,7 +207,10 @@ class DcpLayout::MetadataWriter {
   const DcpLayout& l_;
   const std::function<void(std::string_view)>& take_;
   PickleWriter p_;
-  NameMap<std::string, u32> fields_;  // texts that are repeated, with their slots of the memo
+  // Texts that are repeated, with their slots of the memo: a dozen names of fields, and keys of paths, of
+  // which there may be as many as parameters.
+  std::vector<std::pair<std::string_view, u32>> fields_;
+  NameMap<std::string, u32> path_keys_;
   std::vector<u32> key_slot_, object_slot_, file_slot_;
   std::unordered_map<DType, u32> properties_;  // slots, one more than they are: 0 is none
   std::vector<i32> order_;                     // keys
