@@ -1,6 +1,6 @@
 // Who owns which items of a tensor, in the two steps in which it comes about, and the proof that each item is
-// owned exactly once: what a rule has to give, without files, chunks or jobs. A rule gives every tensor- (or expert-) parallel cell its runs; FSDP then
-// cuts each cell's local order into the shards of its ranks:
+// owned exactly once: what a rule has to give, without files, chunks or jobs. A rule gives every tensor- (or
+// expert-) parallel cell its runs; FSDP then cuts each cell's local order into the shards of its ranks:
 //
 //   source slots --rule--> runs of cell 0 | runs of cell 1 | ...
 //                               '--cuts--> shards [0,16) [16,32) [32,40) [40,40)
