@@ -19,12 +19,14 @@ constexpr const char* kHelp =
     "another folder, remove mckpt_manifest.json";
 
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
-  auto finding = [&](std::string message) {
-    return Finding{
-        .code = Code::kBadManifest, .file = listed.name, .message = std::move(message), .help = kHelp};
+  auto finding = [&](std::string message, Code code = Code::kBadManifest) {
+    return Finding{.code = code, .file = listed.name, .message = std::move(message), .help = kHelp};
   };
   std::optional<i64> bytes = folder.file_bytes(listed.name);
-  if (!bytes) return finding("is missing, but mckpt_manifest.json lists it");
+  // Without a file of tensors it is another folder's list, or the folder is of no use.
+  if (!bytes)
+    return finding("is missing, but mckpt_manifest.json lists it",
+                   listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
   if (*bytes != listed.bytes)
     return finding(cat("has ", *bytes, " bytes, but ", listed.bytes, " in mckpt_manifest.json"));
   if (listed.sha256.empty()) return std::nullopt;
@@ -101,6 +103,8 @@ void require_listed_files(const std::string& path) {
   Folder folder(path);
   Manifest manifest = read_manifest(folder).value();
   std::vector<Finding> found = check_listed_files(folder, manifest);
+  // A side file that is not there is not taken either.
+  std::erase_if(found, [](const Finding& f) { return f.code == Code::kIncomplete; });
   // Nothing else sums the headers of safetensors files; what frames a record of a .distcp file has a sum
   // inside, which is compared when the record is read.
   std::erase_if(manifest.files, [](const ManifestFile& f) { return !f.name.ends_with(".safetensors"); });

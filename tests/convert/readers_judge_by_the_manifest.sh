@@ -81,6 +81,15 @@ has err "SHA-256"
 rm hf/mckpt_manifest.json
 expect 0 "$mckpt" convert hf-to-fsdp hf made
 [ ! -e made/release/hf_assets/mckpt_manifest.json ] || fail "a manifest was taken for an asset"
+rm -r made
+
+# What is not there is not taken: verify says that it is missing.
+cp -r ck2 bare
+rm -r bare/release/hf_assets
+expect 1 "$mckpt" verify bare
+has out "problem[MC1302]: hf_assets/config.json: is missing"
+expect 0 "$mckpt" export bare made --assets sound
+cmp made/model.safetensors other/model.safetensors || fail "the model is another one"
 
 # A file that is not listed is named, and nothing more.
 echo text >sound/notes.txt
