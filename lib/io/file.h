@@ -69,11 +69,15 @@ class RangeSource final : public ByteSource {
 // An open regular file, read only. SourceStamps notes it.
 class InputFile final : public ByteSource {
  public:
+  // A source is noted, and may not change while the command runs (io/source_stamps.h). A file of the result
+  // is written by the command itself.
+  enum class Role { kSource, kResult };
+
   // Opens a path that the user gave, or that Folder::inside() did; links are followed. Throws kNotFound,
   // kNotAFile, kReadFailed.
-  explicit InputFile(const std::string& path);
+  explicit InputFile(const std::string& path, Role role = Role::kSource);
   // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
-  InputFile(int fd, std::string path);
+  InputFile(int fd, std::string path, Role role = Role::kSource);
   ~InputFile() override;
   InputFile(InputFile&& from) noexcept;
   InputFile& operator=(InputFile&& from) noexcept;

@@ -183,9 +183,9 @@ std::string Folder::inside(std::string_view name) const {
   return path;
 }
 
-InputFile Folder::open_file(std::string_view name) const {
+InputFile Folder::open_file(std::string_view name, InputFile::Role role) const {
   std::string path = cat(path_, "/", name);
-  return with_file(path, [&] { return InputFile(open_inside(name, kReadFlags), path); });
+  return with_file(path, [&] { return InputFile(open_inside(name, kReadFlags), path, role); });
 }
 
 std::optional<i64> Folder::file_bytes(std::string_view name) const {

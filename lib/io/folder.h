@@ -39,7 +39,7 @@ class Folder {
   std::string inside(std::string_view name) const;
 
   // Opens the regular file of that relative name. Throws kBadPath, kNotFound, kNotAFile, kReadFailed.
-  InputFile open_file(std::string_view name) const;
+  InputFile open_file(std::string_view name, InputFile::Role role = InputFile::Role::kSource) const;
   // Its size, or nothing when no file of the name is there. Throws kBadPath, kNotAFile.
   std::optional<i64> file_bytes(std::string_view name) const;
   bool has_file(std::string_view name) const { return file_bytes(name).has_value(); }

@@ -24,12 +24,6 @@ FileStamp to_stamp(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-FileStamp stamp_of_open(int fd, const std::string& path) {
-  struct stat st;
-  if (::fstat(fd, &st) != 0) throw_open_failed(path, errno);
-  return to_stamp(st);
-}
-
 // Nothing where no file is there any more, or none that can be looked at.
 std::optional<FileStamp> stamp_at(const std::string& path) {
   struct statx now;
@@ -79,6 +73,12 @@ FileStamp settled(int fd, const std::string& path) {
 }
 
 }  // namespace
+
+FileStamp stamp_of_open(int fd, const std::string& path) {
+  struct stat st;
+  if (::fstat(fd, &st) != 0) throw_open_failed(path, errno);
+  return to_stamp(st);
+}
 
 SourceStamps::SourceStamps() : before_(current.exchange(this)) {}
 SourceStamps::~SourceStamps() { current = before_; }

@@ -58,6 +58,9 @@ class SourceStamps {
 // stamp alone where there is none. pre: fd is open.
 FileStamp look_at_source(int fd, const std::string& path);
 
+// The stamp of an open file; `path` is for messages. Throws kReadFailed.
+FileStamp stamp_of_open(int fd, const std::string& path);
+
 // kReadFailed of a file that is not what it was.
 Error source_changed(const std::string& path);
 

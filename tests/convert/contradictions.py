@@ -35,6 +35,7 @@ def without_args(source, name):
         blob = f.read()
     with open(metadata, "wb") as f:
         f.write(blob.replace(b"args", b"argz"))
+    os.remove(os.path.join(place(name), "release", "mckpt_manifest.json"))
     return place(name)
 
 

@@ -30,6 +30,7 @@ GRIDS = {
     "etp2": "--tp 2 --ep 4 --etp 2 --dp 4",
     "tp4 etp2": "--tp 4 --etp 2 --ep 2 --dp 2 --fsdp-unit none",
     "cp3 dp2 shards": f"--cp 3 --dp 2 --hsdp 2 {SHARD}",
+    "cp2 dp2 shards": f"--cp 2 --dp 2 --hsdp 2 {SHARD}",
     "tp3": "--tp 3",
     "ep3": "--ep 3",
     "pp2": "--pp 2",
@@ -40,6 +41,7 @@ DENSE = ["llama3", "nemotron_h", "nemotron_h_f32ssm", "qwen2_bias", "qwen3_5", "
 UNGATED = ["gpt_oss", "gpt_oss_2i", "gpt_oss_square", "nemotron_h", "nemotron_h_f32ssm", "nemotron_h_moe"]
 models = Models()
 names = sorted(os.listdir(models.root.name))
+SLICED = [m for m in names if m.startswith(("nemotron_h", "qwen3_5", "qwen3_next"))]  # mixers whose heads context parallelism divides; none into 3
 # grid -> model -> the code with which it is refused; everything else must go through.
 REFUSED = {
     "tp4 etp2": {m: "MC2007" for m in NARROW},
@@ -48,8 +50,9 @@ REFUSED = {
     "pp2": {m: "MC0203" for m in names},
     "dp8 no_shard": {m: "MC0203" for m in names if m not in UNGATED},
     "dp3": {m: "MC0204" for m in ["qwen3_5", "qwen3_5_mtp"]},
+    "cp3 dp2 shards": {m: "MC0204" for m in UNEVEN} | {m: "MC2007" for m in SLICED},
     "dp6 replicas": {m: "MC0204" for m in ["deepseek_v3", "qwen3_5"]},
-} | {grid: {m: "MC0204" for m in UNEVEN} for grid in ["dp2", "dp4 replicas", "dp6 shards", "dp7", "dp8", "etp2", "cp3 dp2 shards"]}
+} | {grid: {m: "MC0204" for m in UNEVEN} for grid in ["dp2", "dp4 replicas", "dp6 shards", "dp7", "dp8", "etp2", "cp2 dp2 shards"]}
 THROUGH_FP32 = ["--dtype", "fp32"]  # and back keeps every bit
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_every_grid_")
 done = {}
