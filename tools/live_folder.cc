@@ -188,7 +188,8 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
                 [&](OutputFiles& out, const std::string& to) {
                   folder.write_rest(plan.layout, out, to, beside);
                   write_manifest(to, sums.finish(to, plan.layout.files()), options.durable);
-                }});
+                },
+                [&] { folder.write_tracker(); }});
   return bytes;
 }
 

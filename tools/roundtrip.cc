@@ -208,6 +208,7 @@ void Roundtrip::export_and_compare() {
     });
     phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
     check_sources_unchanged();
+    world().barrier();  // no rank looks at the folder any more
   });
 }
 
