@@ -3,8 +3,8 @@
 //   fsdp_dtensor    model.module.<param>   optimizer.state.module.module.module.<param>.exp_avg
 //                                          optimizer.param_to_group_meta.module.module.module.<param>.<field>
 //   megatron_fsdp   model.module.<param>   optimizer.state.<number>.exp_avg      (fully_shard's hooks)
-//   state_dict      model.<param>          optimizer.state.<param>.exp_avg       (torch FSDP2, Megatron-FSDP
-//   v2) torch_dist      <param>                optimizer.state.exp_avg.<param>       objects <name>/shard_0_1
+//   state_dict      model.<param>          optimizer.state.<param>.exp_avg       (torch FSDP2, Megatron-FSDP v2)
+//   torch_dist      <param>                optimizer.state.exp_avg.<param>       objects <name>/shard_0_1
 //   plain           anything else
 #pragma once
 
