@@ -2,8 +2,8 @@
 // as a whole, and listed for one rank of a grid.
 //
 //   config + family + tensor names  --ModelMap-->  every tensor read, every parameter supplied, or refused
-//   ModelMap + grid + cell          --parameters-->  what that rank holds at run time, as Megatron registers
-//   it
+//   ModelMap + grid + cell          --parameters-->  what that rank holds at run time,
+//                                                    as Megatron registers it
 #pragma once
 
 #include <map>

@@ -7,9 +7,9 @@
 
 namespace mckpt {
 
-// The folders, each with a slash behind it: those of $MCKPT_MODULE_PATH (separated by ':'), that of the
-// program, and
-// ../lib/mckpt from there.
+// The folders, each with a slash behind it: those of $MCKPT_MODULE_PATH (separated by ':'),
+// that of the program,
+// and ../lib/mckpt from there.
 std::vector<std::string> module_folders();
 
 }  // namespace mckpt

@@ -2,8 +2,8 @@
 // no need of it: the paths of planner_data, by which torch rebuilds the saved dict, how the keys of
 // storage_data are written, and properties of tensors beside their data type.
 //
-//   planner_data   "model.module.a.b" -> ("model", "module.a.b")     "optim.state.0.step" -> ("optim",
-//   "state", 0, "step")
+//   planner_data   "model.module.a.b"   -> ("model", "module.a.b")
+//                  "optim.state.0.step" -> ("optim", "state", 0, "step")
 #pragma once
 
 #include <span>

@@ -3,8 +3,8 @@
 //   Metadata
 //     state_dict_metadata   name -> TensorStorageMetadata {properties, size, chunks: [{offsets, sizes}, ...]}
 //                                 | BytesStorageMetadata
-//     storage_data          MetadataIndex {fqn, offset, index} -> _StorageInfo {relative_path, offset,
-//     length} planner_data          name -> path in the nested dict that was saved; None in torch_dist
+//     storage_data          MetadataIndex {fqn, offset, index} -> _StorageInfo {relative_path, offset, length}
+//     planner_data          name -> path in the nested dict that was saved; None in torch_dist
 //     storage_meta, version
 //
 // A hundred thousand tensors are 60 MB of it; what is kept is some 20 MB of plain numbers.

@@ -1,9 +1,9 @@
 // A dataset in chunks (or of which nothing was written) as the row-major bytes that it stands for.
 //
-//   dims [5, 6], chunks of [2, 4]:   0 0 0 0 1 1      chunks at the edge reach over it; one that was never
-//   written
-//                                    0 0 0 0 1 1      reads as the fill value
-//                                    2 2 2 2 3 3 ...
+//   dims [5, 6], chunks of [2, 4]:   0 0 0 0 1 1      chunks at the edge reach over it;
+//                                    0 0 0 0 1 1      one that was never written reads
+//                                    2 2 2 2 3 3      as the fill value
+//                                    ...
 #pragma once
 
 #include <deque>

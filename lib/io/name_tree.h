@@ -2,8 +2,8 @@
 //
 //   model
 //   |- layers.{0..27}  x28
-//   |  |- mlp.up_proj.weight        names below a layer stay whole: a level is worth a line only where it
-//   repeats
+//   |  |- mlp.up_proj.weight        names below a layer stay whole: a level is worth
+//   |                               a line only where it repeats
 //   `- norm.weight
 #pragma once
 

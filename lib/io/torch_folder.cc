@@ -1,7 +1,7 @@
 // A folder of several torch files. Three kinds:
 //
-//   model_world_size_4_rank_0.pt ...     what each rank holds: pieces of DTensors become whole tensors, in
-//   the order of
+//   model_world_size_4_rank_0.pt ...     what each rank holds: pieces of DTensors become whole tensors,
+//                                        in the order of
 //                                        their mesh; plain tensors that all ranks have alike become one
 //   pytorch_model-00001-of-00002.bin     shards of one state dict, each with tensors of its own
 //   model.pt, optimizer.pt               files that have nothing to do with each other: FILE:NAME
