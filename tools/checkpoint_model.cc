@@ -51,6 +51,26 @@ std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialec
   return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
 }
 
+// What the checkpoint has beyond the vocabulary is taken for padding; here it says itself that it is not.
+void refuse_fewer_rows(const Store& store, const HfModel& model) {
+  std::string own = own_assets(store);
+  if (own.empty()) return;
+  i64 rows = 0, found = model.map->model().vocab;
+  try {
+    rows = hf_config_of(own).model.vocab;
+  } catch (const Error&) {
+    return;  // --assets is there because these are of no use
+  }
+  if (found >= rows) return;
+  throw Error(
+      Code::kContradiction,
+      "the config of --assets has a smaller vocabulary than the model that the checkpoint was made of")
+      .file(cat(model.path, "/config.json"))
+      .expected(cat("vocab_size ", rows, ", as in ", escaped(own, 4096), "/config.json"))
+      .found(cat("vocab_size ", found, ": the last ", rows - found, " rows would be lost"))
+      .help("give the assets of that model, or leave out --assets");
+}
+
 HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
   DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
   if (flags.any_model && !flags.assets) {
@@ -74,7 +94,9 @@ HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
   }
   HfModelFlags how = flags.model;
   if (flags.assets) how.kept_map = kept_map(store);
-  return open_hf_model(assets, how);
+  HfModel model = open_hf_model(assets, how);
+  if (flags.assets) refuse_fewer_rows(store, model);
+  return model;
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ Exit HfToFsdp::run() {
                   [&](OutputFiles& out, const std::string& to) {
                     output.folder.write_rest(plan.layout, out, to, beside_);
                   },
-                  beside_.bytes(),
+                  beside_,
                   summed ? &sums : nullptr,
                   model_.store.get()};
   copy.run = &output.folder;

@@ -251,7 +251,7 @@ Exit LayerMove::run() {
                   [&](OutputFiles& out, const std::string& to_folder) {
                     output.folder.write_rest(layout, out, to_folder, beside);
                   },
-                  beside.bytes(),
+                  beside,
                   &sums,
                   store_.get()};
   copy.run = &output.folder;

@@ -72,6 +72,7 @@ void ConvertOptions::check() const {
 void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;
+  if (report->empty()) throw Error(Code::kUsage, "--report is given without the name of a file");
   std::error_code ec;
   if (fs::equivalent(*report, source, ec) || same_place(*report, target))
     throw Error(Code::kUsage, "--report names a file of its own, neither SRC nor DST")

@@ -275,15 +275,9 @@ Exit Reshard::run() {
   auto finish = [&](OutputFiles& out, const std::string& to) {
     output.folder.write_rest(plan.layout, out, to, beside);
   };
-  StagedCopy copy{report_.output,
-                  plan_text(output, beside),
-                  source_.roots(),
-                  output.files,
-                  job,
-                  finish,
-                  beside.bytes(),
-                  &sums,
-                  &this->source()};
+  StagedCopy copy{
+      report_.output, plan_text(output, beside), source_.roots(), output.files, job, finish, beside, &sums,
+      &this->source()};
   copy.run = &output.folder;
   return carry_out(copy, report_, "convert", options_, flags_);
 }

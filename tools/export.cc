@@ -181,14 +181,18 @@ Exit Export::run() {
   for (const OutputFile& f : files) report_.bytes += f.bytes;
   report_.output = options_.target;
   note_plan(flags_, report_);
+  if (i64 rows = model_.setup().vocab_rows, own = model_.map().model().vocab; rows > own)
+    note(flags_, cat("vocab   the last ", rows - own, " of ", rows,
+                     " rows are padding by vocab_size of config.json, and not in the result"));
   warn_of_config_type();
+  FsdpFolder::Beside beside{assets_, {}};
   StagedCopy copy{report_.output,
                   plan_text(),
                   {model_.store().root(), model_.assets_path()},
                   files,
                   job,
                   [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); },
-                  assets_.bytes(),
+                  beside,
                   &sums,
                   &model_.store()};
   return carry_out(copy, report_, command_, options_, flags_);

@@ -54,6 +54,13 @@ void FsdpFolder::write_metadata(const DcpLayout& layout, const std::string& fold
   if (durable_) file.sync();
 }
 
+FileNames FsdpFolder::Beside::names() const {
+  FileNames names;
+  for (const std::string& name : files.names()) names.insert(name);
+  for (const std::string& name : assets.names()) names.insert(cat(kAssetsFolder, "/", name));
+  return names;
+}
+
 SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
   SideFiles out{.from = source.root()};
   Folder from(source.root());
@@ -76,8 +83,8 @@ FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) 
     if (!e.folder && e.name == kMarker) out.files.add_copy(from, e.name);
     if (!e.folder || e.name != kAssetsFolder) continue;
     Folder assets(from.inside(kAssetsFolder));
-    for (const FolderEntry& a : assets.entries())
-      if (!a.folder) out.assets.add_copy(assets, a.name);
+    for (const HfAsset& a : hf_assets(assets)) out.assets.add_copy(assets, a.name);
+    if (std::string table(kTensorTableName); assets.has_file(table)) out.assets.add_copy(assets, table);
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/dcp_layout.h"
+#include "io/result_files.h"
 #include "io/store.h"
 #include "tools/hf_assets.h"
 
@@ -28,6 +29,10 @@ class FsdpFolder {
 
     std::string identity() const { return cat(files.identity(), "\n", assets.identity()); }
     i64 bytes() const { return files.bytes() + assets.bytes(); }
+    FileNames names() const;  // relative to the iteration
+    const std::vector<std::string>& left_out() const {
+      return assets.left_out.empty() ? files.left_out : assets.left_out;
+    }
   };
   void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
                   const Beside& beside) const;

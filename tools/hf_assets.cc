@@ -1,6 +1,7 @@
 #include "tools/hf_assets.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "io/json.h"
 #include "io/manifest.h"
@@ -14,6 +15,9 @@ constexpr std::string_view kWeightSuffixes[] = {
     ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
     ".npz"};
 
+// The chat templates of a tokenizer that has several, as transformers writes them.
+constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
+
 // Beside the iterations of a run, where it names the last; latest_train_state.pt has the suffix of weights.
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 
@@ -23,14 +27,33 @@ bool is_asset(const FolderEntry& e) {
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
 }
 
+// Of the folder and of the one below it that belongs to a tokenizer.
+std::vector<std::string> asset_names(const Folder& folder, std::string_view below) {
+  std::vector<std::string> out;
+  for (const FolderEntry& e : folder.entries(below)) {
+    std::string name = below.empty() ? e.name : cat(below, "/", e.name);
+    if (is_asset(e)) out.push_back(name);
+    if (e.folder && name == kTemplatesFolder)
+      std::ranges::move(asset_names(folder, name), std::back_inserter(out));
+  }
+  return out;
+}
+
 constexpr i64 kBlockBytes = 1 << 20;
 
 }  // namespace
 
 std::vector<HfAsset> hf_assets(const Folder& folder) {
   std::vector<HfAsset> out;
+  for (const std::string& name : asset_names(folder, ""))
+    out.push_back({name, folder.file_bytes(name).value_or(0)});
+  return out;
+}
+
+std::vector<std::string> folders_without_assets(const Folder& folder) {
+  std::vector<std::string> out;
   for (const FolderEntry& e : folder.entries())
-    if (is_asset(e)) out.push_back({e.name, folder.file_bytes(e.name).value_or(0)});
+    if (e.folder && !e.name.starts_with(".") && e.name != kTemplatesFolder) out.push_back(cat(e.name, "/"));
   return out;
 }
 
@@ -43,8 +66,8 @@ bool has_torch_weights(const Folder& folder) {
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   SideFiles out{.from = from};
   Folder folder(from);
-  for (const FolderEntry& e : folder.entries())
-    if (is_asset(e)) out.add_copy(folder, e.name);
+  for (const std::string& name : asset_names(folder, "")) out.add_copy(folder, name);
+  out.left_out = folders_without_assets(folder);
   if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);
   return out;
 }

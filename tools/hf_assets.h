@@ -22,9 +22,12 @@ struct HfAsset {
   i64 bytes = 0;
 };
 
-// In natural order. Hidden files, folders, weights and their indexes are none, nor are a tensor table, the
-// tracker of a run and a manifest.
+// In natural order, with those in additional_chat_templates/. Hidden files, other folders, weights and their
+// indexes are none, nor are a tensor table, the tracker of a run and a manifest.
 std::vector<HfAsset> hf_assets(const Folder& folder);
+
+// The other folders, but hidden ones: "onnx/".
+std::vector<std::string> folders_without_assets(const Folder& folder);
 
 // Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
 bool has_torch_weights(const Folder& folder);

@@ -145,6 +145,8 @@ MapOptions HfModelFlags::options() const {
   return options;
 }
 
+HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
+
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
   refuse_missing(path);
   Folder folder(path);

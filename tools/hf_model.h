@@ -46,6 +46,9 @@ struct HfModelFlags {
 // wrong with the safetensors files, all at once; kContradiction.
 HfModel open_hf_model(const std::string& path, const HfModelFlags& flags);
 
+// The config.json of such a folder alone. Throws what read_hf_config() does, with the file; kNotFound.
+HfConfig hf_config_of(const std::string& path);
+
 // A model that no family knows, of the tensors of a checkpoint that `name` gives a name; nothing: it is no
 // parameter. The store outlives it. Throws kNotHeld for a tensor that cannot be sharded.
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name);

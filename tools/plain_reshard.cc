@@ -133,8 +133,8 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   auto finish = [&](OutputFiles& out, const std::string& to) {
     output.folder.write_rest(plan.layout, out, to, beside);
   };
-  StagedCopy copy{report.output,  text.text(), {source->root()}, output.files, job, finish,
-                  beside.bytes(), &sums,       source.get()};
+  StagedCopy copy{report.output, text.text(), {source->root()}, output.files, job, finish,
+                  beside,        &sums,       source.get()};
   copy.run = &output.folder;
   return carry_out(copy, report, "convert", options, flags);
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "io/digest.h"
+#include "io/json.h"
 #include "io/output_files.h"
 #include "io/place.h"
 #include "io/sha256.h"
@@ -40,6 +41,11 @@ void SideFiles::add_copy(const Folder& folder, const std::string& name) {
                 "the file would be copied into the result, but it is a link that leads nowhere")
         .file(path)
         .help("restore the file that the link names, or remove the link");
+  if (!is_utf8(name))
+    throw Error(Code::kNotHeld, "the name of a file that would be copied into the result is not UTF-8")
+        .file(path)
+        .expected("a name that mckpt_manifest.json can list")
+        .help("rename the file, or move it out of the folder");
   InputFile file = folder.open_file(name);
   copies.push_back({name, file.size(), with_file(path, [&] { return sha256_of(file); })});
 }
@@ -58,11 +64,22 @@ i64 SideFiles::bytes() const {
   return sum;
 }
 
+std::vector<std::string> SideFiles::names() const {
+  std::vector<std::string> out;
+  for (const SideFile& f : copies) out.push_back(f.name);
+  for (const auto& [name, text] : texts) out.push_back(name);
+  return out;
+}
+
 void SideFiles::write(const std::string& to, bool durable) const {
   if (::mkdir(to.c_str(), 0777) != 0 && errno != EEXIST)
     throw Error(Code::kWriteFailed, cat("cannot create the folder: ", errno_text(errno))).file(to);
   std::vector<OutputFile> files;
-  for (const SideFile& f : copies) files.push_back({f.name, f.bytes});
+  for (const SideFile& f : copies) {
+    if (int error = make_folders(parent_folder(cat(to, "/", f.name)), durable); error != 0)
+      throw Error(Code::kWriteFailed, cat("cannot create the folder: ", errno_text(error))).file(to);
+    files.push_back({f.name, f.bytes});
+  }
   for (const auto& [name, text] : texts) files.push_back({name, std::ssize(text)});
   OutputFiles out(to, std::move(files), OutputFiles::Begin::kReplace);
   i32 file = 0;
@@ -73,7 +90,7 @@ void SideFiles::write(const std::string& to, bool durable) const {
   for (const auto& [name, text] : texts) out.write(file++, 0, as_bytes(text));
   if (!durable) return;
   out.sync();
-  if (int error = sync_folder(to); error != 0)
+  if (int error = sync_folders(to); error != 0)
     throw Error(Code::kWriteFailed, cat("making the folder durable failed: ", errno_text(error))).file(to);
 }
 

@@ -50,12 +50,14 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
 StagedFolder::Options staging_of(const StagedCopy& copy, const ConvertOptions& options) {
   StagedFolder::Options staging{
       .durable = !options.no_sync, .replace = options.overwrite, .resume = options.resume};
-  if (options.overwrite || options.resume) staging.copied = OutputRules(copy.sources).copied();
+  staging.copied = copy.beside.names();
   return staging;
 }
 
 void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
-  OutputRules rules(copy.sources);
+  std::vector<std::string> read;
+  for (i32 f = 0; f < std::ssize(copy.source->files()); f++) read.push_back(file_path(*copy.source, f));
+  OutputRules rules(copy.sources, read);
   rules.check_folder(copy.path);
   std::vector<std::string> results = {copy.path};
   if (copy.run) {
@@ -64,7 +66,7 @@ void check_staged_copy(const StagedCopy& copy, const ConvertOptions& options) {
   }
   options.check_report(rules, results);
   StagedFolder::check(copy.path, staging_of(copy, options), copy.plan,
-                      total_bytes(copy.files) + copy.side_bytes, std::ssize(copy.files) + 1);
+                      total_bytes(copy.files) + copy.beside.bytes(), std::ssize(copy.files) + 1);
 }
 
 // What the leader found, for all.
@@ -188,6 +190,8 @@ Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view c
     for (const std::string& source : copy.sources) require_listed_files(source);
     // The others come when rank 0 has taken the room.
     check_staged_copy(copy, options);
+    if (const std::vector<std::string>& folders = copy.beside.left_out(); !folders.empty())
+      warn(flags, cat("folders beside the model's files are not in the result: ", listed(folders, 20)));
   }
   if (!options.dry_run) {
     LostValues lost;

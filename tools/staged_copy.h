@@ -35,11 +35,11 @@ struct StagedCopy {
   const CopyJob& job;
   // Writes what is no task's, in rank 0, when all tasks are done. `folder` is where the files are.
   std::function<void(OutputFiles& out, const std::string& folder)> finish;
-  i64 side_bytes = 0;  // that it writes beside `files`
+  const FsdpFolder::Beside& beside;  // that it writes beside `files`
   // What is told of everything that is read, and judges it against the source's own sums before anything is
   // published; null: the source has none.
   ReadSums* sums = nullptr;
-  const Store* source = nullptr;
+  const Store* source;
   // The result is an iteration of a run: with the last step the run's tracker names it. Null: it is not.
   const FsdpFolder* run = nullptr;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "io/json.h"
 #include "tools/checkpoint_model.h"
@@ -137,6 +138,9 @@ bool compare_assets(const Store& there, const Store& source, const std::optional
   }
   bool equal = found.empty();
   Check check{"assets", status_of(found), count, "files"};
+  for (const auto& [one, another] : {std::pair(&other, &here), {&here, &other}})
+    for (const std::string& name : folders_without_assets(*one))
+      if (std::ranges::count(folders_without_assets(*another), name) == 0) alone.push_back(name);
   if (!alone.empty()) check.note = cat("not compared: ", listed(alone), ", on one side alone");
   report.add(std::move(check), std::move(found));
   return equal;

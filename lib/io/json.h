@@ -144,6 +144,8 @@ inline JsonValue::JsonValue(Data data) : data_(std::move(data)) {}
 JsonValue parse_json(std::string_view text, int max_depth = JsonReader::kMaxDepth,
                      JsonNumbers numbers = JsonNumbers::kStrict);
 
+bool is_utf8(std::string_view text);
+
 // Appends the text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 

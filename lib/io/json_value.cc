@@ -101,6 +101,15 @@ std::string JsonValue::summary() const {
   return std::string(json_type_name(type()));
 }
 
+bool is_utf8(std::string_view s) {
+  while (!s.empty()) {
+    std::size_t n = utf8_sequence(s);
+    if (n == 0) return false;
+    s.remove_prefix(n);
+  }
+  return true;
+}
+
 void append_json_string(std::string& out, std::string_view s) {
   static constexpr char kHex[] = "0123456789abcdef";
   static constexpr std::string_view kShort = "\b\t\n\f\r";

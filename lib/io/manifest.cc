@@ -101,6 +101,20 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.size() > folder.size() && name.starts_with(folder) && name[folder.size()] == '/';
 }
 
+void add_files(const Folder& folder, const std::string& below, const Manifest* manifest,
+               std::vector<std::string>& names) {
+  for (const FolderEntry& e : folder.entries(below)) {
+    std::string name = below.empty() ? e.name : cat(below, "/", e.name);
+    bool known = !manifest || std::ranges::any_of(manifest->files, [&](const ManifestFile& f) {
+      return is_below(f.name, name);
+    });
+    if (e.folder && known)
+      add_files(folder, name, manifest, names);
+    else
+      names.push_back(e.folder ? cat(name, "/") : name);
+  }
+}
+
 }  // namespace
 
 const ManifestFile* Manifest::find(std::string_view name) const {
@@ -166,18 +180,7 @@ bool has_manifest(const std::string& path) {
 
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest) {
   std::vector<std::string> names;
-  for (const FolderEntry& e : folder.entries()) {
-    bool known = !manifest || std::ranges::any_of(manifest->files, [&](const ManifestFile& f) {
-      return is_below(f.name, e.name);
-    });
-    if (!e.folder)
-      names.push_back(e.name);
-    else if (!known)
-      names.push_back(cat(e.name, "/"));
-    else
-      for (const FolderEntry& below : folder.entries(e.name))
-        names.push_back(cat(e.name, "/", below.name, below.folder ? "/" : ""));
-  }
+  add_files(folder, "", manifest, names);
   std::ranges::sort(names);
   return names;
 }

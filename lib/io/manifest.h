@@ -56,8 +56,8 @@ std::optional<Manifest> read_manifest(const Folder& folder);
 // Whether a manifest is in the folder at `path`; false where that is no folder.
 bool has_manifest(const std::string& path);
 
-// The files of a folder and of those of its folders that hold a file of the manifest. Other folders are one
-// name each, which ends with '/'. Without a manifest: all files of the folder and of its folders.
+// The files of a folder and of the folders below it that hold a file of the manifest. Other folders are one
+// name each, which ends with '/'. Without a manifest: all files of the folder and of those below.
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest);
 
 // What the manifest of a store's folder says of the store's files.

@@ -7,6 +7,7 @@
 
 #include "io/file.h"
 #include "io/json.h"
+#include "io/place.h"
 #include "io/staged_folder.h"
 
 namespace mckpt {
@@ -26,9 +27,15 @@ std::string whole_path(const std::string& path) {
   return whole.has_filename() ? whole.string() : whole.parent_path().string();
 }
 
-// Or is it. pre: both are whole paths.
+// Or is it, under this path or another: a mount may give a folder two. pre: both are whole paths.
 bool lies_in(const fs::path& folder, const fs::path& path) {
-  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+  if (std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end())
+    return true;
+  struct stat wanted, st;
+  if (::stat(folder.c_str(), &wanted) != 0) return false;
+  for (fs::path at = path; at.has_relative_path(); at = at.parent_path())
+    if (::stat(at.c_str(), &st) == 0 && st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino) return true;
+  return false;
 }
 
 Error refused(const char* message, const std::string& output, const std::string& other) {
@@ -60,8 +67,9 @@ bool is_report(const std::string& path) {
 
 }  // namespace
 
-OutputRules::OutputRules(const std::vector<std::string>& sources) {
+OutputRules::OutputRules(const std::vector<std::string>& sources, const std::vector<std::string>& files) {
   for (const std::string& s : sources) sources_.push_back(whole_path(s));
+  for (const std::string& f : files) file_folders_.insert(parent_folder(whole_path(f)));
 }
 
 void OutputRules::check_folder(const std::string& path) const {
@@ -74,6 +82,11 @@ void OutputRules::check_folder(const std::string& path) const {
       throw refused("the result would replace what it is made from", path, cat("the source ", source))
           .help("choose another DST");
   }
+  for (const std::string& folder : file_folders_)
+    if (lies_in(to, folder))
+      throw refused("the result would replace what it is made from", path,
+                    cat("links of the source lead to files in ", folder))
+          .help("choose another DST");
 }
 
 void OutputRules::check_file(const std::string& path) const {
@@ -99,12 +112,6 @@ void OutputRules::check_report(const std::string& path, const std::vector<std::s
         throw refused("a report is not written into the result", path, cat("the result ", folder))
             .help("name a file outside of the result");
   refuse_other_than_report(path);
-}
-
-FileNames OutputRules::copied() const {
-  FileNames names;
-  for (const std::string& source : sources_) names.merge(files_copied_beside(source));
-  return names;
 }
 
 void refuse_other_than_report(const std::string& path) {

@@ -7,7 +7,6 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/staging_marks.h"
-#include "io/store.h"
 
 namespace mckpt {
 namespace {
@@ -41,25 +40,7 @@ bool is_data_or_config(std::string_view name) {
          name.ends_with(".distcp");
 }
 
-// Weights of other formats are never copied beside a result.
-bool may_be_copied(std::string_view name) { return !has_torch_suffix(name) && !name.ends_with(".gguf"); }
-
-void add_files(const fs::path& folder, FileNames& names) {
-  std::error_code ec;
-  for (const fs::directory_entry& e : fs::directory_iterator(folder, ec)) {
-    std::string name = e.path().filename();
-    if (e.is_regular_file(ec) && may_be_copied(name)) names.insert(std::move(name));
-  }
-}
-
 }  // namespace
-
-FileNames files_copied_beside(const std::string& folder) {
-  FileNames names;
-  add_files(folder, names);
-  add_files(fs::path(folder) / kAssets, names);
-  return names;
-}
 
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied) {
   std::vector<std::string> all, foreign;
@@ -76,8 +57,8 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     }
     bool file = type == fs::file_type::regular, on_top = e.depth() == 0;
     bool in_assets = e.depth() == 1 && path.starts_with(cat(kAssets, "/"));
-    if (!file || !(on_top || in_assets) || !(is_known(name) || copied.contains(name)))
-      foreign.push_back(path);
+    bool known = (on_top || in_assets) && is_known(name);
+    if (!file || !(known || copied.contains(path))) foreign.push_back(path);
     checkpoint |= file && on_top && is_data_or_config(name);
     all.push_back(std::move(path));
   }

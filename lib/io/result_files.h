@@ -10,16 +10,12 @@
 
 namespace mckpt {
 
-// Names of files, without folders.
+// Names of files, relative to the folder of a result: "hf_assets/config.json".
 using FileNames = std::set<std::string, std::less<>>;
 
-// The names of the files of `folder` that a conversion copies beside the data of its result: config,
-// tokenizer, code, objects, and those in hf_assets/. A path that is not a folder has none.
-FileNames files_copied_beside(const std::string& folder);
-
 // The files below `folder` that are not part of a result, in natural order, relative to it; an empty folder
-// ends in '/'. All of them where the folder is no checkpoint. `copied`: names of files that the new result
-// has as well.
+// ends in '/'. All of them where the folder is no checkpoint. `copied`: what the new result has at the
+// same places beside its data.
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied);
 
 }  // namespace mckpt

@@ -29,15 +29,6 @@ std::size_t place_of(DType dtype) {
                                   std::begin(kOrder));
 }
 
-bool is_utf8(std::string_view s) {
-  while (!s.empty()) {
-    std::size_t n = utf8_sequence(s);
-    if (n == 0) return false;
-    s.remove_prefix(n);
-  }
-  return true;
-}
-
 // Why the format cannot hold the tensor; "" when it can.
 std::string fault(const TensorSpec& t) {
   if (place_of(t.dtype) == std::size(kOrder)) return cat("safetensors has no type for ", dtype_name(t.dtype));

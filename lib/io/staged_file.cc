@@ -27,19 +27,26 @@ void check_clobber(const std::string& path, bool replace) {
   throw e;
 }
 
+// The last part of a path, which is the name of the file.
+std::string name_of(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty() || name == "." || name == "..")
+    throw Error(Code::kWriteFailed, "this is not the name of a file")
+        .file(path)
+        .found(path.empty() ? "an empty name" : escaped(path, 4096));
+  return name;
+}
+
 }  // namespace
 
 void StagedFile::check(const std::string& path, Options options, i64 bytes) {
+  name_of(path);
   check_clobber(path, options.replace);
   check_room(path, bytes, 1);
 }
 
 StagedFile::StagedFile(std::string path, Options options)
-    : path_(std::move(path)),
-      folder_(parent_folder(path_)),
-      name_(path_.substr(path_.rfind('/') + 1)),
-      options_(options) {
-  if (name_.empty() || name_ == "." || name_ == "..") fail("this is not the name of a file", EISDIR);
+    : path_(std::move(path)), folder_(parent_folder(path_)), name_(name_of(path_)), options_(options) {
   staging_ = cat(folder_, "/.", name_, ".mckpt-tmp");
   check_clobber(path_, options_.replace);
   open_staging();

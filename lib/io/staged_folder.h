@@ -30,7 +30,7 @@ class StagedFolder {
     bool replace = false;  // a result that is there may be replaced
     bool resume = false;   // go on with what was begun; not together with `replace`
     const char* instead = "replace it with --overwrite";  // of choosing another name for what is there
-    FileNames copied{};                                   // files of a result beside those of known kinds
+    FileNames copied{};                                   // files of the result that are copies, of any name
   };
 
   // What can be known before anything is written. Throws kOutputExists, also where files would be removed

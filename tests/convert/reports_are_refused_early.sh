@@ -19,6 +19,7 @@ refused() {
 refused 4 "error[MC3006]: --report: its folder is not there" nope/report.json
 refused 4 "error[MC3006]: --report: its folder is not there" file/report.json
 refused 4 "error[MC3003]: --report: something other than a file" folder
+refused 2 "--report is given without the name of a file" ""
 expect 4 "$mckpt" convert hf-to-fsdp "$hf" run --dry-run --report run/report.json
 has err "its folder is not there"
 expect 2 "$mckpt" convert pt-to-safetensors model.pt new.safetensors --report new.safetensors

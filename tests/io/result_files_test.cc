@@ -32,7 +32,9 @@ TEST(ResultFiles, NamesAllOthers) {
   EXPECT_EQ(foreign_files(temp.at("hf"), {}),
             (Names{"deep/er/config.json", "empty/", "hf_assets/deep/config.json", "model.py", "notes9",
                    "notes10", "pytorch_model.bin", "tokenizer.json"}));
-  EXPECT_EQ(foreign_files(temp.at("hf"), {"model.py", "notes9"}).size(), 6u);
+  EXPECT_EQ(
+      foreign_files(temp.at("hf"), {"model.py", "notes9", "deep/er/config.json", "hf_assets/notes10"}).size(),
+      5u);
 }
 
 // Known names alone make no checkpoint.
@@ -42,14 +44,6 @@ TEST(ResultFiles, WantsACheckpoint) {
   EXPECT_EQ(foreign_files(temp.at("home"), {}), Names{"README.md"});
   std::filesystem::create_directories(temp.at("none"));
   EXPECT_EQ(foreign_files(temp.at("none"), {}), Names{});
-}
-
-TEST(ResultFiles, AreCopiedBesideWhereTheyAreNoWeights) {
-  TempFolder temp;
-  for (const char* name : {"hf/code.py", "hf/pytorch_model.bin", "hf/hf_assets/figure.png", "hf/sub/other"})
-    temp.put(name, "x");
-  EXPECT_EQ(files_copied_beside(temp.at("hf")), (FileNames{"code.py", "figure.png"}));
-  EXPECT_EQ(files_copied_beside(temp.at("not/there")), FileNames{});
 }
 
 }  // namespace
