@@ -3,6 +3,8 @@
 // becomes a finding.
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <span>
 
 #include "core/name_hash.h"
 #include "io/folder.h"
@@ -16,6 +18,8 @@ namespace {
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string read_text(const Folder& folder, const std::string& name) {
   InputFile file = folder.open_file(name);
@@ -98,7 +102,7 @@ class FolderOpener {
   void open_single(const std::string& name);
   void open_set();
   void add_all_once();
-  void check_counts();
+  void check_counts(std::span<const std::string> set);
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
@@ -116,13 +120,14 @@ class FolderOpener {
   };
   std::vector<Stray> strays_;
   std::vector<bool> found_;  // one an entry of the weight map
+  std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
 };
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
                                      [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
   store_->add_fact("index", index_name);
-  for (const std::string& name : index.files) load(name);
+  for (const std::string& name : index.files) lost_.push_back(!load(name));
   add_listed(index);
   add_strays(index);
   for (Finding& f : index.findings) {
@@ -165,7 +170,7 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
     auto stray = stray_files.find(e.tensor);
     if (found_[i]) {
       if (stray != stray_files.end()) homes.emplace(e.tensor, file);
-    } else if (store_->table(file).size() > 0) {  // of a lost file, everything is missing
+    } else if (!lost_[e.file]) {  // of a lost file, everything is missing
       std::string where = stray == stray_files.end() ? "" : cat("; it is in ", file_name(stray->second));
       mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where));
       misplaced.insert(e.tensor);
@@ -194,11 +199,11 @@ void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string messa
 }
 
 void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::string& index_name) {
-  if (!index.total_size) return;
+  bool any_lost = std::ranges::find(lost_, true) != lost_.end();  // then there is no sum to compare with
+  if (!index.total_size || any_lost) return;
   i64 total = 0;
   for (std::size_t f = 0; f < index.files.size(); f++) {
     const SafetensorsTable& table = store_->table(static_cast<i32>(f));
-    if (table.size() == 0) return;  // a lost file: there is no sum to compare with
     for (i64 row = 0; row < table.size(); row++) total += table.bytes(row);
   }
   if (total == *index.total_size) return;
@@ -220,6 +225,7 @@ void FolderOpener::open_single(const std::string& name) {
   } else {
     for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
   }
+  check_counts({&name, 1});
   add_unused({name});
 }
 
@@ -227,7 +233,7 @@ void FolderOpener::open_set() {
   bool sharded = false;
   for (const std::string& name : weights_)
     if (std::optional<i32> file = load(name)) sharded |= has_sharding_info(store_->table(*file));
-  check_counts();
+  check_counts(weights_);
   if (sharded) {
     add_dcp_shards(*store_);
   } else {
@@ -256,20 +262,21 @@ void FolderOpener::add_all_once() {
 }
 
 // Names such as x-00002-of-00003.safetensors say how many files there should be.
-void FolderOpener::check_counts() {
-  for (const std::string& name : weights_) {
+void FolderOpener::check_counts(std::span<const std::string> set) {
+  std::set<std::string> looked_at;  // the name of the first file of each set, whether it is there or not
+  for (const std::string& name : set) {
     std::string_view stem = std::string_view(name).substr(0, name.size() - kSuffix.size());
     std::size_t of = stem.rfind("-of-");
     if (of == std::string_view::npos || of < 6 || stem.size() - of - 4 != 5) continue;
-    if (stem.substr(of - 5, 5) != "00001") continue;  // one look at each set
+    if (!std::ranges::all_of(stem.substr(of - 5, 5), is_digit)) continue;
+    auto sibling = [&](i64 number) {
+      return cat(stem.substr(0, of - 5), cat(100000 + number).substr(1), stem.substr(of), kSuffix);
+    };
+    if (!looked_at.insert(sibling(1)).second) continue;
     i64 count = 0;
-    for (char c : stem.substr(of + 4)) count = c >= '0' && c <= '9' ? count * 10 + (c - '0') : -100000;
-    for (i64 i = 2; i <= count; i++) {
-      std::string digits = cat(100000 + i).substr(1);
-      std::string sibling = cat(stem.substr(0, of - 5), digits, stem.substr(of), kSuffix);
-      if (has_weights(sibling)) continue;
-      store_->add_finding(absent(sibling));
-    }
+    for (char c : stem.substr(of + 4)) count = is_digit(c) ? count * 10 + (c - '0') : -100000;
+    for (i64 i = 1; i <= count; i++)
+      if (!has_weights(sibling(i))) store_->add_finding(absent(sibling(i)));
   }
 }
 
