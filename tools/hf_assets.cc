@@ -27,10 +27,10 @@ constexpr i64 kBlockBytes = 1 << 20;
 
 }  // namespace
 
-std::vector<HfAsset> hf_assets(const Folder& folder) {
-  std::vector<HfAsset> out;
+std::vector<std::string> hf_assets(const Folder& folder) {
+  std::vector<std::string> out;
   for (const FolderEntry& e : folder.entries())
-    if (is_asset(e)) out.push_back({e.name, folder.file_bytes(e.name).value_or(0)});
+    if (is_asset(e)) out.push_back(e.name);
   return out;
 }
 

@@ -17,14 +17,9 @@ namespace mckpt {
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
 
-struct HfAsset {
-  std::string name;
-  i64 bytes = 0;
-};
-
-// In natural order. Hidden files, folders, weights and their indexes are none, nor are a tensor table, the
-// tracker of a run and a manifest.
-std::vector<HfAsset> hf_assets(const Folder& folder);
+// Their names, in natural order. Hidden files, folders, weights and their indexes are none, nor are a tensor
+// table, the tracker of a run and a manifest.
+std::vector<std::string> hf_assets(const Folder& folder);
 
 // Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
 bool has_torch_weights(const Folder& folder);

@@ -1,6 +1,7 @@
 #include "tools/verify_beside.h"
 
 #include <algorithm>
+#include <set>
 
 #include "io/beside.h"
 #include "io/folder.h"
@@ -28,6 +29,7 @@ class BesideCheck {
   void look(const std::string& path, const std::string& prefix, const Store* store,
             const NameSet<std::string>& seen) {
     std::string root = store == nullptr ? path : store->root();
+    visited_.insert({real_path_of(path), real_path_of(root)});
     for (const Beside& b : list_beside(path, store)) {
       std::string full = cat(path, "/", b.path);
       bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
@@ -61,6 +63,7 @@ class BesideCheck {
   }
 
   void look_at_checkpoint(const std::string& path, const std::string& name) {
+    if (visited_.contains(real_path_of(path))) return;  // by a link, it was reached again
     if (name.ends_with(".pkl") && sniff(InputFile(path)) == FileKind::kPickle)
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path);
@@ -101,6 +104,7 @@ class BesideCheck {
   VerifyReport& report_;
   std::vector<Finding> found_;
   i64 count_ = 0;
+  std::set<std::string> visited_;  // real paths of the checkpoints that were looked at
 };
 
 }  // namespace

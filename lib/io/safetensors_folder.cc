@@ -127,6 +127,9 @@ void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
                                      [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
   store_->add_fact("index", index_name);
+  if (index.weight_map.empty())
+    store_->add_finding(
+        {.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
   for (const std::string& name : index.files) lost_.push_back(!load(name));
   add_listed(index);
   add_strays(index);
