@@ -2,6 +2,7 @@
 // shards that torch DCP's Hugging Face writer leaves. What one file lacks does not hide the others: it
 // becomes a finding.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -17,9 +18,20 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+// Missing files of one set: how many become findings of their own, and how many are looked for one by one.
+constexpr std::size_t kMostListed = 50;
+constexpr i64 kMostLookedFor = 1000;
 constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// The number that the text begins with, where that has five digits.
+std::optional<i64> five_digits(std::string_view text) {
+  i64 number = 0;
+  for (char c : text.substr(0, 5)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
 
 std::string read_text(const Folder& folder, const std::string& name) {
   InputFile file = folder.open_file(name);
@@ -102,7 +114,8 @@ class FolderOpener {
   void open_single(const std::string& name);
   void open_set();
   void add_all_once();
-  void check_counts(std::span<const std::string> set);
+  void check_counts(std::span<const std::string> names);
+  void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
@@ -265,22 +278,43 @@ void FolderOpener::add_all_once() {
 }
 
 // Names such as x-00002-of-00003.safetensors say how many files there should be.
-void FolderOpener::check_counts(std::span<const std::string> set) {
-  std::set<std::string> looked_at;  // the name of the first file of each set, whether it is there or not
-  for (const std::string& name : set) {
+void FolderOpener::check_counts(std::span<const std::string> names) {
+  std::map<std::pair<std::string_view, std::string_view>, std::set<i64>>
+      sets;  // by what is around the number
+  for (const std::string& name : names) {
     std::string_view stem = std::string_view(name).substr(0, name.size() - kSuffix.size());
     std::size_t of = stem.rfind("-of-");
     if (of == std::string_view::npos || of < 6 || stem.size() - of - 4 != 5) continue;
-    if (!std::ranges::all_of(stem.substr(of - 5, 5), is_digit)) continue;
-    auto sibling = [&](i64 number) {
-      return cat(stem.substr(0, of - 5), cat(100000 + number).substr(1), stem.substr(of), kSuffix);
-    };
-    if (!looked_at.insert(sibling(1)).second) continue;
-    i64 count = 0;
-    for (char c : stem.substr(of + 4)) count = is_digit(c) ? count * 10 + (c - '0') : -100000;
-    for (i64 i = 1; i <= count; i++)
-      if (!has_weights(sibling(i))) store_->add_finding(absent(sibling(i)));
+    std::optional<i64> number = five_digits(stem.substr(of - 5));
+    if (number && five_digits(stem.substr(of + 4)))
+      sets[{stem.substr(0, of - 5), stem.substr(of)}].insert(*number);
   }
+  for (const auto& [around, there] : sets)
+    add_absent(around.first, around.second, there, *five_digits(around.second.substr(4)));
+}
+
+void FolderOpener::add_absent(std::string_view before, std::string_view after, const std::set<i64>& there,
+                              i64 count) {
+  auto name = [&](i64 number) { return cat(before, cat(100000 + number).substr(1), after, kSuffix); };
+  if (count - std::ssize(there) > kMostLookedFor) {
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat("shards are missing: ", std::ssize(there), " of ", count,
+                                        " are there, such as ", escaped(name(*there.begin()))),
+                         .help = "fetch or copy the files again"});
+    return;
+  }
+  std::vector<Finding> absent_ones;
+  for (i64 i = 1; i <= count; i++)
+    if (!there.contains(i)) absent_ones.push_back(absent(name(i)));
+  const std::size_t listed = std::min(absent_ones.size(), kMostListed);
+  if (listed < absent_ones.size()) {
+    std::span<const Finding> rest = std::span(absent_ones).subspan(listed);
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat(std::ssize(rest), " more shards of ", escaped(before),
+                                        " are missing than are listed"),
+                         .warning = std::ranges::all_of(rest, &Finding::warning)});
+  }
+  for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
 }
 
 // A rank of torch DCP that holds nothing of a file (shard-00003-model-00002-of-00002) writes none. That it
