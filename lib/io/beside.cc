@@ -67,9 +67,15 @@ class BesideList {
   }
 
   void add(std::string path, Beside::Kind kind, std::string reason = "") {
-    if (list_.size() == kMostEntries)
+    if (full_) return;
+    if (list_.size() == kMostEntries) return stop(path);
+    list_.push_back({std::move(path), kind, std::move(reason)});
+  }
+
+  void stop(const std::string& path) {
+    if (!full_)
       list_.push_back({cat(path, " and what follows"), Beside::Kind::kOther, "there are too many files"});
-    if (list_.size() < kMostEntries) list_.push_back({std::move(path), kind, std::move(reason)});
+    full_ = true;
   }
 
   void walk(const std::string& name, int depth) {
@@ -81,6 +87,7 @@ class BesideList {
       return add(name, Beside::Kind::kOther, e.message());
     }
     for (const FolderEntry& e : entries) {
+      if (full_) return;
       if (e.name.starts_with('.')) continue;
       std::string path = joined(name, e.name);
       e.folder ? sub_folder(path, e.name, depth) : file(path, e.name);
@@ -93,6 +100,7 @@ class BesideList {
     // A run's iterations are checkpoints of their own; what was opened is one of them.
     if (is_iteration(name) && is_iteration(chosen_))
       return add(path, Beside::Kind::kOther, "another iteration");
+    if (visited_.size() >= kMostEntries) return stop(path);
     // By a link a folder may be reached again, or from inside of itself.
     if (!visited_.insert(real_path_of(joined(folder_.path(), path))).second) return;
     if (chosen_.starts_with("snapshots/")) return;  // of a hub's cache: other revisions, and its own files
@@ -122,6 +130,7 @@ class BesideList {
   NameSet<std::string> own_, own_folders_;  // the files that the store reads, and the folders they are in
   std::set<std::string> visited_;           // real paths of folders
   std::vector<Beside> list_;
+  bool full_ = false;
 };
 
 }  // namespace

@@ -67,3 +67,12 @@ expect 1 "$mckpt" verify odd
 has out "tokenizer.json: "
 has out "pipe.json: "
 has out "pass  values"
+
+# Two models with the same weights: that their configs differ is a warning.
+cp -r model other
+expect 0 "$mckpt" verify other --against model
+lacks out "warn"
+sed -i 's/1000000\.0/5.0/' other/config.json
+expect 0 "$mckpt" verify other --against model
+has out "warning[MC1010]: config.json: is not the file of the other side"
+has out "other: equal"
