@@ -83,7 +83,7 @@ FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) 
     if (!e.folder && e.name == kMarker) out.files.add_copy(from, e.name);
     if (!e.folder || e.name != kAssetsFolder) continue;
     Folder assets(from.inside(kAssetsFolder));
-    for (const HfAsset& a : hf_assets(assets)) out.assets.add_copy(assets, a.name);
+    for (const std::string& name : hf_assets(assets)) out.assets.add_copy(assets, name);
     if (std::string table(kTensorTableName); assets.has_file(table)) out.assets.add_copy(assets, table);
   }
   return out;

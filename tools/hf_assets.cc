@@ -43,12 +43,7 @@ constexpr i64 kBlockBytes = 1 << 20;
 
 }  // namespace
 
-std::vector<HfAsset> hf_assets(const Folder& folder) {
-  std::vector<HfAsset> out;
-  for (const std::string& name : asset_names(folder, ""))
-    out.push_back({name, folder.file_bytes(name).value_or(0)});
-  return out;
-}
+std::vector<std::string> hf_assets(const Folder& folder) { return asset_names(folder, ""); }
 
 std::vector<std::string> folders_without_assets(const Folder& folder) {
   std::vector<std::string> out;

@@ -17,14 +17,9 @@ namespace mckpt {
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
 
-struct HfAsset {
-  std::string name;
-  i64 bytes = 0;
-};
-
-// In natural order, with those in additional_chat_templates/. Hidden files, other folders, weights and their
-// indexes are none, nor are a tensor table, the tracker of a run and a manifest.
-std::vector<HfAsset> hf_assets(const Folder& folder);
+// Their names, in natural order, with those in additional_chat_templates/. Hidden files, other folders, weights
+// and their indexes are none, nor are a tensor table, the tracker of a run and a manifest.
+std::vector<std::string> hf_assets(const Folder& folder);
 
 // The other folders, but hidden ones: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);

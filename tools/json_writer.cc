@@ -60,7 +60,8 @@ JsonWriter& JsonWriter::value(u64 v) { return raw(cat(v)); }
 JsonWriter& JsonWriter::value(double v) {
   if (std::isnan(v)) return value("NaN");
   if (std::isinf(v)) return value(v > 0 ? "Infinity" : "-Infinity");
-  return raw(cat(v));
+  // Readers take -0 for an integer, which has no sign.
+  return v == 0 && std::signbit(v) ? raw("-0.0") : raw(cat(v));
 }
 
 JsonWriter& JsonWriter::value(std::span<const i64> numbers) {

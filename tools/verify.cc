@@ -1,18 +1,18 @@
 // mckpt verify: whether a checkpoint is whole and sound by itself.
 #include "io/verify.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <set>
 
+#include "io/beside.h"
 #include "io/parallel.h"
 #include "io/source_stamps.h"
 #include "tools/commands.h"
 #include "tools/findings.h"
-#include "tools/folder_manifest.h"
-#include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verify_against.h"
-#include "tools/verify_assets.h"
 #include "tools/verify_beside.h"
 
 namespace mckpt {
@@ -26,6 +26,11 @@ bool is_an_answer(Code code) {
          code != Code::kModuleMissing;
 }
 
+bool is_folder_of_folders(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) && !is_checkpoint_folder(Folder(path), "");
+}
+
 // Null where the checkpoint cannot be opened and that is the answer. `parts`: what verifies a folder that is
 // none, but has some in it; returns whether it has.
 std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& report,
@@ -33,7 +38,7 @@ std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& re
   try {
     return open_store(path);
   } catch (const Error& e) {
-    if (e.code() == Code::kUnknownFormat && parts && parts()) return nullptr;
+    if (e.code() == Code::kUnknownFormat && parts && is_folder_of_folders(path) && parts()) return nullptr;
     if (code_info(e.code()).exit != Exit::kInput || !is_an_answer(e.code())) throw;
     report = unreadable_report(e);
     return nullptr;
@@ -42,12 +47,7 @@ std::unique_ptr<Store> open_for_report(const std::string& path, VerifyReport& re
 
 VerifyReport verified(const GlobalFlags& flags, const Store& store, const std::string& path, int threads) {
   VerifyReport report;
-  {
-    Progress progress(flags, "verify", verify_bytes(store));
-    report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
-  }
-  NameSet<std::string> judged = check_assets(store, report);
-  check_manifest(store, threads, judged, report);
+  NameSet<std::string> judged = check_checkpoint(store, "verify", threads, flags, report);
   check_beside(path, &store, judged, threads, flags, report);
   return report;
 }

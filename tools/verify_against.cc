@@ -1,5 +1,7 @@
 #include "tools/verify_against.h"
 
+#include <sys/stat.h>
+
 #include <map>
 #include <numeric>
 #include <set>
@@ -89,6 +91,30 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
                      report);
 }
 
+// A DCP folder has the names of Megatron or none that are known, which config.json leads to those of a model.
+void refuse_single_file(const Store& model) {
+  struct stat st;
+  if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
+  throw Error(Code::kUnknownFormat, "a DCP folder cannot be compared with a single file")
+      .file(model.root())
+      .expected("another DCP folder, or the folder of a Hugging Face model with its config.json")
+      .found(cat("a file, ", model.format()));
+}
+
+// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint of a
+// model; nothing where it does not say so, or `assets` of the command line replace what it says.
+std::optional<NameSet<std::string>> listed_tensors(const Store& checkpoint,
+                                                   const std::optional<std::string>& assets) {
+  std::string own = assets ? "" : own_assets(checkpoint);
+  std::string text = own.empty() ? "" : tensor_table_text(Folder(own));
+  if (text.empty()) return std::nullopt;
+  TensorTable table = with_file(cat(own, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
+  if (!table.complete) return std::nullopt;
+  NameSet<std::string> names;
+  for (TensorTable::Entry& e : table.tensors) names.insert(std::move(e.name));
+  return names;
+}
+
 // A Hugging Face folder against the checkpoint that it was exported from.
 bool model_against_chunks(const Store& there, const std::string& path, std::unique_ptr<Store> source,
                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
@@ -105,6 +131,7 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
       computed[static_cast<std::size_t>(u.tensor)] = true;
     else
       content[static_cast<std::size_t>(u.tensor)] = u.of;
+  std::optional<NameSet<std::string>> names = listed_tensors(*source, against.model.assets);
   std::vector<std::pair<i32, i32>> listed;  // by tensor of the model
   for (i32 t = 0; t < tensors.size(); t++) {
     // The table is that of the same folder, in its order.
@@ -114,7 +141,15 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
           .tensor(tensors[t].name);
     if (there.chunk_count(t) != 1)
       throw Error(Code::kUnsupportedTensor, "a tensor is stored in several pieces").tensor(tensors[t].name);
-    if (!computed[static_cast<std::size_t>(t)]) listed.emplace_back(t, t);
+    if (computed[static_cast<std::size_t>(t)]) continue;
+    if (names && !names->contains(std::string(tensors[t].name)))
+      compare.leave_out({.code = Code::kUnequal,
+                         .tensor = std::string(tensors[t].name),
+                         .message = cat("is not in the model that the checkpoint was made of: ",
+                                        kAssetsFolder, "/", kTensorTableName, " does not list it")},
+                        true);
+    else
+      listed.emplace_back(t, t);
   }
   ListedChunks whole(there, listed);
   CheckpointModel checkpoint;
@@ -305,6 +340,7 @@ bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
       dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
     return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
   }
+  refuse_single_file(is_sharded(*there) ? *source : *there);
   objects_not_compared("a Hugging Face model has none; args are made of its config", report);
   if (is_sharded(*there)) return chunks_against_model(std::move(there), against, compare, flags, report);
   return model_against_chunks(*there, path, std::move(source), against, compare, flags, report);

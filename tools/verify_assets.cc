@@ -44,8 +44,8 @@ void read_asset(const Folder& folder, const std::string& name) {
 
 std::vector<std::string> json_files(const Folder& folder) {
   std::vector<std::string> names;
-  for (const HfAsset& a : hf_assets(folder))
-    if (a.name.ends_with(".json")) names.push_back(a.name);
+  for (const std::string& name : hf_assets(folder))
+    if (name.ends_with(".json")) names.push_back(name);
   if (std::string table(kTensorTableName); folder.has_file(table)) names.push_back(table);
   return names;
 }
@@ -101,7 +101,8 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = path == store.root() ? name : cat(kAssetsFolder, "/", name);
-      finding.warning = !must_be_object(name) && name != kTensorTableName;
+      // What cannot be parsed is copied all the same; what cannot be opened is not.
+      finding.warning = e.code() == Code::kBadJson && !must_be_object(name) && name != kTensorTableName;
       found.push_back(std::move(finding));
     }
   }
@@ -112,8 +113,8 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
 
 bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report) {
-  // Between two models nothing is converted.
-  if (!dcp_dialect(there) && !dcp_dialect(source)) return true;
+  // Between two models nothing is converted: their weights may be equal where other files are not.
+  const bool converted = dcp_dialect(there) || dcp_dialect(source);
   std::string mine = assets_of(there);
   std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
   if (mine.empty() || theirs.empty()) return true;
@@ -121,22 +122,23 @@ bool compare_assets(const Store& there, const Store& source, const std::optional
   std::vector<Finding> found;
   i64 count = 0;
   std::vector<std::string> alone;
-  for (const HfAsset& a : hf_assets(other))
-    if (!here.has_file(a.name)) alone.push_back(a.name);
-  for (const HfAsset& a : hf_assets(here)) {
-    if (!other.has_file(a.name)) {
-      alone.push_back(a.name);
+  for (const std::string& name : hf_assets(other))
+    if (!here.has_file(name)) alone.push_back(name);
+  for (const std::string& name : hf_assets(here)) {
+    if (!other.has_file(name)) {
+      alone.push_back(name);
       continue;
     }
     count++;
-    i64 at = difference_of(here.open_file(a.name), other.open_file(a.name));
+    i64 at = difference_of(here.open_file(name), other.open_file(name));
     if (at < 0) continue;
     found.push_back({.code = Code::kUnequal,
-                     .file = mine == there.root() ? a.name : cat(kAssetsFolder, "/", a.name),
+                     .file = mine == there.root() ? name : cat(kAssetsFolder, "/", name),
                      .message = "is not the file of the other side",
-                     .offset = at});
+                     .offset = at,
+                     .warning = !converted});
   }
-  bool equal = found.empty();
+  bool equal = found.empty() || !converted;
   Check check{"assets", status_of(found), count, "files"};
   for (const auto& [one, another] : {std::pair(&other, &here), {&here, &other}})
     for (const std::string& name : folders_without_assets(*one))

@@ -14,7 +14,7 @@ namespace mckpt {
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
 // The same of `verify --against`: that files which both sides have hold the same bytes, as a conversion
-// copies them. Returns whether they do.
+// copies them. Of two models, what differs is a warning. Returns whether they do as far as they have to.
 bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report);
 

@@ -1,13 +1,16 @@
 #include "tools/verify_beside.h"
 
 #include <algorithm>
+#include <set>
 
 #include "io/beside.h"
 #include "io/folder.h"
 #include "io/json.h"
 #include "io/pickle.h"
 #include "io/sniff.h"
+#include "tools/folder_manifest.h"
 #include "tools/progress.h"
+#include "tools/verify_assets.h"
 
 namespace mckpt {
 namespace {
@@ -26,6 +29,7 @@ class BesideCheck {
   void look(const std::string& path, const std::string& prefix, const Store* store,
             const NameSet<std::string>& seen) {
     std::string root = store == nullptr ? path : store->root();
+    visited_.insert({real_path_of(path), real_path_of(root)});
     for (const Beside& b : list_beside(path, store)) {
       std::string full = cat(path, "/", b.path);
       bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
@@ -59,19 +63,21 @@ class BesideCheck {
   }
 
   void look_at_checkpoint(const std::string& path, const std::string& name) {
+    if (visited_.contains(real_path_of(path))) return;  // by a link, it was reached again
     if (name.ends_with(".pkl") && sniff(InputFile(path)) == FileKind::kPickle)
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path);
-    Progress progress(flags_, cat("verify ", name), verify_bytes(*store));
-    VerifyReport report = verify_store(*store, threads_, [&](i64 bytes) { progress.add(bytes); });
+    VerifyReport report;
+    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, flags_, report);
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
     for (Finding& f : report.findings) {
       bool of_file = store->files().size() == 1 && store->files()[0].path.empty();
       f.file = f.file.empty() || of_file ? name + inside : cat(name, inside, "/", f.file);
       found_.push_back(std::move(f));
     }
-    count_ += std::ssize(store->files());
-    look(path, name + "/", store.get(), {});
+    look(path, name + "/", store.get(), judged);
+    for (const StoreFile& f : store->files()) judged.insert(f.path);
+    count_ += std::ssize(judged);
   }
 
   // A pickle that torch did not write, such as random states: it is read to its end, and nothing of it runs.
@@ -98,9 +104,21 @@ class BesideCheck {
   VerifyReport& report_;
   std::vector<Finding> found_;
   i64 count_ = 0;
+  std::set<std::string> visited_;  // real paths of the checkpoints that were looked at
 };
 
 }  // namespace
+
+NameSet<std::string> check_checkpoint(const Store& store, const std::string& label, int threads,
+                                      const GlobalFlags& flags, VerifyReport& report) {
+  {
+    Progress progress(flags, label, verify_bytes(store));
+    report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
+  }
+  NameSet<std::string> judged = check_assets(store, report);
+  check_manifest(store, threads, judged, report);
+  return judged;
+}
 
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
                   const GlobalFlags& flags, VerifyReport& report) {

@@ -11,6 +11,11 @@
 
 namespace mckpt {
 
+// Makes the report of a checkpoint by itself: its store, its assets and its manifest, wherever it is. Returns
+// the files that were judged, relative to the store's root. `label`: of the progress.
+NameSet<std::string> check_checkpoint(const Store& store, const std::string& label, int threads,
+                                      const GlobalFlags& flags, VerifyReport& report);
+
 // Adds the check "beside" where something there was read, and what was not. `store`: what is at `path`; null:
 // nothing was opened. `seen`: files, relative to the root of the store, that other checks have judged.
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,

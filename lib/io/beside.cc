@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
 #include "core/name_hash.h"
 
@@ -36,6 +38,7 @@ std::string relative(std::string_view path, std::string_view root) {
 class BesideList {
  public:
   BesideList(const std::string& path, const Store* store) : folder_(path) {
+    visited_.insert(real_path_of(folder_.path()));
     if (store == nullptr) return;
     chosen_ = relative(store->root(), folder_.path());
     bool one_file = !is_folder(store->root());
@@ -44,6 +47,7 @@ class BesideList {
       if (!one_file) add_own(joined(chosen_, f.path));
     for (const auto& [name, value] : store->facts())
       if (name == "index") own_.insert(joined(chosen_, value));
+    for (const std::string& name : own_folders_) visited_.insert(real_path_of(joined(folder_.path(), name)));
   }
 
   std::vector<Beside> run() {
@@ -63,9 +67,15 @@ class BesideList {
   }
 
   void add(std::string path, Beside::Kind kind, std::string reason = "") {
-    if (list_.size() == kMostEntries)
+    if (full_) return;
+    if (list_.size() == kMostEntries) return stop(path);
+    list_.push_back({std::move(path), kind, std::move(reason)});
+  }
+
+  void stop(const std::string& path) {
+    if (!full_)
       list_.push_back({cat(path, " and what follows"), Beside::Kind::kOther, "there are too many files"});
-    if (list_.size() < kMostEntries) list_.push_back({std::move(path), kind, std::move(reason)});
+    full_ = true;
   }
 
   void walk(const std::string& name, int depth) {
@@ -77,6 +87,7 @@ class BesideList {
       return add(name, Beside::Kind::kOther, e.message());
     }
     for (const FolderEntry& e : entries) {
+      if (full_) return;
       if (e.name.starts_with('.')) continue;
       std::string path = joined(name, e.name);
       e.folder ? sub_folder(path, e.name, depth) : file(path, e.name);
@@ -89,6 +100,9 @@ class BesideList {
     // A run's iterations are checkpoints of their own; what was opened is one of them.
     if (is_iteration(name) && is_iteration(chosen_))
       return add(path, Beside::Kind::kOther, "another iteration");
+    if (visited_.size() >= kMostEntries) return stop(path);
+    // By a link a folder may be reached again, or from inside of itself.
+    if (!visited_.insert(real_path_of(joined(folder_.path(), path))).second) return;
     if (chosen_.starts_with("snapshots/")) return;  // of a hub's cache: other revisions, and its own files
     try {
       if (is_checkpoint_folder(folder_, path)) return add(path, Beside::Kind::kCheckpoint);
@@ -114,10 +128,18 @@ class BesideList {
   Folder folder_;
   std::string chosen_;                      // what of the folder was opened; "": the folder itself
   NameSet<std::string> own_, own_folders_;  // the files that the store reads, and the folders they are in
+  std::set<std::string> visited_;           // real paths of folders
   std::vector<Beside> list_;
+  bool full_ = false;
 };
 
 }  // namespace
+
+std::string real_path_of(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::path real = std::filesystem::canonical(path, failed);
+  return failed ? path : real.string();
+}
 
 std::vector<Beside> list_beside(const std::string& path, const Store* store) {
   if (!is_folder(path)) return {};

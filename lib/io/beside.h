@@ -32,6 +32,9 @@ std::vector<Beside> list_beside(const std::string& path, const Store* store);
 // The other checkpoints alone, by their paths.
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);
 
+// Without links; the path itself where it leads nowhere.
+std::string real_path_of(const std::string& path);
+
 // Whether open_store() would take the folder, of that name inside of `folder`, for a checkpoint.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 

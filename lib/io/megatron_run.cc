@@ -53,6 +53,33 @@ i64 argument(const TorchStore& store, std::string_view field) {
   return -1;
 }
 
+// The sizes of the run that the numbers of mp_rank_* count through: tensor ranks, then pipeline stages and
+// expert ranks where there are several.
+std::vector<i64> grid_of_run(const TorchStore& store) {
+  std::vector<i64> sizes = {argument(store, "tensor_model_parallel_size")};
+  for (const char* field : {"pipeline_model_parallel_size", "expert_model_parallel_size"})
+    if (i64 n = argument(store, field); n > 1) sizes.push_back(n);
+  return sizes;
+}
+
+// Every rank writes a main file; others, of an optimizer, are written by some.
+void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
+                        const std::vector<std::string>& files) {
+  auto is_main = [](const std::string& f) { return f.ends_with(cat("/", kMainFile)); };
+  const bool any_main = std::ranges::any_of(files, is_main);
+  for (const std::string& rank : folders) {
+    bool found = std::ranges::any_of(files, [&](const std::string& f) {
+      return f.starts_with(cat(rank, "/")) && (!any_main || is_main(f));
+    });
+    if (!found)
+      store.add_finding({.code = Code::kShardMissing,
+                         .file = rank,
+                         .message = cat("the rank's file is missing: its folder has no ",
+                                        any_main ? kMainFile : std::string_view(".pt file")),
+                         .help = "copy it again; its tensors are lost otherwise"});
+  }
+}
+
 // Ranks fill a grid: every combination of the numbers up to the largest must be there.
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
   std::map<std::vector<i64>, bool> there;
@@ -68,8 +95,18 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
     for (std::size_t d = 0; d < n.size(); d++) most[d] = std::max(most[d], n[d]);
     there[n] = true;
   }
-  i64 tp = argument(store, "tensor_model_parallel_size"), expected = 1;
-  if (tp > 0) most[0] = std::max(most[0], tp - 1);
+  std::vector<i64> sizes = grid_of_run(store);
+  if (sizes.size() > most.size()) {
+    store.add_finding({.code = Code::kShardMissing,
+                       .message = cat("folders of ranks are missing: those of a run with ", sizes.size(),
+                                      " kinds of ranks have as many numbers in their names, which ",
+                                      listed(folders), " have not")});
+    return;
+  }
+  // Names of more numbers than the run needs: which one is of what is not known but for the first.
+  if (sizes.size() < most.size()) sizes.resize(1);
+  for (std::size_t d = 0; d < sizes.size(); d++) most[d] = std::max(most[d], sizes[d] - 1);
+  i64 expected = 1;
   for (i64 m : most) expected = checked_mul(expected, m + 1, "the number of ranks");
   if (expected == static_cast<i64>(there.size())) return;
   store.add_finding({.code = Code::kShardMissing,
@@ -102,7 +139,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path) {
   }
   auto store = std::make_unique<TorchStore>(path, "Megatron per-rank .pt");
   store->set_ranks(static_cast<i64>(ranks.size()));
-  for (OpenedTorchFile& o : open_torch_files(folder, std::move(names))) {
+  for (OpenedTorchFile& o : open_torch_files(folder, names)) {
     if (o.problem) {
       store->add_finding(*o.problem);
       continue;
@@ -113,6 +150,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path) {
     i32 file = store->add_file(o.path, o.bytes, std::move(*o.file), prefix, rank_of[rank]);
     for (i64 row = 0; row < store->table(file).size(); row++) store->add_tensor(file, row, prefix);
   }
+  find_missing_files(*store, ranks, names);
   find_missing_ranks(*store, ranks);
   add_layout(*store);
   return store;

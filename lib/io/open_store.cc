@@ -11,6 +11,7 @@
 #include "io/folder.h"
 #include "io/sniff.h"
 #include "io/store.h"
+#include "io/torch_files.h"
 
 namespace mckpt {
 namespace {
@@ -183,6 +184,9 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   return open_iteration(folder, cat("snapshots/", name), "refs/main");
 }
 
+// By its name, of a set of ranks or shards.
+bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
+
 std::unique_ptr<Store> open_folder(const std::string& path) {
   Folder folder(path);
   Contents contents = look(folder);
@@ -193,8 +197,9 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
   if (contents.snapshots) return open_snapshot(folder);
   if (contents.iterations.size() == 1)
     return open_iteration(folder, contents.iterations[0], "the only one");
-  if (contents.torch_files.size() == 1) return open_torch_file(folder.inside(contents.torch_files[0]));
-  if (contents.torch_files.size() > 1) return open_torch_folder(folder.path());
+  if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
+    return open_torch_file(folder.inside(contents.torch_files[0]));
+  if (!contents.torch_files.empty()) return open_torch_folder(folder.path());
   Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
   e.file(folder.path())
       .expected(kExpectedFolder)

@@ -2,7 +2,10 @@
 // shards that torch DCP's Hugging Face writer leaves. What one file lacks does not hide the others: it
 // becomes a finding.
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <span>
 
 #include "core/name_hash.h"
 #include "io/folder.h"
@@ -15,7 +18,20 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+// Missing files of one set: how many become findings of their own, and how many are looked for one by one.
+constexpr std::size_t kMostListed = 50;
+constexpr i64 kMostLookedFor = 1000;
 constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
+
+// The number that the text begins with, where that has five digits.
+std::optional<i64> five_digits(std::string_view text) {
+  i64 number = 0;
+  for (char c : text.substr(0, 5)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
 
 std::string read_text(const Folder& folder, const std::string& name) {
   InputFile file = folder.open_file(name);
@@ -98,7 +114,8 @@ class FolderOpener {
   void open_single(const std::string& name);
   void open_set();
   void add_all_once();
-  void check_counts();
+  void check_counts(std::span<const std::string> names);
+  void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
   void add_config_facts();
@@ -116,13 +133,17 @@ class FolderOpener {
   };
   std::vector<Stray> strays_;
   std::vector<bool> found_;  // one an entry of the weight map
+  std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
 };
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
                                      [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
   store_->add_fact("index", index_name);
-  for (const std::string& name : index.files) load(name);
+  if (index.weight_map.empty())
+    store_->add_finding(
+        {.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
+  for (const std::string& name : index.files) lost_.push_back(!load(name));
   add_listed(index);
   add_strays(index);
   for (Finding& f : index.findings) {
@@ -165,7 +186,7 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
     auto stray = stray_files.find(e.tensor);
     if (found_[i]) {
       if (stray != stray_files.end()) homes.emplace(e.tensor, file);
-    } else if (store_->table(file).size() > 0) {  // of a lost file, everything is missing
+    } else if (!lost_[e.file]) {  // of a lost file, everything is missing
       std::string where = stray == stray_files.end() ? "" : cat("; it is in ", file_name(stray->second));
       mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where));
       misplaced.insert(e.tensor);
@@ -194,11 +215,11 @@ void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string messa
 }
 
 void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::string& index_name) {
-  if (!index.total_size) return;
+  bool any_lost = std::ranges::find(lost_, true) != lost_.end();  // then there is no sum to compare with
+  if (!index.total_size || any_lost) return;
   i64 total = 0;
   for (std::size_t f = 0; f < index.files.size(); f++) {
     const SafetensorsTable& table = store_->table(static_cast<i32>(f));
-    if (table.size() == 0) return;  // a lost file: there is no sum to compare with
     for (i64 row = 0; row < table.size(); row++) total += table.bytes(row);
   }
   if (total == *index.total_size) return;
@@ -220,6 +241,7 @@ void FolderOpener::open_single(const std::string& name) {
   } else {
     for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
   }
+  check_counts({&name, 1});
   add_unused({name});
 }
 
@@ -227,7 +249,7 @@ void FolderOpener::open_set() {
   bool sharded = false;
   for (const std::string& name : weights_)
     if (std::optional<i32> file = load(name)) sharded |= has_sharding_info(store_->table(*file));
-  check_counts();
+  check_counts(weights_);
   if (sharded) {
     add_dcp_shards(*store_);
   } else {
@@ -256,21 +278,43 @@ void FolderOpener::add_all_once() {
 }
 
 // Names such as x-00002-of-00003.safetensors say how many files there should be.
-void FolderOpener::check_counts() {
-  for (const std::string& name : weights_) {
+void FolderOpener::check_counts(std::span<const std::string> names) {
+  std::map<std::pair<std::string_view, std::string_view>, std::set<i64>>
+      sets;  // by what is around the number
+  for (const std::string& name : names) {
     std::string_view stem = std::string_view(name).substr(0, name.size() - kSuffix.size());
     std::size_t of = stem.rfind("-of-");
     if (of == std::string_view::npos || of < 6 || stem.size() - of - 4 != 5) continue;
-    if (stem.substr(of - 5, 5) != "00001") continue;  // one look at each set
-    i64 count = 0;
-    for (char c : stem.substr(of + 4)) count = c >= '0' && c <= '9' ? count * 10 + (c - '0') : -100000;
-    for (i64 i = 2; i <= count; i++) {
-      std::string digits = cat(100000 + i).substr(1);
-      std::string sibling = cat(stem.substr(0, of - 5), digits, stem.substr(of), kSuffix);
-      if (has_weights(sibling)) continue;
-      store_->add_finding(absent(sibling));
-    }
+    std::optional<i64> number = five_digits(stem.substr(of - 5));
+    if (number && five_digits(stem.substr(of + 4)))
+      sets[{stem.substr(0, of - 5), stem.substr(of)}].insert(*number);
   }
+  for (const auto& [around, there] : sets)
+    add_absent(around.first, around.second, there, *five_digits(around.second.substr(4)));
+}
+
+void FolderOpener::add_absent(std::string_view before, std::string_view after, const std::set<i64>& there,
+                              i64 count) {
+  auto name = [&](i64 number) { return cat(before, cat(100000 + number).substr(1), after, kSuffix); };
+  if (count - std::ssize(there) > kMostLookedFor) {
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat("shards are missing: ", std::ssize(there), " of ", count,
+                                        " are there, such as ", escaped(name(*there.begin()))),
+                         .help = "fetch or copy the files again"});
+    return;
+  }
+  std::vector<Finding> absent_ones;
+  for (i64 i = 1; i <= count; i++)
+    if (!there.contains(i)) absent_ones.push_back(absent(name(i)));
+  const std::size_t listed = std::min(absent_ones.size(), kMostListed);
+  if (listed < absent_ones.size()) {
+    std::span<const Finding> rest = std::span(absent_ones).subspan(listed);
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat(std::ssize(rest), " more shards of ", escaped(before),
+                                        " are missing than are listed"),
+                         .warning = std::ranges::all_of(rest, &Finding::warning)});
+  }
+  for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
 }
 
 // A rank of torch DCP that holds nothing of a file (shard-00003-model-00002-of-00002) writes none. That it

@@ -194,8 +194,8 @@ void StatsRun::finish_sums(std::size_t place, Open& open) {
   if (all.count == 0) return;
   s.min = all.min;
   s.max = all.max;
-  s.mean = all.mean;
-  s.deviation = std::sqrt(all.squares / static_cast<double>(all.count));
+  s.mean = static_cast<double>(all.mean());
+  s.deviation = static_cast<double>(std::sqrt(all.squares / static_cast<long double>(all.count)));
   if (bins_ > 0) open.bins.emplace(s.min, s.max, bins_);
 }
 

@@ -8,6 +8,7 @@
 namespace mckpt {
 namespace {
 
+constexpr i64 kMostSharedBytes = i64{8} << 30, kMostSharing = 64;  // the second: times the size of the file
 constexpr std::array<u8, 10> kMagic = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
 // Of any protocol; sniff() knows the one of protocol 2.
@@ -30,16 +31,7 @@ bool begins_with_magic(const ByteSource& file) {
       .help("load it where it came from, and save it with torch.save");
 }
 
-}  // namespace
-
-bool is_torch_magic(PickleValue v) {
-  // Written as text it may have a byte more, for the sign.
-  return v.is(PickleValue::Kind::kBigInt) && v.size() >= static_cast<i64>(kMagic.size()) &&
-         std::equal(kMagic.begin(), kMagic.end(), v.bytes().begin()) &&
-         std::all_of(v.bytes().begin() + kMagic.size(), v.bytes().end(), [](u8 b) { return b == 0; });
-}
-
-TorchFile read_torch_file(const ByteSource& file) {
+TorchFile read_by_kind(const ByteSource& file) {
   FileKind kind = sniff(file);
   switch (kind) {
     case FileKind::kZip:
@@ -61,6 +53,36 @@ TorchFile read_torch_file(const ByteSource& file) {
           .found(name.empty() ? "neither" : name);
     }
   }
+}
+
+// Tensors may share storages and repeat their items, so that reading all of them is much more than reading
+// the file: so much as no model needs is refused.
+void check_total_size(const TorchTable& table, i64 file_bytes) {
+  const i64 most = kMostSharedBytes + kMostSharing * std::min(file_bytes, INT64_MAX / kMostSharing / 2);
+  i64 total = 0;
+  for (i64 row = 0; row < table.size(); row++) {
+    const i64 bytes = dtype_bytes(table.dtype(row), Shape(table.dims(row)).items());
+    if (bytes > most - total)
+      throw Error(Code::kBadView, "the tensors share storages, and are of an enormous size together")
+          .expected(cat("at most ", most, " bytes, in a file of ", file_bytes))
+          .found(cat("more, from the tensor '", escaped(table.name(row)), "' on"));
+    total += bytes;
+  }
+}
+
+}  // namespace
+
+bool is_torch_magic(PickleValue v) {
+  // Written as text it may have a byte more, for the sign.
+  return v.is(PickleValue::Kind::kBigInt) && v.size() >= static_cast<i64>(kMagic.size()) &&
+         std::equal(kMagic.begin(), kMagic.end(), v.bytes().begin()) &&
+         std::all_of(v.bytes().begin() + kMagic.size(), v.bytes().end(), [](u8 b) { return b == 0; });
+}
+
+TorchFile read_torch_file(const ByteSource& file) {
+  TorchFile torch = read_by_kind(file);
+  check_total_size(torch.table, file.size());
+  return torch;
 }
 
 }  // namespace mckpt

@@ -135,7 +135,10 @@ void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   i64 world = -1, ranks = 0;
   for (OpenedTorchFile& o : files) {
     RankName n = *rank_name(o.path);
-    groups[n.group][n.rank] = &o;
+    if (auto [there, added] = groups[n.group].emplace(n.rank, &o); !added)
+      store.add_finding({.code = Code::kBadShards,
+                         .file = o.path,
+                         .message = cat("is of rank ", n.rank, ", as ", there->second->path, " is")});
     world = std::max(world, n.world);
   }
   for (auto& [name, members] : groups) {
@@ -144,9 +147,10 @@ void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
       if (o->file) group.add(*o, rank);
     group.join(static_cast<i64>(members.size()));
     ranks = std::max(ranks, static_cast<i64>(members.size()));
-    if (world > 0 && static_cast<i64>(members.size()) != world)
+    const i64 expected = std::max(world, members.rbegin()->first + 1);
+    if (static_cast<i64>(members.size()) != expected)
       store.add_finding({.code = Code::kShardMissing,
-                         .message = cat("files of ", name, " are missing: ", members.size(), " of ", world,
+                         .message = cat("files of ", name, " are missing: ", members.size(), " of ", expected,
                                         " ranks are there")});
   }
   store.set_ranks(ranks);
@@ -167,10 +171,17 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
                            .message = cat("the tensor is in ", it->second, " as well")});
     }
   }
-  i64 count = shard_count(files[0].path);
-  if (count != static_cast<i64>(files.size()))
-    store.add_finding({.code = Code::kShardMissing,
-                       .message = cat("shards are missing: ", files.size(), " of ", count, " are there")});
+  // Each set by the part of the names that its files share.
+  std::map<std::pair<std::string, i64>, i64> sets;
+  for (const OpenedTorchFile& o : files)
+    sets[{
+        o.path.substr(0, o.path.rfind("-of-")).substr(0, o.path.find_last_of('-', o.path.rfind("-of-") - 1)),
+        shard_count(o.path)}]++;
+  for (const auto& [set, there] : sets)
+    if (there != set.second)
+      store.add_finding({.code = Code::kShardMissing,
+                         .message = cat("shards of ", escaped(set.first), " are missing: ", there, " of ",
+                                        set.second, " are there")});
 }
 
 void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {

@@ -27,6 +27,34 @@ bool finite(T v) {
   return true;
 }
 
+// Number by number, for those that doubles do not sum well: integers of 64 bits, and doubles whose squared
+// deviations are too large or too small for a double.
+template <typename T>
+ValueSums sum_one_by_one(const u8* bytes, i64 n) {
+  ValueSums s;
+  for (i64 i = 0; i < n; i++) {
+    const T number = load<T>(bytes, i);
+    if (!finite(number)) continue;
+    const long double v = static_cast<long double>(number);
+    s.min = s.count == 0 ? v : std::min(s.min, v);
+    s.max = s.count == 0 ? v : std::max(s.max, v);
+    s.count++;
+    s.zeros += number == T{0};
+    s.sum += v;
+  }
+  if (s.count == 0) return s;
+  const long double mean = s.mean();
+  for (i64 i = 0; i < n; i++)
+    if (const T number = load<T>(bytes, i); finite(number)) {
+      const long double d = static_cast<long double>(number) - mean;
+      s.squares += d * d;
+    }
+  return s;
+}
+
+// Whether a double holds this sum of squared deviations, and what it is taken apart into, well.
+bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300; }
+
 // Deviations are taken from a pivot, a number of the stretch, so that a large mean costs no digits. Numbers
 // that are not finite become the pivot, which adds nothing. Eight lanes are summed apart: that is what
 // vectors do, and it fixes the order of additions. Each loop does one thing, because that is what compilers
@@ -70,12 +98,13 @@ template <typename T>
     sum[0] += sum[l];
     squares[0] += squares[l];
   }
-  double m = static_cast<double>(n - bad);
+  if (low[0] < high[0] && !fits_a_double(squares[0])) return sum_one_by_one<T>(bytes, n);
+  const double m = static_cast<double>(n - bad);
   return {n - bad,
           zeros,
           static_cast<long double>(low[0]),
           static_cast<long double>(high[0]),
-          origin + sum[0] / m,
+          static_cast<long double>(origin) * m + sum[0],
           std::max(0.0, squares[0] - sum[0] * sum[0] / m)};
 }
 
@@ -83,8 +112,8 @@ MCKPT_CLONES ValueSums stretch_f32(const u8* b, i64 n) { return sum_stretch<floa
 MCKPT_CLONES ValueSums stretch_f64(const u8* b, i64 n) { return sum_stretch<double>(b, n); }
 MCKPT_CLONES ValueSums stretch_i32(const u8* b, i64 n) { return sum_stretch<i32>(b, n); }
 MCKPT_CLONES ValueSums stretch_u32(const u8* b, i64 n) { return sum_stretch<u32>(b, n); }
-MCKPT_CLONES ValueSums stretch_i64(const u8* b, i64 n) { return sum_stretch<i64>(b, n); }
-MCKPT_CLONES ValueSums stretch_u64(const u8* b, i64 n) { return sum_stretch<u64>(b, n); }
+ValueSums stretch_i64(const u8* b, i64 n) { return sum_one_by_one<i64>(b, n); }
+ValueSums stretch_u64(const u8* b, i64 n) { return sum_one_by_one<u64>(b, n); }
 
 using Stretch = ValueSums (*)(const u8*, i64);
 
@@ -115,7 +144,12 @@ template <typename T>
 void bin_stretch(Bins& bins, std::span<const u8> bytes) {
   i64 n = static_cast<i64>(bytes.size() / sizeof(T));
   for (i64 i = 0; i < n; i++)
-    if (T v = load<T>(bytes.data(), i); finite(v)) bins.add(static_cast<double>(v), 1);
+    if (T v = load<T>(bytes.data(), i); finite(v)) {
+      if constexpr (std::is_integral_v<T> && sizeof(T) == 8)  // two of them may be one double
+        bins.add_at(static_cast<double>(static_cast<long double>(v) - bins.min) * bins.per_width, 1);
+      else
+        bins.add(static_cast<double>(v), 1);
+    }
 }
 
 }  // namespace
@@ -127,9 +161,10 @@ void ValueSums::merge(const ValueSums& later) {
     *this = later;
     return;
   }
-  double a = static_cast<double>(count), b = static_cast<double>(later.count), apart = later.mean - mean;
+  const long double a = static_cast<long double>(count), b = static_cast<long double>(later.count);
+  const long double apart = later.mean() - mean();
   squares += later.squares + apart * apart * a * b / (a + b);
-  mean += apart * b / (a + b);
+  sum += later.sum;
   count += later.count;
   zeros += later.zeros;
   min = std::min(min, later.min);
@@ -146,10 +181,13 @@ ValueSums sum_numbers(ElementForm::Kind kind, std::span<const u8> bytes) {
 }
 
 Bins::Bins(long double low, long double high, int bins)
-    : min(static_cast<double>(low)), counts(static_cast<std::size_t>(bins)) {
-  double width = static_cast<double>(high - low);
-  // Extremes that are one number, or so far apart that their distance is no double, give one bin.
-  if (width > 0 && std::isfinite(width)) per_width = bins / width;
+    : min(low), counts(static_cast<std::size_t>(bins)) {
+  const long double width = high - low;
+  if (!(width > 0)) return;  // the extremes are one number: all of them are in the first bin
+  if (width > 1e300L) scale = 0x1p-60;
+  if (width < 1e-280L) scale = 0x1p200;
+  scaled_min = static_cast<double>(low * scale);
+  per_width = bins / static_cast<double>(width * scale);
 }
 
 void Bins::add_numbers(ElementForm::Kind kind, std::span<const u8> bytes) {

@@ -8,12 +8,14 @@
 
 namespace mckpt {
 
-// Count, extremes, mean and squared deviations of finite numbers, and how many of them are zero.
+// Count, extremes, sum and squared deviations of finite numbers, and how many of them are zero. long double
+// has room for the squares of all doubles, and digits for every integer of 64 bits.
 struct ValueSums {
   i64 count = 0, zeros = 0;
   long double min = 0, max = 0;
-  double mean = 0, squares = 0;  // sum of (x - mean)^2
+  long double sum = 0, squares = 0;  // squares: the sum of (x - mean)^2
 
+  long double mean() const { return sum / static_cast<long double>(count); }  // pre: count > 0
   void merge(const ValueSums& later);
 };
 
@@ -22,12 +24,14 @@ ValueSums sum_numbers(ElementForm::Kind kind, std::span<const u8> bytes);
 
 // Bins of equal width; the last one is closed.
 struct Bins {
-  double min = 0, per_width = 0;  // bins per unit of value
+  // The width of all bins and its inverse are normal doubles after the scale, a power of two.
+  double scale = 1, scaled_min = 0, per_width = 0;  // per_width: bins per unit of scaled value
+  long double min = 0;
   std::vector<i64> counts;
 
   Bins(long double low, long double high, int bins);
-  void add(double value, i64 times) {
-    double at = (value - min) * per_width;
+  void add(double value, i64 times) { add_at((value * scale - scaled_min) * per_width, times); }
+  void add_at(double at, i64 times) {
     std::size_t last = counts.size() - 1;
     counts[!(at > 0) ? 0 : at < static_cast<double>(last) ? static_cast<std::size_t>(at) : last] += times;
   }

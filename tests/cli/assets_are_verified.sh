@@ -58,3 +58,21 @@ has out "not compared: iteration"
 rm back/generation_config.json
 expect 0 "$mckpt" verify back --against run
 has out "not compared: generation_config.json, on one side alone"
+
+# What cannot be opened is a finding; the rest is judged all the same.
+cp -r model odd
+ln -s /etc/passwd odd/tokenizer.json
+mkfifo odd/pipe.json
+expect 1 "$mckpt" verify odd
+has out "tokenizer.json: "
+has out "pipe.json: "
+has out "pass  values"
+
+# Two models with the same weights: that their configs differ is a warning.
+cp -r model other
+expect 0 "$mckpt" verify other --against model
+lacks out "warn"
+sed -i 's/1000000\.0/5.0/' other/config.json
+expect 0 "$mckpt" verify other --against model
+has out "warning[MC1010]: config.json: is not the file of the other side"
+has out "other: equal"

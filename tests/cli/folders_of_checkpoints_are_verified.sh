@@ -34,3 +34,17 @@ has out "not read: elsewhere ("
 mkdir none
 echo text > none/README.md
 expect 3 "$mckpt" verify none
+# A checkpoint in it is judged as by itself: its manifest and assets too.
+"$mckpt" convert hf-to-fsdp "$data/models/tiny_qwen3_moe" inner/run --no-sync -q 2>err
+expect 0 "$mckpt" verify inner
+sed -i 's/1000000\.0/1000001.0/' inner/run/release/hf_assets/config.json
+expect 1 "$mckpt" verify inner/run
+expect 1 "$mckpt" verify inner
+has out "problem[MC1314]: run/release/hf_assets/config.json"
+# A run's folder is one checkpoint, also where its tracker is damaged.
+for text in '2elease' '' '??'; do
+  printf '%s' "$text" > inner/run/latest_checkpointed_iteration.txt
+  expect 3 "$mckpt" verify inner/run
+  has err "error[MC1112]"
+  expect 1 "$mckpt" verify inner
+done
