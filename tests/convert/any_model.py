@@ -126,4 +126,12 @@ expect_equal("kept", [paths(at)], [paths(place("named"))])
 check("kept", load_whole(at), load_whole(place("named")))
 told = reshard(place("named"), "--keep-names", status=2)
 expect_equal("alone", ["--any-model" in told], [True])
-finish(62)
+
+# What fsdp_dtensor may store rank after rank is taken where it is known that one rank wrote it; parts are no such tensors.
+fused = {"model": {"module": {"decoder": {"layers": {"0": {"mixer": {"in_proj": {"weight": torch.arange(24.0).reshape(8, 3)}}}}}}}, "checkpoint_version": 3.0}
+parts = {"model": {"module": {"mlp": {"linear_fc1": {"weight_w": torch.ones(4, 3), "weight_v": torch.zeros(4, 3)}}}}, "checkpoint_version": 3.0}
+told = reshard(save("fused", fused), "--any-model", "--dp", 2, status=4)
+expect_equal("ranks not known", [word in told for word in ("MC2013", "mixer.in_proj.weight", "--source-tp 1")], [True] * 3)
+check("ranks given", load_whole(reshard(place("fused"), "--any-model", "--dp", 2, "--source-tp", 1)), load_whole(place("fused")))
+check("parts", load_whole(reshard(save("parts", parts), "--any-model", "--dp", 2)), load_whole(place("parts")))
+finish(72)
