@@ -18,8 +18,8 @@ using FileNames = std::set<std::string, std::less<>>;
 FileNames files_copied_beside(const std::string& folder);
 
 // The files below `folder` that are not part of a result, in natural order, relative to it; an empty folder
-// ends in '/'. All of them where the folder is no checkpoint. `copied`: names of files that the new result
-// has as well.
+// ends in '/'. All of them where the folder is no checkpoint. Where it has a manifest, that alone tells what
+// belongs to the result; else the names do. `copied`: names of files that the new result has as well.
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied);
 
 }  // namespace mckpt
