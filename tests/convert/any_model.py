@@ -134,4 +134,24 @@ told = reshard(save("fused", fused), "--any-model", "--dp", 2, status=4)
 expect_equal("ranks not known", [word in told for word in ("MC2013", "mixer.in_proj.weight", "--source-tp 1")], [True] * 3)
 check("ranks given", load_whole(reshard(place("fused"), "--any-model", "--dp", 2, "--source-tp", 1)), load_whole(place("fused")))
 check("parts", load_whole(reshard(save("parts", parts), "--any-model", "--dp", 2)), load_whole(place("parts")))
-finish(72)
+
+# Ranks that save without talking to each other, each with a list of its own: other values under one name are told.
+def of_two_ranks(name, other):
+    at = place(name)
+    os.mkdir(at)
+    for rank, state in enumerate(({"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, other)):
+        part = save(f"{name}_{rank}", state)
+        with open(os.path.join(part, ".metadata"), "rb") as old, open(os.path.join(at, f"__{rank}.metadata"), "wb") as new:
+            new.write(old.read().replace(b"__0_0.distcp", f"__{rank}_0.distcp".encode()))
+        os.rename(os.path.join(part, "__0_0.distcp"), os.path.join(at, f"__{rank}_0.distcp"))
+    return at
+
+
+for name, other, words in (("alike", {"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, []),
+                           ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"])):
+    at = of_two_ranks(name, other)
+    for command in (["verify", at], ["convert", "reshard", at, place(f"{name}_out"), "--any-model", "--keep-names", "--no-sync"]):
+        told = subprocess.run([MCKPT, *command], capture_output=True, text=True, timeout=60)
+        said = told.stdout + told.stderr
+        expect_equal(f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True])
+finish(84)
