@@ -108,6 +108,7 @@ void Reshard::set_up_run() {
     return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
   };
   if (!source_.any_model()) return;
+  source_.refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
     throw Error(Code::kUnknownPartition,
                 "of a model without tables it is not known how ranks split its parameters")

@@ -101,7 +101,7 @@ std::string FsdpFolder::tracker_path() const { return cat(target_, "/", kTracker
 
 void FsdpFolder::write_tracker() const {
   std::string text = iteration_ ? cat(*iteration_) : "release";
-  StagedFile staged(tracker_path(), {.durable = durable_, .replace = true});
+  StagedFile staged(tracker_path(), {.durable = durable_, .replace = true, .wait = std::chrono::seconds(10)});
   OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
   out.write(0, 0, as_bytes(text));
   staged.publish(out);

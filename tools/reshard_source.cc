@@ -6,6 +6,25 @@
 #include "tools/output.h"
 
 namespace mckpt {
+namespace {
+
+// Modules of Megatron whose parameters, where they are not stored in parts, may hold several tensors that
+// every tensor-parallel rank has its share of: gate and up, z x B C dt, q k v of a gated delta net.
+constexpr std::string_view kFusedModules[] = {".in_proj.", ".conv1d.", ".conv1d_", ".linear_fc1."};
+
+// "decoder.layers.0.mlp.experts.linear_fc1.weight12", but not ".weight_w" and ".weight.query".
+bool may_be_by_rank(std::string_view name) {
+  for (std::string_view module : kFusedModules) {
+    std::size_t at = name.rfind(module);
+    if (at == name.npos) continue;
+    std::string_view rest = name.substr(at + module.size());
+    while (!rest.empty() && rest.back() >= '0' && rest.back() <= '9') rest.remove_suffix(1);
+    if (rest == "weight" || rest == "bias") return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void ReshardSource::declare(CommandLine& line) {
   line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
@@ -53,6 +72,38 @@ std::unique_ptr<Store> ReshardSource::open_plain(const std::string& path, const 
   if (dcp_dialect(*store) != DcpDialect::kPlain && !keep_names_) return nullptr;
   refuse_damage(*store, flags_.parts, flags_.accept, flags);
   return store;
+}
+
+void ReshardSource::refuse_ranks_of_unknown_model() const {
+  if (!any_model()) return;
+  const Store& store = model_.store();
+  const RunFacts& run = model_.run();
+  auto refuse = [&](std::string_view arg, i64 ranks) {
+    throw Error(Code::kUnknownPartition,
+                "of a model without tables, what several tensor-parallel ranks wrote is not brought onto one: "
+                "fused tensors are stored rank after rank")
+        .file(store.root())
+        .expected(cat(arg, " 1"))
+        .found(ranks)
+        .help(said_any_model()
+                  ? "--assets HF_DIR in place of --any-model names the model; or --keep-names, which leaves "
+                    "args as they are, for a run with the same tensor-parallel ranks"
+                  : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                    "hybrid-to-gpt or ungroup");
+  };
+  if (run.tensor_ranks.value_or(1) != 1) refuse("tensor_model_parallel_size", *run.tensor_ranks);
+  if (run.expert_tensor_ranks.value_or(1) != 1)
+    refuse("expert_tensor_parallel_size", *run.expert_tensor_ranks);
+  if (run.tensor_ranks || dcp_dialect(model_.on_disk()) != DcpDialect::kFsdpDtensor) return;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (may_be_by_rank(store.name(t)))
+      throw Error(Code::kUnknownPartition,
+                  "it is not known with how many tensor-parallel ranks this was written")
+          .file(store.root())
+          .tensor(store.name(t))
+          .expected("one, where the model has no tables")
+          .note("it may be stored fused, rank after rank, so what lies where depends on that number")
+          .help("--source-tp 1 says that it was one");
 }
 
 // The run that wrote them is the one that wrote the checkpoint; what of it matters is how many ranks shared

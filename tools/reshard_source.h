@@ -21,6 +21,9 @@ class ReshardSource {
   // others. Null else.
   std::unique_ptr<Store> open_plain(const std::string& path, const GlobalFlags& flags);
   void open_rank_states(const Adjust& adjust, const GlobalFlags& flags);
+  // Of a model without tables: throws kUnknownPartition unless one tensor-parallel rank wrote it, or nothing
+  // in it can be stored rank after rank. Only the tables tell in which order such tensors are on one rank.
+  void refuse_ranks_of_unknown_model() const;
 
   const CheckpointModel& model() const { return model_; }
   // The tensors of both.

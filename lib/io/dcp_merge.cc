@@ -38,7 +38,8 @@ class Merger {
     tensors_[number].push_back({part, tensor});
   }
   void add_tensor(const std::vector<Source>& sources);
-  void add_chunks(const Source& s, NameSet<std::string>& seen);
+  using Seen = NameMap<std::string, DcpRecord>;  // by offsets and sizes
+  void add_chunks(const Source& s, Seen& seen);
   void add_objects(std::size_t part);
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
@@ -60,7 +61,7 @@ void append(std::vector<T>& to, std::span<const T> from) {
 void Merger::add_tensor(const std::vector<Source>& sources) {
   const DcpMetadata& first = parts_[sources[0].part];
   i64 t = sources[0].tensor;
-  NameSet<std::string> seen;  // offsets and sizes
+  Seen seen;
   for (const Source& s : sources) {
     const DcpMetadata& m = parts_[s.part];
     bool same_type =
@@ -85,7 +86,7 @@ void Merger::add_tensor(const std::vector<Source>& sources) {
 }
 
 // Every holder of a replicated tensor wrote it; the first copy counts.
-void Merger::add_chunks(const Source& s, NameSet<std::string>& seen) {
+void Merger::add_chunks(const Source& s, Seen& seen) {
   const DcpMetadata& m = parts_[s.part];
   std::size_t rank = m.dims[s.tensor].size();
   auto bytes = [](std::span<const i64> v) {
@@ -94,10 +95,14 @@ void Merger::add_chunks(const Source& s, NameSet<std::string>& seen) {
   for (std::size_t c = 0; c < m.records[s.tensor].size(); c++) {
     std::span<const i64> offset = m.offsets[s.tensor].subspan(c * rank, rank);
     std::span<const i64> size = m.sizes[s.tensor].subspan(c * rank, rank);
-    if (!seen.insert(cat(bytes(offset), bytes(size))).second) continue;
+    DcpRecord record = moved(m.records[s.tensor][c], s.part);
+    if (auto [at, fresh] = seen.emplace(cat(bytes(offset), bytes(size)), record); !fresh) {
+      out_.copies.push_back({out_.names.size(), false, at->second, record});
+      continue;
+    }
     append(out_.offsets.items, offset);
     append(out_.sizes.items, size);
-    out_.records.items.push_back(moved(m.records[s.tensor][c], s.part));
+    out_.records.items.push_back(record);
   }
 }
 
@@ -105,10 +110,14 @@ void Merger::add_chunks(const Source& s, NameSet<std::string>& seen) {
 void Merger::add_objects(std::size_t part) {
   const DcpMetadata& m = parts_[part];
   for (i64 o = 0; o < m.object_names.size(); o++) {
-    if (object_names_.add(m.object_name(o)) != static_cast<u32>(out_.object_names.size())) continue;
+    DcpRecord record = moved(m.object_records[static_cast<std::size_t>(o)], part);
+    if (u32 row = object_names_.add(m.object_name(o)); row != static_cast<u32>(out_.object_names.size())) {
+      out_.copies.push_back({row, true, out_.object_records[row], record});
+      continue;
+    }
     append(out_.object_names.items, m.object_names[o]);
     out_.object_names.end_row();
-    out_.object_records.push_back(moved(m.object_records[static_cast<std::size_t>(o)], part));
+    out_.object_records.push_back(record);
   }
 }
 

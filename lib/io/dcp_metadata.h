@@ -65,6 +65,14 @@ struct DcpMetadata {
   bool stage_local_layers = false;
   std::vector<Finding> findings;
 
+  // Of files that ranks wrote each for itself: a record of one rank that stands for that of another as well.
+  struct Copy {
+    i64 row = 0;  // of the tensor or object
+    bool object = false;
+    DcpRecord taken, other;
+  };
+  std::vector<Copy> copies;
+
   i64 tensor_count() const { return names.size(); }
   std::string_view name(i64 tensor) const { return text(names, tensor); }
   std::string_view object_name(i64 object) const { return text(object_names, object); }

@@ -2,6 +2,7 @@
 #include "io/dcp_store.h"
 
 #include <algorithm>
+#include <set>
 
 #include "io/dcp_integrity.h"
 #include "io/dcp_item.h"
@@ -130,7 +131,42 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
 std::vector<Finding> DcpStore::damage(NamesOf names) const {
   std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), names);
   for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
+  check_copies(found);
   return found;
+}
+
+// What cannot be read is somebody else's finding.
+bool DcpStore::same_bytes(const DcpRecord& a, const DcpRecord& b) const {
+  constexpr i64 kBlock = i64{1} << 20;
+  if (a.file < 0 || b.file < 0) return true;
+  if (a.bytes != b.bytes) return false;
+  try {
+    std::shared_ptr<const InputFile> one = open_files_->open(a.file), other = open_files_->open(b.file);
+    for (i64 at = 0; at < a.bytes; at += kBlock) {
+      i64 bytes = std::min(kBlock, a.bytes - at);
+      if (one->read(a.offset + at, bytes) != other->read(b.offset + at, bytes)) return false;
+    }
+  } catch (const Error&) {
+  }
+  return true;
+}
+
+// Of what every rank saved under one name the first is taken: right where all are equal.
+void DcpStore::check_copies(std::vector<Finding>& out) const {
+  for (bool object : {false, true}) {
+    std::set<i64> rows;
+    for (const DcpMetadata::Copy& c : meta_.copies)
+      if (c.object == object && !rows.contains(c.row) && !same_bytes(c.taken, c.other)) rows.insert(c.row);
+    if (rows.empty()) continue;
+    i64 first = *rows.begin();
+    std::string name(object ? meta_.object_name(first) : meta_.name(first));
+    std::string more = rows.size() > 1 ? cat(", and so have ", rows.size() - 1, " more") : "";
+    out.push_back({.code = Code::kRecordUnused,
+                   .tensor = std::move(name),
+                   .message = cat("ranks have saved other values for the same ", object ? "object" : "tensor",
+                                  more, "; those of the lowest rank are taken, the others are left out"),
+                   .warning = true});
+  }
 }
 
 void DcpStore::check_objects(int threads, Findings& findings) const {

@@ -46,6 +46,8 @@ class DcpStore final : public Store {
   auto with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
       -> decltype(fn(std::declval<const ByteSource&>()));
   void check_objects(int threads, Findings& findings) const;
+  bool same_bytes(const DcpRecord& a, const DcpRecord& b) const;
+  void check_copies(std::vector<Finding>& out) const;
 
   DcpMetadata meta_;
   bool gathered_ = false;  // one .metadata names all that the files hold

@@ -9,6 +9,7 @@
 
 #include "io/folder.h"
 #include "io/json.h"
+#include "io/place.h"
 #include "io/sha256.h"
 #include "io/store.h"
 
@@ -178,6 +179,12 @@ bool has_manifest(const std::string& path) {
   return ::lstat(cat(path, "/", kManifestName).c_str(), &st) == 0;
 }
 
+ListedPlace listed_place(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return {path, ""};
+  return {parent_folder(path), path.substr(path.rfind('/') + 1)};
+}
+
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest) {
   std::vector<std::string> names;
   add_files(folder, "", manifest, names);
@@ -186,11 +193,12 @@ std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest
 }
 
 ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
-  if (!has_manifest(store.root())) return;
-  manifest_ = read_manifest(Folder(store.root()));
+  ListedPlace place = listed_place(store.root());
+  if (!has_manifest(place.folder)) return;
+  manifest_ = read_manifest(Folder(place.folder));
   if (!manifest_) return;
   for (std::size_t f = 0; f < files_.size(); f++) {
-    const ManifestFile* listed = manifest_->find(store.files()[f].path);
+    const ManifestFile* listed = manifest_->find(place.name.empty() ? store.files()[f].path : place.name);
     if (listed && listed->bytes == store.files()[f].bytes) files_[f] = listed;
   }
 }

@@ -56,6 +56,13 @@ std::optional<Manifest> read_manifest(const Folder& folder);
 // Whether a manifest is in the folder at `path`; false where that is no folder.
 bool has_manifest(const std::string& path);
 
+// The folder whose manifest lists what is at `path`, and its name there: of a file the folder that it is in,
+// of a folder itself and "".
+struct ListedPlace {
+  std::string folder, name;
+};
+ListedPlace listed_place(const std::string& path);
+
 // The files of a folder and of the folders below it that hold a file of the manifest. Other folders are one
 // name each, which ends with '/'. Without a manifest: all files of the folder and of those below.
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest);

@@ -99,9 +99,12 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
 }
 
 void require_listed_files(const std::string& path) {
-  if (!has_manifest(path)) return;
-  Folder folder(path);
+  ListedPlace place = listed_place(path);
+  if (!has_manifest(place.folder)) return;
+  Folder folder(place.folder);
   Manifest manifest = read_manifest(folder).value();
+  if (!place.name.empty())
+    std::erase_if(manifest.files, [&](const ManifestFile& f) { return f.name != place.name; });
   std::vector<Finding> found = check_listed_files(folder, manifest);
   // A side file that is not there is not taken either.
   std::erase_if(found, [](const Finding& f) { return f.code == Code::kIncomplete; });
@@ -112,7 +115,7 @@ void require_listed_files(const std::string& path) {
   if (found.empty()) return;
   Error e(found[0].code, cat(escaped(found[0].file), " ", found[0].message));
   if (found.size() > 1) e.note(cat(found.size(), " files are not as mckpt_manifest.json lists them"));
-  throw e.file(cat(path, "/", found[0].file)).help(found[0].help);
+  throw e.file(cat(place.folder, "/", found[0].file)).help(found[0].help);
 }
 
 }  // namespace mckpt

@@ -17,9 +17,9 @@ std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest
 // A warning for each file that is not listed.
 std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manifest);
 
-// What a conversion asks before it takes anything from the folder at `path`: throws the first of the files
-// there that are not as listed, the headers of safetensors files too, and what read_manifest() throws.
-// Nothing where there is no manifest.
+// What a conversion asks before it takes anything from the folder at `path`, or the file: throws the first of
+// the files there that are not as listed, the headers of safetensors files too, and what read_manifest()
+// throws. Nothing where there is no manifest.
 void require_listed_files(const std::string& path);
 
 }  // namespace mckpt

@@ -6,6 +6,8 @@
 #include "core/names.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/manifest.h"
 #include "io/staging_marks.h"
 
 namespace mckpt {
@@ -40,11 +42,21 @@ bool is_data_or_config(std::string_view name) {
          name.ends_with(".distcp");
 }
 
+// What mckpt wrote into the folder. Nothing where that is not known: there is no list, or it is damaged.
+std::optional<Manifest> manifest_of(const std::string& folder) {
+  try {
+    return has_manifest(folder) ? read_manifest(Folder(folder)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied) {
   std::vector<std::string> all, foreign;
   bool checkpoint = false;
+  std::optional<Manifest> manifest = manifest_of(folder);
   std::error_code ec, closed;
   for (fs::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec)) {
     std::string name = e->path().filename(), path = e->path().lexically_relative(folder);
@@ -57,8 +69,10 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     }
     bool file = type == fs::file_type::regular, on_top = e.depth() == 0;
     bool in_assets = e.depth() == 1 && path.starts_with(cat(kAssets, "/"));
-    bool known = (on_top || in_assets) && is_known(name);
-    if (!file || !(known || copied.contains(path))) foreign.push_back(path);
+    bool by_name = ((on_top || in_assets) && is_known(name)) || copied.contains(path);
+    bool written =
+        manifest && (manifest->find(path) || path == kManifestName || (on_top && is_staging_mark(name)));
+    if (!file || !(manifest ? written : by_name)) foreign.push_back(path);
     checkpoint |= file && on_top && is_data_or_config(name);
     all.push_back(std::move(path));
   }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <thread>
 
 #include "io/file.h"
 #include "io/output_files.h"
@@ -56,14 +57,24 @@ StagedFile::~StagedFile() {
   if (fd_ >= 0) remove_staging();
 }
 
+// Another run writes a tracker in a moment, and then this one does.
+bool StagedFile::lock() const {
+  for (auto until = std::chrono::steady_clock::now() + options_.wait;;) {
+    if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 // Takes over what a killed run left, but not what a living one holds.
 void StagedFile::open_staging() {
-  for (int attempt = 0; attempt < 10; attempt++) {
+  // Each time that the lock is had, others may have published and removed the folder meanwhile.
+  for (int attempt = 0; attempt < 1000; attempt++) {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
     fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
     if (fd_ < 0) fail("cannot use the folder in which the file is to be made", errno);
-    if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) != 0) {
+    if (!lock()) {
       int error = errno;
       ::close(std::exchange(fd_, -1));
       if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is to be made", error);

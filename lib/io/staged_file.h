@@ -5,6 +5,7 @@
 //   DIR/.NAME.mckpt-tmp/NAME   -- write, fsync, rename, fsync of DIR -->   DIR/NAME
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ class StagedFile {
   struct Options {
     bool durable = true;   // false: no fsync; for scratch
     bool replace = false;  // a file that is there may be replaced
+    // How long another program that writes the same file is waited for.
+    std::chrono::milliseconds wait{0};
   };
 
   // What can be known before anything is written. Throws kOutputExists, and kNoRoom when the file system has
@@ -43,6 +46,7 @@ class StagedFile {
 
  private:
   void open_staging();
+  bool lock() const;
   void remove_staging();
   void rename_into_place() const;
   [[noreturn]] void fail(std::string_view what, int error) const;

@@ -56,10 +56,25 @@ std::string help_of(const std::string& path, const StagedFolder::Options& option
   return help;
 }
 
+// A mount point keeps its name: no other folder can be renamed to it.
+bool is_mount_point(const std::string& path) {
+  struct statx st;
+  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 &&
+      (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+    return (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  struct stat own, above;
+  return ::lstat(path.c_str(), &own) == 0 && ::stat(parent_folder(path).c_str(), &above) == 0 &&
+         own.st_dev != above.st_dev;
+}
+
 void check_folder(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   struct stat st;
   if (::lstat(path.c_str(), &st) != 0) return;
   bool folder = S_ISDIR(st.st_mode);
+  if (folder && is_mount_point(path))
+    throw Error(Code::kOutputExists, "the output folder is a mount point, which no other folder can replace")
+        .file(path)
+        .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
   throw Error(Code::kOutputExists, folder ? "the output folder is already there"
@@ -258,7 +273,10 @@ void StagedFolder::publish(const std::function<void()>& last_step) {
     conclude(last_step);
   } catch (Error& e) {
     e.prefix(cat("the result is published as ", escaped(path_, 4096), "; a later step failed: "));
-    throw;
+    if (code_info(e.code()).exit != Exit::kRefused) throw;
+    // Something was written.
+    Error failed(Code::kWriteFailed, e.message());
+    throw failed.file(e.file()).expected(e.expected()).found(e.found()).help(e.help());
   }
 }
 

@@ -126,4 +126,32 @@ expect_equal("kept", [paths(at)], [paths(place("named"))])
 check("kept", load_whole(at), load_whole(place("named")))
 told = reshard(place("named"), "--keep-names", status=2)
 expect_equal("alone", ["--any-model" in told], [True])
-finish(62)
+
+# What fsdp_dtensor may store rank after rank is taken where it is known that one rank wrote it; parts are no such tensors.
+fused = {"model": {"module": {"decoder": {"layers": {"0": {"mixer": {"in_proj": {"weight": torch.arange(24.0).reshape(8, 3)}}}}}}}, "checkpoint_version": 3.0}
+parts = {"model": {"module": {"mlp": {"linear_fc1": {"weight_w": torch.ones(4, 3), "weight_v": torch.zeros(4, 3)}}}}, "checkpoint_version": 3.0}
+told = reshard(save("fused", fused), "--any-model", "--dp", 2, status=4)
+expect_equal("ranks not known", [word in told for word in ("MC2013", "mixer.in_proj.weight", "--source-tp 1")], [True] * 3)
+check("ranks given", load_whole(reshard(place("fused"), "--any-model", "--dp", 2, "--source-tp", 1)), load_whole(place("fused")))
+check("parts", load_whole(reshard(save("parts", parts), "--any-model", "--dp", 2)), load_whole(place("parts")))
+
+# Ranks that save without talking to each other, each with a list of its own: other values under one name are told.
+def of_two_ranks(name, other):
+    at = place(name)
+    os.mkdir(at)
+    for rank, state in enumerate(({"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, other)):
+        part = save(f"{name}_{rank}", state)
+        with open(os.path.join(part, ".metadata"), "rb") as old, open(os.path.join(at, f"__{rank}.metadata"), "wb") as new:
+            new.write(old.read().replace(b"__0_0.distcp", f"__{rank}_0.distcp".encode()))
+        os.rename(os.path.join(part, "__0_0.distcp"), os.path.join(at, f"__{rank}_0.distcp"))
+    return at
+
+
+for name, other, words in (("alike", {"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, []),
+                           ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"])):
+    at = of_two_ranks(name, other)
+    for command in (["verify", at], ["convert", "reshard", at, place(f"{name}_out"), "--any-model", "--keep-names", "--no-sync"]):
+        told = subprocess.run([MCKPT, *command], capture_output=True, text=True, timeout=60)
+        said = told.stdout + told.stderr
+        expect_equal(f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True])
+finish(84)

@@ -61,6 +61,7 @@ for name in tokenizer.json tokenizer_config.json tokenizer.model merges.txt voca
   special_tokens_map.json LICENSE README.md .gitattributes model-00001-of-00009.safetensors model.safetensors.index.json; do
   echo '{}' >made/$name
 done
+rm made/mckpt_manifest.json
 expect 0 "$mckpt" export run made --overwrite --no-sync
 [ ! -e made/merges.txt ] || fail "the old folder is still there"
 mkdir -p run/iter_0000005 none
