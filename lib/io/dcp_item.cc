@@ -44,6 +44,17 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
       .found(to_string(sharding));
 }
 
+// torch stores an expanded tensor in full. Many small records that repeat a few bytes would take days to
+// read.
+void check_repeats(const TorchTensor& t) {
+  constexpr i64 kMostRepeatedBytes = 1 << 20;
+  i64 bytes = dtype_bytes(t.dtype, t.shape.items());
+  if (bytes <= kMostRepeatedBytes || bytes <= t.storage.view_bytes) return;
+  throw Error(Code::kBadView, "the record repeats a small storage up to an enormous size (stride 0)")
+      .expected(cat("at most ", kMostRepeatedBytes, " bytes, or its storage's ", t.storage.view_bytes))
+      .found(bytes);
+}
+
 DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
@@ -58,6 +69,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
   check_torch_view(t);
   if (t.sharding) throw_piece(*t.sharding);
   check_matches(t.dtype, t.shape.dims(), dtype, sizes);
+  check_repeats(t);
   DcpItem item;
   const ZipEntry& storage = zip.storage(t.storage);
   item.offset =

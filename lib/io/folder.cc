@@ -169,7 +169,9 @@ int Folder::open_inside(std::string_view name, int flags) const {
   check_inside_name(name);
   if (links_are_followed) return ::openat(boundary_, cat(prefix_, name).c_str(), flags);
   int fd = open_beneath(boundary_, cat(prefix_, name), flags);
-  if (fd < 0 && (errno == EXDEV || errno == ELOOP))
+  if (fd < 0 && errno == ELOOP)
+    throw_bad_path(name, "is a link that leads to itself, or a chain of too many");
+  if (fd < 0 && errno == EXDEV)
     throw_bad_path(name, "is a link that leads outside of its folder",
                    ", or, where the link is your own: --follow-links");
   return fd;
@@ -195,7 +197,8 @@ std::optional<i64> Folder::file_bytes(std::string_view name) const {
     struct stat st;
     if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
     if (fd.get() < 0 || ::fstat(fd.get(), &st) != 0) throw_open_failed(path, errno);
-    if (!S_ISREG(st.st_mode)) throw Error(Code::kNotAFile, "this is a folder or a device, not a file");
+    if (!S_ISREG(st.st_mode))
+      throw Error(Code::kNotAFile, "this is a folder, a pipe or a device, not a file");
     return look_at_source(fd.get(), path).bytes;
   });
 }
