@@ -5,6 +5,7 @@
 #include "convert/model_layers.h"
 #include "convert/state_dict_pieces.h"
 #include "convert/torch_dist_pieces.h"
+#include "io/run_args.h"
 #include "io/store_files.h"
 #include "tools/findings.h"
 #include "tools/hf_assets.h"
@@ -97,6 +98,30 @@ HfModel model_of(const Store& store, const CheckpointModelFlags& flags) {
   HfModel model = open_hf_model(assets, how);
   if (flags.assets) refuse_fewer_rows(store, model);
   return model;
+}
+
+// The rows of fused queries, keys and values are the same for other heads and groups, in another order.
+void refuse_other_heads(const Store& store, const ModelConfig& model) {
+  std::shared_ptr<const PickleValue> args;
+  try {
+    args = args_of(store);
+  } catch (const Error&) {
+  }
+  if (!args || model.mla.kv_lora > 0) return;
+  auto compare = [&](std::string_view name, i64 here) {
+    const PickleValue* said = arg_of(*args, name);
+    if (!said || !said->is_int() || here == 0 || said->as_int() == here) return;
+    throw Error(Code::kContradiction, "the config of the model contradicts the args of the checkpoint")
+        .file(store.root())
+        .expected(cat(name, " ", said->as_int()))
+        .found(cat(name, " ", here))
+        .help("--assets HF_DIR names the model that the checkpoint is of");
+  };
+  compare("num_attention_heads", model.text.heads);
+  // Without grouped queries the number of groups means nothing.
+  const PickleValue* grouped = arg_of(*args, "group_query_attention");
+  if (grouped && grouped->is(PickleValue::Kind::kBool) && grouped->as_bool())
+    compare("num_query_groups", model.text.kv_groups);
 }
 
 }  // namespace
@@ -220,6 +245,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
   model_ = std::move(model);
   refuse_other_formats(*store_);
   refuse_damage(*store_, flags.parts, flags.accept, global, flags.records_apart ? is_of_records : nullptr);
+  if (!model_.plain) refuse_other_heads(*store_, map().model());
   run_ = dcp_run_facts(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, flags.tp_option, flags.source_tp);
   run_.expert_tensor_ranks =

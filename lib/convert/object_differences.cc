@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "convert/megatron_args.h"
+#include "convert/pattern_args.h"
 #include "convert/piece_store.h"
 #include "core/name_hash.h"
 #include "io/dcp_item.h"
@@ -90,6 +91,12 @@ bool is_of_grid(std::string_view object, std::string_view at) {
   return object == "args" && at.starts_with('.') && is_grid_arg(at.substr(1));
 }
 
+// A model that is no hybrid has no pattern: its args say None, or nothing.
+bool is_no_pattern(std::string_view object, const PickleDifference& d) {
+  if (object != "args" || !d.at.starts_with('.') || !is_pattern_arg(d.at.substr(1))) return false;
+  return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
+}
+
 class Objects {
  public:
   Objects(const Store& there, const Store& source) : found_(there), expected_(source) {}
@@ -173,6 +180,7 @@ class Objects {
 
   void tell(i64 place, const std::string& name, const PickleDifferences& differences, i32 file) {
     for (const PickleDifference& d : differences.first) {
+      if (is_no_pattern(name, d)) continue;
       if (is_of_grid(name, d.at)) {
         std::lock_guard lock(mutex_);
         out_.of_grid.push_back(d.at.substr(1));

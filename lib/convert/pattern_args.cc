@@ -25,6 +25,10 @@ bool equals(const PickleValue& value, const ArgValue& wanted) {
 
 }  // namespace
 
+bool is_pattern_arg(std::string_view name) {
+  return name == kPattern || name == kOldPattern || name == kOldMtp;
+}
+
 std::optional<std::string> pattern_of_args(const PickleValue& args) {
   std::optional<std::string> pattern = text_field(args, kPattern), old = text_field(args, kOldPattern);
   if (pattern && old && *pattern != *old)

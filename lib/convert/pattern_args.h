@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "convert/args_patch.h"
@@ -14,6 +15,10 @@ namespace mckpt {
 // old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each
 // other.
 std::optional<std::string> pattern_of_args(const PickleValue& args);
+
+// Whether an entry of args of this name is the pattern of a hybrid model, or a part of it. None is as good as
+// no entry.
+bool is_pattern_arg(std::string_view name);
 
 struct ArgChange {
   std::string name;
