@@ -1,5 +1,6 @@
 #include "tools/json_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "io/json.h"
@@ -41,9 +42,31 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   return *this;
 }
 
+namespace {
+
+// Terminals obey the controls U+0080 to U+009F, and those of writing direction hide what is written.
+void escape_for_terminals(std::string& json) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[i]); };
+  for (std::size_t i = 0; i + 1 < json.size(); i++) {
+    u32 code = 0;
+    if (byte(i) == 0xc2 && byte(i + 1) < 0xa0) code = byte(i + 1);
+    if (byte(i) == 0xe2 && i + 2 < json.size() && (byte(i + 1) == 0x80 || byte(i + 1) == 0x81))
+      code = 0x2000u | (byte(i + 1) & 1u) << 6 | (byte(i + 2) & 0x3fu);
+    bool direction = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    if ((code < 0x80 || code > 0x9f) && !direction) continue;
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string text = "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[code >> shift & 15];
+    json.replace(i, direction ? 3 : 2, text);
+  }
+}
+
+}  // namespace
+
 void JsonWriter::string(std::string_view s) {
   std::string out;
   append_json_string(out, s);
+  if (std::ranges::any_of(out, [](char c) { return c == '\xc2' || c == '\xe2'; })) escape_for_terminals(out);
   out_.write(out);
 }
 

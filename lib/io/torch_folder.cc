@@ -74,10 +74,11 @@ class RankGroup {
     if (wrong.empty()) {
       std::vector<TorchStore::Piece> placed;
       for (std::size_t i = 0; i < pieces.size(); i++)
-        placed.push_back(
-            {n.holders[i].file, n.holders[i].row, std::move(pieces[i].offsets), pieces[i].replica});
+        placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
       store_.add_sharded(cat(prefix_, n.name), sharding.global, placed);
-      if (!covered(sharding, pieces))
+      if (i64 rank = unlike_replica(n, pieces); rank >= 0)
+        wrong = cat("rank ", rank, " holds other values than the rank whose copy it is");
+      else if (!covered(sharding, pieces))
         wrong = cat("the pieces of ", pieces.size(), " ranks leave out items: a rank is missing or short");
     }
     if (!wrong.empty())
@@ -98,6 +99,20 @@ class RankGroup {
     for (const TorchPiece& p : pieces)
       if (!p.replica) items += Shape(p.sizes).items();
     return items == Shape(sharding.global).items();
+  }
+
+  // The first rank whose copy of a piece has another checksum than the piece, or -1.
+  i64 unlike_replica(const Name& n, std::span<const TorchPiece> pieces) const {
+    std::map<std::vector<i64>, std::optional<u32>> sums;  // by where the pieces are
+    auto sum = [&](std::size_t i) { return store_.checksum(n.holders[i].file, n.holders[i].row); };
+    for (std::size_t i = 0; i < pieces.size(); i++)
+      if (!pieces[i].replica && Shape(pieces[i].sizes).items() > 0) sums[pieces[i].offsets] = sum(i);
+    for (std::size_t i = 0; i < pieces.size(); i++) {
+      auto first = pieces[i].replica ? sums.find(pieces[i].offsets) : sums.end();
+      if (first == sums.end() || !first->second) continue;
+      if (std::optional<u32> own = sum(i); own && own != first->second) return pieces[i].rank;
+    }
+    return -1;
   }
 
   // Whether every rank holds the tensor, with the same bytes as far as checksums tell.
