@@ -17,7 +17,7 @@ refused() { # what, how the message says it
   rm "model/$1"
 }
 
-mkfifo model/pipe.json && refused pipe.json "a folder or a device"
+mkfifo model/pipe.json && refused pipe.json "a pipe or a device"
 ln -s /etc/hostname model/outside.txt && refused outside.txt "leads outside"
 ln -s gone.txt model/dangling.txt && refused dangling.txt "leads nowhere"
 expect 0 "$mckpt" convert hf-to-fsdp model made --tp 2
