@@ -28,7 +28,7 @@ std::vector<std::string> folders_without_assets(const Folder& folder);
 bool has_torch_weights(const Folder& folder);
 
 // What goes into the folder of assets of a checkpoint: those in the folder `from`, and the table of the
-// model's tensors where it is not "". Throws where one of them is no file that can be copied.
+// model's tensors where it is not "". Throws where one of them cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored

@@ -10,7 +10,7 @@ namespace mckpt {
 
 class TensorRegions {
  public:
-  // All outlive this. `sums` is told of what is going to be read; null: nobody judges it.
+  // All outlive this. `sums` receives the records that will be read; null: they are not compared.
   explicit TensorRegions(const Store& store, ReadSums* sums = nullptr) : store_(store), sums_(sums) {}
 
   // The regions of one plan.

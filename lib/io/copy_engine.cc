@@ -69,7 +69,7 @@ class Run {
     carry_out(worker, batch, indexes);
     if (options_.written_bytes)
       *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
-    // What made values infinite is done again by a run that goes on with this one, so that it is told there.
+    // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
     bool overflowed = worker.counts().infinite > before.infinite;
     if (options_.log && !overflowed) options_.log->add(indexes);
     batch.clear(), indexes.clear();

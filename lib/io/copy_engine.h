@@ -19,7 +19,7 @@ struct CopyOptions {
   const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
   ReadSums* sums = nullptr;                   // is told what is read
-  WrittenSums* written = nullptr;             // is told the sums of what is written
+  WrittenSums* written = nullptr;             // receives the sums of what is written
   LostValues* lost = nullptr;                 // is told what casts lose
   TaskLog* log = nullptr;                     // what it has as done is left out; what gets done goes there
   // Asked about a task that cannot be planned or carried out, from any thread: true goes on without it. What

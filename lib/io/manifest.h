@@ -53,7 +53,7 @@ Manifest parse_manifest(std::string_view text);
 // Nothing where the folder has none. Throws what parse_manifest() and reading do, with the file.
 std::optional<Manifest> read_manifest(const Folder& folder);
 
-// Whether a manifest is in the folder at `path`; false where that is no folder.
+// Whether a manifest is in the folder at `path`; false where `path` is not a folder.
 bool has_manifest(const std::string& path);
 
 // The folder whose manifest lists what is at `path`, and its name there: of a file the folder that it is in,

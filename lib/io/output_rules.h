@@ -1,10 +1,10 @@
 // What may be written where, of everything that a command writes:
 //
-//   a folder     neither is, holds nor lies in what is read, under any path; one that is there is replaced
+//   a folder     neither is, holds nor is inside what is read, under any path; one that is there is replaced
 //                only where that was asked for, and only if all its files are parts of a result
 //                (io/result_files.h)
 //   a file       may be new in a folder that is read, but replaces nothing that is read, and nothing in there
-//   a report     replaces another report of mckpt and nothing else, and lies in nothing that is read or made
+//   a report     replaces another report of mckpt and nothing else, and is inside nothing that is read or made
 #pragma once
 
 #include <set>

@@ -14,7 +14,7 @@ void check_room(const std::string& path, i64 bytes, i64 files);
 
 // Makes the names in a folder durable. Returns 0 or an errno.
 int sync_folder(const std::string& folder);
-// The same of a folder and of all below it.
+// Makes a folder and all folders below it durable.
 int sync_folders(const std::string& folder);
 // Makes a folder and those above it that are missing; `durable`: their names are durable. Returns 0 or an
 // errno.

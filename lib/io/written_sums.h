@@ -47,7 +47,7 @@ class WrittenSums {
   std::vector<Stretch> stretches_;
 };
 
-// The manifest of all that lies in `folder`: `summed` and, by their SHA-256, the other files but the marks
+// The manifest of all files in `folder`: `summed` and, by their SHA-256, the other files but the marks
 // of staging.
 Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summed, std::string version);
 
