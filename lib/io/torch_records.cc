@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "io/json.h"
 
 namespace mckpt {
 namespace {
@@ -64,15 +65,6 @@ bool is_python_int(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); i++) {
     bool joins_digits = text[i] == '_' && i > 0 && is_digit(text[i - 1]) && is_digit(text[i + 1]);
     if (!is_digit(text[i]) && !joins_digits) return false;
-  }
-  return true;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t bytes = utf8_sequence(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
   }
   return true;
 }
