@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/int.h"
+#include "core/items/dtype.h"
+#include "core/base/int.h"
 
 namespace mckpt {
 

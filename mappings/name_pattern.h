@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/int.h"
+#include "core/base/int.h"
 
 namespace mckpt {
 

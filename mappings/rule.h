@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/item_run.h"
-#include "core/shape.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 #include "mappings/config.h"
 
 namespace mckpt {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/shape.h"
+#include "core/items/shape.h"
 #include "mappings/config.h"
 
 namespace mckpt {

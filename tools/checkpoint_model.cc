@@ -2,12 +2,12 @@
 
 #include <sys/stat.h>
 
-#include "convert/model_layers.h"
-#include "convert/state_dict_pieces.h"
-#include "convert/torch_dist_pieces.h"
-#include "io/run_args.h"
-#include "io/store_files.h"
-#include "tools/findings.h"
+#include "convert/layers/model_layers.h"
+#include "convert/views/state_dict_pieces.h"
+#include "convert/views/torch_dist_pieces.h"
+#include "io/dcp/run_args.h"
+#include "io/store/store_files.h"
+#include "tools/render/findings.h"
 #include "tools/hf_assets.h"
 
 namespace mckpt {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "convert/piece_store.h"
-#include "convert/stored_chunks.h"
-#include "core/name_hash.h"
-#include "io/dcp.h"
+#include "convert/views/piece_store.h"
+#include "convert/keys/stored_chunks.h"
+#include "core/base/name_hash.h"
+#include "io/dcp/dcp.h"
 #include "tools/hf_model.h"
 
 namespace mckpt {

@@ -4,12 +4,12 @@
 #include <mutex>
 #include <tuple>
 
-#include "io/checksums.h"
-#include "io/copy_engine.h"
-#include "io/parallel.h"
-#include "tools/findings.h"
+#include "io/verify/checksums.h"
+#include "io/copy/engine.h"
+#include "io/file/parallel.h"
+#include "tools/render/findings.h"
 #include "tools/interrupt.h"
-#include "tools/progress.h"
+#include "tools/render/progress.h"
 
 namespace mckpt {
 namespace {

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "convert/compare_sink.h"
-#include "convert/item_tally.h"
-#include "convert/stored_chunks.h"
-#include "io/copy_job.h"
-#include "io/findings.h"
-#include "io/lost_values.h"
-#include "io/verify.h"
-#include "tools/command_line.h"
+#include "convert/compare/compare_sink.h"
+#include "convert/compare/item_tally.h"
+#include "convert/keys/stored_chunks.h"
+#include "io/copy/job.h"
+#include "io/store/findings.h"
+#include "io/copy/lost_values.h"
+#include "io/verify/verify.h"
+#include "tools/options/command_line.h"
 
 namespace mckpt {
 

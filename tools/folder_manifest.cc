@@ -4,8 +4,8 @@
 #include <cstring>
 #include <iterator>
 
-#include "io/folder.h"
-#include "io/manifest_check.h"
+#include "io/file/folder.h"
+#include "io/verify/manifest_check.h"
 
 namespace mckpt {
 namespace {

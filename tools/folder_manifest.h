@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/name_hash.h"
-#include "io/part_sums.h"
-#include "io/verify.h"
-#include "runtime/comm.h"
+#include "core/base/name_hash.h"
+#include "io/copy/part_sums.h"
+#include "io/verify/verify.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt {
 

@@ -3,10 +3,10 @@
 #include <charconv>
 #include <fstream>
 
-#include "io/manifest.h"
-#include "io/run_args.h"
-#include "io/staged_file.h"
-#include "io/staging_marks.h"
+#include "io/verify/manifest.h"
+#include "io/dcp/run_args.h"
+#include "io/file/staged_file.h"
+#include "io/file/staging_marks.h"
 
 namespace mckpt {
 namespace {

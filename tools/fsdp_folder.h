@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "io/dcp_layout.h"
-#include "io/result_files.h"
-#include "io/store.h"
+#include "io/dcp/layout.h"
+#include "io/file/result_files.h"
+#include "io/store/store.h"
 #include "tools/hf_assets.h"
 
 namespace mckpt {

@@ -1,6 +1,6 @@
 #include "tools/fsdp_output.h"
 
-#include "io/sha256.h"
+#include "io/file/sha256.h"
 
 namespace mckpt {
 

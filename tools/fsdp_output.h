@@ -2,8 +2,8 @@
 // that ends in one.
 #pragma once
 
-#include "tools/convert_options.h"
-#include "tools/convert_report.h"
+#include "tools/options/convert_options.h"
+#include "tools/render/convert_report.h"
 #include "tools/fsdp_folder.h"
 
 namespace mckpt {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "io/json.h"
-#include "io/manifest.h"
-#include "io/store.h"
+#include "io/file/json.h"
+#include "io/verify/manifest.h"
+#include "io/store/store.h"
 #include "tools/json_writer.h"
 
 namespace mckpt {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "io/folder.h"
-#include "mappings/source_table.h"
+#include "io/file/folder.h"
+#include "mappings/model/source_table.h"
 #include "tools/side_files.h"
 
 namespace mckpt {

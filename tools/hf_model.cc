@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "io/digest.h"
-#include "io/folder.h"
-#include "tools/findings.h"
-#include "tools/map_file.h"
+#include "io/values/digest.h"
+#include "io/file/folder.h"
+#include "tools/render/findings.h"
+#include "hf/map_file.h"
 
 namespace mckpt {
 namespace {

@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "io/safetensors_index.h"
-#include "io/store.h"
-#include "mappings/expand.h"
-#include "mappings/map_rows.h"
-#include "mappings/plain_family.h"
-#include "tools/command_line.h"
-#include "tools/config_json.h"
+#include "io/safetensors/index.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/map_rows.h"
+#include "mappings/model/plain_family.h"
+#include "tools/options/command_line.h"
+#include "hf/config_json.h"
 #include "tools/hf_assets.h"
 
 namespace mckpt {

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace mckpt {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/json.h"
+#include "io/file/json.h"
 
 namespace mckpt {
 void JsonWriter::separate() {

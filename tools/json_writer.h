@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/int.h"
-#include "tools/output.h"
+#include "core/base/int.h"
+#include "tools/render/output.h"
 
 namespace mckpt {
 

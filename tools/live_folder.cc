@@ -4,13 +4,13 @@
 #include <functional>
 #include <optional>
 
-#include "convert/megatron_args.h"
-#include "io/copy_engine.h"
-#include "io/safetensors_layout.h"
-#include "io/source_stamps.h"
-#include "live/live_export.h"
-#include "live/live_save.h"
-#include "runtime/activity.h"
+#include "convert/objects/megatron_args.h"
+#include "io/copy/engine.h"
+#include "io/safetensors/layout.h"
+#include "io/file/source_stamps.h"
+#include "live/save/export.h"
+#include "live/save/save.h"
+#include "runtime/watch/activity.h"
 #include "tools/folder_manifest.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"

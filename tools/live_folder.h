@@ -5,9 +5,9 @@
 #include <atomic>
 #include <string>
 
-#include "convert/key_table.h"
-#include "io/staged_folder.h"
-#include "live/live_model.h"
+#include "convert/keys/key_table.h"
+#include "io/file/staged_folder.h"
+#include "live/model/model.h"
 #include "tools/hf_model.h"
 
 namespace mckpt {

@@ -11,11 +11,11 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/memory_room.h"
-#include "io/source_stamps.h"
-#include "runtime/world.h"
-#include "tools/commands.h"
-#include "tools/json_error.h"
+#include "runtime/system/memory_room.h"
+#include "io/file/source_stamps.h"
+#include "runtime/comm/world.h"
+#include "tools/commands/commands.h"
+#include "tools/render/json_error.h"
 #include "tools/rank_errors.h"
 #include "tools/resume_help.h"
 

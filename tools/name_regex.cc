@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace mckpt {
 namespace {

@@ -1,8 +1,8 @@
 #include "tools/plain_reshard.h"
 
-#include "convert/reshard_job.h"
-#include "io/dcp_paths.h"
-#include "runtime/world.h"
+#include "convert/jobs/reshard_job.h"
+#include "io/dcp/paths.h"
+#include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
 #include "tools/proved_plan.h"

@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "core/grid.h"
-#include "io/store.h"
-#include "tools/convert_options.h"
+#include "core/fsdp/grid.h"
+#include "io/store/store.h"
+#include "tools/options/convert_options.h"
 
 namespace mckpt {
 

@@ -1,6 +1,6 @@
 #include "tools/proved_plan.h"
 
-#include "runtime/world.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 

@@ -1,9 +1,9 @@
 // The proof of a command's plan, before anything is written and in every dry run.
 #pragma once
 
-#include "convert/proof.h"
-#include "tools/convert_options.h"
-#include "tools/convert_report.h"
+#include "convert/jobs/proof.h"
+#include "tools/options/convert_options.h"
+#include "tools/render/convert_report.h"
 
 namespace mckpt {
 

@@ -3,8 +3,8 @@
 
 #include <new>
 
-#include "core/error.h"
-#include "runtime/world.h"
+#include "core/base/error.h"
+#include "runtime/comm/world.h"
 #include "tools/interrupt.h"
 
 namespace mckpt {

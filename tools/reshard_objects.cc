@@ -1,13 +1,13 @@
 #include "tools/reshard_objects.h"
 
-#include "convert/args_patch.h"
-#include "convert/key_section.h"
-#include "convert/megatron_args.h"
-#include "convert/run_objects.h"
-#include "io/folder.h"
-#include "io/pickle_copy.h"
-#include "io/run_args.h"
-#include "tools/findings.h"
+#include "convert/objects/args_patch.h"
+#include "convert/keys/key_section.h"
+#include "convert/objects/megatron_args.h"
+#include "convert/objects/run_objects.h"
+#include "io/file/folder.h"
+#include "io/pickle/copy.h"
+#include "io/dcp/run_args.h"
+#include "tools/render/findings.h"
 #include "tools/source_args.h"
 
 namespace mckpt {

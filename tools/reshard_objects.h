@@ -2,8 +2,8 @@
 // and in Megatron-Bridge's configuration; what the source has none of and Megatron asks for is made.
 #pragma once
 
-#include "convert/carried_record.h"
-#include "convert/fsdp_plan.h"
+#include "convert/jobs/carried_record.h"
+#include "convert/keys/fsdp_plan.h"
 #include "tools/fsdp_folder.h"
 #include "tools/reshard_source.h"
 

@@ -1,9 +1,9 @@
 #include "tools/reshard_source.h"
 
-#include "convert/key_section.h"
-#include "io/dcp.h"
-#include "tools/findings.h"
-#include "tools/output.h"
+#include "convert/keys/key_section.h"
+#include "io/dcp/dcp.h"
+#include "tools/render/findings.h"
+#include "tools/render/output.h"
 
 namespace mckpt {
 namespace {

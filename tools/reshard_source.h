@@ -2,9 +2,9 @@
 // own.
 #pragma once
 
-#include "convert/rank_states.h"
-#include "io/dcp_paths.h"
-#include "io/joined_store.h"
+#include "convert/views/rank_states.h"
+#include "io/dcp/paths.h"
+#include "io/store/joined_store.h"
 #include "tools/checkpoint_model.h"
 
 namespace mckpt {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
-#include "io/staged_folder.h"
-#include "tools/convert_options.h"
+#include "io/file/staged_folder.h"
+#include "tools/options/convert_options.h"
 
 namespace mckpt {
 namespace {

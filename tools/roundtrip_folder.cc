@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "convert/compare_sink.h"
-#include "convert/reshard_job.h"
-#include "convert/tensor_differences.h"
-#include "runtime/world.h"
+#include "convert/compare/compare_sink.h"
+#include "convert/jobs/reshard_job.h"
+#include "convert/compare/tensor_differences.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "io/copy_engine.h"
-#include "runtime/comm.h"
+#include "io/copy/engine.h"
+#include "runtime/comm/comm.h"
 #include "tools/hf_model.h"
 
 namespace mckpt {

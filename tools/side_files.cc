@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "io/digest.h"
-#include "io/json.h"
-#include "io/output_files.h"
-#include "io/place.h"
-#include "io/sha256.h"
+#include "io/values/digest.h"
+#include "io/file/json.h"
+#include "io/file/output_files.h"
+#include "io/file/place.h"
+#include "io/file/sha256.h"
 
 namespace mckpt {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/folder.h"
+#include "io/file/folder.h"
 
 namespace mckpt {
 

@@ -1,9 +1,9 @@
 #include "tools/source_args.h"
 
-#include "io/dcp_record.h"
-#include "io/run_args.h"
-#include "io/store_files.h"
-#include "io/torch_zip.h"
+#include "io/dcp/record.h"
+#include "io/dcp/run_args.h"
+#include "io/store/store_files.h"
+#include "io/torch/zip.h"
 
 namespace mckpt {
 namespace {}  // namespace

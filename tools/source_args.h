@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "convert/pattern_args.h"
-#include "io/store.h"
-#include "tools/output.h"
+#include "convert/layers/pattern_args.h"
+#include "io/store/store.h"
+#include "tools/render/output.h"
 
 namespace mckpt {
 

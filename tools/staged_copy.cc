@@ -3,15 +3,15 @@
 #include <array>
 #include <optional>
 
-#include "io/manifest_check.h"
-#include "io/source_stamps.h"
-#include "io/staged_folder.h"
-#include "runtime/activity.h"
-#include "runtime/world.h"
-#include "tools/cast_losses_text.h"
+#include "io/verify/manifest_check.h"
+#include "io/file/source_stamps.h"
+#include "io/file/staged_folder.h"
+#include "runtime/watch/activity.h"
+#include "runtime/comm/world.h"
+#include "tools/render/cast_losses_text.h"
 #include "tools/folder_manifest.h"
 #include "tools/interrupt.h"
-#include "tools/progress.h"
+#include "tools/render/progress.h"
 #include "tools/resume_help.h"
 
 namespace mckpt {

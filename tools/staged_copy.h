@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "io/copy_engine.h"
-#include "io/output_files.h"
-#include "io/sha256.h"
-#include "tools/convert_options.h"
-#include "tools/convert_report.h"
+#include "io/copy/engine.h"
+#include "io/file/output_files.h"
+#include "io/file/sha256.h"
+#include "tools/options/convert_options.h"
+#include "tools/render/convert_report.h"
 #include "tools/fsdp_folder.h"
 
 namespace mckpt {

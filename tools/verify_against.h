@@ -2,9 +2,9 @@
 // that converts is carried out, with a comparison in place of the writing.
 #pragma once
 
-#include "io/verify.h"
+#include "io/verify/verify.h"
 #include "tools/checkpoint_model.h"
-#include "tools/layout_flags.h"
+#include "tools/options/layout_flags.h"
 
 namespace mckpt {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "io/json.h"
+#include "io/file/json.h"
 #include "tools/checkpoint_model.h"
 #include "tools/hf_assets.h"
 

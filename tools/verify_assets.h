@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/name_hash.h"
-#include "io/verify.h"
+#include "core/base/name_hash.h"
+#include "io/verify/verify.h"
 
 namespace mckpt {
 

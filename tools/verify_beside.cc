@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "io/beside.h"
-#include "io/folder.h"
-#include "io/json.h"
-#include "io/pickle.h"
-#include "io/sniff.h"
+#include "io/store/beside.h"
+#include "io/file/folder.h"
+#include "io/file/json.h"
+#include "io/pickle/pickle.h"
+#include "io/store/sniff.h"
 #include "tools/folder_manifest.h"
-#include "tools/progress.h"
+#include "tools/render/progress.h"
 #include "tools/verify_assets.h"
 
 namespace mckpt {

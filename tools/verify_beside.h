@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "core/name_hash.h"
-#include "io/store.h"
-#include "io/verify.h"
-#include "tools/command_line.h"
+#include "core/base/name_hash.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
+#include "tools/options/command_line.h"
 
 namespace mckpt {
 

@@ -1,7 +1,7 @@
 #include "tools/verify_objects.h"
 
-#include "convert/object_differences.h"
-#include "convert/piece_store.h"
+#include "convert/objects/object_differences.h"
+#include "convert/views/piece_store.h"
 
 namespace mckpt {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "io/verify.h"
+#include "io/verify/verify.h"
 
 namespace mckpt {
 

@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-#include "core/placement.h"
+#include "core/items/placement.h"
 #include "mappings/rule.h"
 
 namespace mckpt {

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <functional>
 
-#include "live/cuda_device.h"
-#include "runtime/world.h"
+#include "live/cuda/device.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/apply_move.h"
+#include "core/items/apply_move.h"
 
 namespace mckpt {
 namespace {

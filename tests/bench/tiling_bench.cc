@@ -2,7 +2,7 @@
 // measured with the program itself (plan.py).
 #include <benchmark/benchmark.h>
 
-#include "core/tiling.h"
+#include "core/items/tiling.h"
 
 namespace mckpt {
 namespace {

@@ -1,8 +1,8 @@
 // A libmckpt_cuda.so that finds no GPU, or no driver where WITHOUT_DRIVER is set in the environment.
 #include <cstdlib>
 
-#include "live/cuda_table.h"
-#include "runtime/module_abi.h"
+#include "live/cuda/cuda_table.h"
+#include "runtime/modules/module_abi.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
-#include "convert/args_patch.h"
+#include "convert/objects/args_patch.h"
 
 #include <gtest/gtest.h>
 
-#include "io/pickle.h"
+#include "io/pickle/pickle.h"
 
 namespace mckpt {
 namespace args_patch_test {

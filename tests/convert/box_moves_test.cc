@@ -1,11 +1,11 @@
-#include "convert/box_moves.h"
+#include "convert/jobs/box_moves.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-#include "core/shape.h"
+#include "core/items/shape.h"
 
 namespace mckpt {
 namespace {

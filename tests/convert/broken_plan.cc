@@ -12,10 +12,10 @@
 #include "mappings/rules/row.cc"
 #undef row_rules
 #define append_box_moves sound_append_box_moves
-#include "convert/box_moves.cc"
+#include "convert/jobs/box_moves.cc"
 #undef append_box_moves
 #define migrate_layers sound_migrate_layers
-#include "convert/layer_migration.cc"
+#include "convert/layers/layer_migration.cc"
 #undef migrate_layers
 
 namespace mckpt {

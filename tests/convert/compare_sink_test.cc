@@ -1,8 +1,8 @@
-#include "convert/compare_sink.h"
+#include "convert/compare/compare_sink.h"
 
 #include <gtest/gtest.h>
 
-#include "convert/reshard_job.h"
+#include "convert/jobs/reshard_job.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

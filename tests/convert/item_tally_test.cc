@@ -1,4 +1,4 @@
-#include "convert/item_tally.h"
+#include "convert/compare/item_tally.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "convert/key_section.h"
+#include "convert/keys/key_section.h"
 
 #include <gtest/gtest.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace mckpt {
 namespace key_section_test {

@@ -1,13 +1,13 @@
 // The table of keys against the layouts of single ranks: whatever box a rank of whatever grid holds of a key,
 // the table has for it the same items of the same tensors, in the same order, as the rank's own parameters
 // do.
-#include "convert/key_table.h"
+#include "convert/keys/key_table.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "mappings/fsdp_layout.h"
+#include "mappings/fsdp/layout.h"
 #include "tests/support/throws.h"
 #include "tests/tools/golden_config.h"
 

@@ -1,5 +1,5 @@
 // The proof against jobs made by hand: tensors "a", "b", "c" of the source, "x", "y", "z" of the result.
-#include "convert/proof.h"
+#include "convert/jobs/proof.h"
 
 #include <gtest/gtest.h>
 

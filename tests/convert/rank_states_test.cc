@@ -1,4 +1,4 @@
-#include "convert/rank_states.h"
+#include "convert/views/rank_states.h"
 
 #include <gtest/gtest.h>
 

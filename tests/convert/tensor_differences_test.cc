@@ -1,4 +1,4 @@
-#include "convert/tensor_differences.h"
+#include "convert/compare/tensor_differences.h"
 
 #include <gtest/gtest.h>
 

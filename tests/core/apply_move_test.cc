@@ -1,10 +1,10 @@
-#include "core/apply_move.h"
+#include "core/items/apply_move.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "core/transpose.h"
+#include "core/items/transpose.h"
 #include "run_samples.h"
 
 namespace mckpt {

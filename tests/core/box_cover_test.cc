@@ -1,4 +1,4 @@
-#include "core/box_cover.h"
+#include "core/items/box_cover.h"
 
 #include <gtest/gtest.h>
 

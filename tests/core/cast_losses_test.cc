@@ -1,4 +1,4 @@
-#include "core/cast_losses.h"
+#include "core/items/cast_losses.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/convert_items.h"
+#include "core/items/convert_items.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/cp_slice.h"
+#include "core/hybrid/cp_slice.h"
 
 #include <gtest/gtest.h>
 

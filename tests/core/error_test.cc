@@ -1,8 +1,8 @@
-#include "core/error.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 
-#include "core/int.h"
+#include "core/base/int.h"
 
 namespace mckpt {
 namespace error_test {

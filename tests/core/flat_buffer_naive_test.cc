@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/flat_buffer.h"
+#include "core/fsdp/flat_buffer.h"
 
 namespace mckpt {
 namespace flat_buffer_naive_test {

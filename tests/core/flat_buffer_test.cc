@@ -1,8 +1,8 @@
-#include "core/flat_buffer.h"
+#include "core/fsdp/flat_buffer.h"
 
 #include <gtest/gtest.h>
 
-#include "core/first_fit.h"
+#include "core/fsdp/first_fit.h"
 #include "tests/support/golden_json.h"
 
 namespace mckpt {

@@ -1,4 +1,4 @@
-#include "core/grid.h"
+#include "core/fsdp/grid.h"
 
 #include <gtest/gtest.h>
 

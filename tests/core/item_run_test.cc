@@ -1,4 +1,4 @@
-#include "core/item_run.h"
+#include "core/items/item_run.h"
 
 #include <gtest/gtest.h>
 

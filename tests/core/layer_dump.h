@@ -1,7 +1,7 @@
 // Layer items as one line, so that an expected value reads like the pattern: "0:M@0 1:[*-]@1".
 #pragma once
 
-#include "core/layer_pattern.h"
+#include "core/hybrid/pattern.h"
 #include "tests/support/golden_json.h"
 
 namespace mckpt {

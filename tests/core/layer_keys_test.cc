@@ -1,8 +1,8 @@
-#include "core/layer_keys.h"
+#include "core/hybrid/keys.h"
 
 #include <gtest/gtest.h>
 
-#include "core/layer_segment.h"
+#include "core/hybrid/segment.h"
 #include "tests/core/layer_dump.h"
 
 namespace mckpt {

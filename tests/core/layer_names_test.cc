@@ -1,4 +1,4 @@
-#include "core/layer_names.h"
+#include "core/hybrid/names.h"
 
 #include <gtest/gtest.h>
 

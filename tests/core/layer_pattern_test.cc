@@ -1,4 +1,4 @@
-#include "core/layer_pattern.h"
+#include "core/hybrid/pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/layer_segment.h"
+#include "core/hybrid/segment.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/move.h"
+#include "core/items/move.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "core/name_hash.h"
+#include "core/base/name_hash.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "core/int.h"
-#include "core/text.h"
+#include "core/base/int.h"
+#include "core/base/text.h"
 
 namespace mckpt::name_hash_test {
 namespace {

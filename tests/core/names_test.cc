@@ -1,4 +1,4 @@
-#include "core/names.h"
+#include "core/base/names.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/int.h"
+#include "core/base/int.h"
 
 namespace mckpt {
 namespace names_test {

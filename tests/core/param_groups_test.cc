@@ -1,4 +1,4 @@
-#include "core/param_groups.h"
+#include "core/fsdp/param_groups.h"
 
 #include <gtest/gtest.h>
 

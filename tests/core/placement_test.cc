@@ -1,4 +1,4 @@
-#include "core/placement.h"
+#include "core/items/placement.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/plan.h"
+#include "core/items/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "core/item_run.h"
+#include "core/items/item_run.h"
 
 namespace mckpt {
 

@@ -1,4 +1,4 @@
-#include "core/tiling.h"
+#include "core/items/tiling.h"
 
 #include <gtest/gtest.h>
 

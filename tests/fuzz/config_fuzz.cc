@@ -1,6 +1,6 @@
 // Any text as the config.json of a model; a small model gets its map, without tensors and on a few grids.
-#include "mappings/expand.h"
-#include "tools/config_json.h"
+#include "mappings/model/expand.h"
+#include "hf/config_json.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Any bytes as an item of a .distcp file: a tensor of 5 x 4 float32, or an object.
 #include <array>
 
-#include "io/dcp_item.h"
+#include "io/dcp/item.h"
 
 using namespace mckpt;
 

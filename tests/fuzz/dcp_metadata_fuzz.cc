@@ -1,6 +1,6 @@
 // Any bytes as a .metadata: parsed, joined and checked, or refused with an Error.
-#include "io/dcp_boxes.h"
-#include "io/dcp_loading.h"
+#include "io/dcp/boxes.h"
+#include "io/dcp/loading.h"
 
 using namespace mckpt;
 

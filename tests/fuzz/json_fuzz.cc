@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/json.h"
+#include "io/file/json.h"
 
 namespace {
 

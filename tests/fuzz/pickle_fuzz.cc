@@ -1,7 +1,7 @@
 // Any bytes as a pickle: read plainly, and once more with each of two visitors that take what they can, then
 // shown; with one that takes nothing, it has to be what it is plainly.
-#include "io/pickle.h"
-#include "io/pickle_render.h"
+#include "io/pickle/pickle.h"
+#include "io/pickle/render.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Any bytes as a safetensors file: as they are, and as a header before as many bytes of data as the input says.
-#include "core/shape.h"
-#include "io/safetensors_table.h"
+#include "core/items/shape.h"
+#include "io/safetensors/table.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Any text as a *.safetensors.index.json: its files stay inside the folder.
-#include "io/safetensors_index.h"
+#include "io/safetensors/index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mckpt;

@@ -1,5 +1,5 @@
 // Any bytes behind the magic number of the legacy form.
-#include "io/torch_file.h"
+#include "io/torch/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mckpt;

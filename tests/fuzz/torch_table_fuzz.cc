@@ -1,6 +1,6 @@
 // Any bytes as the data.pkl of an otherwise good archive: walks, tensors, views, shardings.
-#include "io/torch_file.h"
-#include "io/torch_sharding.h"
+#include "io/torch/file.h"
+#include "io/torch/sharding.h"
 #include "tests/support/torch_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

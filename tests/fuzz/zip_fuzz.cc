@@ -1,6 +1,6 @@
 // Archives: any bytes, or bytes that choose what a builder falsifies in an archive that fits together
 // otherwise.
-#include "io/zip.h"
+#include "io/zip/zip.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
 

@@ -5,13 +5,13 @@
 
 #include <filesystem>
 
-#include "io/dcp_item.h"
-#include "io/digest.h"
-#include "io/safetensors_table.h"
-#include "io/store_files.h"
-#include "io/tensor_stats.h"
-#include "io/torch_file.h"
-#include "io/verify.h"
+#include "io/dcp/item.h"
+#include "io/values/digest.h"
+#include "io/safetensors/table.h"
+#include "io/store/store_files.h"
+#include "io/values/tensor_stats.h"
+#include "io/torch/file.h"
+#include "io/verify/verify.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

@@ -1,4 +1,4 @@
-#include "io/chunk_reader.h"
+#include "io/values/chunk_reader.h"
 
 #include <gtest/gtest.h>
 

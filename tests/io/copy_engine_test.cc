@@ -1,5 +1,5 @@
-#include "io/copy_engine.h"
-#include "io/output_files.h"
+#include "io/copy/engine.h"
+#include "io/file/output_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@
 #include <set>
 #include <thread>
 
-#include "io/crc32.h"
+#include "io/file/crc32.h"
 
 namespace mckpt {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/dcp_boxes.h"
+#include "io/dcp/boxes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "io/dcp_check.h"
+#include "io/dcp/check.h"
 
 #include <gtest/gtest.h>
 

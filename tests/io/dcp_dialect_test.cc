@@ -1,11 +1,11 @@
-#include "io/dcp_dialect.h"
+#include "io/dcp/dialect.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace mckpt {
 namespace {

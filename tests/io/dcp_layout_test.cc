@@ -1,13 +1,13 @@
 // Folders laid out by DcpLayout, written, and read back by the reader that reads everybody's.
-#include "io/dcp_layout.h"
+#include "io/dcp/layout.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "io/checksums.h"
-#include "io/crc32.h"
-#include "io/zip.h"
+#include "io/verify/checksums.h"
+#include "io/file/crc32.h"
+#include "io/zip/zip.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

@@ -1,10 +1,10 @@
-#include "io/dcp_loading.h"
+#include "io/dcp/loading.h"
 
 #include <gtest/gtest.h>
 
-#include "io/dcp_layout.h"
-#include "io/dcp_metadata.h"
-#include "io/pickle_writer.h"
+#include "io/dcp/layout.h"
+#include "io/dcp/metadata.h"
+#include "io/pickle/writer.h"
 
 namespace mckpt {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/dcp_metadata.h"
+#include "io/dcp/metadata.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "io/file.h"
-#include "io/pickle_writer.h"
+#include "io/file/file.h"
+#include "io/pickle/writer.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 

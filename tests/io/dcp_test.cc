@@ -1,13 +1,13 @@
-#include "io/dcp.h"
+#include "io/dcp/dcp.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "io/digest.h"
-#include "io/pickle_render.h"
-#include "io/verify.h"
+#include "io/values/digest.h"
+#include "io/pickle/render.h"
+#include "io/verify/verify.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

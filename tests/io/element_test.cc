@@ -1,4 +1,4 @@
-#include "io/element.h"
+#include "io/values/element.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "io/file.h"
+#include "io/file/file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "io/folder.h"
+#include "io/file/folder.h"
 #include "tests/support/throws.h"
 
 namespace mckpt {

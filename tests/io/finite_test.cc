@@ -1,4 +1,4 @@
-#include "io/finite.h"
+#include "io/values/finite.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "io/element.h"
+#include "io/values/element.h"
 
 namespace mckpt {
 namespace {

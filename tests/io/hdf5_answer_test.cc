@@ -1,10 +1,10 @@
-#include "io/hdf5_answer.h"
+#include "io/hdf5/answer.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "io/hdf5_file.h"
+#include "io/hdf5/file.h"
 #include "tests/support/hdf5_answer_builder.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

@@ -1,13 +1,13 @@
-#include "io/hdf5_chunks.h"
+#include "io/hdf5/chunks.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <random>
 
-#include "io/bytes.h"
-#include "io/hdf5_filters.h"
-#include "io/hdf5_layout.h"
+#include "io/file/bytes.h"
+#include "io/hdf5/filters.h"
+#include "io/hdf5/layout.h"
 #include "tests/support/throws.h"
 
 namespace mckpt {

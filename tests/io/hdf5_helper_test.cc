@@ -1,4 +1,4 @@
-#include "io/hdf5_helper.h"
+#include "io/hdf5/helper.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "io/hdf5_layout.h"
+#include "io/hdf5/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "io/json.h"
+#include "io/file/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "io/manifest.h"
+#include "io/verify/manifest.h"
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
-#include "io/crc32.h"
-#include "io/part_sums.h"
+#include "core/base/error.h"
+#include "io/file/crc32.h"
+#include "io/copy/part_sums.h"
 
 namespace mckpt {
 namespace {

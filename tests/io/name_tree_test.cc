@@ -1,4 +1,4 @@
-#include "io/name_tree.h"
+#include "io/store/name_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "io/pickle_copy.h"
+#include "io/pickle/copy.h"
 
 #include <gtest/gtest.h>
 
-#include "io/pickle.h"
-#include "io/pickle_render.h"
+#include "io/pickle/pickle.h"
+#include "io/pickle/render.h"
 
 namespace mckpt {
 namespace pickle_copy_test {

@@ -1,8 +1,8 @@
-#include "io/pickle.h"
+#include "io/pickle/pickle.h"
 
 #include <gtest/gtest.h>
 
-#include "io/pickle_render.h"
+#include "io/pickle/render.h"
 #include "tests/support/throws.h"
 #include "tests/support/zip_builder.h"
 

@@ -1,4 +1,4 @@
-#include "io/result_files.h"
+#include "io/file/result_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "io/store.h"
+#include "io/store/store.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

@@ -1,11 +1,11 @@
-#include "io/safetensors_layout.h"
+#include "io/safetensors/layout.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "io/json.h"
-#include "io/safetensors_table.h"
+#include "io/file/json.h"
+#include "io/safetensors/table.h"
 #include "tests/support/throws.h"
 
 namespace mckpt {

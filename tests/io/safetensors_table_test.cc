@@ -1,4 +1,4 @@
-#include "io/safetensors_table.h"
+#include "io/safetensors/table.h"
 
 #include <gtest/gtest.h>
 

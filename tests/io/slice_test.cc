@@ -1,4 +1,4 @@
-#include "io/slice.h"
+#include "io/store/slice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "io/source_stamps.h"
+#include "io/file/source_stamps.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "io/folder.h"
+#include "io/file/folder.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

@@ -1,11 +1,11 @@
-#include "io/staged_file.h"
+#include "io/file/staged_file.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "io/file.h"
-#include "io/output_files.h"
+#include "io/file/file.h"
+#include "io/file/output_files.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

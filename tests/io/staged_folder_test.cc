@@ -1,10 +1,10 @@
-#include "io/staged_folder.h"
+#include "io/file/staged_folder.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "io/file.h"
+#include "io/file/file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

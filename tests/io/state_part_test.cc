@@ -1,8 +1,8 @@
-#include "io/state_part.h"
+#include "io/store/state_part.h"
 
 #include <gtest/gtest.h>
 
-#include "io/summary.h"
+#include "io/store/summary.h"
 #include "tests/support/table_store.h"
 
 namespace mckpt {

@@ -1,4 +1,4 @@
-#include "io/strided.h"
+#include "io/values/strided.h"
 
 #include <gtest/gtest.h>
 

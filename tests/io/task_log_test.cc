@@ -1,9 +1,9 @@
-#include "io/task_log.h"
+#include "io/copy/task_log.h"
 
 #include <gtest/gtest.h>
 
-#include "io/file.h"
-#include "io/output_files.h"
+#include "io/file/file.h"
+#include "io/file/output_files.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

@@ -1,13 +1,13 @@
-#include "io/tensor_copy.h"
-#include "io/output_files.h"
+#include "io/copy/tensor_copy.h"
+#include "io/file/output_files.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "io/copy_engine.h"
-#include "io/crc32.h"
-#include "io/shared_tensors.h"
+#include "io/copy/engine.h"
+#include "io/file/crc32.h"
+#include "io/store/shared_tensors.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

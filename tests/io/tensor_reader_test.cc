@@ -1,4 +1,4 @@
-#include "io/tensor_reader.h"
+#include "io/values/tensor_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "io/tensor_stats.h"
+#include "io/values/tensor_stats.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "io/element.h"
+#include "io/values/element.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 

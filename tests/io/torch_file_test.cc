@@ -1,11 +1,11 @@
 // Files that torch wrote: names, types, shapes and bytes are those that torch reads back.
-#include "io/torch_file.h"
+#include "io/torch/file.h"
 
 #include <gtest/gtest.h>
 
-#include "io/digest.h"
-#include "io/pickle_render.h"
-#include "io/store.h"
+#include "io/values/digest.h"
+#include "io/pickle/render.h"
+#include "io/store/store.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 

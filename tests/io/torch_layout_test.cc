@@ -1,4 +1,4 @@
-#include "io/torch_layout.h"
+#include "io/torch/layout.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "io/crc32.h"
-#include "io/torch_file.h"
+#include "io/file/crc32.h"
+#include "io/torch/file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

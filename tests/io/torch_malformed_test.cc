@@ -1,7 +1,7 @@
 // Torch files put together by hand: what is refused, tensor by tensor and file by file, and what is taken.
 #include <gtest/gtest.h>
 
-#include "io/torch_file.h"
+#include "io/torch/file.h"
 #include "tests/support/throws.h"
 #include "tests/support/torch_builder.h"
 

@@ -1,11 +1,11 @@
-#include "io/verify.h"
+#include "io/verify/verify.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <thread>
 
-#include "io/crc32.h"
+#include "io/file/crc32.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"

@@ -1,6 +1,6 @@
 // Loading by blocks, over ranks: values against the moves carried out in plain memory, and every block of the
 // files read once by all ranks together.
-#include "live/block_loader.h"
+#include "live/load/block_loader.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "core/apply_move.h"
-#include "runtime/world.h"
+#include "core/items/apply_move.h"
+#include "runtime/comm/world.h"
 #include "tests/live/late_lane.h"
 #include "tests/support/throws.h"
 

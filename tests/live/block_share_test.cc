@@ -1,5 +1,5 @@
 // Who reads which block: against what must hold of every way to share them out.
-#include "live/block_share.h"
+#include "live/load/block_share.h"
 
 #include <gtest/gtest.h>
 

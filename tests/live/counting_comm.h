@@ -1,7 +1,7 @@
 // A Comm that counts what tells ranks about each other.
 #pragma once
 
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt {
 

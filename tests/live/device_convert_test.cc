@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "core/apply_move.h"
+#include "core/items/apply_move.h"
 #include "tests/core/run_samples.h"
 #include "tests/live/devices.h"
 

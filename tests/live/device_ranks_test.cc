@@ -1,8 +1,8 @@
 // What devices of ranks do together, with any number of ranks.
 #include <gtest/gtest.h>
 
-#include "live/host_ranks.h"
-#include "runtime/world.h"
+#include "live/device/host_ranks.h"
+#include "runtime/comm/world.h"
 #include "tests/live/devices.h"
 
 namespace mckpt {

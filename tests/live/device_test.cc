@@ -1,9 +1,9 @@
 // What one device does, against the functions of lib/core that do the same in the host's memory.
 #include <gtest/gtest.h>
 
-#include "core/apply_move.h"
-#include "live/tensor.h"
-#include "runtime/module.h"
+#include "core/items/apply_move.h"
+#include "live/device/tensor.h"
+#include "runtime/modules/module.h"
 #include "tests/core/run_samples.h"
 #include "tests/live/devices.h"
 #include "tests/support/throws.h"

@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
-#include "live/cuda_device.h"
-#include "runtime/world.h"
+#include "live/cuda/device.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 

@@ -1,10 +1,10 @@
 // Windows of an export over many ranks, none of which is needed for planning them.
-#include "live/export_windows.h"
+#include "live/save/export_windows.h"
 
 #include <gtest/gtest.h>
 
-#include "convert/fsdp_plan.h"
-#include "live/live_load.h"
+#include "convert/keys/fsdp_plan.h"
+#include "live/load/load.h"
 #include "tests/live/golden_source.h"
 #include "tests/live/live_rank.h"
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "convert/export_job.h"
-#include "io/store.h"
-#include "runtime/world.h"
+#include "convert/jobs/export_job.h"
+#include "io/store/store.h"
+#include "runtime/comm/world.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "live/gpu_choice.h"
+#include "live/cuda/gpu_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "live/scatter_plan.h"
+#include "live/cuda/scatter_plan.h"
 #include "tests/live/devices.h"
 #include "tests/live/scatter_kernel_on_host.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "live/device.h"
+#include "live/device/device.h"
 
 namespace mckpt {
 

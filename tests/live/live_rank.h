@@ -5,8 +5,8 @@
 #include <cstring>
 #include <map>
 
-#include "live/live_model.h"
-#include "runtime/world.h"
+#include "live/model/model.h"
+#include "runtime/comm/world.h"
 #include "tests/tools/golden_config.h"
 
 namespace mckpt {

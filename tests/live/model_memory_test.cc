@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "live/pooled_memory.h"
+#include "live/device/pooled_memory.h"
 #include "tests/live/live_rank.h"
 #include "tests/support/throws.h"
 

@@ -1,12 +1,12 @@
 // The live model as modules and groups: wrapping, what belongs together, what stays with a parameter; with
 // any number of ranks.
-#include "live/live_model.h"
+#include "live/model/model.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "mappings/map_rows.h"
+#include "mappings/model/map_rows.h"
 #include "tests/live/live_rank.h"
 #include "tests/support/throws.h"
 

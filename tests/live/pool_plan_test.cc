@@ -1,4 +1,4 @@
-#include "live/pool_plan.h"
+#include "live/device/pool_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "live/pool.h"
+#include "live/device/pool.h"
 
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits)
 #define __global__
 #define __grid_constant__
 #define __launch_bounds__(threads)
-#include "live/scatter_kernel.cu"
+#include "live/cuda/scatter_kernel.cu"
 
 namespace mckpt {
 

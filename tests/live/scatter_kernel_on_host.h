@@ -1,7 +1,7 @@
 // The scatter kernel, carried out by the host: what CI can test of it without a GPU.
 #pragma once
 
-#include "live/scatter_batch.h"
+#include "live/cuda/scatter_batch.h"
 
 namespace mckpt {
 

@@ -1,6 +1,6 @@
 #include "tests/mappings/coverage.h"
 
-#include "core/tiling.h"
+#include "core/items/tiling.h"
 
 namespace mckpt {
 namespace {

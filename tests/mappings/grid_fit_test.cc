@@ -1,4 +1,4 @@
-#include "mappings/grid_fit.h"
+#include "mappings/model/grid_fit.h"
 
 #include <gtest/gtest.h>
 

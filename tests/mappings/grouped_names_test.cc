@@ -1,4 +1,4 @@
-#include "mappings/grouped_names.h"
+#include "mappings/model/grouped_names.h"
 
 #include <gtest/gtest.h>
 

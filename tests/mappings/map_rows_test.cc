@@ -1,5 +1,5 @@
 // Rows of a user over a family's own: in the place of one, behind one, or refused.
-#include "mappings/map_rows.h"
+#include "mappings/model/map_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mappings/partition.h"
+#include "mappings/model/partition.h"
 
 #include <gtest/gtest.h>
 

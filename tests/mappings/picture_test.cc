@@ -1,5 +1,5 @@
 // The pictures of docs/rules are what the rules draw today, and docs/rules.md shows all of them.
-#include "mappings/picture.h"
+#include "mappings/picture/picture.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "mappings/picture_layout.h"
+#include "mappings/picture/layout.h"
 
 namespace mckpt {
 namespace picture_test {

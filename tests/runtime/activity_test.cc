@@ -1,4 +1,4 @@
-#include "runtime/activity.h"
+#include "runtime/watch/activity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // Collectives, with any number of ranks. Every expectation is what each rank can compute for itself.
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "runtime/activity.h"
-#include "runtime/same_host.h"
-#include "runtime/watched_comm.h"
-#include "runtime/world.h"
+#include "runtime/watch/activity.h"
+#include "runtime/comm/same_host.h"
+#include "runtime/watch/watched_comm.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 namespace {

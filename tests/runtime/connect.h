@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "runtime/socket.h"
+#include "runtime/watch/socket.h"
 
 namespace mckpt {
 

@@ -1,8 +1,8 @@
 // Modules with one fault each, chosen by FAULT; each is built as a libmckpt_fake.so in a folder of its own.
 #include <stdexcept>
 
-#include "runtime/module_abi.h"
-#include "runtime/module_guard.h"
+#include "runtime/modules/module_abi.h"
+#include "runtime/modules/module_guard.h"
 
 #define GOOD 0
 #define OLDER_ABI 1

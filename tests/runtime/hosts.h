@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "runtime/same_host.h"
+#include "runtime/comm/same_host.h"
 
 namespace mckpt {
 

@@ -1,4 +1,4 @@
-#include "runtime/module.h"
+#include "runtime/modules/module.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace mckpt {
 namespace {

@@ -2,9 +2,9 @@
 // disabled tests fail on purpose; ranks_end_together.sh runs them.
 #include <gtest/gtest.h>
 
-#include "core/error.h"
-#include "runtime/module.h"
-#include "runtime/world.h"
+#include "core/base/error.h"
+#include "runtime/modules/module.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/watch_judge.h"
+#include "runtime/watch/judge.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "runtime/watch_hub.h"
-#include "runtime/watch_member.h"
+#include "runtime/watch/hub.h"
+#include "runtime/watch/member.h"
 #include "tests/runtime/connect.h"
 #include "tests/runtime/hosts.h"
 

@@ -1,5 +1,5 @@
 // What the watch speaks through: sockets, and frames over them.
-#include "runtime/watch_wire.h"
+#include "runtime/watch/wire.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

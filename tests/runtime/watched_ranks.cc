@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "runtime/activity.h"
-#include "runtime/world.h"
+#include "core/base/error.h"
+#include "runtime/watch/activity.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 namespace {

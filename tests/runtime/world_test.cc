@@ -1,4 +1,4 @@
-#include "runtime/world.h"
+#include "runtime/comm/world.h"
 
 #include <gtest/gtest.h>
 

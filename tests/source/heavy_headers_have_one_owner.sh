@@ -6,18 +6,18 @@ cd "$MCKPT_SOURCE"
 
 # include directive (extended regex behind < or ") | files that may have it (extended regex) | how many must
 rules='
-CLI/                                    ^tools/command_line\.cc$            1
-zlib\.h                                 ^lib/io/(inflate|crc32)\.cc$        1
-libdeflate\.h                           ^lib/io/crc32\.cc$                  1
+CLI/                                    ^tools/options/command_line\.cc$            1
+zlib\.h                                 ^lib/io/(zip/inflate|file/crc32)\.cc$        1
+libdeflate\.h                           ^lib/io/file/crc32\.cc$                  1
 nlohmann/                               ^$                                  0
-mpi\.h                                  ^lib/runtime/mpi_module\.cc$        1
-nccl\.h                                 ^lib/live/nccl_module\.cc$          1
-nvrtc\.h                                ^lib/live/cuda_kernel\.cc$          1
+mpi\.h                                  ^lib/runtime/comm/mpi_module\.cc$        1
+nccl\.h                                 ^lib/live/cuda/nccl_module\.cc$          1
+nvrtc\.h                                ^lib/live/cuda/kernel\.cc$          1
 hdf5\.h                                 ^tools/hdf5/(handle|fd_driver)\.h$  1
-(ATen|c10)/                             ^lib/live/[a-z_]+\.cc$              1
+(ATen|c10)/                             ^lib/live/[a-z_/]+\.cc$              1
 torch/torch\.h                          ^$                                  0
-torch/                                  ^lib/live/[a-z_]+\.cc$              1
-cuda[a-z_]*\.h                          ^lib/live/[a-z_]+\.cc$              1
+torch/                                  ^lib/live/[a-z_/]+\.cc$              1
+cuda[a-z_]*\.h                          ^lib/live/[a-z_/]+\.cc$              1
 '
 failed=0
 while read -r header owners least; do

@@ -13,7 +13,7 @@ if not found:
     print("skipped: no NVRTC")
     sys.exit(77)
 nvrtc = ctypes.CDLL(found[0])
-source = b"".join(open(f"lib/live/{name}", "rb").read().replace(b"#pragma once", b"") for name in ("scatter_batch.h", "scatter_kernel.cu"))
+source = b"".join(open(f"lib/live/cuda/{name}", "rb").read().replace(b"#pragma once", b"") for name in ("scatter_batch.h", "scatter_kernel.cu"))
 program, size, failed = ctypes.c_void_p(), ctypes.c_size_t(), []
 assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"scatter_kernel.cu", 0, None, None) == 0
 for target in (b"sm_80", b"sm_90"):

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/bytes.h"
-#include "io/hdf5_wire.h"
+#include "io/file/bytes.h"
+#include "io/hdf5/wire.h"
 
 namespace mckpt {
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/world.h"
+#include "runtime/comm/world.h"
 
 namespace mckpt {
 namespace {

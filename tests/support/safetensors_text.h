@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/int.h"
-#include "core/text.h"
+#include "core/base/int.h"
+#include "core/base/text.h"
 
 namespace mckpt {
 

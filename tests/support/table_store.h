@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/store.h"
+#include "io/store/store.h"
 
 namespace mckpt {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/bytes.h"
-#include "io/crc32.h"
+#include "io/file/bytes.h"
+#include "io/file/crc32.h"
 
 namespace mckpt {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "mappings/fsdp_layout.h"
+#include "mappings/fsdp/layout.h"
 #include "tests/tools/golden_config.h"
 
 namespace mckpt {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/text.h"
-#include "mappings/expand.h"
-#include "tools/config_json.h"
+#include "core/base/text.h"
+#include "mappings/model/expand.h"
+#include "hf/config_json.h"
 
 namespace mckpt {
 

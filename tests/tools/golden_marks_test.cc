@@ -9,8 +9,8 @@
 #include <map>
 #include <regex>
 
-#include "mappings/parameter_marks.h"
-#include "mappings/partition.h"
+#include "mappings/model/parameter_marks.h"
+#include "mappings/model/partition.h"
 #include "tests/tools/golden_config.h"
 
 namespace mckpt {

@@ -13,7 +13,7 @@
 #include <regex>
 #include <sstream>
 
-#include "io/sha256.h"
+#include "io/file/sha256.h"
 #include "tests/support/golden_weights.h"
 #include "tests/tools/golden_config.h"
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "core/tiling.h"
-#include "mappings/fsdp_layout.h"
+#include "core/items/tiling.h"
+#include "mappings/fsdp/layout.h"
 #include "tests/tools/golden_config.h"
 #include "tests/tools/tensor_list.h"
 

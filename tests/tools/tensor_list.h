@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "mappings/expand.h"
+#include "mappings/model/expand.h"
 #include "mappings/shape_text.h"
-#include "mappings/walk.h"
+#include "mappings/model/walk.h"
 
 namespace mckpt {
 

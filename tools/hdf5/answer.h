@@ -1,4 +1,4 @@
-// The answer, written to standard output as io/hdf5_wire.h has it. A record that is begun appears whole or
+// The answer, written to standard output as io/hdf5/wire.h has it. A record that is begun appears whole or
 // not at all.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/hdf5_wire.h"
+#include "io/hdf5/wire.h"
 
 namespace mckpt {
 

@@ -1,5 +1,5 @@
 // mckpt-hdf5: opens the HDF5 file that is its standard input and answers on its standard output what is in it
-// and where (io/hdf5_wire.h). mckpt starts it; the data themselves are read by mckpt. The library that it
+// and where (io/hdf5/wire.h). mckpt starts it; the data themselves are read by mckpt. The library that it
 // uses is written for files that mean well, so it runs in a sandbox.
 //
 //   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_MS <file >answer

@@ -1,0 +1,63 @@
+#include "convert/jobs/holding_reader.h"
+
+#include <algorithm>
+
+#include "core/items/apply_move.h"
+
+namespace mckpt {
+namespace {
+
+// Large, because a window of a transposed tensor reads all of its source.
+constexpr i64 kWindowItems = i64{4} << 20;
+
+}  // namespace
+
+Conversion import_conversion(const ModelParameter& p, DType stored) {
+  Conversion c{p.source_dtype, p.typed_by_run ? p.dtype : stored, stored, p.holding->addend, 0};
+  check_conversion(c);
+  return c;
+}
+
+void HoldingReader::read(const ModelParameter& p, ItemRange range, DType to,
+                         const std::function<void(std::span<const u8>)>& take) {
+  Conversion conversion = import_conversion(p, to);
+  i64 from_bytes = dtype_bytes(p.source_dtype, 1), to_bytes = dtype_bytes(to, 1);
+  for (i64 begin = range.begin; begin < range.end; begin += kWindowItems) {
+    ItemRange window{begin, std::min(range.end, begin + kWindowItems)};
+    gather(p, window, from_bytes);
+    if (conversion.identity()) {
+      take(window_);
+      continue;
+    }
+    converted_.resize(static_cast<std::size_t>(window.items() * to_bytes));
+    convert_items(conversion, window_.data(), converted_.data(), window.items());
+    take(converted_);
+  }
+}
+
+void HoldingReader::gather(const ModelParameter& p, ItemRange window, i64 item_bytes) {
+  window_.resize(static_cast<std::size_t>(window.items() * item_bytes));
+  i64 at = 0;
+  for (const ItemRun& run : cut(p.holding->runs, window)) {
+    if (run.slot == kPaddingSlot)
+      std::fill_n(window_.begin() + at * item_bytes, run.items() * item_bytes, u8{0});
+    else
+      gather_run(run, p.sources[static_cast<std::size_t>(run.slot)], at, item_bytes);
+    at += run.items();
+  }
+}
+
+// Reads the stretch of the source that the run spans and takes from it what belongs to the run.
+void HoldingReader::gather_run(const ItemRun& run, i32 tensor, i64 at, i64 item_bytes) {
+  Move move = move_of(run, at);
+  i64 begin = run.begin, end = run.end();
+  std::vector<Move> parts;
+  reader_.read(tensor, begin, end, [&](std::span<const u8> bytes, i64 offset) {
+    i64 first = offset / item_bytes, items = static_cast<i64>(bytes.size()) / item_bytes;
+    parts.clear();
+    clip_source(move, {first, first + items}, parts);
+    for (const Move& part : parts) apply_move(part, item_bytes, {bytes.data(), first}, {window_.data(), 0});
+  });
+}
+
+}  // namespace mckpt

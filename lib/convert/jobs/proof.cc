@@ -1,0 +1,277 @@
+// Every task is planned once, by whichever thread comes first. What it writes and reads is added to the
+// numbers of its tensors; only regions that a task reads in part keep their runs, until other tasks have read
+// the rest.
+#include "convert/jobs/proof.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "core/items/tiling.h"
+#include "io/file/parallel.h"
+
+namespace mckpt {
+namespace {
+
+// A number that threads add to, in a vector.
+template <typename T>
+struct Shared : std::atomic<T> {
+  using std::atomic<T>::atomic;
+  using std::atomic<T>::operator=;
+  Shared(const Shared& o) : std::atomic<T>(o.load()) {}
+};
+
+// Which tensor of the other side a tensor has to do with.
+class Partner {
+ public:
+  static constexpr i32 kNone = -1, kMany = -2;
+
+  void add(i32 other) {
+    i32 before = kNone;
+    if (one_.compare_exchange_strong(before, other, std::memory_order_relaxed) || before == other) return;
+    one_.store(kMany, std::memory_order_relaxed);
+  }
+  bool none() const { return one_ == kNone; }
+  bool many() const { return one_ == kMany; }
+  i32 one() const { return one_; }
+
+ private:
+  Shared<i32> one_ = kNone;
+};
+
+struct SourceState {
+  Shared<i64> read = 0;  // items of regions that are read whole
+  Partner target;        // repeats do not count
+};
+
+struct TargetState {
+  Shared<i64> written = 0;
+  Partner source;
+  Shared<bool> padded = false, changed = false, repeats = false;
+};
+
+// A region as a place: one that two tasks read, or write, is met under the same one.
+struct RegionPlace {
+  i32 tensor, file;
+  i64 offset;
+
+  auto operator<=>(const RegionPlace&) const = default;
+};
+
+RegionPlace place_of(const Region& r, i32 tensor) { return {tensor, r.file, r.offset}; }
+
+class Proof {
+ public:
+  Proof(const CopyJob& job, const ProofInput& input)
+      : job_(job),
+        in_(input),
+        sources_(static_cast<std::size_t>(input.source.count)),
+        targets_(static_cast<std::size_t>(input.target.count)),
+        workers_(static_cast<std::size_t>(input.threads)) {
+    for (i64 t : input.repeats) targets_[static_cast<std::size_t>(t)].repeats = true;
+  }
+
+  Account run() {
+    parallel_for(job_.task_count(), in_.threads, [&](int worker, i64 index) {
+      CopyTask task = job_.outline(index);
+      look_at(task, workers_[static_cast<std::size_t>(worker)]);
+    });
+    refuse_twice(&Worker::written, in_.target, "is written by two tasks");
+    refuse_twice(&Worker::read, in_.source, "is read by two tasks");
+    refuse_parts();
+    return account();
+  }
+
+ private:
+  // What one thread found out. Regions that a task writes or reads whole are only remembered.
+  struct Worker {
+    std::vector<RegionPlace> written, read;
+    std::vector<ItemRun> runs;  // of the task at hand, by region of the source
+  };
+  // A region of which several tasks read something each.
+  struct Part {
+    i64 items = 0;
+    std::vector<ItemRun> runs;
+  };
+
+  void look_at(const CopyTask& task, Worker& worker) {
+    const Plan& plan = task.plan;
+    for (i32 d = 0; d < plan.destination_count(); d++) {
+      const Region& r = plan.destination(d);
+      if (r.items == 0) continue;
+      i32 tensor = job_.target_tensor(r);
+      worker.written.push_back(place_of(r, tensor));
+      if (tensor < 0) continue;
+      targets_[static_cast<std::size_t>(tensor)].written += r.items;
+      if (!task.conversion.identity()) targets_[static_cast<std::size_t>(tensor)].changed = true;
+    }
+    worker.runs.clear();
+    i32 region = -1, source = -1;
+    for (const PlannedMove& m : plan.moves()) {
+      i32 target = job_.target_tensor(plan.destination(m.destination));
+      TargetState* state = target < 0 ? nullptr : &targets_[static_cast<std::size_t>(target)];
+      if (m.move.kind == MoveKind::kZero) {
+        if (state) state->padded = true;
+        continue;
+      }
+      if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
+      if (state && source >= 0) state->source.add(source);
+      if (state && state->repeats) continue;
+      if (state && source >= 0) sources_[static_cast<std::size_t>(source)].target.add(target);
+      worker.runs.push_back(m.move.source());
+    }
+    worker.runs.insert(worker.runs.end(), task.unwanted.begin(), task.unwanted.end());
+    look_at_reads(plan, worker);
+  }
+
+  // `worker.runs` region by region.
+  void look_at_reads(const Plan& plan, Worker& worker) {
+    std::vector<ItemRun>& runs = worker.runs;
+    if (!std::ranges::is_sorted(runs, {}, &ItemRun::slot)) std::ranges::stable_sort(runs, {}, &ItemRun::slot);
+    for (std::size_t i = 0, next; i < runs.size(); i = next) {
+      next = i;
+      while (next < runs.size() && runs[next].slot == runs[i].slot) next++;
+      look_at_region(plan.source(runs[i].slot), std::span(runs).subspan(i, next - i), worker);
+    }
+  }
+
+  void look_at_region(const Region& r, std::span<const ItemRun> runs, Worker& worker) {
+    i32 tensor = job_.source_tensor(r);
+    if (tensor < 0) return;
+    if (i64 items = items_of(runs); items == r.items) {
+      check_whole(r, tensor, runs);
+      worker.read.push_back(place_of(r, tensor));
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    auto at = parts_.try_emplace(place_of(r, tensor)).first;
+    Part& part = at->second;
+    part.items = r.items;
+    part.runs.insert(part.runs.end(), runs.begin(), runs.end());
+    if (items_of(part.runs) < r.items) return;
+    check_whole(r, tensor, part.runs);
+    worker.read.push_back(at->first);
+    parts_.erase(at);
+  }
+
+  void check_whole(const Region& r, i32 tensor, std::span<const ItemRun> runs) {
+    if (auto fault = tiling_fault(runs, r.items)) refuse_item(tensor, *fault, r.items, items_of(runs));
+    sources_[static_cast<std::size_t>(tensor)].read += r.items;
+  }
+
+  [[noreturn]] void refuse_item(i64 tensor, TilingFault fault, i64 items, i64 read) const {
+    throw Error(Code::kNotTiled, cat("item ", fault.item, " of what is stored of a tensor of the source ",
+                                     fault.times == 0 ? "is read by no move" : "is read twice"))
+        .tensor(in_.source.name(tensor))
+        .expected(cat("each of ", items, " items read once"))
+        .found(cat(read, " items read"));
+  }
+
+  void refuse_twice(std::vector<RegionPlace> Worker::*places, const ProofSide& side, const char* what) {
+    std::vector<RegionPlace> all;
+    for (Worker& w : workers_) {
+      all.insert(all.end(), (w.*places).begin(), (w.*places).end());
+      (w.*places) = {};
+    }
+    std::ranges::sort(all);
+    auto twice = std::ranges::adjacent_find(all);
+    if (twice == all.end()) return;
+    throw Error(Code::kNotTiled, cat("a piece of a tensor ", what))
+        .tensor(twice->tensor < 0 ? "an object" : side.name(twice->tensor))
+        .expected("each piece in one task");
+  }
+
+  // What is left has been read in part only.
+  void refuse_parts() const {
+    for (const auto& [place, part] : parts_)
+      if (auto fault = tiling_fault(part.runs, part.items))
+        refuse_item(place.tensor, *fault, part.items, items_of(part.runs));
+  }
+
+  Account account() const {
+    Account a;
+    std::vector<std::string> wrong;
+    account_of_source(a, wrong);
+    account_of_target(a, wrong);
+    if (wrong.empty()) return a;
+    throw Error(Code::kUnproved, cat("the plan does not do with ", counted_tensors(std::ssize(wrong)),
+                                     " what was said of ", wrong.size() == 1 ? "it" : "them"))
+        .each_note(wrong)
+        .help("nothing was written; this is a fault of the tables or rules that the plan was made with");
+  }
+
+  static std::string counted_tensors(i64 n) { return cat(n, n == 1 ? " tensor" : " tensors"); }
+
+  void account_of_source(Account& a, std::vector<std::string>& wrong) const {
+    std::vector<u8> left(sources_.size());
+    for (i64 t : in_.dropped) left[static_cast<std::size_t>(t)] = 1;
+    for (i64 t : in_.copies) left[static_cast<std::size_t>(t)] = 2;
+    for (i64 t = 0; t < in_.source.count; t++) {
+      i64 items = in_.source.items(t), read = sources_[static_cast<std::size_t>(t)].read;
+      if (items < 0) continue;
+      u8 out = left[static_cast<std::size_t>(t)];
+      a.tensors_in++;
+      a.dropped += out == 1, a.copies += out == 2;
+      if (read != (out ? 0 : items))
+        wrong.push_back(cat(escaped(in_.source.name(t)), ", of the source: expected ",
+                            out ? "0 items read, as it is left out" : cat(items, " items read"), ", found ",
+                            read));
+    }
+  }
+
+  void account_of_target(Account& a, std::vector<std::string>& wrong) const {
+    for (i64 t = 0; t < in_.target.count; t++) {
+      i64 items = in_.target.items(t);
+      if (items < 0) continue;
+      const TargetState& s = targets_[static_cast<std::size_t>(t)];
+      a.tensors_out++;
+      a.padded += s.padded, a.changed += s.changed;
+      bool shared = s.source.one() >= 0 && sources_[static_cast<std::size_t>(s.source.one())].target.many();
+      bool invented = s.source.none() && items > 0;
+      i64& kind = invented          ? a.invented
+                  : s.repeats       ? a.repeated
+                  : s.source.many() ? a.fused
+                  : shared          ? a.split
+                                    : a.copied;
+      kind++;
+      if (s.written != items)
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,
+                            " items written, found ", s.written.load()));
+      else if (invented)
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", items,
+                            " items of the source, found 0"));
+    }
+  }
+
+  const CopyJob& job_;
+  const ProofInput& in_;
+  std::vector<SourceState> sources_;
+  std::vector<TargetState> targets_;
+  std::vector<Worker> workers_;
+  std::mutex mutex_;
+  std::map<RegionPlace, Part> parts_;
+};
+
+}  // namespace
+
+ProofSide side_of(const Store& store) {
+  return {store.tensor_count(), [&](i64 t) { return std::string(store.name(t)); },
+          [&](i64 t) { return store.shape(t).items(); }};
+}
+
+ProofSide side_of(const DcpLayout& layout) {
+  auto key = [&](i64 t) -> const DcpLayoutKey& { return layout.key(static_cast<i32>(t)); };
+  return {layout.key_count(), [=](i64 t) { return key(t).name.text; },
+          [=](i64 t) { return key(t).shape.items(); }};
+}
+
+ProofSide side_of(const KeyTable& keys) {
+  return {keys.size(), [&](i64 t) { return keys[static_cast<i32>(t)].name; },
+          [&](i64 t) { return keys[static_cast<i32>(t)].shape.items(); }};
+}
+
+Account prove(const CopyJob& job, const ProofInput& input) { return Proof(job, input).run(); }
+
+}  // namespace mckpt

@@ -1,0 +1,296 @@
+#include "convert/keys/fsdp_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "io/file/parallel.h"
+
+namespace mckpt {
+namespace {
+
+DType stored_type(const FsdpRun& run, const ModelParameter& p, std::string_view key) {
+  if (run.dtype_rule)
+    if (std::optional<DType> type = run.dtype_rule(key)) return *type;
+  return run.main_dtype && p.trainable && !p.buffer() ? *run.main_dtype : p.dtype;
+}
+
+// What one cell of a run holds, made once for all ranks that differ in their data-parallel places only.
+class CellKeys {
+ public:
+  CellKeys(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Cell& cell)
+      : grid_(run.grid), parameters_(keys.map().parameters(run.grid, cell, run.run)) {
+    adjust(parameters_);
+    layout_.emplace(parameters_, keys.map().model(), run.grid, run.fsdp);
+    for (FsdpLayout::StoredKey& stored : layout_->keys(cell.ep)) add(keys, run, std::move(stored));
+  }
+
+  struct Key {
+    FsdpLayout::StoredKey stored;
+    i32 key;  // of the table
+    DType dtype;
+  };
+  const std::vector<Key>& keys() const { return keys_; }
+  const ModelParameter& parameter(const Key& k) const {
+    return parameters_[static_cast<std::size_t>(k.stored.parameter)];
+  }
+  FsdpTensor share(i32 key, const Cell& cell) const {
+    return layout_->share(keys_[static_cast<std::size_t>(key)].stored, cell);
+  }
+
+  // Those of which the rank may hold anything, in order.
+  std::vector<i32> on_rank(const Cell& cell) const {
+    std::vector<i32> out;
+    i64 dense = dense_place(grid_, cell).shard, expert = expert_place(grid_, cell).shard;
+    for (std::size_t k = 0; k < shards_.size(); k++)
+      if (shards_[k].holds(shards_[k].expert ? expert : dense)) out.push_back(static_cast<i32>(k));
+    return out;
+  }
+
+ private:
+  void add(const KeyTable& table, const FsdpRun& run, FsdpLayout::StoredKey stored) {
+    const ModelParameter& p = parameters_[static_cast<std::size_t>(stored.parameter)];
+    std::string name = layout_->name(stored);
+    i32 key = table.find(*model_key(name));
+    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
+    std::optional<ItemRange> shards = layout_->shards_of(stored);
+    shards_.push_back({p.expert(), shards.value_or(ItemRange{0, std::numeric_limits<i64>::max()})});
+    keys_.push_back({std::move(stored), key, stored_type(run, p, name)});
+  }
+
+  // The shards of its buffer that hold anything of a key.
+  struct Shards {
+    bool expert;
+    ItemRange range;
+    bool holds(i64 shard) const { return shard >= range.begin && shard < range.end; }
+  };
+
+  const Grid& grid_;
+  std::vector<ModelParameter> parameters_;
+  std::optional<FsdpLayout> layout_;
+  std::vector<Key> keys_;
+  std::vector<Shards> shards_;  // by key
+};
+
+class Cells {
+ public:
+  Cells(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
+    std::vector<std::pair<Cell, std::unique_ptr<CellKeys>*>> first;  // a rank of each cell
+    for (i64 rank = 0; rank < run.grid.world(); rank++) {
+      Cell cell = cell_of(run.grid, rank);
+      auto [at, fresh] = cells_.try_emplace({cell.tp, cell.etp, cell.ep});
+      if (fresh) first.emplace_back(cell, &at->second);
+    }
+    parallel_for(std::ssize(first), run.threads, [&](int, i64 i) {
+      auto& [cell, made] = first[static_cast<std::size_t>(i)];
+      *made = std::make_unique<CellKeys>(keys, run, adjust, cell);
+    });
+  }
+  const CellKeys& of(const Cell& cell) const { return *cells_.at({cell.tp, cell.etp, cell.ep}); }
+
+ private:
+  std::map<std::tuple<i64, i64, i64>, std::unique_ptr<CellKeys>> cells_;
+};
+
+// What has a name of its own: the keys of the table, then all companions.
+struct Item {
+  i32 key;
+  const Companion* companion = nullptr;
+};
+
+std::vector<Item> items_of(const KeyTable& keys, const Companions& companions,
+                           std::vector<i32>& first_companion) {
+  std::vector<Item> items;
+  for (i32 k = 0; k < keys.size(); k++) items.push_back({k});
+  for (std::size_t k = 0; k < companions.size(); k++) {
+    first_companion.push_back(static_cast<i32>(items.size()));
+    for (const Companion& c : companions[k]) items.push_back({static_cast<i32>(k), &c});
+  }
+  return items;
+}
+
+// Every box of every item, in the order in which the ranks' lists first have it, and who holds it.
+struct Boxes {
+  struct Box {
+    i32 item;
+    i64 at;  // in numbers: offsets, then sizes
+    i64 tensor_bytes;
+    i32 writer = -1;
+  };
+  std::vector<Box> boxes;
+  std::vector<i64> numbers;
+  std::vector<std::vector<i32>> lists;  // by rank: its boxes in order
+  std::vector<DType> dtype;             // by item
+  std::vector<i32> names;               // items in the order of planner_data
+};
+
+class BoxCollector {
+ public:
+  BoxCollector(const KeyTable& keys, const Companions& companions)
+      : companions_(companions), items_(items_of(keys, companions, first_companion_)) {
+    out_.dtype.resize(items_.size());
+  }
+
+  void add(i32 item, const FsdpTensor& t, DType dtype) {
+    out_.dtype[static_cast<std::size_t>(item)] = dtype;
+    i64 first = t.offsets.empty() ? 0 : item_of(t);
+    auto [at, fresh] = known_.try_emplace({item, first}, static_cast<i32>(out_.boxes.size()));
+    if (fresh) {
+      out_.boxes.push_back({item, std::ssize(out_.numbers), dtype_bytes(dtype, t.global.items())});
+      out_.numbers.insert(out_.numbers.end(), t.offsets.begin(), t.offsets.end());
+      out_.numbers.insert(out_.numbers.end(), t.sizes.begin(), t.sizes.end());
+    }
+    out_.lists.back().push_back(at->second);
+  }
+  void add_companions(i32 key, const FsdpTensor& t) {
+    for_companions(key,
+                   [&](i32 item) { add(item, t, items_[static_cast<std::size_t>(item)].companion->dtype); });
+  }
+  void next_rank() { out_.lists.emplace_back(); }
+  void add_name(i32 key) { out_.names.push_back(key); }
+  void add_companion_names(i32 key) {
+    for_companions(key, [&](i32 item) { out_.names.push_back(item); });
+  }
+  Boxes take() { return std::move(out_); }
+  const std::vector<Item>& items() const { return items_; }
+  bool has_companions() const { return !companions_.empty(); }
+
+ private:
+  template <typename Fn>
+  void for_companions(i32 key, Fn&& fn) {
+    if (companions_.empty()) return;
+    std::size_t k = static_cast<std::size_t>(key);
+    for (std::size_t c = 0; c < companions_[k].size(); c++) fn(first_companion_[k] + static_cast<i32>(c));
+  }
+  // The offset of a box as the number of its first item.
+  static i64 item_of(const FsdpTensor& t) {
+    i64 item = 0;
+    for (int d = 0; d < t.global.rank(); d++)
+      item = item * t.global[d] + t.offsets[static_cast<std::size_t>(d)];
+    return item;
+  }
+  struct Hash {
+    std::size_t operator()(const std::pair<i32, i64>& k) const {
+      return std::hash<i64>()(k.second * 1000003 + k.first);
+    }
+  };
+
+  const Companions& companions_;
+  std::vector<i32> first_companion_;  // item, by key
+  std::vector<Item> items_;
+  Boxes out_;
+  std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // item and first number
+};
+
+// As the planner of torch.distributed.checkpoint does: box after box goes to the holder with the least load
+// so far, the lowest rank among equals; a box weighs as much as its whole tensor.
+void choose_writers(Boxes& b) {
+  std::vector<i64> begin(b.boxes.size() + 1);
+  for (const std::vector<i32>& list : b.lists)
+    for (i32 box : list) begin[static_cast<std::size_t>(box) + 1]++;
+  for (std::size_t i = 1; i < begin.size(); i++) begin[i] += begin[i - 1];
+  std::vector<i64> next(begin.begin(), begin.end());
+  std::vector<i32> holders(static_cast<std::size_t>(begin.back()));
+  for (std::size_t rank = 0; rank < b.lists.size(); rank++)
+    for (i32 box : b.lists[rank])
+      holders[static_cast<std::size_t>(next[static_cast<std::size_t>(box)]++)] = static_cast<i32>(rank);
+  std::vector<i64> load(b.lists.size());
+  for (std::size_t i = 0; i < b.boxes.size(); i++) {
+    auto first = holders.begin() + begin[i], last = holders.begin() + begin[i + 1];
+    i32 writer = *std::min_element(first, last, [&](i32 x, i32 y) {
+      return load[static_cast<std::size_t>(x)] < load[static_cast<std::size_t>(y)];
+    });
+    b.boxes[i].writer = writer;
+    load[static_cast<std::size_t>(writer)] += b.boxes[i].tensor_bytes;
+  }
+}
+
+// Sorts keys of a cell. An optimizer has two groups of parameters, the one without weight decay last, each in
+// the order of the model; the parts of a fused parameter stay where they were.
+void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
+  std::ranges::stable_sort(keys, {}, [&](i32 k) {
+    const CellKeys::Key& key = cell.keys()[static_cast<std::size_t>(k)];
+    const ModelParameter& p = cell.parameter(key);
+    bool decays = p.shape().rank() > 1 && !p.name.ends_with(".bias");
+    return std::pair(!decays, key.stored.parameter);
+  });
+}
+
+// planner_data has the names of the last rank first, in the order of its model, then what is new in the rank
+// before, and so on; held or not. Ranks of one cell have the same names.
+void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
+  std::set<std::tuple<i64, i64, i64>> seen;
+  for (i64 rank = grid.world(); rank-- > 0;) {
+    Cell cell = cell_of(grid, rank);
+    if (!seen.emplace(cell.tp, cell.etp, cell.ep).second) continue;
+    const CellKeys& held = cells.of(cell);
+    std::vector<i32> order;
+    for (const CellKeys::Key& k : held.keys()) {
+      order.push_back(static_cast<i32>(order.size()));
+      collector.add_name(k.key);
+    }
+    if (!collector.has_companions()) continue;
+    order_for_optimizer(held, order);
+    for (i32 k : order) collector.add_companion_names(held.keys()[static_cast<std::size_t>(k)].key);
+  }
+}
+
+void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collector) {
+  collector.next_rank();
+  std::vector<i32> keys;
+  for (i32 k : held.on_rank(cell)) {
+    FsdpTensor t = held.share(k, cell);
+    if (t.empty()) continue;
+    const CellKeys::Key& key = held.keys()[static_cast<std::size_t>(k)];
+    collector.add(key.key, t, key.dtype);
+    keys.push_back(k);
+  }
+  if (!collector.has_companions()) return;
+  order_for_optimizer(held, keys);
+  for (i32 k : keys)
+    collector.add_companions(held.keys()[static_cast<std::size_t>(k)].key, held.share(k, cell));
+}
+
+void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
+  refuse_pipeline(run.grid);
+  Cells cells(keys, run, adjust);
+  for (i64 rank = 0; rank < run.grid.world(); rank++) {
+    Cell cell = cell_of(run.grid, rank);
+    collect_rank(cells.of(cell), cell, collector);
+  }
+  add_names(run.grid, cells, collector);
+}
+
+}  // namespace
+
+FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust,
+                   const Companions& companions)
+    : layout(run.grid.world()) {
+  BoxCollector collector(keys, companions);
+  collect(keys, run, adjust, collector);
+  const std::vector<Item>& items = collector.items();
+  Boxes b = collector.take();
+  choose_writers(b);
+  std::vector<i32> layout_key(items.size(), -1);
+  for (i32 i : b.names) {
+    i32& mine = layout_key[static_cast<std::size_t>(i)];
+    if (mine >= 0) continue;
+    const Item& item = items[static_cast<std::size_t>(i)];
+    const CheckpointKey& key = keys[item.key];
+    DcpName name =
+        item.companion ? item.companion->name : DcpName{cat("model.module.", key.name), {kModelDot}};
+    mine = layout.add_key({std::move(name), b.dtype[static_cast<std::size_t>(i)], key.shape});
+    table_key.push_back(item.key);
+  }
+  for (std::size_t rank = 0; rank < b.lists.size(); rank++)
+    for (i32 index : b.lists[rank]) {
+      const Boxes::Box& box = b.boxes[static_cast<std::size_t>(index)];
+      if (box.writer != static_cast<i32>(rank)) continue;
+      i32 key = layout_key[static_cast<std::size_t>(box.item)];
+      std::size_t dims = static_cast<std::size_t>(layout.key(key).shape.rank());
+      std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
+      layout.add_chunk(key, box.writer, numbers.first(dims), numbers.subspan(dims));
+    }
+}
+
+}  // namespace mckpt

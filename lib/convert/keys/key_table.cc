@@ -1,0 +1,171 @@
+#include "convert/keys/key_table.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+bool drop_prefix(std::string_view& name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> model_key(std::string_view name) {
+  if (!drop_prefix(name, "model.")) return std::nullopt;
+  while (drop_prefix(name, "module.")) {
+  }
+  std::string out(name);
+  constexpr std::string_view kNew = ".transformer_layer.", kOld = ".mtp_model_layer.";
+  if (std::size_t at = out.find(kNew); at != out.npos && out.find("mtp.layers.") != out.npos)
+    out.replace(at, kNew.size(), kOld);
+  return out;
+}
+
+std::optional<StateName> state_name(std::string_view name) {
+  constexpr std::string_view kState = "optimizer.state.";
+  if (!name.starts_with(kState)) return std::nullopt;
+  std::size_t last = name.rfind('.');
+  if (last <= kState.size()) return std::nullopt;
+  std::string_view middle = name.substr(kState.size(), last - kState.size());
+  std::optional<std::string> key = model_key(cat("model.", middle));
+  return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
+}
+
+KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells)
+    : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    KeySplit split = parameters_[static_cast<std::size_t>(p)].split;
+    split == KeySplit::kNone ? add_whole(p) : add_parts(p, split);
+  }
+  index_names();
+}
+
+KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has)
+    : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
+  std::vector<std::string> missing;
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++)
+    if (!add_stored(p, has)) missing.push_back(escaped(parameters_[static_cast<std::size_t>(p)].global_name));
+  index_names();
+  if (missing.empty()) return;
+  throw Error(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
+                                      " parameters of the model"))
+      .each_note(missing);
+}
+
+void KeyTable::index_names() {
+  for (i32 k = 0; k < size(); k++) by_name_.emplace((*this)[k].name, k);
+}
+
+i32 KeyTable::find(const std::string& name) const {
+  auto at = by_name_.find(name);
+  return at == by_name_.end() ? -1 : at->second;
+}
+
+void KeyTable::add_whole(i32 parameter) {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  bool by_cell =
+      rule_named(p.row->rule).parts != KeySplit::kNone && p.holding->partition_dim == 0 && cells_of(p) != 1;
+  if (by_cell) check_cells(parameter);
+  keys_.push_back({p.global_name, parameter, 0, p.shape(), by_cell});
+}
+
+void KeyTable::check_cells(i32 parameter) const {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const char* flag = p.expert() ? "--source-etp N" : "--source-tp N";
+  i64 cells = cells_of(p), rows = p.shape()[0];
+  if (cells == 0)
+    throw Error(Code::kUnknownPartition,
+                "it is not known with how many tensor-parallel ranks this was written")
+        .tensor(p.global_name)
+        .note("it is stored fused, rank after rank, so what lies where depends on that number")
+        .help(cat("give it with ", flag));
+  if (cells < 0 || cells > rows || rows % cells != 0)
+    throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have written this")
+        .tensor(p.global_name)
+        .expected(cat("a number that divides its ", rows, " rows"))
+        .found(cat(cells))
+        .help(cat("give the right one with ", flag));
+  holding(parameter, {0, cells});  // throws where the model does not divide
+}
+
+void KeyTable::add_parts(i32 parameter, KeySplit split) {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  for (const Piece& piece : pieces_of(split, map_.model(), {p.shape()}, Part{})) {
+    std::vector<i64> dims(p.shape().dims().begin(), p.shape().dims().end());
+    dims[0] = piece.rows;
+    keys_.push_back({piece_key(split, p.global_name, piece), parameter, piece.first_row, Shape(dims), false});
+  }
+}
+
+bool KeyTable::add_stored(i32 parameter, const Has& has) {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  for (KeySplit split : {p.split, rule_named(p.row->rule).parts}) {
+    if (split == KeySplit::kNone) continue;
+    Piece first = pieces_of(split, map_.model(), {p.shape()}, Part{})[0];
+    if (!has(piece_key(split, p.global_name, first))) continue;
+    add_parts(parameter, split);
+    return true;
+  }
+  if (!has(p.global_name)) return false;
+  add_whole(parameter);
+  return true;
+}
+
+const Holding& KeyTable::holding(i32 parameter, Part part) const {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  if (part.count == 1) return *p.holding;
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<const Holding>& held = of_cells_[{p.holding.get(), part.count, part.index}];
+  if (!held) held = std::make_unique<const Holding>(map_.holding(p, part, setup_));
+  return *held;
+}
+
+void KeyTable::append_rows(const CheckpointKey& key, Part part, i64 first_row, i64 rows,
+                           std::vector<ItemRun>& out) const {
+  const ModelParameter& p = parameter(key);
+  const Holding& held = holding(key.parameter, part);
+  i64 row_items = held.shape.shape.row_items();
+  i64 first = (key.first_row + first_row) * row_items;
+  for (ItemRun run : cut(held.runs, {first, first + rows * row_items})) {
+    if (run.slot != kPaddingSlot) run.slot = p.sources[static_cast<std::size_t>(run.slot)];
+    out.push_back(run);
+  }
+}
+
+std::vector<ItemRun> KeyTable::runs(const CheckpointKey& key, std::span<const i64> offsets,
+                                    std::span<const i64> sizes) const {
+  std::vector<ItemRun> out;
+  i64 first = offsets.empty() ? 0 : offsets[0], rows = sizes.empty() ? 1 : sizes[0];
+  if (key.by_cell) {
+    i64 cells = cells_of(parameter(key)), cell_rows = key.shape[0] / cells;
+    for (i64 row = first, end = first + rows; row < end;) {
+      i64 cell = row / cell_rows, until = std::min(end, (cell + 1) * cell_rows);
+      append_rows(key, {cell, cells}, row - cell * cell_rows, until - row, out);
+      row = until;
+    }
+    return out;
+  }
+  // Narrower than the tensor behind the first dimension: the columns of one cell.
+  Part part;
+  for (int d = 1; d < key.shape.rank(); d++) {
+    std::size_t i = static_cast<std::size_t>(d);
+    if (sizes[i] == key.shape[d]) continue;
+    part = sizes[i] > 0 ? Part{offsets[i] / sizes[i], key.shape[d] / sizes[i]} : Part{};
+    bool even = sizes[i] > 0 && offsets[i] % sizes[i] == 0 && key.shape[d] % sizes[i] == 0;
+    const Holding* held = even ? &holding(key.parameter, part) : nullptr;
+    if (!held || held->partition_dim != d ||
+        !std::ranges::equal(held->shape.shape.dims().subspan(1), sizes.subspan(1)))
+      throw Error(Code::kUnknownPartition, "a chunk is cut as no tensor-parallel rank holds it")
+          .tensor(key.name)
+          .expected("whole rows, or equal parts of the dimension that the parameter is split along")
+          .found(cat("sizes ", dims_to_string(sizes), " at ", dims_to_string(offsets), " of ",
+                     to_string(key.shape)));
+  }
+  append_rows(key, part, first, rows, out);
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,83 @@
+#include "convert/keys/stored_chunks.h"
+
+#include <algorithm>
+
+#include "convert/keys/tensor_regions.h"
+#include "convert/compare/tied_copy.h"
+#include "mappings/model/plain_family.h"
+
+namespace mckpt {
+namespace {
+
+void add_named(std::vector<std::string>& lines, std::string line) {
+  if (lines.size() < 20) lines.push_back(std::move(line));
+}
+
+}  // namespace
+
+void StoreChunks::add(i32 tensor, i32 key) {
+  for (i32 c = 0; c < store_.chunk_count(tensor); c++) {
+    Chunk chunk = store_.chunk(tensor, c);
+    if (!chunk.replica && Shape(chunk.sizes).items() > 0) chunks_.push_back({key, tensor, c});
+  }
+}
+
+ChunkList::Box StoreChunks::box(i64 c) const {
+  Chunk chunk = store_.chunk(at(c).tensor, at(c).chunk);
+  return {chunk.offsets, chunk.sizes};
+}
+
+ChunkList::Place StoreChunks::place(i64 c) const {
+  const Entry& e = at(c);
+  ChunkData data = store_.resolve(e.tensor, e.chunk);
+  check_plain(store_, e.tensor, store_.chunk(e.tensor, e.chunk), data);
+  return {data.file, data.offset, data.dtype, std::move(data.checksum)};
+}
+
+StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
+  std::vector<std::string> unknown, shapes;
+  i64 unknown_count = 0;
+  // Of a model without tables, what cannot be sharded is none of its parameters.
+  bool carries_others = keys.map().family().name == kPlainFamily;
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    std::optional<std::string> name = model_key(store.name(t));
+    if (!name || name->ends_with("_extra_state")) continue;
+    i32 k = keys.find(*name);
+    if (k < 0 && is_tied_copy(store, t, keys.map().model())) {
+      copies_.push_back(t);
+      continue;
+    }
+    if (k < 0 && carries_others) continue;
+    if (k < 0) {
+      unknown_count++, add_named(unknown, escaped(store.name(t)));
+      continue;
+    }
+    if (!std::ranges::equal(store.dims(t), keys[k].shape.dims()))
+      add_named(shapes, cat(escaped(store.name(t)), ": expected ", to_string(keys[k].shape), ", found ",
+                            dims_to_string(store.dims(t))));
+    add(t, k);
+  }
+  if (unknown_count > 0) {
+    Error e(Code::kUnaccounted, cat("the checkpoint has ", unknown_count,
+                                    unknown_count == 1 ? " tensor" : " tensors", " that the model has not"));
+    for (std::string& line : unknown) e.note(std::move(line));
+    throw e.file(store.root());
+  }
+  if (!shapes.empty()) {
+    Error e(Code::kSourceShape, "tensors of the checkpoint have not the shapes that the model gives them");
+    for (std::string& line : shapes) e.note(std::move(line));
+    throw e.file(store.root()).help("check that the configuration is that of this checkpoint's model");
+  }
+}
+
+std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {
+  std::vector<std::optional<DType>> out(static_cast<std::size_t>(keys_.map().sources().size()));
+  for (i64 c = 0; c < size(); c++)
+    for (i32 source : keys_.parameter(keys_[key(c)]).sources)
+      if (source >= 0) out[static_cast<std::size_t>(source)] = dtype(c);
+  for (const UnreadTensor& u : keys_.map().unread())
+    if (u.of >= 0) out[static_cast<std::size_t>(u.tensor)] = out[static_cast<std::size_t>(u.of)];
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,288 @@
+#include "convert/layers/layer_migration.h"
+
+#include <algorithm>
+
+#include "convert/layers/extra_state.h"
+#include "convert/layers/mixer_shapes.h"
+#include "convert/layers/norm_place.h"
+#include "core/base/name_hash.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kOutputState = "output_layer._extra_state";
+
+class Migration {
+ public:
+  Migration(const Store& store, DcpDialect dialect, const LayerNames& from, const LayerNames& to,
+            const MigrationOptions& options)
+      : store_(store), dialect_(dialect), from_(from), to_(to), options_(options) {}
+
+  LayerMigration run() {
+    if (dialect_ == DcpDialect::kTorchDist && !is_gpt(from_.form()) && !is_gpt(to_.form()))
+      mixers_.emplace(store_, from_);
+    if (dialect_ == DcpDialect::kTorchDist) gather_weights();
+    for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++) move_tensor(t);
+    check_stacks();
+    for (i32 o = 0; o < static_cast<i32>(store_.objects().size()); o++) move_object(o);
+    throw_faults(faults_, store_, "nothing was written; `mckpt ls SRC` shows the keys");
+    embedding_first();
+    return std::move(out_);
+  }
+
+ private:
+  // What names of both kinds have in common: where the name of the parameter goes.
+  struct Target {
+    bool dropped = false;
+    LayerName name;         // kOther: the key stays
+    std::string parameter;  // in the new form
+  };
+
+  Target target_of(const LayerName& name, std::string_view key) {
+    Target out{false, name, ""};
+    bool main_layer = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+    bool same_mtp = name.depth >= 0 && is_gpt(from_.form()) == is_gpt(to_.form());
+    if (name.kind == LayerName::Kind::kOther || same_mtp) {
+      out.name.kind = LayerName::Kind::kOther;
+    } else if (main_layer && !to_.has(name.layer)) {
+      out.dropped = true;
+      if (!options_.without_mixers)
+        fault(key, Code::kNotHeld,
+              cat("layer ", name.layer, " is ", to_.kind(name.layer).words, ", which a GPT model has not"));
+    } else {
+      LayerName moved = name;
+      if (main_layer) moved.rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
+      out.parameter = to_.text(moved);
+    }
+    return out;
+  }
+
+  void fault(std::string_view key, Code code, std::string message) {
+    faults_.push_back({std::string(key), {code, std::move(message)}});
+  }
+
+  bool refused(std::string_view key, const KeySection& section) {
+    if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
+    fault(key, Code::kNotHeld,
+          "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only "
+          "leaves it");
+    return true;
+  }
+  // Its shape stands in the mcore_data of .metadata alone, which the result would lack.
+  bool is_flat(i32 t, const KeySection& section) const {
+    auto weight = section.optimizer ? weights_.find(section.name) : weights_.end();
+    return weight != weights_.end() && !std::ranges::equal(store_.dims(t), store_.dims(weight->second));
+  }
+
+  // The order of a checkpoint's names tells pipeline stages that counted their layers from 0 (MC1313): there
+  // the embedding stands behind layer 0. That of .metadata, which the names are read in, goes by ranks.
+  void embedding_first() {
+    std::stable_partition(out_.tensors.begin(), out_.tensors.end(), [&](const MovedTensor& t) {
+      return key_section(dialect_, t.name).name.starts_with("embedding.");
+    });
+  }
+
+  void move_tensor(i32 t);
+  void move_layer(i32 t, const KeySection& section, const LayerName& name, i64 from_layer);
+  void move_parts(const KeySection& section, const LayerName& name, std::string_view fused, MovedPiece piece);
+  void add(std::string name, i32 t, std::vector<i64> dims, MovedPiece piece);
+  void check_stacks();
+  void move_object(i32 o);
+  std::string moved_shard(const KeySection& section, const Target& target, const LayerName& found,
+                          std::string_view key);
+  bool drop_output_state(i32 o, const KeySection& section);
+  void drop_state(i32 o);
+  void gather_weights();
+
+  const Store& store_;
+  DcpDialect dialect_;
+  const LayerNames &from_, &to_;
+  const MigrationOptions& options_;
+  LayerMigration out_;
+  std::vector<KeyFault> faults_;
+  NameMap<std::string, std::size_t> by_name_;  // tensors of out_
+  NameSet<std::string> object_names_;
+  NameMap<std::string_view, i32> weights_;  // of torch_dist: the model section by name
+  std::optional<MixerShapes> mixers_;       // where parts of mixers come out of whole ones
+};
+
+void Migration::gather_weights() {
+  for (i32 t = 0; t < static_cast<i32>(store_.tensor_count()); t++)
+    if (KeySection section = key_section(dialect_, store_.name(t)); section.model())
+      weights_.emplace(section.name, t);
+}
+
+void Migration::move_tensor(i32 t) {
+  std::string_view key = store_.name(t);
+  KeySection section = key_section(dialect_, key);
+  if (section.optimizer && options_.weights_only) {
+    out_.dropped.push_back(t);
+    return;
+  }
+  if (refused(key, section)) return;
+  if (is_flat(t, section))
+    return fault(key, Code::kNotHeld,
+                 "a state of the optimizer without its parameter's shape, flattened as older saves have it: "
+                 "--weights-only leaves it, or a newer Megatron saves the run once more");
+  std::optional<NameFault> bad;
+  LayerName name = from_.find(section.name, bad);
+  if (bad) return fault(key, bad->code, bad->message);
+  if (name.kind != LayerName::Kind::kStack) return move_layer(t, section, name, -1);
+  for (i64 l = 0; l < from_.layers(); l++) {
+    LayerName one = from_.of_stack(name.rest, l, bad);
+    std::span<const i64> dims = store_.dims(t);
+    if (!bad && (dims.empty() || dims[0] != from_.layers()))
+      bad = {Code::kBadPattern, cat("is no stack of ", from_.layers(), " layers")};
+    if (bad) return fault(key, bad->code, bad->message);
+    move_layer(t, section, one, l);
+  }
+}
+
+void Migration::move_layer(i32 t, const KeySection& section, const LayerName& name, i64 from_layer) {
+  std::string_view key = store_.name(t);
+  Target target = target_of(name, key);
+  if (target.dropped) {
+    if (from_layer < 1) out_.dropped.push_back(t);
+    return;
+  }
+  std::span<const i64> source = store_.dims(t);
+  std::vector<i64> dims(source.begin() + (from_layer >= 0 ? 1 : 0), source.end());
+  MovedPiece piece{t, from_layer};
+  if (target.name.kind == LayerName::Kind::kOther) return add(std::string(key), t, dims, piece);
+  bool in_main = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+  if (in_main && dialect_ == DcpDialect::kTorchDist && !is_gpt(to_.form()))
+    if (std::optional<std::string_view> fused = fused_name(to_.kind(name.layer).kind, name.rest))
+      return move_parts(section, name, *fused, piece);
+  if (in_main && to_.form() == LayerForm::kStacked) {
+    piece.to_layer = to_.number(name.layer);
+    dims.insert(dims.begin(), to_.layers());
+  }
+  add(cat(section.front, target.parameter, section.tail), t, std::move(dims), piece);
+}
+
+void Migration::move_parts(const KeySection& section, const LayerName& name, std::string_view fused,
+                           MovedPiece piece) {
+  std::string_view key = store_.name(piece.tensor);
+  std::span<const i64> dims = store_.dims(piece.tensor);
+  std::optional<NameFault> bad;
+  std::vector<NativePart> parts = mixers_->parts(piece.tensor, name.layer, fused, bad);
+  if (bad) return fault(key, bad->code, bad->message);
+  for (const NativePart& part : parts) {
+    LayerName of_part = name;
+    std::string rest = cat(fused, ".", part.name);
+    of_part.rest = rest;
+    piece.first_row = part.first_row, piece.rows = part.rows;
+    std::vector<i64> part_dims(dims.begin(), dims.end());
+    part_dims[0] = part.rows;
+    add(cat(section.front, to_.text(of_part), section.tail), piece.tensor, std::move(part_dims), piece);
+  }
+}
+
+void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece piece) {
+  std::string_view key = store_.name(t);
+  if (store_.chunk_count(t) == 0) return fault(key, Code::kIncomplete, "has no chunk");
+  auto [at, fresh] = by_name_.try_emplace(std::move(name), out_.tensors.size());
+  if (fresh) {
+    out_.tensors.push_back({at->first, store_.dtype(t), Shape(dims), {piece}});
+    return;
+  }
+  MovedTensor& tensor = out_.tensors[at->second];
+  for (const MovedPiece& p : tensor.pieces)
+    if (p.to_layer == piece.to_layer)
+      return fault(key, Code::kNotHeld,
+                   cat("lands on ", escaped(tensor.name), ", as ", escaped(store_.name(p.tensor)), " does"));
+  if (tensor.dtype != store_.dtype(t) || !std::ranges::equal(tensor.shape.dims(), dims))
+    return fault(key, Code::kNotHeld,
+                 cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
+                     ", so they make no stack: --layers indexed keeps layers apart"));
+  tensor.pieces.push_back(piece);
+}
+
+void Migration::check_stacks() {
+  for (const MovedTensor& tensor : out_.tensors)
+    if (tensor.pieces[0].to_layer >= 0 && std::ssize(tensor.pieces) != to_.layers())
+      fault(store_.name(tensor.pieces[0].tensor), Code::kNotHeld,
+            cat(std::ssize(tensor.pieces), " of ", to_.layers(),
+                " layers have such a parameter, so they make no stack: --layers indexed keeps layers apart"));
+}
+
+bool Migration::drop_output_state(i32 o, const KeySection& section) {
+  bool unwanted = is_gpt(to_.form()) || to_.form() == LayerForm::kLogical || to_.form() == LayerForm::kMember;
+  if (section.name != kOutputState || section.optimizer || !unwanted) return false;
+  drop_state(o);
+  return true;
+}
+
+// Leaves out the state of a module that the new form has not, as far as it holds nothing.
+void Migration::drop_state(i32 o) {
+  const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
+  std::shared_ptr<const PickleValue> value = store_.object(o);
+  if (value && is_empty_state(*value))
+    out_.dropped_objects.push_back(key);
+  else
+    fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
+}
+
+// The part of a shared object that the layer's own one becomes, or the other way round.
+std::string Migration::moved_shard(const KeySection& section, const Target& target, const LayerName& found,
+                                   std::string_view key) {
+  std::optional<ObjectShard> shard = object_shard(section.tail);
+  bool out_of_stack = found.kind == LayerName::Kind::kStack, into_stack = to_.form() == LayerForm::kStacked;
+  if (target.name.kind != LayerName::Kind::kLayer || target.name.depth >= 0 || out_of_stack == into_stack)
+    return std::string(section.tail);
+  if (!shard || (out_of_stack && shard->shape[0] != from_.layers())) {
+    fault(key, Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>");
+    return "";
+  }
+  bool one = shard->shape == std::vector<i64>{1};
+  if (into_stack && one) shard->shape.clear(), shard->offset.clear();
+  if (into_stack) {
+    shard->shape.insert(shard->shape.begin(), to_.layers());
+    shard->offset.insert(shard->offset.begin(), to_.number(target.name.layer));
+  } else {
+    shard->shape.erase(shard->shape.begin()), shard->offset.erase(shard->offset.begin());
+    if (shard->shape.empty()) shard->shape = {1}, shard->offset = {0};
+  }
+  return to_string(*shard);
+}
+
+void Migration::move_object(i32 o) {
+  const Object& object = store_.objects()[static_cast<std::size_t>(o)];
+  if (is_file(store_, object)) return;
+  const std::string& key = object.name;
+  KeySection section = key_section(dialect_, key);
+  if ((section.optimizer && options_.weights_only) || drop_output_state(o, section)) return;
+  if (refused(key, section)) return;
+  std::optional<NameFault> bad;
+  LayerName found = from_.find(section.name, bad), name = found;
+  if (found.kind == LayerName::Kind::kStack) {
+    std::optional<ObjectShard> shard = object_shard(section.tail);
+    i64 layer = shard ? shard->offset[0] : -1;
+    if (layer < 0 || layer >= from_.layers())
+      bad = {Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>"};
+    else
+      name = from_.of_stack(found.rest, layer, bad);
+  }
+  if (bad) return fault(key, bad->code, bad->message);
+  Target target = target_of(name, key);
+  if (target.dropped) return;
+  bool main_layer = name.kind == LayerName::Kind::kLayer && name.depth < 0;
+  if (main_layer && options_.norms == NormPlace::kFused &&
+      is_state_of_norm(name.rest, to_.kind(name.layer).kind))
+    return drop_state(o);
+  std::string moved = key;
+  if (target.name.kind != LayerName::Kind::kOther)
+    moved = cat(section.front, target.parameter, moved_shard(section, target, found, key));
+  if (!object_names_.insert(moved).second)
+    return fault(key, Code::kNotHeld, cat("lands on ", escaped(moved)));
+  out_.objects.push_back({o, std::move(moved)});
+}
+
+}  // namespace
+
+LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const LayerNames& from,
+                              const LayerNames& to, const MigrationOptions& options) {
+  return Migration(store, dialect, from, to, options).run();
+}
+
+}  // namespace mckpt

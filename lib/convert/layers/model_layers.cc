@@ -1,0 +1,62 @@
+#include "convert/layers/model_layers.h"
+
+#include <algorithm>
+
+#include "convert/layers/run_pattern.h"
+
+namespace mckpt {
+namespace {
+
+constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
+
+// Layers of hybrid models mix tokens or follow a mixer, those of all others do both.
+bool is_hybrid(const ModelConfig& model) {
+  return std::ranges::any_of(
+      model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });
+}
+
+bool has_form(const Store& store, const LayerPattern& pattern, LayerForm form) {
+  try {
+    return misfits(store, kDialect, LayerNames(pattern, form)).empty();
+  } catch (const Error&) {  // a GPT model cannot be of the pattern
+    return false;
+  }
+}
+
+}  // namespace
+
+std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only) {
+  std::optional<LayerPattern> pattern = pattern_of_run(store);
+  if (!pattern) return std::nullopt;
+  LayerForm wanted = is_hybrid(map.model()) ? LayerForm::kFlat : LayerForm::kGpt;
+  std::vector<LayerForm> forms = {wanted, LayerForm::kFlat};
+  if (pattern->has_groups()) forms.insert(forms.end(), {LayerForm::kMember, LayerForm::kLogical});
+  auto found = std::ranges::find_if(forms, [&](LayerForm form) { return has_form(store, *pattern, form); });
+  if (found == forms.end() || *found == wanted) return std::nullopt;
+  LayerNames from(*pattern, *found);
+  std::optional<LayerNames> to;
+  try {
+    to.emplace(*pattern, wanted, "mtp_model_layer");
+  } catch (const Error&) {
+    return std::nullopt;  // a GPT model cannot be of the pattern
+  }
+  return migrate_layers(store, kDialect, from, *to, {.weights_only = weights_only});
+}
+
+std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration) {
+  auto out = std::make_unique<PieceStore>(std::move(store));
+  for (const MovedTensor& t : migration.tensors) {
+    std::vector<StorePiece> pieces;
+    for (const MovedPiece& p : t.pieces) {
+      StorePiece piece{p.tensor, {}, p.first_row, p.rows, 0};
+      if (p.from_layer >= 0) piece.at.push_back(p.from_layer);
+      pieces.push_back(std::move(piece));
+    }
+    std::span<const i64> dims = t.shape.dims();
+    out->add(t.name, {dims.begin(), dims.end()}, std::move(pieces));
+  }
+  for (const MovedObject& o : migration.objects) out->add_object(o.name, o.object);
+  return out;
+}
+
+}  // namespace mckpt

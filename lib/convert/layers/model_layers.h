@@ -1,0 +1,24 @@
+// The layers of a checkpoint as the table of its model calls them, where the run had another form of them: a
+// GPT model that was made a hybrid one, a hybrid model whose layers stand in groups. The args of the run tell
+// its pattern; nothing is copied.
+//
+//   args: hybrid_layer_pattern *-*-    decoder.layers.1.mlp.*  -->  decoder.layers.0.mlp.*
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "convert/layers/layer_migration.h"
+#include "convert/views/piece_store.h"
+#include "mappings/model/expand.h"
+
+namespace mckpt {
+
+// Nothing where the names are the table's, and where it is not known what they are. pre: the store is an
+// fsdp_dtensor checkpoint. Throws what migrate_layers() does.
+std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
+
+// The store under the names that its tensors and objects get. pre: no tensors become a stack.
+std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration);
+
+}  // namespace mckpt

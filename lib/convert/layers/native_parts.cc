@@ -1,0 +1,87 @@
+#include "convert/layers/native_parts.h"
+
+namespace mckpt {
+namespace {
+
+struct FusedName {
+  LayerKind kind;
+  std::string_view name, stored;
+};
+constexpr FusedName kFused[] = {
+    {LayerKind::kMamba, "mixer.in_proj.weight", "mixer.in_proj.weight"},
+    {LayerKind::kMamba, "mixer.conv1d.weight", "mixer.conv1d.weight"},
+    {LayerKind::kMamba, "mixer.conv1d_weight", "mixer.conv1d.weight"},
+    {LayerKind::kMamba, "mixer.conv1d.bias", "mixer.conv1d.bias"},
+    {LayerKind::kMamba, "mixer.conv1d_bias", "mixer.conv1d.bias"},
+    {LayerKind::kGdn, "self_attention.in_proj.weight", "self_attention.in_proj.weight"},
+    {LayerKind::kGdn, "self_attention.conv1d.weight", "self_attention.conv1d.weight"},
+    {LayerKind::kGdn, "self_attention.conv1d.bias", "self_attention.conv1d.bias"},
+};
+
+class Parts {
+ public:
+  void add(std::string_view name, i64 rows) {
+    out_.push_back({name, at_, rows});
+    at_ += rows;
+    bad_ |= rows < 1;
+  }
+  // Whether they make up so many rows.
+  bool fill(i64 rows) const { return !bad_ && at_ == rows; }
+  std::vector<NativePart> take() { return std::move(out_); }
+
+ private:
+  std::vector<NativePart> out_;
+  i64 at_ = 0;
+  bool bad_ = false;
+};
+
+i64 size(std::span<const i64> dims, std::size_t d) { return d < dims.size() ? dims[d] : -1; }
+
+Parts mamba_parts(std::string_view fused, i64 inner, i64 heads, i64 conv) {
+  Parts parts;
+  i64 states = (conv - inner) / 2;
+  if (fused == "mixer.in_proj.weight") parts.add("z", inner);
+  parts.add("x", inner), parts.add("B", states), parts.add("C", conv - inner - states);
+  if (fused == "mixer.in_proj.weight") parts.add("dt", heads);
+  return parts;
+}
+
+Parts gdn_parts(std::string_view fused, i64 values, i64 heads, i64 conv, bool second) {
+  Parts parts;
+  i64 keys = (conv - values) / 2;
+  parts.add("query", keys), parts.add("key", conv - values - keys), parts.add("value", values);
+  if (fused != "self_attention.in_proj.weight") return parts;
+  parts.add("z", values);
+  if (second)
+    parts.add("f", keys), parts.add("b", keys), parts.add("w", values);
+  else
+    parts.add("beta", heads), parts.add("alpha", heads);
+  return parts;
+}
+
+}  // namespace
+
+std::optional<std::string_view> fused_name(LayerKind kind, std::string_view rest) {
+  for (const FusedName& f : kFused)
+    if (f.kind == kind && f.name == rest) return f.stored;
+  return std::nullopt;
+}
+
+std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& dims,
+                                     std::optional<NameFault>& fault) {
+  bool mamba = fused.starts_with("mixer.");
+  std::string module(mamba ? "mixer." : "self_attention.");
+  auto dim = [&](std::string_view name, std::size_t d) { return size(dims(cat(module, name)), d); };
+  i64 conv = std::max(dim("conv1d.weight", 0), dim("conv1d_weight", 0));
+  i64 wide = dim("out_proj.weight", 1), heads = dim("A_log", 0);
+  i64 rows = fused.ends_with("in_proj.weight") ? dim("in_proj.weight", 0) : conv;
+  bool even = conv > wide && (conv - wide) % 2 == 0;
+  Parts parts = mamba ? mamba_parts(fused, wide, heads, conv)
+                      : gdn_parts(fused, wide, heads, conv, dim("dt_bias", 0) != heads);
+  if (wide > 0 && heads > 0 && even && parts.fill(rows)) return parts.take();
+  fault = {Code::kBadSplit, cat("the parts of ", rows, " rows cannot be told from conv1d (", conv,
+                                " rows), out_proj (", wide, " columns) and A_log (", heads, ")")};
+  return {};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,35 @@
+// The parts in which torch_dist stores the fused parameters of mixers. Megatron never writes them whole
+// there; its offline converter from GPT models does, in the order of a single rank:
+//
+//   mixer.in_proj.weight            z x B C dt                          rows of a Mamba mixer
+//   mixer.conv1d.weight .bias       x B C
+//   self_attention.in_proj.weight   query key value z beta alpha        of a gated delta net
+//                                   query key value z f b w             of its second version
+//   self_attention.conv1d.weight    query key value
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/hybrid/names.h"
+
+namespace mckpt {
+
+struct NativePart {
+  std::string_view name;  // "z"
+  i64 first_row = 0, rows = 0;
+};
+
+// The dimensions of a parameter of the layer by its name behind the layer; empty where there is none.
+using LayerDims = std::function<std::span<const i64>(std::string_view rest)>;
+
+// The name whose parts are stored, "mixer.conv1d.weight" for "mixer.conv1d_weight"; nothing for a parameter
+// that is not fused.
+std::optional<std::string_view> fused_name(LayerKind kind, std::string_view rest);
+// Its parts, whose sizes the other parameters of the layer tell. kBadSplit where they do not add up.
+// pre: fused_name() has it.
+std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& dims,
+                                     std::optional<NameFault>& fault);
+
+}  // namespace mckpt

@@ -1,0 +1,32 @@
+// What the args of a checkpoint say of its layers, and what they are to say of the layers it gets.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "convert/objects/args_patch.h"
+#include "core/hybrid/pattern.h"
+#include "io/pickle/value.h"
+
+namespace mckpt {
+
+// The pattern in an argparse.Namespace or dict of Megatron's arguments, with that of the MTP parts where an
+// old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each
+// other.
+std::optional<std::string> pattern_of_args(const PickleValue& args);
+
+// Whether an entry of args of this name is the pattern of a hybrid model, or a part of it. None is as good as
+// no entry.
+bool is_pattern_arg(std::string_view name);
+
+struct ArgChange {
+  std::string name;
+  ArgValue value;
+};
+// Of those fields that are there and have another value: a hybrid model of the pattern, or the GPT model of
+// its layers. `hybrid_layer_pattern` alone is listed also where it is not there but should be.
+std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
+                                       i64 layers);
+
+}  // namespace mckpt

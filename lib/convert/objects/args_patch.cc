@@ -1,0 +1,176 @@
+#include "convert/objects/args_patch.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "io/pickle/opcodes.h"
+#include "io/pickle/writer.h"
+
+namespace mckpt {
+namespace {
+
+struct Span {
+  std::size_t begin, end;
+};
+
+constexpr char opcode(Op op) { return static_cast<char>(op); }
+
+// The key as pickles of all protocols write a text, from its opcode on.
+std::string key_short(std::string_view name) {
+  return cat(std::string(1, opcode(Op::kShortBinunicode)), std::string(1, static_cast<char>(name.size())),
+             name);
+}
+std::string key_long(std::string_view name) {
+  PickleWriter p;
+  p.text(name);
+  std::string all = p.finish();
+  return all.substr(2, all.size() - 3);  // without protocol and end
+}
+
+Op op_at(const std::string& pickle, std::size_t i) {
+  return i < pickle.size() ? static_cast<Op>(static_cast<u8>(pickle[i])) : Op::kStop;
+}
+
+// Behind the opcode that puts what stands before into the memo, if there is one.
+std::size_t behind_memo(const std::string& pickle, std::size_t at) {
+  if (op_at(pickle, at) == Op::kMemoize) return at + 1;
+  if (op_at(pickle, at) == Op::kBinput) return at + 2;
+  return op_at(pickle, at) == Op::kLongBinput ? at + 5 : at;
+}
+
+// Behind the key: the opcode that puts it into the memo, if any, then the integer.
+std::optional<Span> integer_behind(const std::string& pickle, std::size_t at) {
+  at = behind_memo(pickle, at);
+  auto op = [&](std::size_t i) { return op_at(pickle, i); };
+  std::size_t bytes = op(at) == Op::kBinint1 ? 2 : op(at) == Op::kBinint2 ? 3 : op(at) == Op::kBinint ? 5 : 0;
+  if (bytes == 0 || at + bytes > pickle.size()) return std::nullopt;
+  return Span{at, at + bytes};
+}
+
+std::string integer_text(i64 value, std::size_t bytes) {
+  std::string out(1, opcode(bytes == 2 ? Op::kBinint1 : bytes == 3 ? Op::kBinint2 : Op::kBinint));
+  for (std::size_t i = 0; i + 1 < bytes; i++) out += static_cast<char>(value >> 8 * i);
+  return out;
+}
+
+// The end of the value behind the key, with what puts it into the memo; nothing where it is not plain.
+std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) {
+  at = behind_memo(pickle, at);
+  auto number = [&](std::size_t from, std::size_t bytes) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < bytes && from + i < pickle.size(); i++)
+      n |= static_cast<std::size_t>(static_cast<u8>(pickle[from + i])) << 8 * i;
+    return n;
+  };
+  std::size_t bytes = 0;
+  switch (op_at(pickle, at)) {
+    case Op::kNone:
+    case Op::kNewtrue:
+    case Op::kNewfalse:
+      bytes = 1;
+      break;
+    case Op::kBinint1:
+    case Op::kBinget:
+      bytes = 2;
+      break;
+    case Op::kBinint2:
+      bytes = 3;
+      break;
+    case Op::kBinint:
+    case Op::kLongBinget:
+      bytes = 5;
+      break;
+    case Op::kShortBinunicode:
+      bytes = 2 + number(at + 1, 1);
+      break;
+    case Op::kBinunicode:
+      bytes = 5 + number(at + 1, 4);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (bytes > pickle.size() - at) return std::nullopt;
+  std::size_t end = behind_memo(pickle, at + bytes);
+  return end < pickle.size() ? std::optional(end) : std::nullopt;
+}
+
+// Makes room for `more` bytes in the frame of the pickle; false where there are several. A frame without the
+// marks of one is none.
+bool widen_frame(std::string& pickle, std::size_t more) {
+  constexpr std::size_t kBegin = 2, kHead = 9;
+  bool framed = pickle.size() > kBegin + kHead && static_cast<u8>(pickle[1]) >= 4;
+  if (!framed || op_at(pickle, kBegin) != Op::kFrame) return true;
+  u64 bytes = 0;
+  for (std::size_t i = 0; i < 8; i++) bytes |= u64{static_cast<u8>(pickle[kBegin + 1 + i])} << 8 * i;
+  if (bytes != pickle.size() - kBegin - kHead) return false;
+  bytes += more;
+  for (std::size_t i = 0; i < 8; i++) pickle[kBegin + 1 + i] = static_cast<char>(bytes >> 8 * i);
+  return true;
+}
+
+// Where the key stands with a plain value, each from the key to the end of the value, in order.
+std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
+  std::vector<Span> entries;
+  for (const std::string& key : {key_short(name), key_long(name)})
+    for (std::size_t at = pickle.find(key); at != pickle.npos; at = pickle.find(key, at + 1))
+      if (std::optional<std::size_t> end = value_end(pickle, at + key.size())) entries.push_back({at, *end});
+  std::sort(entries.begin(), entries.end(), [](Span a, Span b) { return a.begin < b.begin; });
+  return entries;
+}
+
+std::string entry_text(std::string_view name, const ArgValue& value) {
+  PickleWriter p;
+  p.text(name);
+  if (const auto* text = std::get_if<std::string>(&value))
+    p.text(*text);
+  else if (const i64* number = std::get_if<i64>(&value))
+    p.integer(*number);
+  else if (const bool* flag = std::get_if<bool>(&value))
+    p.boolean(*flag);
+  else
+    p.op(Op::kNone);
+  std::string all = p.finish();
+  return all.substr(2, all.size() - 3);  // without protocol and end
+}
+
+}  // namespace
+
+bool put_value(std::string& pickle, std::string_view name, const ArgValue& value, std::string_view beside) {
+  std::vector<Span> entries = entries_of(pickle, name);
+  bool fresh = entries.empty() && !beside.empty();
+  if (fresh) entries = entries_of(pickle, beside);
+  if (entries.empty()) return false;
+  // Entries that stand side by side are of one dictionary: what was put there before gives way.
+  for (std::size_t i = 1; i < entries.size(); i++) {
+    std::size_t end = entries[i - 1].end;
+    if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;
+  }
+  std::size_t begin = fresh ? entries.back().end : entries[0].end, end = entries.back().end;
+  // An entry alone is set by itself, and not with those up to the mark.
+  std::string entry = entry_text(name, value);
+  if (op_at(pickle, begin) == Op::kSetitem) entry.insert(entry.begin(), opcode(Op::kSetitem));
+  if (!widen_frame(pickle, entry.size() - (end - begin))) return false;
+  pickle.replace(begin, end - begin, entry);
+  return true;
+}
+
+bool replace_integer(std::string& pickle, std::string_view name, i64 value) {
+  std::optional<Span> found;
+  for (const std::string& key : {key_short(name), key_long(name)})
+    for (std::size_t at = pickle.find(key); at != pickle.npos; at = pickle.find(key, at + 1)) {
+      std::optional<Span> integer = integer_behind(pickle, at + key.size());
+      if (!integer) continue;
+      if (found) return false;
+      found = integer;
+    }
+  if (!found || value < 0 || value > INT32_MAX) return false;
+  std::size_t needs = value < 256 ? 2 : value < 65536 ? 3 : 5, has = found->end - found->begin;
+  bool frames = pickle.size() > 2 && static_cast<u8>(pickle[1]) >= 4;
+  if (needs > has && frames) return false;
+  std::size_t bytes = frames ? has : needs;
+  pickle.replace(found->begin, has, integer_text(value, bytes));
+  return true;
+}
+
+}  // namespace mckpt

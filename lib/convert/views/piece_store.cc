@@ -1,0 +1,89 @@
+#include "convert/views/piece_store.h"
+
+#include <algorithm>
+
+#include "convert/keys/tensor_regions.h"
+
+namespace mckpt {
+
+PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
+  root_ = source_->root();
+  format_ = source_->format();
+  ranks_ = source_->ranks();
+  files_ = source_->files();
+  facts_ = source_->facts();
+}
+
+void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces) {
+  Tensor t{std::move(name), pieces[0].tensor, std::move(dims), {}};
+  for (const StorePiece& piece : pieces) {
+    if (source_->dtype(piece.tensor) != source_->dtype(t.dtype_of))
+      throw Error(Code::kBadShards, "the parts of a parameter have different types")
+          .file(root_)
+          .tensor(source_->name(piece.tensor))
+          .expected(dtype_name(source_->dtype(t.dtype_of)))
+          .found(dtype_name(source_->dtype(piece.tensor)));
+    for (i64 c = 0; c < source_->chunk_count(piece.tensor); c++)
+      if (std::optional<Part> part = part_of(piece, c)) t.chunks.push_back(std::move(*part));
+  }
+  tensors_.push_back(std::move(t));
+}
+
+// What a chunk of the source has of the piece. Indices along the first dimensions, and rows behind them, are
+// one stretch of its items.
+std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64 chunk) const {
+  Chunk c = source_->chunk(piece.tensor, chunk);
+  std::size_t depth = piece.at.size();
+  i64 first = 0;
+  for (std::size_t d = 0; d < depth; d++) {
+    i64 inside = piece.at[d] - c.offsets[d];
+    if (inside < 0 || inside >= c.sizes[d]) return std::nullopt;
+    first = first * c.sizes[d] + inside;
+  }
+  std::span<const i64> offsets = c.offsets.subspan(depth), sizes = c.sizes.subspan(depth);
+  Part out{piece.tensor, chunk, 0, {offsets.begin(), offsets.end()}, {sizes.begin(), sizes.end()}};
+  first *= Shape(sizes).items();
+  if (piece.rows >= 0) {
+    i64 begin = std::max(piece.first_row, offsets[0]);
+    i64 end = std::min(piece.first_row + piece.rows, offsets[0] + sizes[0]);
+    if (begin >= end) return std::nullopt;
+    first += (begin - offsets[0]) * Shape(sizes).row_items();
+    out.offsets[0] = begin - piece.first_row;
+    out.sizes[0] = end - begin;
+  }
+  if (!out.offsets.empty()) out.offsets[0] += piece.to_row;
+  out.first_item = first;
+  return out;
+}
+
+void PieceStore::add_object(std::string name, i64 object) {
+  Object o = source_->objects()[static_cast<std::size_t>(object)];
+  o.name = std::move(name);
+  objects_.push_back(std::move(o));
+  object_of_.push_back(object);
+}
+
+std::shared_ptr<const PickleValue> PieceStore::object(i64 index) const {
+  return source_->object(object_of_[static_cast<std::size_t>(index)]);
+}
+
+Chunk PieceStore::chunk(i64 t, i64 index) const {
+  const Part& p = of(t).chunks[static_cast<std::size_t>(index)];
+  Chunk out = source_->chunk(p.tensor, p.chunk);
+  out.offsets = p.offsets;
+  out.sizes = p.sizes;
+  return out;
+}
+
+ChunkData PieceStore::resolve(i64 t, i64 index) const {
+  const Part& p = of(t).chunks[static_cast<std::size_t>(index)];
+  ChunkData out = source_->resolve(p.tensor, p.chunk);
+  // A piece is a stretch of a chunk's items only where these lie row by row.
+  check_plain(*source_, p.tensor, source_->chunk(p.tensor, p.chunk), out);
+  out.strides.clear();
+  out.offset += dtype_bytes(out.dtype, p.first_item);
+  if (out.checksum) out.checksum->tensor = t;
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,63 @@
+#include "convert/views/rank_gathering.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kState = "optimizer.state.", kWrapper = "module.";
+
+}  // namespace
+
+std::string whole_state_name(std::string_view name) {
+  if (name.starts_with(kState)) return std::string(name);
+  return name.starts_with("state.") ? cat("optimizer.", name) : std::string();
+}
+
+const RankStates::Gathering::CellParameters& RankStates::Gathering::of(const Cell& cell) {
+  auto [at, fresh] = cells_.try_emplace({cell.tp, cell.etp, cell.ep});
+  CellParameters& out = at->second;
+  if (!fresh) return out;
+  out.parameters = map_.parameters(grid_, cell, setup_);
+  adjust_(out.parameters);
+  for (std::size_t p = 0; p < out.parameters.size(); p++)
+    out.by_name.emplace(out.parameters[p].global_name, static_cast<i32>(p));
+  return out;
+}
+
+void RankStates::Gathering::add(i32 file, i64 rank) {
+  Cell cell = cell_of(grid_, rank);
+  const CellParameters& mine = of(cell);
+  const TorchTable& table = states_.table(file);
+  for (i64 row = 0; row < table.size(); row++) {
+    std::string name = whole_state_name(table.name(row));
+    std::optional<StateName> parts = state_name(name);
+    if (!parts) continue;
+    auto known = mine.by_name.find(parts->key);
+    if (known == mine.by_name.end()) {
+      unknown_.push_back(cat(file_label(states_, file), ": ", escaped(name)));
+      continue;
+    }
+    const ModelParameter& p = mine.parameters[static_cast<std::size_t>(known->second)];
+    auto [at, fresh] = known_.try_emplace({name, p.expert(), p.expert() ? cell.etp : cell.tp}, nullptr);
+    if (fresh) {
+      std::size_t key = kState.size(), dot = static_cast<std::size_t>(parts->dots.back());
+      while (name.compare(key, kWrapper.size(), kWrapper) == 0) key += kWrapper.size();
+      at->second = &list_.emplace_back(
+          State{&mine.parameters, known->second, name.substr(0, key), name.substr(dot), {}});
+    }
+    i64 place = p.expert() ? cell.edp : cell.cp + grid_.cp * cell.dp;
+    at->second->held.push_back({place, rank, file, row});
+  }
+}
+
+void RankStates::Gathering::refuse_unknown() const {
+  if (unknown_.empty()) return;
+  Error e(Code::kUnaccounted,
+          cat("the ranks' files have ", unknown_.size(), " states of parameters that their ranks have not"));
+  for (std::size_t i = 0; i < std::min<std::size_t>(unknown_.size(), 10); i++) e.note(unknown_[i]);
+  throw e.file(states_.root())
+      .help("experts carry their global numbers; check --source-tp, --source-ep and --source-etp");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,189 @@
+#include "convert/views/state_dict_pieces.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "convert/objects/megatron_args.h"
+#include "io/values/element.h"
+#include "io/pickle/value.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt {
+namespace {
+
+using Section = DcpKey::Section;
+
+constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.",
+                           kMeta = "optimizer.param_to_group_meta.module.module.module.",
+                           kGroups = "optimizer.param_groups.";
+
+// "0" and "lr", or, where torch flattened the groups, a parameter's name and "lr".
+struct GroupField {
+  std::string group, field;
+};
+
+std::optional<GroupField> group_field(std::string_view object) {
+  if (!object.starts_with(kGroups)) return std::nullopt;
+  object.remove_prefix(kGroups.size());
+  std::size_t dot = object.rfind('.');
+  if (dot == object.npos) return std::nullopt;
+  return GroupField{std::string(object.substr(0, dot)), std::string(object.substr(dot + 1))};
+}
+
+class Translation {
+ public:
+  Translation(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map, const RunSetup& setup,
+              KeyTable::Cells cells, bool weights_only)
+      : out_(std::make_unique<PieceStore>(std::move(store))),
+        source_(out_->source()),
+        dialect_(dialect),
+        map_(map),
+        cells_(cells),
+        weights_only_(weights_only) {
+    if (map) parameters_ = map->parameters(Grid{}, Cell{}, setup);
+    for (const ModelParameter& p : parameters_) by_name_.emplace(p.global_name, &p);
+  }
+
+  std::unique_ptr<PieceStore> run() {
+    for (i64 t = 0; t < source_.tensor_count(); t++) add_tensor(t);
+    read_groups();
+    for (i64 o = 0; o < std::ssize(source_.objects()); o++) add_object(o);
+    for (const auto& [name, group] : group_of_) add_step(name, group);
+    return std::move(out_);
+  }
+
+ private:
+  static std::string key_of(std::string_view parameter) { return *model_key(cat("model.", parameter)); }
+  void add_tensor(i64 t);
+  bool add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail);
+  void read_groups();
+  void add_object(i64 o);
+  void add_step(const std::string& name, const std::string& group);
+
+  std::unique_ptr<PieceStore> out_;
+  const Store& source_;
+  DcpDialect dialect_;
+  const ModelMap* map_;
+  KeyTable::Cells cells_;
+  bool weights_only_;
+  std::vector<ModelParameter> parameters_;
+  NameMap<std::string_view, const ModelParameter*> by_name_;
+  std::vector<std::pair<std::string, std::string>>
+      group_of_;                      // parameters, each with the number of its group
+  NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
+  NameMap<std::string, i64> steps_;   // 0-dimensional states, by parameter
+};
+
+void Translation::add_tensor(i64 t) {
+  DcpKey key = split_key(dialect_, source_.name(t));
+  std::span<const i64> dims = source_.dims(t);
+  std::vector<i64> own(dims.begin(), dims.end());
+  if (key.section != Section::kModel && key.section != Section::kState)
+    return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+  bool numbered_state = key.section == Section::kState && dialect_ == DcpDialect::kMegatronFsdp;
+  if (numbered_state && !weights_only_)
+    throw Error(Code::kNotHeld, "the states of the optimizer have numbers, not the names of their parameters")
+        .file(source_.root())
+        .tensor(source_.name(t))
+        .note("which parameter has which number is up to the program that made the optimizer")
+        .help("--weights-only leaves them; or save with named states, as torch's get_state_dict does");
+  if (numbered_state) return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
+
+  bool state = key.section == Section::kState;
+  std::string name = key_of(key.parameter);
+  if (key.section == Section::kModel) names_.emplace(name, false);
+  std::string_view front = state ? kState : kModel;
+  std::string tail = state ? cat(".", key.field) : "";
+  if (state && key.field == "step" && dims.empty()) steps_.emplace(name, t);
+  auto known = by_name_.find(name);
+  if (known != by_name_.end() && add_split(t, *known->second, front, tail)) return;
+  out_->add(cat(front, name, tail), std::move(own), {{t}});
+}
+
+// Whether the parameter is one that Megatron stores in parts, and this is it or a state of it.
+bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail) {
+  if (p.split == KeySplit::kNone) return false;
+  std::span<const i64> dims = source_.dims(t);
+  i64 cells = p.holding->partition_dim != 0 ? 1 : p.expert() ? cells_.etp : cells_.tp;
+  bool whole = std::ranges::equal(dims, p.shape().dims());
+  if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
+  for (const Piece& piece : pieces_of(p.split, map_->model(), {p.shape()}, Part{})) {
+    if (!dims.empty() && (piece.rows % cells != 0 || piece.first_row % cells != 0))
+      throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have cut a parameter")
+          .file(source_.root())
+          .tensor(source_.name(t))
+          .expected(cat("a size that ", piece.rows, " rows divide by"))
+          .found(cells)
+          .help("give the size of the run with --source-tp N, for experts --source-etp N");
+    std::vector<i64> part(dims.begin(), dims.end());
+    std::vector<StorePiece> rows;
+    if (dims.empty()) rows.push_back({t});
+    for (i64 cell = 0; cell < cells && !dims.empty(); cell++) {
+      i64 first = cell * (dims[0] / cells), each = piece.rows / cells;
+      rows.push_back({t, {}, first + piece.first_row / cells, each, cell * each});
+    }
+    if (!part.empty()) part[0] = piece.rows;
+    out_->add(cat(front, piece_key(p.split, p.global_name, piece), tail), std::move(part), std::move(rows));
+  }
+  return true;
+}
+
+// Which parameters are in which group.
+void Translation::read_groups() {
+  for (i64 o = 0; o < std::ssize(source_.objects()); o++) {
+    std::optional<GroupField> field = group_field(source_.objects()[static_cast<std::size_t>(o)].name);
+    if (dialect_ != DcpDialect::kStateDict || !field || field->field != "params") continue;
+    std::shared_ptr<const PickleValue> names = source_.object(o);
+    if (!names) continue;
+    for (PickleValue name : names->items())
+      if (name.is(PickleValue::Kind::kText)) group_of_.emplace_back(key_of(name.text()), field->group);
+  }
+  for (const Object& o : source_.objects()) {
+    std::optional<GroupField> field = group_field(o.name);
+    if (dialect_ != DcpDialect::kStateDict || !field) continue;
+    auto parameter = names_.find(key_of(field->group));
+    if (parameter != names_.end() && !std::exchange(parameter->second, true))
+      group_of_.emplace_back(parameter->first, field->group);
+  }
+}
+
+void Translation::add_object(i64 o) {
+  const std::string& name = source_.objects()[static_cast<std::size_t>(o)].name;
+  std::optional<GroupField> field = group_field(name);
+  if (!field || dialect_ != DcpDialect::kStateDict) return out_->add_object(name, o);
+  if (field->field == "params") return;  // the names of the new objects say it
+  bool placed = false;
+  for (const auto& [parameter, group] : group_of_) {
+    if (group != field->group) continue;
+    out_->add_object(cat(kMeta, parameter, ".", field->field), o);
+    placed = true;
+  }
+  // Of a group that no parameter is known to be in: nothing is left out.
+  if (!placed) out_->add_object(name, o);
+}
+
+// Megatron keeps the count of steps with the group, as an integer.
+void Translation::add_step(const std::string& name, const std::string& group) {
+  auto step = steps_.find(name);
+  std::string of_group = cat(kGroups, group, ".step");
+  bool told = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
+  if (step == steps_.end() || told) return;
+  StoreFiles files(source_);
+  double value = 0;
+  TensorReader(source_, files).read(step->second, [&](std::span<const u8> bytes, i64) {
+    value = number_at(source_.dtype(step->second), bytes.data(), 0);
+  });
+  bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
+  out_->make_object(cat(kMeta, name, ".step"),
+                    whole ? pickle_integer(static_cast<i64>(value)) : pickle_real(value));
+}
+
+}  // namespace
+
+std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
+                                              const ModelMap* map, const RunSetup& setup,
+                                              KeyTable::Cells cells, bool weights_only) {
+  return Translation(std::move(store), dialect, map, setup, cells, weights_only).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,27 @@
+// A checkpoint of torch FSDP2, or of Megatron-FSDP by itself, as the tensors and objects of an fsdp_dtensor
+// one:
+//
+//   model.<param>
+//       -->  model.module.<param>, gated ones in halves where the model is known
+//
+//   optimizer.state.<param>.exp_avg
+//       -->  optimizer.state.module.module.module.<param>.exp_avg
+//
+//   optimizer.param_groups.0.params and .lr, optimizer.state.<param>.step
+//       -->  optimizer.param_to_group_meta.module.module.module.<param>.lr and .step
+#pragma once
+
+#include "convert/keys/key_table.h"
+#include "convert/views/piece_store.h"
+#include "io/dcp/dialect.h"
+
+namespace mckpt {
+
+// `map` null: the model is not known, and every tensor stays as it is. `cells` wrote fused tensors, as
+// KeyTable has them. Throws kNotHeld for states that are numbered instead of named, unless only the weights
+// are asked for.
+std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
+                                              const ModelMap* map, const RunSetup& setup,
+                                              KeyTable::Cells cells, bool weights_only);
+
+}  // namespace mckpt

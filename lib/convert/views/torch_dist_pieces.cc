@@ -1,0 +1,268 @@
+#include "convert/views/torch_dist_pieces.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/keys/key_section.h"
+#include "convert/objects/run_objects.h"
+#include "core/base/name_hash.h"
+#include "io/pickle/copy.h"
+#include "io/dcp/run_args.h"
+#include "mappings/fsdp/layout.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.";
+
+// Where a name may differ between what a module is called at run time and what torch_dist stores.
+constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
+    {"mixer.conv1d_", "mixer.conv1d."},
+    {".mtp_model_layer.", ".transformer_layer."},
+    {"decoder.final_norm.", "decoder.final_layernorm."},
+    {"decoder.final_layernorm.", "decoder.final_norm."}};
+
+std::vector<std::string> spellings(std::string_view name) {
+  std::vector<std::string> out{std::string(name)};
+  for (auto [from, to] : kSpellings)
+    if (std::size_t at = name.find(from); at != name.npos)
+      out.push_back(cat(name.substr(0, at), to, name.substr(at + from.size())));
+  return out;
+}
+
+struct Place {
+  std::string name;
+  std::vector<i64> at;
+};
+
+// The names under which a parameter of one expert may lie: by the expert's number, or in a tensor of all
+// experts.
+std::vector<Place> of_experts(const std::string& name) {
+  for (std::string_view leaf :
+       {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
+    auto expert = numbered(name, cat(".experts.", leaf));
+    if (!expert) continue;
+    std::string_view before = expert->before.substr(0, expert->before.size() - leaf.size());
+    return {{cat(before, "experts.", leaf, expert->after), {expert->number}},
+            {cat(before, "experts.", expert->number, ".", leaf, expert->after), {}}};
+  }
+  return {{name, {}}};
+}
+
+// The same for layers, which have numbers or lie in one tensor.
+std::vector<Place> of_layers(Place place) {
+  auto layer = numbered(place.name, "layers.");
+  if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
+    return {place};
+  Place stacked{cat(layer->before.substr(0, layer->before.size() - 1), layer->after), place.at};
+  stacked.at.insert(stacked.at.begin(), layer->number);
+  return {std::move(place), std::move(stacked)};
+}
+
+class Translation {
+ public:
+  Translation(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup, bool weights_only)
+      : out_(std::make_unique<PieceStore>(std::move(store))),
+        source_(out_->source()),
+        model_(map.model()),
+        parameters_(map.parameters(Grid{}, Cell{}, setup)),
+        weights_only_(weights_only) {}
+
+  std::unique_ptr<PieceStore> run() {
+    gather();
+    for (const auto& [kind, names] : kinds_)
+      for (const ModelParameter& p : parameters_) add(p, kind);
+    add_rest();
+    if (!odd_.empty() && !weights_only_) refuse_odd();
+    add_common();
+    return std::move(out_);
+  }
+
+ private:
+  using Names = NameMap<std::string_view, i64>;
+
+  void gather();
+  void add(const ModelParameter& p, std::string_view kind);
+  bool add_parts(const ModelParameter& p, KeySplit split, std::string_view kind);
+  void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
+  void add_rest();
+  void add_common();
+  void refuse_rest_of(i64 t, i64 taken) const;
+  [[noreturn]] void refuse_odd() const;
+  std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
+  std::vector<i64> dims_of(const StorePiece& piece) const {
+    std::span<const i64> dims = source_.dims(piece.tensor).subspan(piece.at.size());
+    return {dims.begin(), dims.end()};
+  }
+  bool is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const;
+  void put(std::string_view kind, std::string_view name, std::vector<i64> dims,
+           std::vector<StorePiece> pieces);
+
+  std::unique_ptr<PieceStore> out_;
+  const Store& source_;
+  const ModelConfig& model_;
+  std::vector<ModelParameter> parameters_;
+  bool weights_only_;
+  std::map<std::string_view, Names, std::less<>> kinds_;  // "" is the model, "exp_avg" a state
+  std::vector<i64> taken_;                                // by tensor of the source, items
+  std::vector<i64> odd_;                                  // states that do not lie by parameter
+};
+
+void Translation::gather() {
+  taken_.resize(static_cast<std::size_t>(source_.tensor_count()));
+  kinds_[""];
+  for (i64 t = 0; t < source_.tensor_count(); t++) {
+    KeySection section = key_section(DcpDialect::kTorchDist, source_.name(t));
+    if (section.optimizer && section.name.empty()) continue;
+    std::string_view kind = section.optimizer ? section.front.substr(0, section.front.size() - 1) : "";
+    kinds_[kind.substr(kind.rfind('.') + 1)].emplace(section.name, t);
+  }
+}
+
+std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
+  const Names& names = kinds_.find(kind)->second;
+  for (const std::string& spelling : spellings(name))
+    for (const Place& expert : of_experts(spelling))
+      for (Place& place : of_layers(expert)) {
+        auto found = names.find(place.name);
+        if (found == names.end()) continue;
+        std::span<const i64> dims = source_.dims(found->second);
+        bool inside = dims.size() >= place.at.size() &&
+                      std::ranges::equal(place.at, dims.first(place.at.size()), std::less());
+        if (inside) return StorePiece{found->second, std::move(place.at)};
+      }
+  return std::nullopt;
+}
+
+// Older saves keep the states of a parameter item by item, as the ranks' buffers had them.
+bool Translation::is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const {
+  if (kind.empty()) return false;
+  std::optional<StorePiece> weight = find("", name);
+  return weight && !std::ranges::equal(source_.dims(weight->tensor), source_.dims(piece.tensor));
+}
+
+void Translation::put(std::string_view kind, std::string_view name, std::vector<i64> dims,
+                      std::vector<StorePiece> pieces) {
+  for (const StorePiece& piece : pieces) {
+    Shape shape(dims_of(piece));
+    i64& taken = taken_[static_cast<std::size_t>(piece.tensor)];
+    taken += piece.rows < 0 ? shape.items() : piece.rows * shape.row_items();
+  }
+  out_->add(kind.empty() ? cat(kModel, name) : cat(kState, name, ".", kind), std::move(dims),
+            std::move(pieces));
+}
+
+void Translation::add(const ModelParameter& p, std::string_view kind) {
+  const std::string& name = p.global_name;
+  if (std::optional<StorePiece> whole = find(kind, name)) {
+    if (is_flat(kind, name, *whole)) return;
+    std::vector<i64> dims = dims_of(*whole);
+    if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
+      return put(kind, name, dims, {*whole});
+    for (const Piece& piece : stored_pieces(p, model_)) {
+      StorePiece rows = *whole;
+      rows.first_row = piece.first_row, rows.rows = dims[0] = piece.rows;
+      put(kind, piece_key(p.split, name, piece), dims, {rows});
+    }
+    return;
+  }
+  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
+    if (split != KeySplit::kNone && add_parts(p, split, kind)) return;
+}
+
+// Whether there are any. fsdp_dtensor has the parameters of Mamba mixers whole.
+bool Translation::add_parts(const ModelParameter& p, KeySplit split, std::string_view kind) {
+  bool whole = split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv, found = false;
+  std::vector<StorePiece> all;
+  std::vector<i64> dims;
+  for (const Piece& piece : pieces_of(split, model_, {p.shape()}, Part{})) {
+    std::string key = piece_key(split, p.global_name, piece);
+    std::optional<StorePiece> part = find(kind, key);
+    if (!part || is_flat(kind, key, *part)) continue;
+    found = true;
+    if (whole)
+      append_part(*part, dims, all);
+    else
+      put(kind, key, dims_of(*part), {*part});
+  }
+  if (!all.empty()) put(kind, p.global_name, std::move(dims), std::move(all));
+  return found;
+}
+
+// Behind those that are there; `dims` becomes the shape of all of them.
+void Translation::append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const {
+  std::vector<i64> mine = dims_of(part);
+  bool fits = !mine.empty() &&
+              (all.empty() || std::ranges::equal(std::span(mine).subspan(1), std::span(dims).subspan(1)));
+  if (!fits)
+    throw Error(Code::kBadSplit, "the parts of a parameter have different rows")
+        .tensor(source_.name(part.tensor))
+        .expected(dims_to_string(dims))
+        .found(dims_to_string(mine));
+  if (all.empty()) {
+    dims = std::move(mine);
+  } else {
+    part.to_row = dims[0];
+    dims[0] = checked_add(dims[0], mine[0], "the rows of a parameter");
+  }
+  all.push_back(std::move(part));
+}
+
+void Translation::add_rest() {
+  for (i64 t = 0; t < source_.tensor_count(); t++) {
+    if (i64 taken = taken_[static_cast<std::size_t>(t)]; taken > 0) {
+      refuse_rest_of(t, taken);
+      continue;
+    }
+    KeySection section = key_section(DcpDialect::kTorchDist, source_.name(t));
+    std::span<const i64> dims = source_.dims(t);
+    std::string name(source_.name(t));
+    if (section.optimizer) odd_.push_back(t);
+    if (section.optimizer && !name.starts_with("optimizer.")) name = cat("optimizer.", name);
+    out_->add(section.optimizer ? name : cat(kModel, name), {dims.begin(), dims.end()}, {{t}});
+  }
+}
+
+// A tensor of all layers, or all experts, of which the model has only some.
+void Translation::refuse_rest_of(i64 t, i64 taken) const {
+  i64 items = Shape(source_.dims(t)).items();
+  if (taken == items) return;
+  throw Error(Code::kUnaccounted, "the checkpoint has more layers or experts than the model")
+      .file(source_.root())
+      .tensor(source_.name(t))
+      .expected(cat(taken, " items, as the configuration says"))
+      .found(cat(items, ": ", dims_to_string(source_.dims(t))))
+      .help("--assets names the folder of the model that the checkpoint is of");
+}
+
+void Translation::refuse_odd() const {
+  Error e(Code::kNotHeld, cat(odd_.size(), " states of the optimizer do not lie by parameter"));
+  for (std::size_t i = 0; i < std::min<std::size_t>(odd_.size(), 10); i++)
+    e.note(cat(escaped(source_.name(odd_[i])), " ", dims_to_string(source_.dims(odd_[i]))));
+  throw e.file(source_.root())
+      .expected("states with the shapes of their parameters")
+      .help(
+          "--weights-only leaves the states behind; to keep them, load and save the run once with a Megatron "
+          "that "
+          "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
+}
+
+// The entries of the common state that fsdp_dtensor has as objects of their own.
+void Translation::add_common() {
+  std::shared_ptr<const PickleValue> common = common_state_of(source_);
+  if (!common) return;
+  auto make = [&](std::string name, PickleValue value) {
+    out_->make_object(std::move(name), copy_pickle(value));
+  };
+  for (PickleEntry e : common->entries())
+    if (e.key.is(PickleValue::Kind::kText)) take_run_object(e.key.text(), e.value, make);
+}
+
+}  // namespace
+
+std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
+                                              const RunSetup& setup, bool weights_only) {
+  return Translation(std::move(store), map, setup, weights_only).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,63 @@
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+namespace {
+
+constexpr CodeInfo kCodes[] = {
+#define MCKPT_ERROR(name, number, exit, title, explanation) {Code::name, Exit::exit, title, explanation},
+#include "core/base/error_codes.inc"
+#undef MCKPT_ERROR
+};
+
+}  // namespace
+
+std::span<const CodeInfo> all_codes() { return kCodes; }
+
+const CodeInfo& code_info(Code code) {
+  for (const CodeInfo& info : kCodes)
+    if (info.code == code) return info;
+  return kCodes[std::size(kCodes) - 1];  // kInternal: cannot happen, the enum comes from the same table
+}
+
+std::string code_name(Code code) {
+  std::string digits = cat(static_cast<int>(code));
+  return cat("MC", std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0'), digits);
+}
+
+// Not inline: the throwing code stays small, and g++ 12 warns of overflows in strings that cannot happen.
+Error& Error::each_note(std::span<const std::string> lines, std::size_t most) {
+  for (const std::string& line : lines.first(std::min(lines.size(), most))) note(line);
+  return lines.size() > most ? note(cat("and ", lines.size() - most, " more")) : *this;
+}
+
+Error& Error::set(std::string& field, std::string_view v) {
+  field = v;
+  return *this;
+}
+
+const char* Error::what() const noexcept {
+  try {
+    what_.clear();
+    if (!file_.empty()) what_ += cat(escaped(file_, 4096), ": ");
+    if (!tensor_.empty()) what_ += cat("tensor '", escaped(tensor_), "': ");
+    what_ += message_;
+    if (!expected_.empty()) what_ += cat(": expected ", expected_);
+    if (!found_.empty()) what_ += cat(expected_.empty() ? ": found " : ", found ", found_);
+    return what_.c_str();
+  } catch (...) {
+    return message_.c_str();
+  }
+}
+
+void throw_overflow(i64 a, const char* op, i64 b, const char* what) {
+  throw Error(Code::kSizeOverflow, cat(what, " does not fit 63 bits"))
+      .found(cat(a, " ", op, " ", b))
+      .help("check the sizes; no real tensor is that large");
+}
+
+}  // namespace mckpt

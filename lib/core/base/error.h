@@ -1,0 +1,92 @@
+// The one exception type. It carries a stable code (MCnnnn, explained by `mckpt explain`), what went wrong,
+// where, both numbers and what to do. Library code throws it; tools/main.cc is the only place that prints it.
+//
+//   throw Error(Code::kShapeNegative, "a dimension is negative").tensor("lm_head.weight").found(-3);
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error_code.h"
+#include "core/base/text.h"
+
+namespace mckpt {
+
+class Error : public std::exception {
+ public:
+  Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  // Each adds one fact and returns the error itself, so that they chain behind the constructor.
+  Error& file(std::string_view v) { return set(file_, v); }
+  Error& tensor(std::string_view v) { return set(tensor_, v); }
+  Error& offset(std::int64_t v) {
+    offset_ = v;
+    return *this;
+  }
+  template <typename T>
+  Error& expected(const T& v) {
+    return set(expected_, cat(v));
+  }
+  template <typename T>
+  Error& found(const T& v) {
+    return set(found_, cat(v));
+  }
+  // Puts words before the message: "shape: " and the like, from the layer that knows what was being read.
+  Error& prefix(std::string_view v) {
+    message_.insert(0, v);
+    return *this;
+  }
+  Error& note(std::string v) {
+    notes_.push_back(std::move(v));
+    return *this;
+  }
+  // A note for each, and one that tells how many are left out.
+  Error& each_note(std::span<const std::string> lines, std::size_t most = 20);
+  Error& help(std::string_view v) { return set(help_, v); }
+
+  // Context is added once, by the layer that knows it: a fact that is already there stays.
+  Error& default_file(std::string_view v) { return file_.empty() ? file(v) : *this; }
+  Error& default_tensor(std::string_view v) { return tensor_.empty() ? tensor(v) : *this; }
+
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+  const std::string& file() const { return file_; }
+  const std::string& tensor() const { return tensor_; }
+  std::int64_t offset() const { return offset_; }  // -1: none
+  const std::string& expected() const { return expected_; }
+  const std::string& found() const { return found_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::string& help() const { return help_; }
+
+  // One line: "file: tensor 'x': message: expected A, found B". Names from files are escaped.
+  const char* what() const noexcept override;
+
+ private:
+  Error& set(std::string& field, std::string_view v);
+
+  Code code_;
+  std::string message_, file_, tensor_, expected_, found_, help_;
+  std::vector<std::string> notes_;
+  std::int64_t offset_ = -1;
+  mutable std::string what_;
+};
+
+// Runs fn; an Error that leaves it gets the file (and tensor) it lacks.
+template <typename Fn>
+auto with_file(std::string_view file, Fn&& fn) -> decltype(fn()) {
+  try {
+    return fn();
+  } catch (Error& e) {
+    e.default_file(file);
+    throw;
+  }
+}
+
+[[noreturn]] void throw_overflow(std::int64_t a, const char* op, std::int64_t b, const char* what);
+
+}  // namespace mckpt

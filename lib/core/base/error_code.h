@@ -1,0 +1,39 @@
+// Every error code: its number, exit status, title and explanation, from the one table in error_codes.inc.
+// Numbers are stable once released: scripts match on them. A code that is no longer thrown keeps its number.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mckpt {
+
+enum class Exit : int {
+  kOk = 0,             // done, equal, healthy
+  kNo = 1,             // the answer is no: differs, problems found
+  kUsage = 2,          // the command line is wrong
+  kInput = 3,          // input missing, corrupt or unsupported
+  kRefused = 4,        // refused before anything was written
+  kWrite = 5,          // writing failed
+  kInterrupted = 130,  // stopped by a signal, resumable; SIGTERM makes it 143, SIGHUP 129
+};
+
+enum class Code : std::uint16_t {
+#define MCKPT_ERROR(name, number, exit, title, explanation) name = number,
+#include "core/base/error_codes.inc"
+#undef MCKPT_ERROR
+};
+
+struct CodeInfo {
+  Code code;
+  Exit exit;
+  std::string_view title;
+  std::string_view explanation;
+};
+
+std::span<const CodeInfo> all_codes();  // in ascending order
+const CodeInfo& code_info(Code code);
+std::string code_name(Code code);  // "MC0102"
+
+}  // namespace mckpt

@@ -1,0 +1,47 @@
+// Multiplication of two keyed words to 128 bits, folded, as wyhash does it: 16 bytes a step.
+#include "core/base/name_hash.h"
+
+#include <cstring>
+#include <random>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+namespace {
+
+struct Key {
+  u64 a, b;
+};
+
+Key draw_key() {
+  std::random_device random;
+  auto word = [&] { return u64{random()} << 32 | random(); };
+  return {word(), word()};
+}
+
+const Key kKey = draw_key();
+
+u64 load(const char* from, std::size_t bytes) {
+  u64 v = 0;
+  std::memcpy(&v, from, bytes);
+  return v;
+}
+
+u64 mix(u64 x, u64 y) {
+  unsigned __int128 product = static_cast<unsigned __int128>(x) * y;
+  return static_cast<u64>(product) ^ static_cast<u64>(product >> 64);
+}
+
+}  // namespace
+
+std::size_t NameHash::operator()(std::string_view name) const {
+  const char* at = name.data();
+  std::size_t left = name.size();
+  u64 h = kKey.b ^ left;
+  for (; left > 16; at += 16, left -= 16) h = mix(load(at, 8) ^ kKey.a, load(at + 8, 8) ^ h);
+  std::size_t low = left < 8 ? left : 8;
+  h = mix(load(at, low) ^ kKey.a, load(at + low, left - low) ^ h);
+  return mix(h ^ kKey.a, 0x9e3779b97f4a7c15);
+}
+
+}  // namespace mckpt

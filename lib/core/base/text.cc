@@ -1,0 +1,117 @@
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+namespace {
+
+// Whether a terminal shows the character of this well-formed sequence and does nothing else.
+bool printable(std::string_view sequence) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
+  unsigned point = byte(0) & (0x7fu >> sequence.size());
+  for (std::size_t i = 1; i < sequence.size(); i++) point = point << 6 | (byte(i) & 0x3f);
+  bool c1_control = point < 0xa0;
+  bool reorders = (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+                  point == 0x200e || point == 0x200f || point == 0x2028 || point == 0x2029;
+  return !c1_control && !reorders;
+}
+
+// Whether the 8 bytes at p are plain characters of ASCII, 0x20 to 0x7e: adding 1 or taking 0x20 away sets the
+// highest bit of a byte that is not.
+bool eight_plain(const char* p) {
+  constexpr u64 kEach = 0x0101010101010101;
+  u64 v;
+  std::memcpy(&v, p, sizeof v);
+  return ((v | (v + kEach) | (v - 0x20 * kEach)) & 0x80 * kEach) == 0;
+}
+
+}  // namespace
+
+bool is_ascii(std::string_view s) {
+  // Most texts are short: eight bytes at a time, without a set-up, and the last eight once more.
+  u64 all = 0;
+  auto look = [&](std::size_t at) {
+    u64 eight;
+    std::memcpy(&eight, s.data() + at, sizeof eight);
+    all |= eight;
+  };
+  if (s.size() >= sizeof all) {
+    for (std::size_t at = 0; at + sizeof all < s.size(); at += sizeof all) look(at);
+    look(s.size() - sizeof all);
+  } else {
+    for (char c : s) all |= static_cast<unsigned char>(c);
+  }
+  return (all & 0x8080808080808080) == 0;
+}
+
+std::size_t utf8_sequence(std::string_view s) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  unsigned char b = byte(0);
+  if (b < 0x80) return 1;
+  std::size_t n = b >= 0xf0 && b <= 0xf4 ? 4 : b >= 0xe0 && b < 0xf0 ? 3 : b >= 0xc2 && b < 0xe0 ? 2 : 0;
+  if (n == 0 || s.size() < n) return 0;
+  for (std::size_t i = 1; i < n; i++)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  bool overlong = (b == 0xe0 && byte(1) < 0xa0) || (b == 0xf0 && byte(1) < 0x90);
+  bool surrogate = b == 0xed && byte(1) > 0x9f;
+  bool beyond = b == 0xf4 && byte(1) > 0x8f;
+  return overlong || surrogate || beyond ? 0 : n;
+}
+
+void append_escaped(std::string& out, std::string_view s, std::size_t max_bytes) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::size_t begin = out.size();
+  while (!s.empty()) {
+    std::size_t used = out.size() - begin;
+    if (used >= max_bytes) {
+      out += "...";
+      return;
+    }
+    // Nearly all names are nothing but plain characters.
+    std::size_t plain = 0, room = std::min(s.size(), max_bytes - used);
+    while (plain + 8 <= room && eight_plain(s.data() + plain)) plain += 8;
+    while (plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
+    if (plain > 0) {
+      out += s.substr(0, plain);
+      s.remove_prefix(plain);
+      continue;
+    }
+    if (std::size_t n = utf8_sequence(s); n != 0 && printable(s.substr(0, n))) {
+      out += s.substr(0, n);
+      s.remove_prefix(n);
+    } else {
+      unsigned char b = static_cast<unsigned char>(s[0]);
+      out += {'\\', 'x', kHex[b >> 4], kHex[b & 15]};
+      s.remove_prefix(1);
+    }
+  }
+}
+
+std::string escaped(std::string_view s, std::size_t max_bytes) {
+  std::string out;
+  append_escaped(out, s, max_bytes);
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); j++) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); i++) {
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); j++) {
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+}  // namespace mckpt

@@ -1,0 +1,53 @@
+// The first of many numbers, from a position on, that is small enough - in logarithmic time, while numbers
+// are taken out. Greedy packing asks nothing else.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+
+class FirstFit {
+ public:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  static constexpr i64 kAbsent = std::numeric_limits<i64>::max();  // fits nowhere
+
+  // Numbers of kAbsent are there for their position only.
+  explicit FirstFit(std::span<const i64> numbers)
+      : leaves_(std::bit_ceil(numbers.size() + 1)), least_(2 * leaves_, kAbsent) {
+    for (std::size_t i = 0; i < numbers.size(); i++) least_[leaves_ + i] = numbers[i];
+    for (std::size_t node = leaves_ - 1; node > 0; node--) update(node);
+  }
+
+  // pre: from is at most the number of numbers, limit < kAbsent.
+  std::size_t find(std::size_t from, i64 limit) const {
+    std::size_t node = leaves_ + from;
+    while (least_[node] > limit) {
+      // On to the subtree at the right: up from right children, then across. Above the root lies 0.
+      while (node & 1) node >>= 1;
+      if (node == 0) return kNone;
+      node++;
+    }
+    while (node < leaves_) node = 2 * node + (least_[2 * node] > limit);
+    return node - leaves_;
+  }
+
+  void take(std::size_t position) {
+    std::size_t node = leaves_ + position;
+    least_[node] = kAbsent;
+    while ((node >>= 1) > 0) update(node);
+  }
+
+ private:
+  void update(std::size_t node) { least_[node] = std::min(least_[2 * node], least_[2 * node + 1]); }
+
+  std::size_t leaves_;
+  std::vector<i64> least_;  // a complete binary tree from node 1: each node the least below it
+};
+
+}  // namespace mckpt

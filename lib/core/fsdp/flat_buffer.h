@@ -1,0 +1,83 @@
+// How Megatron-FSDP packs the parameters of one bucket into one flat buffer and cuts it into equal shards.
+//
+//   shapes (10,4) and (10), 4 shards, chunk 4         bucket 64 items
+//   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
+//    shard 0          shard 1          shard 2          shard 3          16 items each
+//
+// Offsets count items of the bucket; an ItemRange counts items of one parameter, which is the TP-local
+// tensor. The rules, with worked examples: docs/formats/fsdp_buffers.md.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/fsdp/grid.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
+
+namespace mckpt {
+
+// v1 sorts by row size and may cut a row in two; v2 keeps the order of registration and never does.
+enum class Engine : u8 { kV1, kV2 };
+// What Megatron-FSDP shards over the ranks; v2 packs alike for all of them.
+enum class Strategy : u8 { kNoShard, kOptim, kOptimGrads, kOptimGradsParams };
+
+std::string_view engine_name(Engine engine);        // "v1"
+std::string_view strategy_name(Strategy strategy);  // "optim_grads_params"
+// Each throws kUsage that lists the known names.
+Engine engine_from_name(std::string_view name);
+Strategy strategy_from_name(std::string_view name);
+
+struct Packing {
+  Engine engine = Engine::kV1;
+  Strategy strategy = Strategy::kOptimGradsParams;
+  i64 ranks = 1;  // that share the bucket
+  i64 hsdp = 1;   // the instances they are divided into
+  HsdpOuter outer = HsdpOuter::kReplicate;
+};
+
+struct PackedParameter {
+  i64 items = 0;
+  i64 row_items = 1;
+  i64 offset = 0;  // of the first item in the bucket
+
+  i64 end() const { return offset + items; }
+};
+
+struct FlatBuffer {
+  std::vector<PackedParameter> parameters;  // in order of registration
+  std::vector<i64> order;                   // the same as sorted before they are placed
+  i64 chunk_items = 1;                      // the grid on which large parameters lie: the chunk-size factor
+  i64 bucket_items = 0;                     // with holes and padding
+  i64 shards = 1;
+  i64 shard_items = 0;  // rank r holds [s*shard_items, (s+1)*shard_items), s = place_of(r, ...).shard
+};
+
+// Throws kBadLayout for parameters and combinations that cannot be packed, kBadGrid for rank counts that do
+// not divide, kSizeOverflow.
+FlatBuffer pack(std::span<const Shape> shapes, const Packing& packing);
+
+// What shard s holds of parameter p; {0, 0} when that is nothing. Shards tile a parameter in ascending order,
+// except under no_shard, where they are virtual (v1 does not pad there, and every rank holds everything).
+ItemRange item_range(const FlatBuffer& buffer, i64 p, i64 s);
+
+struct Rows {
+  i64 begin = 0;
+  i64 count = 0;
+
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+// The rows of parameter p that lie on shard s: one chunk as it is saved, dimension 0 counted from the first
+// row of the parameter, or of a piece of it (`piece`: whole rows of p). `begin` is the number of rows on the
+// shards before, so a chunk of no rows stands where it would have been. Throws kRowUnaligned.
+Rows rows_on_shard(const FlatBuffer& buffer, i64 p, i64 s);
+Rows rows_on_shard(const FlatBuffer& buffer, i64 p, i64 s, ItemRange piece);
+
+// The first item of p at which a shard begins inside a row.
+std::optional<i64> unaligned_cut(const FlatBuffer& buffer, i64 p);
+bool row_aligned(const FlatBuffer& buffer);
+
+}  // namespace mckpt

@@ -1,0 +1,65 @@
+// Grid: the parallel sizes of a run. Cell: where one rank stands in it. Megatron arranges the same ranks
+// twice:
+//
+//   stage = rank / S, r = rank % S, S = tp*cp*dp ranks a pipeline stage
+//   dense mesh    tp = r % TP          cp = r / TP % CP        dp  = r / (TP*CP)
+//   expert mesh   etp = r % ETP        ep = r / ETP % EP       edp = r / (ETP*EP)
+//
+// FSDP shards dense parameters over dp x cp (cp fastest) and experts over edp. With hsdp = O instances either
+// group is cut into O blocks of I consecutive ranks (outer index / I, inner index % I).
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+
+enum class HsdpOuter { kReplicate, kShard };
+
+struct Grid {
+  i64 tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
+  i64 dp = 1;    // without cp, with hsdp
+  i64 hsdp = 1;  // FSDP instances
+  HsdpOuter outer = HsdpOuter::kReplicate;
+
+  i64 stage_ranks() const { return tp * cp * dp; }
+  i64 world() const { return pp * stage_ranks(); }
+  i64 edp() const { return stage_ranks() / (etp * ep); }
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+// Throws kBadGrid naming the sizes that are not positive or do not divide, kSizeOverflow beyond 63 bits.
+// Everything below expects a grid that passed.
+void check_grid(const Grid& grid);
+
+// The least dp for which etp*ep divides the stage and hsdp divides both groups, whatever grid.dp is.
+i64 smallest_dp(const Grid& grid);
+
+struct Cell {
+  i64 rank = 0, pp = 0;
+  i64 tp = 0, cp = 0, dp = 0;    // dense mesh
+  i64 etp = 0, ep = 0, edp = 0;  // expert mesh
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+// Throws kBadRank.
+Cell cell_of(const Grid& grid, i64 rank);
+
+// Where a rank stands among those that share one flat buffer.
+struct FsdpPlace {
+  i64 world = 1;    // the buffer is cut in this many shards
+  i64 shard = 0;    // which of them is this rank's
+  i64 replica = 0;  // which copy of the shard; only replica 0 counts for coverage
+  i64 outer = 0, inner = 0;
+  friend bool operator==(const FsdpPlace&, const FsdpPlace&) = default;
+};
+
+FsdpPlace dense_place(const Grid& grid, const Cell& cell);
+FsdpPlace expert_place(const Grid& grid, const Cell& cell);
+// The same for the d-th of `ranks` ranks that share a buffer. pre: hsdp divides ranks, 0 <= d < ranks.
+FsdpPlace place_of(i64 d, i64 ranks, i64 hsdp, HsdpOuter outer);
+
+std::string to_string(const Grid& grid);  // "tp=2 cp=1 ep=4 etp=1 pp=1 dp=2", hsdp only where there is any
+
+}  // namespace mckpt

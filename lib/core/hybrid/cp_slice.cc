@@ -1,0 +1,165 @@
+#include "core/hybrid/cp_slice.h"
+
+namespace mckpt {
+namespace {
+
+void check_positive(i64 n, const char* what) {
+  if (n < 1)
+    throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " must be positive"))
+        .expected("1 or more")
+        .found(n);
+}
+
+void check_pieces(i64 n, const char* what) {
+  check_positive(n, what);
+  if (n > kMaxCpPieces)
+    throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " is beyond reason"))
+        .expected(cat("at most ", kMaxCpPieces))
+        .found(n);
+}
+
+void check_rank(const CpRank& cp) {
+  check_pieces(cp.size, "the number of ranks");
+  if (cp.rank < 0 || cp.rank >= cp.size)
+    throw Error(Code::kBadRank, "there is no such context-parallel rank")
+        .expected(cat("0 to ", cp.size - 1))
+        .found(cp.rank);
+}
+
+void check_divides(i64 n, i64 by, const char* what, const char* by_what) {
+  if (n % by != 0)
+    throw Error(Code::kBadSlice,
+                cat("context-parallel slice: ", what, " do not divide by ", by_what, " (not_divisible)"))
+        .expected(cat("a multiple of ", by))
+        .found(n);
+}
+
+void append(std::vector<RowRange>& ranges, RowRange r) {
+  if (r.begin == r.end) return;
+  if (!ranges.empty() && ranges.back().end == r.begin)
+    ranges.back().end = r.end;
+  else
+    ranges.push_back(r);
+}
+
+// floor(a * b / c) without overflow. pre: a >= 0, 0 <= b <= c.
+i64 scaled(i64 a, i64 b, i64 c) { return static_cast<i64>(static_cast<__int128>(a) * b / c); }
+
+// The walk over a packed convolution: each part is cut at the same place of its own.
+struct PartSlicer {
+  i64 start = 0;
+  std::vector<RowRange> ranges;
+
+  void take(i64 part_rows, i64 chunk, i64 index) {
+    i64 begin = start + index * chunk;
+    append(ranges, {begin, begin + chunk});
+    start += part_rows;
+  }
+};
+
+// Everything but the convolution, which differs in the copies of its parts.
+MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
+  check_positive(sizes.d_inner, "d_inner");
+  check_positive(sizes.heads, "the number of heads");
+  check_positive(sizes.groups, "the number of groups");
+  check_positive(sizes.state, "the state size");
+  check_rank(cp);
+  check_divides(sizes.heads, cp.size, "the heads", "the number of ranks");
+  check_divides(sizes.d_inner, cp.size, "the inner rows", "the number of ranks");
+  MambaSlice slice{};
+  if (sizes.groups < cp.size) {
+    check_divides(cp.size, sizes.groups, "the ranks", "the number of groups");
+    slice.local_groups = 1;
+    slice.group_repeat = cp.size / sizes.groups;
+  } else {
+    check_divides(sizes.groups, cp.size, "the groups", "the number of ranks");
+    slice.local_groups = sizes.groups / cp.size;
+    slice.group_repeat = 1;
+  }
+  i64 inner = sizes.d_inner / cp.size;
+  slice.local_heads = sizes.heads / cp.size;
+  slice.heads = {cp.rank * slice.local_heads, (cp.rank + 1) * slice.local_heads};
+  slice.d_hidden = {cp.rank * inner, (cp.rank + 1) * inner};
+  return slice;
+}
+
+MambaSlice conv_slices(const MambaSizes& sizes, i64 inner_copies, i64 group_copies, const CpRank& cp) {
+  MambaSlice slice = head_slices(sizes, cp);
+  const char* kRows = "the number of rows of the convolution";
+  i64 group_rows = checked_mul(sizes.groups, sizes.state, kRows);
+  checked_add(checked_mul(inner_copies, sizes.d_inner, kRows), checked_mul(group_copies, group_rows, kRows),
+              kRows);
+  i64 inner = sizes.d_inner / cp.size, state = slice.local_groups * sizes.state;
+  PartSlicer parts;
+  for (i64 i = 0; i < inner_copies; i++) parts.take(sizes.d_inner, inner, cp.rank);
+  for (i64 i = 0; i < group_copies; i++) parts.take(group_rows, state, cp.rank / slice.group_repeat);
+  slice.conv = std::move(parts.ranges);
+  slice.conv_channels = inner_copies * inner + group_copies * state;
+  return slice;
+}
+
+i64 total_rows(std::span<const i64> sections) {
+  i64 total = 0;
+  for (i64 rows : sections) {
+    check_positive(rows, "a section");
+    total = checked_add(total, rows, "the number of rows of the sections");
+  }
+  return total;
+}
+
+}  // namespace
+
+MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) { return conv_slices(sizes, 1, 2, cp); }
+
+MambaSlice gdp_cp_slice(const MambaSizes& sizes, i64 householders, const CpRank& cp) {
+  check_pieces(householders, "the number of Householder copies");
+  return conv_slices(sizes, householders, householders + 1, cp);
+}
+
+std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRank& cp) {
+  check_rank(cp);
+  total_rows(sections);
+  std::vector<RowRange> ranges;
+  i64 start = 0;
+  for (i64 rows : sections) {
+    append(ranges, {start + scaled(rows, cp.rank, cp.size), start + scaled(rows, cp.rank + 1, cp.size)});
+    start += rows;
+  }
+  return ranges;
+}
+
+std::vector<RowRange> section_cp_order(std::span<const i64> sections, i64 cp_size) {
+  check_rank({cp_size, 0});
+  total_rows(sections);
+  for (i64 rows : sections)
+    check_divides(rows, cp_size, "the rows of an in_proj section", "the number of ranks");
+  std::vector<RowRange> ranges;
+  for (i64 rank = 0; rank < cp_size; rank++) {
+    i64 start = 0;
+    for (i64 rows : sections) {
+      i64 chunk = rows / cp_size;
+      append(ranges, {start + rank * chunk, start + (rank + 1) * chunk});
+      start += rows;
+    }
+  }
+  return ranges;
+}
+
+std::array<i64, 3> gdn_conv_sections(const GdnSizes& s) { return {s.qk_dim, s.qk_dim, s.v_dim}; }
+
+std::array<i64, 6> gdn_in_proj_sections(const GdnSizes& s, i64 value_heads) {
+  return {s.qk_dim, s.qk_dim, s.v_dim, s.v_dim, value_heads, value_heads};
+}
+
+std::array<i64, 7> gdn2_in_proj_sections(const GdnSizes& s) {
+  return {s.qk_dim, s.qk_dim, s.v_dim, s.v_dim, s.qk_dim, s.qk_dim, s.v_dim};
+}
+
+std::vector<ItemRun> row_runs(std::span<const RowRange> rows, i64 row_items, i32 slot) {
+  std::vector<ItemRun> runs;
+  for (const RowRange& r : rows)
+    runs.push_back({slot, r.begin * row_items, (r.end - r.begin) * row_items, {}, {}});
+  return runs;
+}
+
+}  // namespace mckpt

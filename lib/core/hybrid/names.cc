@@ -1,0 +1,236 @@
+#include "core/hybrid/names.h"
+
+#include <charconv>
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
+constexpr std::string_view kNorms[] = {"decoder.final_norm.", "decoder.final_layernorm."};
+constexpr std::string_view kMtpBlocks[] = {"mtp_model_layer", "transformer_layer"};
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// "12.rest" becomes 12 and "rest".
+std::optional<i64> take_number(std::string_view& text) {
+  i64 number = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc() || number < 0 || !take(rest, ".")) return std::nullopt;
+  text = rest;
+  return number;
+}
+
+// The family whose parameters have names that begin like `rest`; nothing for names of no family.
+std::optional<KeyFamily> family_of(std::string_view rest) {
+  if (rest.starts_with("mixer.")) return KeyFamily::kMixer;
+  if (rest.starts_with("self_attention.") || rest.starts_with("input_layernorm."))
+    return KeyFamily::kAttention;
+  if (rest.starts_with("mlp.") || rest.starts_with("pre_mlp_layernorm.")) return KeyFamily::kMlp;
+  return {};
+}
+
+// Whether a name of the kind's family is one that only other kinds of the family have.
+bool is_foreign(LayerKind kind, std::string_view rest) {
+  auto any = [&](std::initializer_list<std::string_view> prefixes) {
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return rest.starts_with(p); });
+  };
+  switch (kind) {
+    case LayerKind::kMlp:
+      return any({"mlp.experts.", "mlp.router.", "mlp.shared_experts."});
+    case LayerKind::kMoe:
+      return any({"mlp.linear_fc"});
+    case LayerKind::kGdn:
+      return any({"self_attention.linear_"});
+    case LayerKind::kMamba:
+      return false;
+    default:
+      return any({"self_attention.in_proj.", "self_attention.conv1d", "self_attention.A_log",
+                  "self_attention.dt_bias", "self_attention.out_proj."});
+  }
+}
+
+NameFault beyond(std::string_view what, i64 count) {
+  return {Code::kBadPattern,
+          count > 0 ? cat("the pattern has ", what, " 0 to ", count - 1) : cat("the pattern has no ", what)};
+}
+
+}  // namespace
+
+std::string_view form_name(LayerForm form) {
+  static constexpr std::string_view kNames[] = {"flat", "member", "logical", "gpt", "stacked"};
+  return kNames[static_cast<int>(form)];
+}
+
+LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block)
+    : pattern_(pattern), form_(form), mtp_block_(mtp_block), symbols_(physical_symbols(pattern)) {
+  for (const PatternItem& item : pattern.mtp_items) mtp_symbols_ += pattern.symbols(item);
+  for (const PatternItem& item : pattern.items) {
+    first_of_item_.push_back(item.physical_first);
+    item_of_.insert(item_of_.end(), static_cast<std::size_t>(item.physical_count), item.logical_index);
+  }
+  first_of_item_.push_back(pattern.physical_layers());
+  number_of_ = item_of_;
+  if (is_gpt(form)) pair_gpt_layers();
+  if (form == LayerForm::kFlat)
+    for (std::size_t layer = 0; layer < number_of_.size(); layer++)
+      number_of_[layer] = static_cast<i64>(layer);
+}
+
+void LayerNames::pair_gpt_layers() {
+  Error e(Code::kNotHeld, "a GPT model has no layers like some of the pattern");
+  e.expected("as many * as - or E, not both of these, and besides them M alone").found(pattern_.text);
+  auto counts = [](std::string_view symbols, char c) {
+    return std::count(symbols.begin(), symbols.end(), c);
+  };
+  number_of_.assign(symbols_.size(), -1);
+  for (std::size_t i = 0; i < symbols_.size(); i++) {
+    KeyFamily family = find_layer_kind(symbols_[i])->family;
+    if (std::string_view("*-EM").find(symbols_[i]) == std::string_view::npos)
+      throw e.note(cat("layer ", i, " is ", symbols_[i], ", ", find_layer_kind(symbols_[i])->words));
+    if (family == KeyFamily::kMixer) continue;
+    std::vector<i64>& layers = family == KeyFamily::kAttention ? attention_ : mlp_;
+    number_of_[i] = std::ssize(layers);
+    layers.push_back(static_cast<i64>(i));
+  }
+  if (attention_.size() != mlp_.size())
+    throw e.note(cat(attention_.size(), " layers are *, ", mlp_.size(), " are - or E"));
+  if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("- and E stand in one pattern");
+  bool pair = mtp_symbols_.size() == 2 && counts(mtp_symbols_, '*') == 1 &&
+              counts(mtp_symbols_, '-') + counts(mtp_symbols_, 'E') == 1;
+  if (!mtp_symbols_.empty() && !pair)
+    throw e.note(cat("an MTP depth of a GPT model is one * and one - or E, not ", mtp_symbols_));
+}
+
+i64 LayerNames::layers() const {
+  if (is_gpt(form_)) return std::ssize(attention_);
+  return form_ == LayerForm::kFlat ? std::ssize(symbols_) : pattern_.logical_layers();
+}
+
+i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_view rest,
+                      std::optional<NameFault>& fault) const {
+  std::optional<KeyFamily> family = family_of(rest);
+  if (!family) {
+    fault = {Code::kUnaccounted, "no kind of layer of the pattern has such a parameter"};
+    return -1;
+  }
+  i64 found = -1, matches = 0;
+  for (i64 layer = begin; layer < end; layer++)
+    if (find_layer_kind(symbols[layer])->family == *family) found = layer, matches++;
+  bool foreign = matches == 1 && is_foreign(find_layer_kind(symbols[found])->kind, rest);
+  if (matches == 1 && !foreign) return found;
+  std::string_view here = symbols.substr(begin, end - begin);
+  if (matches > 1)
+    fault = {Code::kBadPattern,
+             cat(matches, " layers of the group [", here, "] have parameters of this name")};
+  else if (end - begin == 1)
+    fault = {Code::kBadPattern,
+             cat("layer ", begin, " of the pattern is ", here, ", ", find_layer_kind(here[0])->words)};
+  else
+    fault = {Code::kBadPattern, cat("no layer of the group [", here, "] has such a parameter")};
+  return -1;
+}
+
+i64 LayerNames::gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const {
+  std::optional<KeyFamily> family = family_of(rest);
+  if (!family || *family == KeyFamily::kMixer) {
+    fault = {Code::kUnaccounted, "no layer of a GPT model that is a hybrid one as well has such a parameter"};
+    return -1;
+  }
+  i64 layer = (*family == KeyFamily::kAttention ? attention_ : mlp_)[number];
+  return owner(layer, layer + 1, symbols_, rest, fault);
+}
+
+LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& fault) const {
+  for (std::string_view norm : kNorms)
+    if (name.starts_with(norm)) return {LayerName::Kind::kFinalNorm, -1, -1, name.substr(norm.size())};
+  std::string_view numbered = name;
+  if (take(numbered, kLayers)) return find_in_main(numbered, fault);
+  if (take(numbered, kMtp)) return find_in_mtp(numbered, fault);
+  if (name.find(cat(".", kLayers)) != name.npos)
+    fault = {Code::kUnaccounted, "a decoder inside another model is not known"};
+  return {};
+}
+
+LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFault>& fault) const {
+  bool begins_with_digit = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+  if (!begins_with_digit && form_ == LayerForm::kStacked) return {LayerName::Kind::kStack, -1, -1, rest};
+  std::optional<i64> number = take_number(rest);
+  std::optional<i64> member;
+  if (number && take(rest, "layers.") && !(member = take_number(rest))) number.reset();
+  LayerName out{LayerName::Kind::kLayer, -1, -1, rest};
+  if (!number || form_ == LayerForm::kStacked) {
+    fault = {Code::kBadPattern, form_ == LayerForm::kStacked ? "a layer of its own among stacked ones"
+                                                             : "no layer's number stands behind 'layers.'"};
+  } else if (*number >= layers()) {
+    fault = beyond(form_ == LayerForm::kFlat ? "layers"
+                   : is_gpt(form_)           ? "GPT layers"
+                                             : "logical layers",
+                   layers());
+  } else if (is_gpt(form_) && !member) {
+    out.layer = gpt_owner(*number, rest, fault);
+  } else if (form_ == LayerForm::kFlat && !member) {
+    out.layer = owner(*number, *number + 1, symbols_, rest, fault);
+  } else if (form_ == LayerForm::kLogical && !member) {
+    out.layer = owner(first_of_item_[*number], first_of_item_[*number + 1], symbols_, rest, fault);
+  } else if (form_ == LayerForm::kMember && member.has_value() == pattern_.items[*number].is_group) {
+    i64 at = first_of_item_[*number] + member.value_or(0);
+    if (at >= first_of_item_[*number + 1])
+      fault = beyond(cat("members of layer ", *number), pattern_.items[*number].physical_count);
+    else
+      out.layer = owner(at, at + 1, symbols_, rest, fault);
+  } else {
+    fault = {Code::kBadPattern, member ? cat("layer ", *number, " is not called as a group")
+                                       : cat("layer ", *number, " is a group, and its member is not named")};
+  }
+  return out;
+}
+
+LayerName LayerNames::find_in_mtp(std::string_view rest, std::optional<NameFault>& fault) const {
+  std::optional<i64> depth = take_number(rest);
+  if (!depth || *depth >= pattern_.mtp_depths) {
+    fault = beyond("MTP depths", pattern_.mtp_depths);
+    return {};
+  }
+  std::size_t dot = rest.find('.');
+  std::string_view block = rest.substr(0, dot);
+  if (std::ranges::find(kMtpBlocks, block) == std::end(kMtpBlocks)) return {};  // norms and projection
+  rest.remove_prefix(std::min(rest.size(), block.size() + 1));
+  i64 layers = std::ssize(mtp_symbols_), begin = 0, end = layers;
+  if (!is_gpt(form_)) {
+    std::optional<i64> layer;
+    if (take(rest, "layers.")) layer = take_number(rest);
+    if (!layer || *layer >= layers) {
+      fault = beyond("layers of an MTP depth", layers);
+      return {};
+    }
+    begin = *layer, end = begin + 1;
+  }
+  return {LayerName::Kind::kLayer, *depth, owner(begin, end, mtp_symbols_, rest, fault), rest};
+}
+
+LayerName LayerNames::of_stack(std::string_view rest, i64 number, std::optional<NameFault>& fault) const {
+  return {LayerName::Kind::kLayer, -1, gpt_owner(number, rest, fault), rest};
+}
+
+std::string LayerNames::text(const LayerName& name) const {
+  if (name.kind == LayerName::Kind::kFinalNorm) {
+    bool of_hybrid = form_ == LayerForm::kFlat || form_ == LayerForm::kMember || !pattern_.has_groups();
+    return cat(kNorms[of_hybrid && !is_gpt(form_) ? 0 : 1], name.rest);
+  }
+  if (name.depth >= 0)
+    return is_gpt(form_) ? cat(kMtp, name.depth, ".", mtp_block_, ".", name.rest)
+                         : cat(mtp_layer_prefix(cat(name.depth), name.layer), name.rest);
+  if (form_ == LayerForm::kStacked) return cat(kLayers, name.rest);
+  const PatternItem& item = pattern_.items[item_of_[name.layer]];
+  std::string front = cat(kLayers, number_of_[name.layer], ".");
+  if (form_ == LayerForm::kMember && item.is_group)
+    front += cat("layers.", name.layer - item.physical_first, ".");
+  return cat(front, name.rest);
+}
+
+}  // namespace mckpt

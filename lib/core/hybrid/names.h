@@ -1,0 +1,87 @@
+// What the layers of a decoder are called in a checkpoint. Models of one layer pattern have several forms of
+// it, and every form names every layer of the pattern, so that the way from one form to another leads over
+// the layer itself:
+//
+//   pattern [*-]M       flat               member                     logical
+//   MLP, layer 1        layers.1.mlp.*     layers.0.layers.1.mlp.*    layers.0.mlp.*
+//   mixer, layer 2      layers.2.mixer.*   layers.1.mixer.*           layers.1.mixer.*
+//   final norm          final_norm         final_norm                 final_layernorm
+//
+//   pattern *-*-        gpt: attention i and MLP i are layer i        stacked
+//   MLP, layer 3        layers.1.mlp.*                                layers.mlp.*, first dimension: item 1
+//
+// flat is a hybrid model without groups, member one with groups as in memory and in fsdp_dtensor, logical the
+// same in torch_dist; gpt and stacked are a GPT model's two forms in torch_dist.
+#pragma once
+
+#include "core/hybrid/keys.h"
+
+namespace mckpt {
+
+enum class LayerForm : u8 { kFlat, kMember, kLogical, kGpt, kStacked };
+std::string_view form_name(LayerForm form);  // "flat"
+inline bool is_gpt(LayerForm form) { return form == LayerForm::kGpt || form == LayerForm::kStacked; }
+
+// Why a name does not belong to a model.
+struct NameFault {
+  Code code;
+  std::string message;
+};
+
+// A name, taken apart.
+struct LayerName {
+  enum class Kind : u8 {
+    kOther,  // no layer's: the same in every form
+    kFinalNorm,
+    kLayer,  // of the main part, or of an MTP depth
+    kStack,  // all layers' in one: pass it to LayerNames::of_stack() for each of them
+  };
+  Kind kind = Kind::kOther;
+  i64 depth = -1;         // of MTP; -1: the main part
+  i64 layer = -1;         // physical
+  std::string_view rest;  // behind the layer or the norm
+};
+
+class LayerNames {
+ public:
+  // The pattern must outlive it. `mtp_block`: what a GPT model calls the layer of an MTP depth where it is
+  // written; both words are read. Throws kNotHeld where a GPT model cannot be of the pattern.
+  LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block = "transformer_layer");
+
+  const LayerPattern& pattern() const { return pattern_; }
+  LayerForm form() const { return form_; }
+  // Layers as the form counts them.
+  i64 layers() const;
+  const LayerKindInfo& kind(i64 layer) const { return *find_layer_kind(symbols_[layer]); }
+  // Whether the form has the layer: a GPT model has no mixers.
+  bool has(i64 layer) const { return number_of_[layer] >= 0; }
+  // The layer's number in the form.
+  i64 number(i64 layer) const { return number_of_[layer]; }
+
+  // `name` is a parameter's or module's, without what sections put in front of it.
+  LayerName find(std::string_view name, std::optional<NameFault>& fault) const;
+  // The part of a stack that is its layer `number`.
+  LayerName of_stack(std::string_view rest, i64 number, std::optional<NameFault>& fault) const;
+  // The name in this form of what find() of another gave. pre: kLayer of the main part that it has(), or
+  // kFinalNorm, or kLayer of MTP where the pattern has such a part.
+  std::string text(const LayerName& name) const;
+
+ private:
+  LayerName find_in_main(std::string_view numbered, std::optional<NameFault>& fault) const;
+  LayerName find_in_mtp(std::string_view numbered, std::optional<NameFault>& fault) const;
+  // The member of layers [begin, end) that owns parameters called `rest`.
+  i64 owner(i64 begin, i64 end, std::string_view symbols, std::string_view rest,
+            std::optional<NameFault>& fault) const;
+  i64 gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const;
+  void pair_gpt_layers();
+
+  const LayerPattern& pattern_;
+  LayerForm form_;
+  std::string_view mtp_block_;
+  std::string symbols_, mtp_symbols_;  // by physical layer, of one depth
+  std::vector<i64> number_of_;         // by physical layer; -1: the form has none
+  std::vector<i64> item_of_, first_of_item_;
+  std::vector<i64> attention_, mlp_;  // physical, by GPT layer
+};
+
+}  // namespace mckpt

@@ -1,0 +1,91 @@
+// HybridStack layer patterns: one string that says which layers a hybrid model is built of.
+//
+//   [*-]M|[*E]-/*M/*M      main part / MTP part, once for each depth
+//   '--v--'^'-v--'         segments, cut at |; each is a list of items
+//    item  item            an item is one symbol or one [group] of them
+//
+// A symbol is a physical layer, an item a logical one. Physical layers are what `num_layers` counts and what
+// layer numbers name; the keys of a checkpoint count logical layers. Without groups the two are equal.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/hybrid/kind.h"
+#include "core/hybrid/pattern_fault.h"
+
+namespace mckpt {
+
+// One logical layer.
+struct PatternItem {
+  i64 logical_index;
+  i64 physical_first;
+  i64 physical_count;
+  i64 byte;  // of its first symbol in the pattern
+  bool is_group;
+
+  i64 physical_end() const { return physical_first + physical_count; }
+};
+
+// What lies between two pipes.
+struct PatternSegment {
+  i64 byte, bytes;
+  i64 first_item, item_count;  // into LayerPattern::items
+  i64 physical_offset, logical_offset;
+};
+
+struct LayerPattern {
+  Dialect dialect = Dialect::kGrouped;
+  std::string text;
+  bool has_main = true;  // false where nothing stands in front of the first '/'
+  i64 main_bytes = 0;
+  i64 mtp_byte = 0, mtp_bytes = 0;  // of the first MTP part
+  i64 mtp_depths = 0;
+  std::vector<PatternSegment> segments;  // at least one
+  std::vector<PatternItem> items;        // of the main part
+  std::vector<PatternItem> mtp_items;    // of one depth, counted from 0
+
+  std::string_view main_part() const { return std::string_view(text).substr(0, main_bytes); }
+  std::string_view mtp_part() const { return std::string_view(text).substr(mtp_byte, mtp_bytes); }
+  std::string_view symbols(const PatternItem& item) const {
+    return std::string_view(text).substr(item.byte, item.physical_count);
+  }
+  std::string_view segment_text(const PatternSegment& s) const {
+    return std::string_view(text).substr(s.byte, s.bytes);
+  }
+  i64 physical_layers() const { return items.empty() ? 0 : items.back().physical_end(); }
+  i64 logical_layers() const { return std::ssize(items); }
+  bool has_groups() const { return main_part().find('[') != std::string_view::npos; }
+};
+
+// Time and memory grow with the length of the text and nothing else.
+Checked<LayerPattern> check_pattern(std::string_view text, Dialect dialect);
+// The same; throws kBadPattern.
+LayerPattern parse_pattern(std::string_view text, Dialect dialect);
+
+// The items of text[begin, end), taken as one segment: '|' and '/' are invalid symbols. Appends to items,
+// counting on from `logical` and `physical`, and returns the failure, if any. pre: 0 <= begin <= end <= size.
+struct LayerCount {
+  i64 logical = 0, physical = 0;
+};
+std::optional<PatternFailure> scan_segment(std::string_view text, i64 begin, i64 end, Dialect dialect,
+                                           LayerCount& count, std::vector<PatternItem>& items);
+// The items of a text that is one segment.
+Checked<std::vector<PatternItem>> check_segment(std::string_view text, Dialect dialect);
+
+// The symbols of the main part, without brackets and pipes: one for each physical layer.
+std::string physical_symbols(const LayerPattern& pattern);
+// Layers of each kind in the main part and in every MTP depth, by LayerKind.
+std::array<i64, kLayerKinds> layer_counts(const LayerPattern& pattern);
+// Physical indices of the main part's layers of one kind; where a layer stands in it is its index in its
+// kind.
+std::vector<i64> layers_of_kind(const LayerPattern& pattern, LayerKind kind);
+
+// The pattern of the old arguments: `layers` layers of which the given parts are attention and MLP, spread
+// evenly. pre: layers <= kMaxRatioLayers, for which the caller answers.
+inline constexpr i64 kMaxRatioLayers = 1'000'000;
+Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, double mlp_ratio);
+
+}  // namespace mckpt

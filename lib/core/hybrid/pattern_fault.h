@@ -1,0 +1,65 @@
+// Why a layer pattern, or a pipeline stage of one, is refused. A refusal is a value: `mckpt pattern` answers
+// with it; who needs a valid pattern throws pattern_error().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+
+// Brackets are known to the grouped dialect only; the flat one takes them for invalid symbols.
+enum class Dialect : u8 { kFlat, kGrouped };
+std::string_view dialect_name(Dialect dialect);
+
+enum class PatternFault : u8 {
+  kInvalidSymbol,
+  kUnclosedGroup,
+  kUnopenedGroup,
+  kEmptyGroup,
+  kNestedGroup,
+  kMoeNotLast,
+  kMixedAttention,
+  kMtpNotIdentical,
+  kGroupInMtp,
+  // From here on the pattern is valid and the pipeline is not.
+  kUnevenWithPipes,
+  kVppWithoutPipes,
+  kSegmentsNotDivisible,
+  kSegmentOutOfRange,
+  kLayersNotDivisible,
+  kMiddleNotDivisible,
+  kStageOutOfRange,
+  kSplitsGroup,
+  // Ratios outside their range.
+  kAssertion,
+};
+
+struct PatternFailure {
+  PatternFault fault;
+  i64 byte = -1;       // of the pattern; -1 where no one byte is at fault
+  std::string detail;  // the numbers that do not fit, where there are any
+};
+
+template <typename T>
+using Checked = std::variant<T, PatternFailure>;
+
+std::string_view fault_name(PatternFault fault);  // "invalid_symbol": stable, scripts match on it
+std::string_view fault_title(PatternFault fault);
+std::string_view fault_help(PatternFault fault);
+
+// The sentence that says what is wrong, without the place: "'X' is no layer symbol".
+std::string fault_sentence(const PatternFailure& failure, std::string_view pattern);
+// The failure as an error with code kBadPattern.
+Error pattern_error(const PatternFailure& failure, std::string_view pattern);
+
+// The value, or the failure thrown.
+template <typename T>
+T value_or_throw(Checked<T> checked, std::string_view pattern) {
+  if (const auto* failure = std::get_if<PatternFailure>(&checked)) throw pattern_error(*failure, pattern);
+  return std::get<T>(std::move(checked));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,214 @@
+#include "core/items/move.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+// The side of a move that a window is laid on.
+enum class Side { kFrom, kTo };
+
+i64 stride(const MoveLoop& loop, Side side) {
+  return side == Side::kFrom ? loop.from_stride : loop.to_stride;
+}
+i64 begin(const Move& move, Side side) { return side == Side::kFrom ? move.from : move.to; }
+
+// The move with one of its loops held to [first, first + count).
+Move held(const Move& move, MoveLoop Move::*loop, i64 first, i64 count) {
+  Move m = move;
+  m.from += first * (move.*loop).from_stride;
+  m.to += first * (move.*loop).to_stride;
+  if (count == 1)
+    m.*loop = {};
+  else
+    (m.*loop).count = count;
+  return m;
+}
+
+void clip_length(const Move& move, Side side, ItemRange window, std::vector<Move>& out) {
+  ItemRange here =
+      intersection({window.begin - begin(move, side), window.end - begin(move, side)}, {0, move.length});
+  if (here.empty()) return;
+  Move m = move;
+  m.from += here.begin;
+  m.to += here.begin;
+  m.length = here.items();
+  out.push_back(m);
+}
+
+void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out);
+
+// Steps of `loop` that lie wholly in the window stay one move; the step that its begin cuts and the one that
+// its end cuts are clipped on their own.
+void clip_loop(const Move& move, MoveLoop Move::*loop, i64 extent, Side side, ItemRange window,
+               std::vector<Move>& out) {
+  i64 step = stride(move.*loop, side), count = (move.*loop).count;
+  i64 lo = std::max<i64>(window.begin - begin(move, side), 0), hi = window.end - begin(move, side);
+  if (hi <= lo) return;
+  i64 first = ceil_div(lo, step);
+  i64 last = hi < extent ? 0 : std::min((hi - extent) / step + 1, count);  // one past the last whole step
+  i64 head = lo / step, tail = std::min((hi - 1) / step, count - 1);
+  if (head < count && head < first) clip(held(move, loop, head, 1), side, window, out);
+  if (first < last) out.push_back(held(move, loop, first, last - first));
+  if (tail >= std::max(first, last)) clip(held(move, loop, tail, 1), side, window, out);
+}
+
+void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out) {
+  if (move.items() == 0 || window.empty()) return;
+  bool inner = move.inner.count > 1, outer = move.outer.count > 1;
+  if (!inner && !outer) return clip_length(move, side, window, out);
+  bool outer_is_big = outer && (!inner || stride(move.outer, side) > stride(move.inner, side));
+  auto big = outer_is_big ? &Move::outer : &Move::inner, small = outer_is_big ? &Move::inner : &Move::outer;
+  i64 extent = stride(move.*small, side) * ((move.*small).count - 1) + move.length;
+  clip_loop(move, big, extent, side, window, out);
+}
+
+Move swapped(const Move& m) {
+  auto turn = [](MoveLoop l) { return MoveLoop{l.to_stride, l.from_stride, l.count}; };
+  Move r = m;
+  std::swap(r.from, r.to);
+  r.inner = turn(m.inner);
+  r.outer = turn(m.outer);
+  return r;
+}
+
+void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out);
+
+// Both sides hold item -> local position; `to` is one contiguous piece.
+void overlap_contiguous(const Move& from, const Move& to, std::vector<Move>& out) {
+  std::vector<Move> pieces;
+  clip(from, Side::kFrom, {to.from, to.from + to.length}, pieces);
+  for (Move m : pieces) {  // item -> local of `from`; the local of `to` is the item less a constant
+    Move r = m;
+    r.from = m.to;
+    r.to = m.from - to.from + to.to;
+    r.inner = {m.inner.to_stride, m.inner.from_stride, m.inner.count};
+    r.outer = {m.outer.to_stride, m.outer.from_stride, m.outer.count};
+    out.push_back(r);
+  }
+}
+
+// Both walk rows of the same width and stay inside their columns: rows meet rows, columns meet columns.
+bool overlap_boxes(const Move& from, const Move& to, std::vector<Move>& out) {
+  auto big_of = [](const Move& m) {
+    bool outer = m.outer.count > 1 && (m.inner.count == 1 || m.outer.from_stride > m.inner.from_stride);
+    return outer ? &Move::outer : &Move::inner;
+  };
+  auto a = big_of(from), b = big_of(to);
+  i64 width = (from.*a).from_stride;
+  if ((from.*a).count == 1 || (to.*b).count == 1 || (to.*b).from_stride != width) return false;
+  Move from_row = held(from, a, 0, 1), to_row = held(to, b, 0, 1);
+  i64 from_first = from.from / width, to_first = to.from / width;
+  from_row.from %= width;
+  to_row.from %= width;
+  if (from_row.source().end() > width || to_row.source().end() > width) return false;
+  ItemRange rows =
+      intersection({from_first, from_first + (from.*a).count}, {to_first, to_first + (to.*b).count});
+  if (rows.empty()) return true;
+  std::vector<Move> columns;
+  overlap_rows(from_row, to_row, columns);
+  MoveLoop loop{(from.*a).to_stride, (to.*b).to_stride, rows.items()};
+  for (Move m : columns) {
+    m.from += (rows.begin - from_first) * loop.from_stride;
+    m.to += (rows.begin - to_first) * loop.to_stride;
+    if (m.inner.count == 1) {
+      m.inner = loop;
+      out.push_back(m);
+    } else if (m.outer.count == 1) {
+      m.outer = loop;
+      out.push_back(m);
+    } else {
+      for (i64 row = 0; row < loop.count; row++) {
+        Move one = m;
+        one.from += row * loop.from_stride;
+        one.to += row * loop.to_stride;
+        out.push_back(one);
+      }
+    }
+  }
+  return true;
+}
+
+void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out) {
+  bool from_flat = from.inner.count == 1 && from.outer.count == 1,
+       to_flat = to.inner.count == 1 && to.outer.count == 1;
+  if (to_flat) return overlap_contiguous(from, to, out);
+  if (from_flat) {
+    std::vector<Move> pieces;
+    overlap_contiguous(to, from, pieces);
+    for (const Move& m : pieces) out.push_back(swapped(m));
+    return;
+  }
+  if (overlap_boxes(from, to, out)) return;
+  // Unlike widths: step through the rows of the one with fewer of them.
+  bool step_to = to.inner.count * to.outer.count <= from.inner.count * from.outer.count;
+  const Move& stepped = step_to ? to : from;
+  auto loop = stepped.outer.count > 1 ? &Move::outer : &Move::inner;
+  for (i64 i = 0; i < (stepped.*loop).count; i++) {
+    Move one = held(stepped, loop, i, 1);
+    step_to ? overlap_rows(from, one, out) : overlap_rows(one, to, out);
+  }
+}
+
+}  // namespace
+
+ItemRun Move::source() const {
+  return {slot, from, length, {inner.from_stride, inner.count}, {outer.from_stride, outer.count}};
+}
+
+ItemRun Move::destination() const {
+  return {0, to, length, {inner.to_stride, inner.count}, {outer.to_stride, outer.count}};
+}
+
+Move move_of(const ItemRun& run, i64 to) {
+  Move m;
+  m.slot = run.slot;
+  m.from = run.begin;
+  m.to = to;
+  m.length = run.length;
+  if (run.inner.count != 1) m.inner = {run.inner.stride, run.length, run.inner.count};
+  if (run.outer.count != 1) m.outer = {run.outer.stride, run.length * run.inner.count, run.outer.count};
+  return m;
+}
+
+void clip_source(const Move& move, ItemRange window, std::vector<Move>& out) {
+  clip(move, Side::kFrom, window, out);
+}
+
+void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out) {
+  clip(move, Side::kTo, window, out);
+}
+
+void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out) {
+  if (from.items() == 0 || to.items() == 0) return;
+  if (from.end() <= to.begin || to.end() <= from.begin) return;
+  overlap_rows(move_of(from, 0), move_of(to, 0), out);
+}
+
+bool join(Move& a, const Move& b) {
+  if (a.kind != b.kind || a.slot != b.slot || a.addend != b.addend) return false;
+  auto follows = [&](i64 from_step, i64 to_step) {
+    return (a.kind == MoveKind::kZero || b.from == a.from + from_step) && b.to == a.to + to_step;
+  };
+  bool flat = a.inner.count == 1 && a.outer.count == 1 && b.inner.count == 1 && b.outer.count == 1;
+  if (flat && follows(a.length, a.length)) {
+    a.length += b.length;
+    return true;
+  }
+  if (a.length != b.length || a.outer.count != 1 || b.outer.count != 1 || a.inner.count == 1) return false;
+  bool same_loop = b.inner.count == 1 ||
+                   (b.inner.from_stride == a.inner.from_stride && b.inner.to_stride == a.inner.to_stride);
+  if (!same_loop || !follows(a.inner.from_stride * a.inner.count, a.inner.to_stride * a.inner.count))
+    return false;
+  a.inner.count += b.inner.count;
+  return true;
+}
+
+std::string to_string(const Move& move) {
+  static constexpr const char* kNames[] = {"copy", "zero", "add"};
+  std::string out = kNames[static_cast<int>(move.kind)];
+  if (move.kind != MoveKind::kZero) out += cat(" ", to_string(move.source()));
+  return cat(out, " -> ", to_string(move.destination()));
+}
+
+}  // namespace mckpt

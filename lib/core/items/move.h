@@ -1,0 +1,64 @@
+// Move: a run together with where its items go. Both sides are walked in lockstep:
+//
+//   for o, i, k:     item  to   + o*outer.to_stride   + i*inner.to_stride   + k
+//     comes from     item  from + o*outer.from_stride + i*inner.from_stride + k
+//
+// Positions are items: `from` in the source slot, `to` in the destination's own order. What is done on the
+// way is the kind; only copies are one to one and can be undone.
+#pragma once
+
+#include <vector>
+
+#include "core/items/item_run.h"
+
+namespace mckpt {
+
+enum class MoveKind : u8 {
+  kCopy,
+  kZero,  // fill with zeros (padding); the source side means nothing
+  kAdd,   // copy and add Move::addend (norm weights that one side stores less one)
+};
+
+struct MoveLoop {
+  i64 from_stride = 0;
+  i64 to_stride = 0;
+  i64 count = 1;
+
+  friend bool operator==(const MoveLoop&, const MoveLoop&) = default;
+};
+
+struct Move {
+  MoveKind kind = MoveKind::kCopy;
+  i32 slot = 0;  // of the source
+  float addend = 0;
+  i64 from = 0;
+  i64 to = 0;
+  i64 length = 0;
+  MoveLoop inner = {};
+  MoveLoop outer = {};
+
+  i64 items() const { return length * inner.count * outer.count; }
+  ItemRun source() const;       // what is read
+  ItemRun destination() const;  // what is written, as a run of slot 0
+
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+// The move that lays the items of a run one after the other, beginning at `to`.
+Move move_of(const ItemRun& run, i64 to);
+
+// Appends the parts of a move whose source (or destination) items lie in the window, in ascending order
+// there. pre: that side is a valid run.
+void clip_source(const Move& move, ItemRange window, std::vector<Move>& out);
+void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out);
+
+// Two owners of the same tensor: appends the moves that carry the items they have in common from the local
+// order of `from` to the local order of `to`. pre: both runs are valid and of the same slot.
+void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out);
+
+// Whether b continues a, so that one move does both; then a becomes that move.
+bool join(Move& a, const Move& b);
+
+std::string to_string(const Move& move);  // "copy 0[12+4 x3/10] -> [0+4 x3/4]"
+
+}  // namespace mckpt

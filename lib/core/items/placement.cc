@@ -1,0 +1,37 @@
+#include "core/items/placement.h"
+
+#include <algorithm>
+
+namespace mckpt {
+
+std::string to_string(const Placement& p) {
+  switch (p.kind) {
+    case PlacementKind::kReplicate:
+      return "Replicate()";
+    case PlacementKind::kShard:
+      return cat("Shard(", p.dim, ")");
+    case PlacementKind::kStridedShard:
+      return cat("_StridedShard(", p.dim, ", sf=", p.split_factor, ")");
+    case PlacementKind::kFlatShard:
+      return cat("FlatShard(", p.dim, ")");
+    case PlacementKind::kPartial:
+      return "Partial(sum)";
+  }
+  return "?";
+}
+
+ItemRange chunk_part(i64 n, i64 parts, i64 index) {
+  i64 size = ceil_div(n, parts);
+  i64 begin = std::min(n, checked_mul(size, index, "a shard's offset"));
+  return {begin, begin + std::min(size, n - begin)};
+}
+
+ItemRange equal_part(i64 n, i64 parts, i64 index, std::string_view what) {
+  if (n % parts != 0)
+    throw Error(Code::kBadGrid, cat(what, " does not divide by the parallel size"))
+        .expected(cat("a multiple of ", parts))
+        .found(n);
+  return {n / parts * index, n / parts * (index + 1)};
+}
+
+}  // namespace mckpt

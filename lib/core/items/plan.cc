@@ -1,0 +1,94 @@
+#include "core/items/plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/items/tiling.h"
+
+namespace mckpt {
+
+i32 Plan::add_region(std::vector<Region>& regions, const Region& r) {
+  if (r.offset < 0 || r.items < 0 || r.item_bytes < 1)
+    throw Error(Code::kBadShape, "a region of a file has a negative size")
+        .found(cat("offset ", r.offset, ", ", r.items, " items of ", r.item_bytes, " bytes"));
+  checked_add(r.offset, checked_mul(r.items, r.item_bytes, "a file region"), "the end of a file region");
+  regions.push_back(r);
+  return static_cast<i32>(regions.size() - 1);
+}
+
+void Plan::add(i32 destination, const Move& move) {
+  try {
+    check_run(move.destination(), this->destination(destination).items);
+    if (move.kind != MoveKind::kZero) check_run(move.source(), source(move.slot).items);
+  } catch (const Error& e) {
+    throw with_name(e, destination);
+  }
+  if (move.items() > 0) moves_.push_back({destination, move});
+}
+
+void Plan::finish() {
+  std::sort(moves_.begin(), moves_.end(), [](const PlannedMove& a, const PlannedMove& b) {
+    return std::tie(a.destination, a.move.to) < std::tie(b.destination, b.move.to);
+  });
+  join_neighbours();
+  prove();
+  std::sort(moves_.begin(), moves_.end(), [&](const PlannedMove& a, const PlannedMove& b) {
+    auto place = [&](const PlannedMove& m) {
+      i32 file = m.move.kind == MoveKind::kZero ? -1 : source(m.move.slot).file;
+      return std::tuple(file, source_byte(m), m.destination, m.move.to);
+    };
+    return place(a) < place(b);
+  });
+}
+
+void Plan::join_neighbours() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < moves_.size(); i++) {
+    bool joined = kept > 0 && moves_[kept - 1].destination == moves_[i].destination &&
+                  join(moves_[kept - 1].move, moves_[i].move);
+    if (!joined) moves_[kept++] = moves_[i];
+  }
+  moves_.resize(kept);
+}
+
+void Plan::prove() const {
+  auto next = moves_.begin();
+  std::vector<ItemRun> runs;
+  for (std::size_t region = 0; region < destinations_.size(); region++) {
+    runs.clear();
+    for (; next != moves_.end() && next->destination == static_cast<i32>(region); next++)
+      runs.push_back(next->move.destination());
+    if (auto fault = tiling_fault(runs, destinations_[region].items))
+      throw with_name(
+          Error(Code::kNotTiled, cat("item ", fault->item, " of a piece of the result ",
+                                     fault->times == 0 ? "is written by no move" : "is written twice"))
+              .expected(cat("each of ", destinations_[region].items, " items written once"))
+              .found(cat(items_of(runs), " items written")),
+          static_cast<i32>(region));
+  }
+}
+
+Error Plan::with_name(Error e, i32 region) const {
+  if (std::string name = names_ ? names_->tensor_of(destination(region)) : ""; !name.empty())
+    e.default_tensor(name);
+  return e;
+}
+
+PlanTotals Plan::totals() const {
+  PlanTotals t;
+  for (const PlannedMove& m : moves_) {
+    i64& count = m.move.kind == MoveKind::kCopy   ? t.copied
+                 : m.move.kind == MoveKind::kZero ? t.zeroed
+                                                  : t.added;
+    count += m.move.items();
+  }
+  return t;
+}
+
+i64 Plan::source_byte(const PlannedMove& m) const {
+  if (m.move.kind == MoveKind::kZero) return -1;
+  const Region& r = source(m.move.slot);
+  return r.offset + m.move.from * r.item_bytes;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,76 @@
+#include "hf/config_json.h"
+
+#include "mappings/registry.h"
+#include "hf/config_families.h"
+
+namespace mckpt {
+namespace {
+
+void refuse_quantized(const ConfigFields& fields) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    if (!fields.has(key)) continue;
+    const JsonValue& how = *fields.find(key);
+    std::string method = how.is(JsonType::kObject) ? ConfigFields(how, "").text_or("quant_method", "") : "";
+    throw Error(Code::kQuantized, cat("'", fields.key(key), "' says that the weights are quantised",
+                                      method.empty() ? "" : ": ", escaped(method)))
+        .help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
+  }
+}
+
+std::optional<DType> read_dtype(const ConfigFields& fields) {
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    std::string name = fields.text_or(key, "");
+    if (name.empty() || name == "auto") continue;
+    DType dtype;
+    try {
+      dtype = dtype_from_name(name);
+    } catch (const Error&) {
+      throw fields.error(key, "is not known").expected("a data type").found(escaped(name));
+    }
+    if (dtype != DType::kBF16 && dtype != DType::kF16 && dtype != DType::kF32)
+      throw fields.unsupported(key, "is no type of parameters")
+          .expected("bfloat16, float16 or float32")
+          .found(name);
+    return dtype;
+  }
+  return std::nullopt;
+}
+
+std::string first_architecture(const ConfigFields& top) {
+  if (!top.has("architectures")) return "";
+  std::vector<std::string> names = top.texts("architectures");
+  return names.empty() ? "" : names[0];
+}
+
+}  // namespace
+
+HfConfig read_hf_config(std::string_view text) {
+  JsonValue json = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython);
+  if (!json.is(JsonType::kObject))
+    throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
+  ConfigFields top(json, "");
+  HfConfig config;
+  config.architecture = first_architecture(top);
+  config.transformers_version = top.text_or("transformers_version", "");
+  config.model.model_type = top.text_or("model_type", "");
+  if (config.model.model_type.empty())
+    throw top.error("model_type",
+                    config.architecture.empty() ? "is missing, and so is 'architectures'" : "is missing");
+  config.family = &family_of_model(config.model.model_type, config.architecture);
+  refuse_quantized(top);
+  config.model.dtype = read_dtype(top);
+  if (top.has("text_config")) {
+    ConfigFields language = top.object("text_config");
+    refuse_quantized(language);
+    if (!config.model.dtype) config.model.dtype = read_dtype(language);
+  }
+  // For models with vision too the flag at the top decides; the one in text_config is often a wrong default.
+  config.model.tied = top.flag_or("tie_word_embeddings", false);
+  family_reader(config.family->name)(top, config.model);
+  config.max_positions = top.count_or("max_position_embeddings", 0);
+  if (config.max_positions == 0 && top.has("text_config"))
+    config.max_positions = top.object("text_config").count_or("max_position_embeddings", 0);
+  return config;
+}
+
+}  // namespace mckpt

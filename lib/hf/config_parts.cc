@@ -1,0 +1,84 @@
+#include "hf/config_parts.h"
+
+namespace mckpt {
+namespace {
+
+// Heads, groups and their size.
+void read_heads(const ConfigFields& c, TowerConfig& t) {
+  t.heads = c.size("num_attention_heads");
+  t.kv_groups = c.size_or("num_key_value_heads", t.heads);
+  must_divide(c, "num_attention_heads", t.heads, "num_key_value_heads", t.kv_groups);
+  if (c.has_any({"head_dim", "attention_head_dim"})) {
+    t.head_dim = c.size_of({"head_dim", "attention_head_dim"});
+  } else {
+    must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
+    t.head_dim = t.hidden / t.heads;
+  }
+}
+
+}  // namespace
+
+i64 layer_count(const ConfigFields& c, std::string_view key) {
+  i64 n = c.size(key);
+  if (n > kMostLayers) throw c.error(key, "is out of range").expected(cat("at most ", kMostLayers)).found(n);
+  return n;
+}
+
+void refuse_flag(const ConfigFields& c, std::string_view key) {
+  if (c.flag_or(key, false))
+    throw c.unsupported(key, "is true; the Megatron model of this family has no such biases");
+}
+
+void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::string_view part, i64 by) {
+  if (n % by != 0)
+    throw c.error(part, cat("does not divide '", c.key(whole), "' (mismatch)"))
+        .expected(cat("a divisor of ", n))
+        .found(by);
+}
+
+void read_text(const ConfigFields& c, ModelConfig& m) {
+  m.vocab = c.size("vocab_size");
+  m.text.hidden = c.size("hidden_size");
+  read_heads(c, m.text);
+}
+
+void read_dense_ffn(const ConfigFields& c, ModelConfig& m) {
+  m.text.ffn = c.size("intermediate_size");
+  m.text.swiglu = c.text_or("hidden_act", "silu") == "silu";
+}
+
+void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {
+  m.text.layers.assign(static_cast<std::size_t>(count), spec);
+}
+
+void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer) {
+  constexpr std::string_view kKeys[] = {"num_nextn_predict_layers", "mtp_num_hidden_layers",
+                                        "num_mtp_layers"};
+  m.mtp.stated = false;
+  for (std::string_view key : kKeys) {
+    if (!c.has(key)) continue;
+    i64 n = c.count_or(key, 0);
+    if (m.mtp.stated && n != m.mtp.depths)
+      throw c.error(key, "contradicts the other number of MTP layers").expected(m.mtp.depths).found(n);
+    if (n > most)
+      throw c.unsupported(key, "is more than this family has").expected(cat("at most ", most)).found(n);
+    m.mtp.depths = n;
+    m.mtp.stated = true;
+  }
+  m.mtp.layers = {layer};
+}
+
+i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
+  i64 n = c.size_of(keys);
+  if (n > kMostExperts)
+    throw c.error(*keys.begin(), "is out of range").expected(cat("at most ", kMostExperts)).found(n);
+  return n;
+}
+
+void check_layer_experts(const ConfigFields& c, const ModelConfig& m) {
+  if (static_cast<i64>(m.text.layers.size()) * m.moe.experts > kMostLayerExperts)
+    throw c.error("num_hidden_layers", "times the experts is out of range")
+        .expected(cat("at most ", kMostLayerExperts));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,171 @@
+// Qwen2 to Qwen3.6.
+#include <algorithm>
+
+#include "hf/config_parts.h"
+
+namespace mckpt {
+namespace {
+
+// Qwen: layer n has experts unless it is named, or decoder_sparse_step passes over it.
+void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
+  i64 step = c.size_or("decoder_sparse_step", 1);
+  std::vector<i64> dense = c.numbers_or_none("mlp_only_layers");
+  i64 layers = static_cast<i64>(m.text.layers.size());
+  for (i64 n : dense)
+    if (n < 0 || n >= layers)
+      throw c.error("mlp_only_layers", "names a layer that is not there")
+          .expected(cat("0 to ", layers - 1))
+          .found(n);
+  for (i64 n = 0; n < layers; n++) {
+    bool named = std::find(dense.begin(), dense.end(), n) != dense.end();
+    m.text.layers[static_cast<std::size_t>(n)].ffn = !named && (n + 1) % step == 0 ? Ffn::kMoe : Ffn::kDense;
+  }
+  auto is_dense = [](const LayerSpec& layer) { return layer.ffn == Ffn::kDense; };
+  if (std::any_of(m.text.layers.begin(), m.text.layers.end(), is_dense))
+    m.text.ffn = c.size("intermediate_size");
+}
+
+void read_qwen_experts(const ConfigFields& c, ModelConfig& m) {
+  m.moe.experts = read_experts(c, {"num_experts", "num_local_experts"});
+  m.moe.ffn = c.size("moe_intermediate_size");
+  m.moe.shared_ffn = c.count_or("shared_expert_intermediate_size", 0);
+  m.moe.shared_gate = m.moe.shared_ffn > 0;
+  m.text.swiglu = c.text_or("hidden_act", "silu") == "silu";
+  choose_sparse_layers(c, m);
+  check_layer_experts(c, m);
+}
+
+// layer_types decides; without it every f-th layer has full attention.
+void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
+  i64 layers = layer_count(c, "num_hidden_layers");
+  set_layers(m, layers, {});
+  if (!c.has("layer_types")) {
+    i64 interval = c.size_or("full_attention_interval", 4);
+    for (i64 n = 0; n < layers; n++)
+      m.text.layers[static_cast<std::size_t>(n)].mixer =
+          (n + 1) % interval == 0 ? Mixer::kAttention : Mixer::kGdn;
+    return;
+  }
+  std::vector<std::string> types = c.texts("layer_types");
+  if (static_cast<i64>(types.size()) != layers)
+    throw c.error("layer_types", "has not one entry a layer").expected(layers).found(types.size());
+  for (std::size_t n = 0; n < types.size(); n++) {
+    if (types[n] != "linear_attention" && types[n] != "full_attention")
+      throw c.error("layer_types", "names a kind of layer that is not known")
+          .expected("linear_attention or full_attention")
+          .found(escaped(types[n]));
+    m.text.layers[n].mixer = types[n] == "linear_attention" ? Mixer::kGdn : Mixer::kAttention;
+  }
+}
+
+void read_gdn(const ConfigFields& c, GdnConfig& g) {
+  g.key_heads = c.size_or("linear_num_key_heads", 16);
+  g.value_heads = c.size_or("linear_num_value_heads", 32);
+  g.key_dim = c.size_or("linear_key_head_dim", 128);
+  g.value_dim = c.size_or("linear_value_head_dim", 128);
+  g.conv_kernel = c.size_or("linear_conv_kernel_dim", 4);
+  must_divide(c, "linear_num_value_heads", g.value_heads, "linear_num_key_heads", g.key_heads);
+}
+
+void read_gated_decoder(const ConfigFields& c, ModelConfig& m) {
+  read_text(c, m);
+  refuse_flag(c, "attention_bias");
+  refuse_flag(c, "mtp_use_dedicated_embeddings");
+  m.text.qk_norm = m.text.output_gate = true;
+  read_gdn(c, m.gdn);
+  choose_gdn_layers(c, m);
+}
+
+void read_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
+  ConfigFields c = top.object("vision_config");
+  TowerConfig& t = m.vision_tower;
+  t.hidden = c.size("hidden_size");
+  t.heads = t.kv_groups = c.size("num_heads");
+  must_divide(c, "hidden_size", t.hidden, "num_heads", t.heads);
+  t.head_dim = t.hidden / t.heads;
+  t.ffn = c.size("intermediate_size");
+  t.qkv_bias = t.proj_bias = true;
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(layer_count(c, "depth")), {});
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.patch = c.size("patch_size");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.positions = c.size("num_position_embeddings");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = c.size("spatial_merge_size");
+  if (v.merge > 1024)
+    throw c.error("spatial_merge_size", "is out of range").expected("at most 1024").found(v.merge);
+  if (v.out_hidden != m.text.hidden)
+    throw c.error("out_hidden_size", "is not the hidden size of the language model")
+        .expected(m.text.hidden)
+        .found(v.out_hidden);
+  v.deepstack = static_cast<i64>(c.numbers_or_none("deepstack_visual_indexes").size());
+  if (v.deepstack > 0 && !deepstack)
+    throw c.unsupported("deepstack_visual_indexes", "is not empty; this family has no deepstack mergers");
+}
+
+}  // namespace
+
+void read_qwen2(const ConfigFields& c, ModelConfig& m) {
+  read_llama(c, m);
+  m.text.qkv_bias = true;
+}
+
+void read_qwen3(const ConfigFields& c, ModelConfig& m) {
+  read_llama(c, m);
+  m.text.qk_norm = true;
+  read_mtp(c, m, 1, {});
+}
+
+void read_qwen3_moe(const ConfigFields& c, ModelConfig& m) {
+  read_text(c, m);
+  refuse_flag(c, "attention_bias");
+  m.text.qk_norm = true;
+  set_layers(m, layer_count(c, "num_hidden_layers"), {});
+  read_qwen_experts(c, m);
+  m.moe.shared_ffn = 0;  // this family has none, whatever the config says
+  m.moe.shared_gate = false;
+  read_mtp(c, m, 1, {Mixer::kAttention, Ffn::kMoe});
+}
+
+void read_qwen3_next(const ConfigFields& c, ModelConfig& m) {
+  read_gated_decoder(c, m);
+  read_qwen_experts(c, m);
+  read_mtp(c, m, 1, {Mixer::kAttention, Ffn::kMoe});
+}
+
+void read_qwen3_5_text(const ConfigFields& c, ModelConfig& m) {
+  read_gated_decoder(c, m);
+  read_dense_ffn(c, m);
+  read_mtp(c, m, 1, {});
+}
+
+void read_qwen3_vl(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields c = top.object("text_config");
+  read_text(c, m);
+  read_dense_ffn(c, m);
+  m.text.qk_norm = true;
+  m.text.qkv_bias = c.flag_or("attention_bias", false);
+  set_layers(m, layer_count(c, "num_hidden_layers"), {});
+  read_vision(top, m, true);
+}
+
+void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields c = top.object("text_config");
+  read_qwen3_moe(c, m);
+  m.mtp = {};
+  read_vision(top, m, true);
+}
+
+void read_qwen3_5(const ConfigFields& top, ModelConfig& m) {
+  read_qwen3_5_text(top.object("text_config"), m);
+  read_vision(top, m, false);
+}
+
+void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m) {
+  read_qwen3_next(top.object("text_config"), m);
+  read_vision(top, m, false);
+}
+
+}  // namespace mckpt

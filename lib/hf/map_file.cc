@@ -1,0 +1,139 @@
+#include "hf/map_file.h"
+
+#include <algorithm>
+
+#include "io/file/file.h"
+#include "io/file/json.h"
+#include "mappings/needs.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMaxBytes = 16 << 20;
+
+[[noreturn]] void fault(std::string_view key, std::string_view what) {
+  throw Error(Code::kBadMap, cat("'", escaped(key), "' ", what));
+}
+
+// Names and reasons are printed, and names become those of files' tensors.
+const std::string& printable(const std::string& text, std::string_view key) {
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(text, is_control)) fault(key, "has control characters");
+  return text;
+}
+
+const std::string& text_of(const JsonMember& m) {
+  if (!m.value.is(JsonType::kString)) fault(m.name, "must be a string");
+  return printable(m.value.string(m.name), m.name);
+}
+
+bool flag_of(const JsonMember& m) {
+  if (!m.value.is(JsonType::kBool)) fault(m.name, "must be true or false");
+  return m.value.boolean(m.name);
+}
+
+int dimension_of(const JsonMember& m) {
+  if (!m.value.is_integer()) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
+  i64 dim = m.value.integer(m.name);
+  if (dim < -1 || dim > 1) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
+  return static_cast<int>(dim);
+}
+
+// [["model.layers.{L}.mlp.gate_proj.weight", "ffn hidden"], ...]
+std::vector<MapRow::Source> sources_of(const JsonMember& m) {
+  if (!m.value.is(JsonType::kArray)) fault(m.name, "must be a list of [name, shape]");
+  std::vector<MapRow::Source> out;
+  for (const JsonValue& pair : m.value.array(m.name)) {
+    if (!pair.is(JsonType::kArray) || pair.array(m.name).size() != 2)
+      fault(m.name, "must be a list of [name, shape]");
+    const JsonValue::Array& words = pair.array(m.name);
+    if (!words[0].is(JsonType::kString) || !words[1].is(JsonType::kString))
+      fault(m.name, "must be a list of [name, shape]");
+    out.push_back({printable(words[0].string(m.name), m.name), printable(words[1].string(m.name), m.name)});
+  }
+  return out;
+}
+
+MapRow row_of(const JsonValue& object) {
+  MapRow row;
+  for (const JsonMember& m : object.object("a row")) {
+    if (m.name == "megatron")
+      row.megatron = text_of(m);
+    else if (m.name == "rule")
+      row.rule = text_of(m);
+    else if (m.name == "hugging_face")
+      row.sources = sources_of(m);
+    else if (m.name == "partition_dim")
+      row.partition_dim = dimension_of(m);
+    else if (m.name == "after")
+      row.after = text_of(m);
+    else if (m.name == "needs")
+      row.needs = needs_from_name(text_of(m));
+    else if (m.name == "split")
+      row.split = key_split_from_name(text_of(m));
+    else if (m.name == "buffer")
+      row.buffer = flag_of(m);
+    else if (m.name == "alternates")
+      row.alternates = flag_of(m);
+    else
+      fault(m.name, "is no key of a row");
+  }
+  for (const auto& [key, empty] :
+       {std::pair("megatron", row.megatron.empty()), std::pair("hugging_face", row.sources.empty())})
+    if (empty) fault(key, "is missing in a row");
+  if (row.partition_dim && !row.rule.empty())
+    fault("partition_dim", "stands beside a rule, which says it already");
+  return row;
+}
+
+MapUnread unread_of(const JsonValue& object) {
+  MapUnread unread;
+  for (const JsonMember& m : object.object("an unread tensor")) {
+    if (m.name == "name")
+      unread.name = text_of(m);
+    else if (m.name == "copy_of")
+      unread.copy_of = text_of(m);
+    else if (m.name == "reason")
+      unread.reason = text_of(m);
+    else
+      fault(m.name, "is no key of an unread tensor");
+  }
+  if (unread.name.empty() || unread.reason.empty()) fault("unread", "needs a name and a reason");
+  return unread;
+}
+
+}  // namespace
+
+MapFile parse_map_file(std::string_view text) {
+  JsonValue json = parse_json(text);
+  if (!json.is(JsonType::kObject)) throw Error(Code::kBadMap, "a map file is a JSON object with \"rows\"");
+  MapFile file;
+  for (const JsonMember& m : json.object("the map file")) {
+    if (m.name != "rows" && m.name != "unread") fault(m.name, "is no key of a map file: rows and unread are");
+    if (!m.value.is(JsonType::kArray)) fault(m.name, "must be a list");
+    for (const JsonValue& item : m.value.array(m.name)) {
+      if (!item.is(JsonType::kObject)) fault(m.name, "must be a list of objects");
+      if (m.name == "rows")
+        file.rows.push_back(row_of(item));
+      else
+        file.unread.push_back(unread_of(item));
+    }
+  }
+  return file;
+}
+
+std::string read_map_text(const std::string& path) {
+  return with_file(path, [&] {
+    InputFile file(path);
+    if (file.size() > kMaxBytes)
+      throw Error(Code::kBadMap, "the map file is too large")
+          .expected(cat("at most ", kMaxBytes, " bytes"))
+          .found(file.size());
+    std::string text(static_cast<std::size_t>(file.size()), '\0');
+    file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+    static_cast<void>(parse_map_file(text));
+    return text;
+  });
+}
+
+}  // namespace mckpt

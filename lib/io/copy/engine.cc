@@ -1,0 +1,133 @@
+#include "io/copy/engine.h"
+
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "io/file/parallel.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kBatchTasks = 1024;
+
+i64 destination_bytes(const CopyTask& task) {
+  i64 bytes = 0;
+  for (i32 d = 0; d < task.plan.destination_count(); d++)
+    bytes += task.plan.destination(d).items * task.plan.destination(d).item_bytes;
+  return bytes;
+}
+
+class Run {
+ public:
+  Run(const CopyJob& job, CopySink& out, const CopyOptions& options)
+      : job_(job),
+        out_(out),
+        options_(options),
+        next_(options.first_task),
+        end_(options.end_task < 0 ? job.task_count() : options.end_task) {}
+
+  CopyCounts run() {
+    run_threads(options_.threads, [this](int) { work(); });
+    if (error_) std::rethrow_exception(error_);
+    return counts_;
+  }
+
+ private:
+  void work() {
+    CopyWorker worker(job_, out_, {options_.sums, options_.written, options_.lost});
+    try {
+      std::vector<i64> taken, indexes;
+      std::vector<CopyTask> batch;
+      while (take(taken)) {
+        i64 bytes = 0;
+        for (i64 index : taken) {
+          std::optional<CopyTask> task = plan(index);
+          if (!task) continue;
+          bytes += destination_bytes(*task);
+          if (!batch.empty() && bytes > options_.batch_bytes) {
+            carry_out_and_log(worker, batch, indexes);
+            bytes = destination_bytes(*task);
+          }
+          batch.push_back(std::move(*task));
+          indexes.push_back(index);
+        }
+        if (!batch.empty()) carry_out_and_log(worker, batch, indexes);
+      }
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    counts_ += worker.counts();
+  }
+
+  // Leaves both empty.
+  void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
+    CopyCounts before = worker.counts();
+    carry_out(worker, batch, indexes);
+    if (options_.written_bytes)
+      *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
+    // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
+    bool overflowed = worker.counts().infinite > before.infinite;
+    if (options_.log && !overflowed) options_.log->add(indexes);
+    batch.clear(), indexes.clear();
+  }
+
+  void carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
+    try {
+      if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
+        return worker.run_large(batch[0], options_.batch_bytes, options_.memory_bytes / options_.threads / 2);
+      return worker.run_small(batch);
+    } catch (const Error& e) {
+      if (!options_.leave_out) throw;
+      if (batch.size() == 1 && !options_.leave_out(indexes[0], e)) throw;
+    }
+    // Each on its own: it is one of them that failed.
+    for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); i++)
+      carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
+  }
+
+  // Nothing: the task is left out. Without the lock, because making a plan may read the source.
+  std::optional<CopyTask> plan(i64 index) const {
+    try {
+      return job_.task(index);
+    } catch (const Error& e) {
+      if (!options_.leave_out || !options_.leave_out(index, e)) throw;
+    }
+    return std::nullopt;
+  }
+
+  // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
+  // write next to each other, so that a batch of a thousand small ones is a handful of writes.
+  bool take(std::vector<i64>& indexes) {
+    indexes.clear();
+    std::lock_guard lock(mutex_);
+    if (error_) return false;
+    if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
+    for (i64 bytes = 0; next_ < end_ && indexes.size() < kBatchTasks; next_++) {
+      if (options_.log && options_.log->is_done(next_)) continue;
+      bytes += job_.task_bytes(next_);
+      if (!indexes.empty() && bytes > options_.batch_bytes) break;
+      indexes.push_back(next_);
+    }
+    return !indexes.empty();
+  }
+
+  const CopyJob& job_;
+  CopySink& out_;
+  const CopyOptions& options_;
+  std::mutex mutex_;
+  i64 next_, end_;
+  std::exception_ptr error_;
+  CopyCounts counts_;
+};
+
+}  // namespace
+
+CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options) {
+  return Run(job, out, options).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,65 @@
+#include "io/copy/read_sums.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "io/verify/checksums.h"
+#include "io/file/crc32.h"
+#include "io/verify/manifest.h"
+#include "io/store/store_files.h"
+
+namespace mckpt {
+void ReadSums::expect(const Checksum& record) {
+  std::lock_guard lock(mutex_);
+  records_.push_back(record);
+}
+
+void ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
+  u32 sum = crc32(0, bytes);
+  std::lock_guard lock(mutex_);
+  blocks_.push_back({file, offset, offset + std::ssize(bytes), sum});
+}
+
+void ReadSums::check(const Store& store, const std::function<void()>& going_on) {
+  std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
+  auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
+  std::ranges::sort(records_, {}, place);
+  auto same_place = [&](const Checksum& x, const Checksum& y) { return place(x) == place(y); };
+  records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
+  ManifestSums listed(store);
+  auto tell = [&](i64) { going_on(); };
+
+  StoreBytes files(store);
+  std::vector<const Checksum*> bad;
+  std::size_t b = 0;
+  for (const Checksum& record : records_) {
+    i64 at = record.offset, end = record.offset + record.bytes;
+    while (b < blocks_.size() && std::tuple(blocks_[b].file, blocks_[b].begin) < std::tuple(record.file, at))
+      b++;
+    u32 sum = 0;
+    for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin < end; b++) {
+      const Block& block = blocks_[b];
+      if (block.begin < at || block.end > end) continue;  // read more than once
+      sum = sum_bytes(sum, files[record.file], at, block.begin, tell);
+      sum = crc32_join(sum, block.crc32, block.end - block.begin);
+      at = block.end;
+    }
+    sum = sum_bytes(sum, files[record.file], at, end, tell);
+    // A record that is sound by itself may still be one of another file that was put in this one's place.
+    const ManifestSum* wanted = listed.find(record.file, record.offset);
+    bool other = wanted && wanted->bytes == record.bytes && wanted->crc32 != sum;
+    if (sum != record.crc32 || other) bad.push_back(&record);
+  }
+  if (bad.empty()) return;
+  Error e(Code::kBadChecksum,
+          "bytes that were read are not those that were written: the checksum does not match");
+  e.file(file_path(store, bad[0]->file)).offset(bad[0]->offset);
+  if (bad[0]->tensor >= 0)
+    e.tensor(store.name(bad[0]->tensor));
+  else if (!bad[0]->name.empty())
+    e.tensor(bad[0]->name);
+  if (bad.size() > 1) e.note(cat(bad.size(), " records are damaged"));
+  throw e.help("`mckpt verify` names all that is damaged; copy the file again from its source");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,99 @@
+#include "io/copy/tensor_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mckpt {
+
+// The row-major bytes of a tensor that does not lie so anywhere.
+class TensorCopy::TensorBytes final : public ByteSource {
+ public:
+  TensorBytes(const TensorCopy& copy, i64 tensor, i64 size, i64 item_bytes)
+      : ByteSource(size), copy_(copy), tensor_(tensor), item_bytes_(item_bytes) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override {
+    std::unique_ptr<TensorReader> reader = copy_.take_reader(tensor_);
+    reader->read(tensor_, offset / item_bytes_, (offset + static_cast<i64>(to.size())) / item_bytes_,
+                 [&](std::span<const u8> bytes, i64 at) {
+                   std::memcpy(to.data() + (at - offset), bytes.data(), bytes.size());
+                 });
+    std::lock_guard lock(copy_.mutex_);
+    copy_.idle_.emplace_back(tensor_, std::move(reader));
+  }
+
+  const TensorCopy& copy_;
+  i64 tensor_, item_bytes_;
+};
+
+TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind,
+                       i64 strided_bytes)
+    : store_(store),
+      files_(store),
+      places_(std::move(places)),
+      behind_(behind),
+      strided_bytes_(strided_bytes),
+      crc32s_(places_.size()) {
+  TensorReader reader(store, files_.files());
+  for (std::size_t p = 0; p < places_.size(); p++) {
+    i64 tensor = places_[p].tensor, size = TensorReader::tensor_bytes(store, tensor);
+    int bits = dtype_info(store.dtype(tensor)).bits;
+    // Elements smaller than a byte are copied as the bytes that they fill.
+    i64 item_bytes = bits % 8 == 0 ? bits / 8 : 1;
+    Region source{.items = size / item_bytes,
+                  .item_bytes = static_cast<i32>(item_bytes),
+                  .tensor = static_cast<i32>(p)};
+    if (std::optional<TensorReader::Stretch> stretch = reader.stretch(tensor)) {
+      source.file = stretch->file;
+      source.offset = stretch->offset;
+    } else {
+      source.file = static_cast<i32>(store.files().size() + combined_.size());
+      combined_.push_back(std::make_unique<TensorBytes>(*this, tensor, size, item_bytes));
+    }
+    sources_.push_back(source);
+  }
+}
+
+TensorCopy::~TensorCopy() = default;
+
+CopyTask TensorCopy::task(i64 index) const {
+  const Place& place = places_[static_cast<std::size_t>(index)];
+  const Region& source = sources_[static_cast<std::size_t>(index)];
+  Region destination = source;
+  destination.file = place.file;
+  destination.offset = place.offset;
+  CopyTask task{Plan(this), no_conversion(store_.dtype(place.tensor))};
+  task.plan.add_source(source);
+  i32 to = task.plan.add_destination(destination);
+  if (source.items > 0) task.plan.add(to, {.length = source.items});
+  task.plan.finish();
+  return task;
+}
+
+i64 TensorCopy::task_bytes(i64 index) const {
+  const Region& source = sources_[static_cast<std::size_t>(index)];
+  return source.items * source.item_bytes;
+}
+
+const ByteSource& TensorCopy::source(i32 file) const {
+  std::size_t at = static_cast<std::size_t>(file), files = store_.files().size();
+  return at < files ? files_[file] : *combined_[at - files];
+}
+
+void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
+  crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
+  std::copy(behind_.begin(), behind_.end(), to.begin());
+}
+
+std::unique_ptr<TensorReader> TensorCopy::take_reader(i64 tensor) const {
+  std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::make_unique<TensorReader>(store_, files_.files(), strided_bytes_);
+  auto it =
+      std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == tensor; });
+  if (it == idle_.end()) it--;
+  std::unique_ptr<TensorReader> reader = std::move(it->second);
+  idle_.erase(it);
+  return reader;
+}
+
+}  // namespace mckpt

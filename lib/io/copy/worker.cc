@@ -1,0 +1,276 @@
+#include "io/copy/worker.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+#include "core/items/apply_move.h"
+#include "runtime/system/memory_room.h"
+#include "io/file/crc32.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kPage = 4096;
+constexpr i64 kBlockBytes = 1 << 20;
+
+}  // namespace
+
+struct CopyWorker::Piece {
+  const CopyTask* task;
+  const Region* region;
+  Window window;
+  i64 head = 0, tail = 0;      // bytes of the frame that belong to this piece
+  i64 file_offset = 0;         // of its first byte, head included
+  i64 item_bytes = 0;          // in the file
+  i64 arena = 0, staging = 0;  // where its first byte, and its first unconverted item, lie
+  u32* crc = nullptr;          // running, over the pieces of the destination
+
+  i64 data_bytes() const { return window.items.items() * item_bytes; }
+  i64 bytes() const { return head + data_bytes() + tail; }
+};
+
+struct CopyWorker::Fetch {
+  i32 file;
+  i64 begin, end;  // bytes in the source file
+  const Region* source;
+  Move move;  // clipped to the piece
+  u8* to;     // where the piece's first item lies
+  i64 to_first;
+};
+
+Arena::~Arena() { std::free(data_); }
+
+u8* Arena::reserve(i64 bytes) {
+  if (bytes > bytes_) {
+    std::free(std::exchange(data_, nullptr));
+    bytes_ = 0;
+    i64 room = round_up(bytes, 1 << 20, "a buffer");
+    check_memory_room(room, "the buffers of a copy");
+    data_ = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
+    if (!data_) throw out_of_memory(room, "the buffers of a copy").help("--max-memory takes less");
+    bytes_ = room;
+  }
+  return data_;
+}
+
+void CopyWorker::add_pieces(const CopyTask& task, std::span<const Window> windows,
+                            std::vector<Piece>& pieces) {
+  for (const Window& w : windows) {
+    const Region& r = task.plan.destination(w.destination);
+    if (w.items.empty()) continue;
+    Frame frame = job_.frame(r);
+    Piece p{&task, &r, w, 0, 0, 0, r.item_bytes, 0, 0, nullptr};
+    if (w.items.begin == 0) p.head = frame.head_bytes;
+    if (w.items.end == r.items) p.tail = frame.tail_bytes;
+    p.file_offset = r.offset + w.items.begin * r.item_bytes - p.head;
+    pieces.push_back(p);
+  }
+}
+
+// Neighbours in a file become neighbours in the arena, and every stretch begins at an address that is equal
+// to its file offset modulo a page: the kernel copies pages that lie alike several times faster.
+void CopyWorker::lay_out(std::vector<Piece>& pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::tie(a.region->file, a.file_offset) < std::tie(b.region->file, b.file_offset);
+  });
+  i64 end = 0, staged = 0;
+  for (std::size_t i = 0; i < pieces.size(); i++) {
+    Piece& p = pieces[i];
+    bool follows = i > 0 && pieces[i - 1].region->file == p.region->file &&
+                   pieces[i - 1].file_offset + pieces[i - 1].bytes() == p.file_offset;
+    if (!follows) end = ceil_div(end, kPage) * kPage + p.file_offset % kPage;
+    p.arena = end;
+    end += p.bytes();
+    p.staging = staged;
+    if (!p.task->conversion.identity())
+      staged += ceil_div(p.window.items.items() * dtype_info(p.task->conversion.from).bits / 8, 64) * 64;
+  }
+  arena_.reserve(end);
+  staging_.reserve(staged);
+}
+
+void CopyWorker::fetch(const std::vector<Piece>& pieces) {
+  u8 *arena = arena_.reserve(0), *staging = staging_.reserve(0);
+  std::vector<Fetch> fetches;
+  std::vector<Move> clipped;
+  for (const Piece& p : pieces) {
+    bool staged = !p.task->conversion.identity();
+    u8* to = staged ? staging + p.staging : arena + p.arena + p.head;
+    i64 item = staged ? dtype_info(p.task->conversion.from).bits / 8 : p.item_bytes;
+    for (const PlannedMove& planned : p.task->plan.moves()) {
+      if (planned.destination != p.window.destination) continue;
+      clipped.clear();
+      clip_destination(planned.move, p.window.items, clipped);
+      for (const Move& m : clipped) {
+        if (m.kind == MoveKind::kZero) {
+          apply_move(m, item, {}, {to, p.window.items.begin});
+          continue;
+        }
+        const Region& source = p.task->plan.source(m.slot);
+        ItemRun run = m.source();
+        fetches.push_back({source.file, source.offset + run.begin * item, source.offset + run.end() * item,
+                           &source, m, to, p.window.items.begin});
+      }
+    }
+  }
+  std::sort(fetches.begin(), fetches.end(), [](const Fetch& a, const Fetch& b) {
+    return std::tie(a.file, a.begin, a.end) < std::tie(b.file, b.begin, b.end);
+  });
+  // Each stretch of a file that the fetches cover without a gap is read in blocks, once.
+  for (std::size_t i = 0, next; i < fetches.size(); i = next) {
+    i64 end = fetches[i].end;
+    for (next = i + 1;
+         next < fetches.size() && fetches[next].file == fetches[i].file && fetches[next].begin <= end; next++)
+      end = std::max(end, fetches[next].end);
+    fetch_blocks(std::span(fetches).subspan(i, next - i));
+  }
+}
+
+void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
+  const ByteSource& file = job_.source(fetches[0].file);
+  i64 at = fetches[0].begin, end = 0;
+  for (const Fetch& f : fetches) end = std::max(end, f.end);
+  u8* buffer = block_.reserve(kBlockBytes + 2 * kPage);
+  std::vector<Move> clipped;
+  std::size_t first = 0;
+  while (at < end) {
+    i64 block_end = std::min(end, ceil_div(at + kBlockBytes - kPage, kPage) * kPage);
+    // An item is not cut in two: the block ends with a whole one of the tensor that its end lies in.
+    for (const Fetch& f : fetches.subspan(first))
+      if (f.begin < block_end && block_end < f.end) {
+        i64 item = f.source->item_bytes;
+        block_end -= (block_end - f.source->offset) % item;
+        break;
+      }
+    u8* data = buffer + at % kPage;
+    file.read(at, {data, static_cast<std::size_t>(block_end - at)});
+    counts_.bytes_read += block_end - at;
+    counts_.reads++;
+    while (first < fetches.size() && fetches[first].end <= at) first++;
+    if (sums_) sum_block(fetches.subspan(first), at, {data, static_cast<std::size_t>(block_end - at)});
+    for (const Fetch& f : fetches.subspan(first)) {
+      if (f.begin >= block_end) break;
+      if (f.end <= at) continue;
+      i64 item = f.source->item_bytes;
+      ItemRange window{(std::max(at, f.begin) - f.source->offset) / item,
+                       (std::min(block_end, f.end) - f.source->offset) / item};
+      clipped.clear();
+      clip_source(f.move, window, clipped);
+      for (const Move& m : clipped)
+        apply_move(m, item, {data + (f.source->offset - at), 0}, {f.to, f.to_first});
+    }
+    at = block_end;
+  }
+}
+
+// A block that holds several regions is summed region by region: the records that are judged end there.
+void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes) {
+  i32 file = fetches[0].file;
+  i64 end = begin + std::ssize(bytes);
+  auto part = [&](i64 to) {
+    std::size_t n = static_cast<std::size_t>(to - begin);
+    sums_->add(file, begin, bytes.first(n));
+    bytes = bytes.subspan(n), begin = to;
+  };
+  for (const Fetch& f : fetches) {
+    if (f.begin >= end) break;
+    if (f.source->offset > begin && f.source->offset < end) part(f.source->offset);
+  }
+  part(end);
+}
+
+// Values are converted, frames filled in, checksums taken while the bytes are in the cache.
+void CopyWorker::finish(std::vector<Piece>& pieces) {
+  u8 *arena = arena_.reserve(0), *staging = staging_.reserve(0);
+  for (Piece& p : pieces) {
+    u8* data = arena + p.arena + p.head;
+    std::span<const u8> bytes(data, static_cast<std::size_t>(p.data_bytes()));
+    if (const Conversion& c = p.task->conversion; !c.identity()) {
+      i64 items = p.window.items.items();
+      counts_.rounded += rounded_items(c, staging + p.staging, items);
+      convert_items(c, staging + p.staging, data, items);
+      if (lost_ && may_lose(c)) count_losses(p, staging + p.staging, data);
+    }
+    if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
+    u32 local = 0;
+    u32& crc = p.crc ? *p.crc : local;
+    if (p.crc || p.tail > 0 || written_) crc = crc32(crc, bytes);
+    if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
+      written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.region->items * p.item_bytes, crc});
+    if (p.tail > 0)
+      job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
+  }
+}
+
+void CopyWorker::count_losses(const Piece& p, const u8* from, const u8* to) {
+  CastLosses losses = cast_losses(p.task->conversion, from, to, p.window.items.items());
+  if (losses.infinite + losses.zero == 0) return;
+  counts_.infinite += losses.infinite;
+  lost_->add(losses.infinite > 0 ? job_.tensor_of(*p.region) : "", losses);
+}
+
+void CopyWorker::write(const std::vector<Piece>& pieces) {
+  u8* arena = arena_.reserve(0);
+  for (std::size_t i = 0, next; i < pieces.size(); i = next) {
+    i64 bytes = pieces[i].bytes();
+    for (next = i + 1; next < pieces.size() && pieces[next].region->file == pieces[i].region->file &&
+                       pieces[next].file_offset == pieces[i].file_offset + bytes;
+         next++)
+      bytes += pieces[next].bytes();
+    out_.write(pieces[i].region->file, pieces[i].file_offset,
+               {arena + pieces[i].arena, static_cast<std::size_t>(bytes)});
+    if (written_) sum_frames(std::span(pieces).subspan(i, next - i), arena);
+    counts_.bytes_written += bytes;
+    counts_.writes++;
+  }
+}
+
+// Neighbouring pieces that were written at once.
+void CopyWorker::sum_frames(std::span<const Piece> pieces, const u8* arena) {
+  i64 begin = pieces.front().file_offset, end = pieces.back().file_offset + pieces.back().bytes();
+  i64 rest = 0;
+  u32 sum = 0;
+  for (const Piece& p : pieces) {
+    // A record that is carried as it is belongs to no tensor: all of it is frame.
+    i64 head = p.region->tensor >= 0 ? p.head : p.bytes() - p.tail;
+    const u8* bytes = arena + p.arena;
+    sum = crc32(sum, {bytes, static_cast<std::size_t>(head)});
+    sum = crc32(sum, {bytes + p.bytes() - p.tail, static_cast<std::size_t>(p.tail)});
+    rest += head + p.tail;
+  }
+  written_->add(WrittenSums::Stretch{pieces.front().region->file, begin, end, rest, sum});
+}
+
+void CopyWorker::process(std::vector<Piece>& pieces) {
+  lay_out(pieces);
+  fetch(pieces);
+  finish(pieces);
+  write(pieces);
+}
+
+void CopyWorker::run_small(std::span<const CopyTask> tasks) {
+  std::vector<Piece> pieces;
+  std::vector<Window> windows;
+  for (const CopyTask& task : tasks) {
+    windows.clear();
+    for (i32 d = 0; d < task.plan.destination_count(); d++)
+      windows.push_back({d, {0, task.plan.destination(d).items}});
+    add_pieces(task, windows, pieces);
+  }
+  process(pieces);
+}
+
+void CopyWorker::run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes) {
+  crc_.assign(static_cast<std::size_t>(task.plan.destination_count()), 0);
+  std::vector<Piece> pieces;
+  for (const Slice& slice : slices_of(task.plan, budget_bytes, most_bytes)) {
+    pieces.clear();
+    add_pieces(task, slice, pieces);
+    for (Piece& p : pieces) p.crc = &crc_[static_cast<std::size_t>(p.window.destination)];
+    process(pieces);
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,111 @@
+#include "io/copy/written_sums.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "io/verify/checksums.h"
+#include "io/file/crc32.h"
+#include "io/values/digest.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
+#include "io/file/staging_marks.h"
+
+namespace mckpt {
+namespace {
+
+// One file's sums, from front to back.
+class FileSums {
+ public:
+  FileSums(const std::string& path, i64 bytes) : file_(path, InputFile::Role::kResult) {
+    sums_.bytes = bytes;
+    if (file_.size() != bytes) file_.throw_changed();
+  }
+
+  // In the order of the file; stretches and data each.
+  void add(const WrittenSums::Data& d) { sums_.sums.push_back({d.offset, d.bytes, d.crc32}); }
+  void add(const WrittenSums::Stretch& s) {
+    read_rest(s.begin);
+    sums_.rest_crc32 = crc32_join(sums_.rest_crc32, s.rest_crc32, s.rest_bytes);
+    at_ = s.end;
+  }
+  ManifestFile finish(std::string name) {
+    read_rest(sums_.bytes);
+    sums_.name = std::move(name);
+    return std::move(sums_);
+  }
+
+ private:
+  // What lies before `end` and outside of the data.
+  void read_rest(i64 end) {
+    for (; next_ < sums_.sums.size() && sums_.sums[next_].offset < end; next_++) {
+      const ManifestSum& data = sums_.sums[next_];
+      if (at_ < data.offset) sums_.rest_crc32 = sum_bytes(sums_.rest_crc32, file_, at_, data.offset);
+      at_ = std::max(at_, data.offset + data.bytes);
+    }
+    if (at_ < end) sums_.rest_crc32 = sum_bytes(sums_.rest_crc32, file_, at_, end);
+    at_ = std::max(at_, end);
+  }
+
+  InputFile file_;
+  ManifestFile sums_;
+  i64 at_ = 0;            // up to where the rest is summed
+  std::size_t next_ = 0;  // the first data that do not lie before that
+};
+
+}  // namespace
+
+void WrittenSums::add(const Data& data) {
+  std::lock_guard lock(mutex_);
+  data_.push_back(data);
+}
+
+void WrittenSums::add(const Stretch& stretch) {
+  std::lock_guard lock(mutex_);
+  stretches_.push_back(stretch);
+}
+
+void WrittenSums::read(const CopyTask& task, const std::string& folder,
+                       const std::vector<OutputFile>& files) {
+  for (i32 d = 0; d < task.plan.destination_count(); d++) {
+    const Region& r = task.plan.destination(d);
+    i64 bytes = r.items * r.item_bytes;
+    if (bytes == 0 || r.tensor < 0) continue;
+    InputFile file(cat(folder, "/", files[static_cast<std::size_t>(r.file)].name), InputFile::Role::kResult);
+    add(Data{r.file, r.offset, bytes, sum_bytes(0, file, r.offset, r.offset + bytes)});
+  }
+}
+
+std::vector<ManifestFile> WrittenSums::finish(const std::string& folder,
+                                              const std::vector<OutputFile>& files) {
+  std::ranges::sort(data_, {}, [](const Data& d) { return std::tuple(d.file, d.offset); });
+  std::ranges::sort(stretches_, {}, [](const Stretch& s) { return std::tuple(s.file, s.begin); });
+  std::vector<ManifestFile> out;
+  auto stretch = stretches_.begin();
+  for (auto data = data_.begin(); data != data_.end();) {
+    i32 f = data->file;
+    const OutputFile& file = files[static_cast<std::size_t>(f)];
+    FileSums sums(cat(folder, "/", file.name), file.bytes);
+    for (; data != data_.end() && data->file == f; data++) sums.add(*data);
+    for (; stretch != stretches_.end() && stretch->file <= f; stretch++)
+      if (stretch->file == f) sums.add(*stretch);
+    out.push_back(sums.finish(file.name));
+  }
+  return out;
+}
+
+Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summed, std::string version) {
+  Manifest manifest{std::move(version), std::move(summed)};
+  std::ranges::sort(manifest.files, {}, &ManifestFile::name);
+  std::vector<ManifestFile> others;
+  Folder from(folder);
+  for (const std::string& name : files_of(from, nullptr)) {
+    if (is_staging_mark(name) || manifest.find(name) || name == kManifestName) continue;
+    InputFile file = from.open_file(name, InputFile::Role::kResult);
+    others.push_back({name, file.size(), sha256_of(file)});
+  }
+  std::ranges::move(others, std::back_inserter(manifest.files));
+  std::ranges::sort(manifest.files, {}, &ManifestFile::name);
+  return manifest;
+}
+
+}  // namespace mckpt

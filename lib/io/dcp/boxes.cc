@@ -1,0 +1,173 @@
+#include "io/dcp/boxes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/items/box_cover.h"
+#include "io/store/cover.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kWrongOffsets =
+    "torch releases with wrong offsets of uneven shards write such files; save again with a newer torch";
+
+std::string_view path_of(const DcpMetadata& m, i32 file) {
+  return file < 0 ? std::string_view() : std::string_view(m.files[static_cast<std::size_t>(file)]);
+}
+
+// A record and whose it is: chunk `chunk` of tensor `owner`, or object ~owner.
+struct Owned {
+  const DcpRecord* record;
+  i64 owner, chunk;
+};
+
+std::string owner_name(const DcpMetadata& m, const Owned& o) {
+  return std::string(o.owner >= 0 ? m.name(o.owner) : m.object_name(~o.owner));
+}
+
+// Calls visit(record, owner, chunk) for every record that has a place.
+template <typename Visit>
+void each_record(const DcpMetadata& m, Visit&& visit) {
+  std::size_t at = 0;
+  for (i64 t = 0; t < m.tensor_count(); t++)
+    for (i64 c = 0; at < static_cast<std::size_t>(m.records.ends[static_cast<std::size_t>(t)]); c++, at++)
+      if (m.records.items[at].file >= 0) visit(m.records.items[at], t, c);
+  for (std::size_t o = 0; o < m.object_records.size(); o++)
+    if (m.object_records[o].file >= 0) visit(m.object_records[o], ~static_cast<i64>(o), 0);
+}
+
+// All of them by file, and by offset in it.
+std::vector<Owned> ordered_records(const DcpMetadata& m) {
+  std::vector<std::size_t> begin(m.files.size() + 1);
+  each_record(m, [&](const DcpRecord& r, i64, i64) { begin[static_cast<std::size_t>(r.file) + 1]++; });
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Owned> out(begin.back());
+  std::vector<std::size_t> next = begin;
+  each_record(m, [&](const DcpRecord& r, i64 owner, i64 chunk) {
+    out[next[static_cast<std::size_t>(r.file)]++] = {&r, owner, chunk};
+  });
+  auto before = [](const Owned& a, const Owned& b) { return a.record->offset < b.record->offset; };
+  for (std::size_t f = 0; f < m.files.size(); f++) {
+    std::span file = std::span(out).subspan(begin[f], begin[f + 1] - begin[f]);
+    // Each rank plans its own file from front to back, so most are in order already.
+    if (!std::is_sorted(file.begin(), file.end(), before)) std::stable_sort(file.begin(), file.end(), before);
+  }
+  return out;
+}
+
+// Two chunks of one tensor at one offset share their record: they are one chunk, listed twice.
+bool listed_twice(const DcpMetadata& m, const Owned& a, const Owned& b) {
+  if (a.owner != b.owner || a.owner < 0) return false;
+  std::size_t rank = m.dims[a.owner].size();
+  auto offset = [&](const Owned& o) {
+    return m.offsets[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
+  };
+  return std::ranges::equal(offset(a), offset(b));
+}
+
+Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string message) {
+  return {.code = code,
+          .tensor = owner_name(m, o),
+          .file = std::string(path_of(m, o.record->file)),
+          .message = std::move(message),
+          .offset = o.record->offset};
+}
+
+// Whether the record is large enough for the chunk, even one that is deflated; adds a finding when not. What is
+// believed of a size here is asked for as memory and disk later.
+bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findings) {
+  constexpr double kMostDeflated = 1032;
+  if (o.owner < 0) return true;
+  std::size_t rank = m.dims[o.owner].size();
+  std::span<const i64> box = m.sizes[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
+  DType dtype = m.dtypes[static_cast<std::size_t>(o.owner)];
+  double bytes = dtype_info(dtype).bits / 8.0;  // an exact product might not fit 63 bits
+  for (i64 size : box) bytes *= static_cast<double>(size);
+  if (bytes / kMostDeflated <= static_cast<double>(o.record->bytes)) return true;
+  findings.add(finding_of(m, o, Code::kItemMismatch,
+                          cat("its record of ", o.record->bytes, " bytes is too small for a chunk of ",
+                              dims_to_string(box), " of ", dtype_name(dtype))));
+  return false;
+}
+
+// Whether the record's range is one at all and lies inside its file; adds a finding when not.
+bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings& findings) {
+  const DcpRecord& r = *o.record;
+  bool negative = r.offset < 0 || r.bytes < 0;
+  if (!negative && (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)))
+    return true;
+  std::string range = cat("its record at offset ", r.offset, ", length ", r.bytes, ", ");
+  if (negative) {
+    findings.add(finding_of(m, o, Code::kRecordOutside, range + "has a negative number: out of range"));
+    return false;
+  }
+  Finding f = finding_of(m, o, Code::kRecordOutside,
+                         cat(range, "reaches beyond the end of the file, which has ", file_bytes, " bytes"));
+  f.help = "the file is truncated: copy it again";
+  findings.add(std::move(f));
+  return false;
+}
+
+}  // namespace
+
+void check_boxes(const DcpMetadata& m, Findings& findings) {
+  for (i64 t = 0; t < m.tensor_count(); t++) {
+    i64 count = static_cast<i64>(m.records[t].size());
+    for (const BoxFault& fault : cover_faults(m.dims[t], m.offsets[t], m.sizes[t], count)) {
+      i32 file = fault.first < 0 ? -1 : m.records[t][static_cast<std::size_t>(fault.first)].file;
+      findings.add({.code = cover_code(fault.kind),
+                    .tensor = std::string(m.name(t)),
+                    .file = std::string(path_of(m, file)),
+                    .message = to_string(fault),
+                    .help = kWrongOffsets});
+    }
+  }
+}
+
+void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
+  for (std::size_t f = 0; f < m.files.size(); f++)
+    if (file_bytes[f] < 0)
+      findings.add({.code = Code::kIncomplete,
+                    .file = m.files[f],
+                    .message = ".metadata names the file, but it is missing",
+                    .help = "copy the folder again, or take an older checkpoint"});
+  std::vector<Owned> records = ordered_records(m);
+  std::erase_if(records, [&](const Owned& o) {
+    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record->file)], findings) ||
+           !check_room_for_chunk(m, o, findings);
+  });
+  const Owned* reaching = nullptr;  // of those before, the one that reaches farthest in this file
+  for (const Owned& o : records) {
+    if (o.record->bytes == 0) continue;
+    if (reaching != nullptr && reaching->record->file != o.record->file) reaching = nullptr;
+    if (reaching != nullptr && o.record->offset < reaching->record->offset + reaching->record->bytes &&
+        !listed_twice(m, *reaching, o))
+      findings.add(finding_of(m, o, Code::kRecordOverlap,
+                              cat("its record overlaps that of '", escaped(owner_name(m, *reaching)),
+                                  "' at offset ", reaching->record->offset)));
+    if (reaching == nullptr ||
+        o.record->offset + o.record->bytes > reaching->record->offset + reaching->record->bytes)
+      reaching = &o;
+  }
+}
+
+void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
+  std::vector<i64> end(m.files.size(), -1);
+  each_record(m, [&](const DcpRecord& r, i64, i64) {
+    i64& last = end[static_cast<std::size_t>(r.file)];
+    if (r.offset >= 0 && r.bytes >= 0 && r.bytes <= INT64_MAX - r.offset)
+      last = std::max(last, r.offset + r.bytes);
+  });
+  for (std::size_t f = 0; f < end.size(); f++)
+    if (end[f] >= 0 && file_bytes[f] > end[f])
+      findings.add({.code = Code::kMixedSaves,
+                    .file = m.files[f],
+                    .message = cat(file_bytes[f] - end[f],
+                                   " bytes behind the last record belong to nothing: the file may be that of "
+                                   "another save"),
+                    .offset = end[f],
+                    .warning = true});
+}
+
+}  // namespace mckpt

@@ -1,0 +1,20 @@
+// What opening a DCP folder checks: every tensor's chunks cover it exactly once, and every record lies inside
+// its file, apart from the others. Private to dcp_*.cc.
+#pragma once
+
+#include <span>
+
+#include "io/dcp/metadata.h"
+#include "io/store/findings.h"
+
+namespace mckpt {
+
+void check_boxes(const DcpMetadata& metadata, Findings& findings);
+
+// `file_bytes` by number of the file; -1: it is not there.
+void check_records(const DcpMetadata& metadata, std::span<const i64> file_bytes, Findings& findings);
+
+// Finds bytes behind the last record of a file. pre: .metadata names all that the files hold.
+void check_ends(const DcpMetadata& metadata, std::span<const i64> file_bytes, Findings& findings);
+
+}  // namespace mckpt

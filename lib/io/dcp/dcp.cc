@@ -1,0 +1,192 @@
+// Opening a DCP folder: .metadata, the files beside it, and which dialect it is.
+#include "io/dcp/dcp.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "io/dcp/boxes.h"
+#include "io/dcp/mixed.h"
+#include "io/dcp/store.h"
+#include "io/dcp/run_args.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
+// Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
+constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
+
+// The number in "__12_0.distcp"; -1 for another name.
+i32 rank_of_file(std::string_view path) {
+  path = path.substr(path.rfind('/') + 1);
+  i32 rank = -1;
+  if (!path.starts_with("__")) return -1;
+  auto [end, error] = std::from_chars(path.data() + 2, path.data() + path.size(), rank);
+  return error == std::errc() && end != path.data() + path.size() && *end == '_' ? rank : -1;
+}
+
+DcpMetadata read_one(const Folder& folder, const std::string& name) {
+  InputFile file = folder.open_file(name);
+  DcpMetadata out;
+  with_file(cat(folder.path(), "/", name), [&] {
+    // Not file.read(0, file.size()), which would first write zeros over what are megabytes.
+    std::size_t bytes = static_cast<std::size_t>(file.size());
+    auto pickle = std::make_unique_for_overwrite<u8[]>(bytes);
+    file.read(0, {pickle.get(), bytes});
+    out = parse_dcp_metadata({pickle.get(), bytes});
+  });
+  return out;
+}
+
+// The rank that wrote "__12.metadata"; -1 for another name.
+i32 rank_of_metadata(std::string_view name) {
+  auto rank = numbered(name, "__");
+  return rank && rank->before == "__" && rank->after == kMetadata ? static_cast<i32>(rank->number) : -1;
+}
+
+}  // namespace
+
+DcpStore::DcpStore(const std::string& path) {
+  Folder folder(path);
+  root_ = folder.path();
+  read_metadata(folder);
+  list_files(folder);
+  add_objects(folder);
+  find_dialect(folder);
+  collect_findings();
+  collect_facts();
+  open_files_.emplace(*this);
+}
+
+void DcpStore::read_metadata(const Folder& folder) {
+  if (folder.has_file(kMetadata)) {
+    meta_ = read_one(folder, std::string(kMetadata));
+    gathered_ = true;
+    add_fact("index", std::string(kMetadata));
+    return;
+  }
+  std::vector<DcpMetadata> parts;
+  bool has_data = false;
+  for (const FolderEntry& e : folder.entries()) {
+    has_data |= e.name.ends_with(".distcp");
+    if (!e.folder && rank_of_metadata(e.name) >= 0) parts.push_back(read_one(folder, e.name));
+  }
+  if (parts.empty())
+    throw Error(Code::kIncomplete, "the folder has no .metadata")
+        .file(root_)
+        .found(has_data ? "data files alone: the save was interrupted before it was complete"
+                        : "no DCP folder");
+  meta_ = merge_dcp_metadata(parts);
+  add_fact("metadata",
+           cat("one file for each of ", parts.size(), " ranks; objects are those of the lowest rank"));
+}
+
+void DcpStore::list_files(const Folder& folder) {
+  std::set<i32> ranks;
+  for (const std::string& path : meta_.files) {
+    files_.push_back({path, folder.file_bytes(path).value_or(-1)});
+    file_ranks_.push_back(rank_of_file(path));
+    ranks.insert(file_ranks_.back());
+  }
+  // A rank without a tensor of its own leaves an empty file, or one of objects.
+  for (const FolderEntry& e : folder.entries())
+    if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
+  find_leftovers(folder, meta_.files, findings_);
+  ranks.erase(-1);
+  ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));
+}
+
+void DcpStore::add_objects(const Folder& folder) {
+  for (i64 o = 0; o < meta_.object_names.size(); o++) {
+    const DcpRecord& r = meta_.object_records[static_cast<std::size_t>(o)];
+    objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}});
+  }
+  for (std::string_view name : kObjectFiles) {
+    std::optional<i64> bytes = folder.file_bytes(name);
+    if (!bytes) continue;
+    objects_.push_back({std::string(name), static_cast<i32>(files_.size()), 0, *bytes, {}});
+    files_.push_back({std::string(name), *bytes});
+    file_ranks_.push_back(-1);
+  }
+}
+
+void DcpStore::find_dialect(const Folder& folder) {
+  DialectVotes votes;
+  for (i64 t = 0; t < tensor_count(); t++) votes.tensor(name(t));
+  for (const Object& o : objects_) votes.object(o.name);
+  bool has_marker = folder.has_file(kMarker);
+  dialect_ = votes.dialect(has_marker);
+  format_ = dialect_ == DcpDialect::kPlain ? "DCP" : cat("DCP ", dialect_name(dialect_));
+  if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
+}
+
+void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
+  if (!has_marker)
+    findings_.push_back(
+        {.code = Code::kIncomplete,
+         .file = std::string(kMarker),
+         .message = "the file is missing; Megatron writes it last and does not read a checkpoint without it",
+         .warning = true});
+  bool in_file = false, in_item = false;
+  for (const Object& o : objects_) {
+    in_file |= o.name == kCommonFile;
+    in_item |= o.name != kCommonFile && is_common_state(o.name);
+  }
+  if (in_file || in_item) add_fact("common state", in_file ? std::string(kCommonFile) : "an object");
+  if (in_file && in_item)
+    findings_.push_back(
+        {.code = Code::kRecordUnused,
+         .file = std::string(kCommonFile),
+         .message = "the common state is here and in an object; Megatron reads this file alone",
+         .warning = true});
+  for (const FolderEntry& e : folder.entries())
+    if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
+  if (folder.has_file("integrity.json")) add_fact("integrity.json", "hashes of the files");
+}
+
+void DcpStore::collect_findings() {
+  Findings findings;
+  for (Finding& f : findings_) findings.add(std::move(f));
+  for (Finding& f : meta_.findings) findings.add(std::move(f));
+  meta_.findings.clear();
+  check_boxes(meta_, findings);
+  std::vector<i64> bytes;
+  for (const StoreFile& f : files_) bytes.push_back(f.bytes);
+  check_records(meta_, bytes, findings);
+  if (gathered_) check_ends(meta_, bytes, findings);
+  if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
+    findings.add(
+        {.code = Code::kPipelineLoss,
+         .file = std::string(kMetadata),
+         .message =
+             "the last pipeline stage named its layers from 0, so layers of different stages have one name "
+             "and only one of each is stored",
+         .help = "save with --ckpt-format torch_dist, or without pipeline parallelism"});
+  findings_ = findings.take();
+}
+
+void DcpStore::collect_facts() {
+  std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
+  if (auto iteration = numbered(folder, "iter_")) add_fact("iteration", cat(iteration->number));
+  if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
+}
+
+RunFacts dcp_run_facts(const Store& store) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
+}
+
+std::vector<Finding> dcp_damage(const Store& store, NamesOf names) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(names);
+}
+
+std::unique_ptr<Store> open_dcp(const std::string& path) { return std::make_unique<DcpStore>(path); }
+
+std::optional<DcpDialect> dcp_dialect(const Store& store) {
+  const auto* dcp = dynamic_cast<const DcpStore*>(&store);
+  return dcp == nullptr ? std::nullopt : std::optional(dcp->dialect());
+}
+
+}  // namespace mckpt

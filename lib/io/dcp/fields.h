@@ -1,0 +1,62 @@
+// The fields of the records of a .metadata by name, whatever order and company they come in. Private to
+// dcp_*.cc.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "io/pickle/value.h"
+
+namespace mckpt {
+
+// Finds the fields of one class's records. The next record's keys mostly are the very texts of the last one's
+// (picklers name them by their number in the memo), and then so are the places of its fields.
+class FieldFinder {
+ public:
+  static constexpr std::size_t kMostFields = 4;
+
+  // `names` are best in the order in which torch writes them: each is then compared once.
+  FieldFinder(std::string_view class_name, std::span<const std::string_view> names)
+      : class_name_(class_name), names_(names) {}
+
+  // Turns to a record's state: keys and values in turn, which must outlive what is asked.
+  void look(std::span<const PickleValue> state) {
+    state_ = state;
+    if (!has_known_keys()) find();
+  }
+  // The last of equal keys counts, as in Python. pre: look()
+  PickleValue optional(std::size_t field) const {  // None: not there
+    return places_[field] == 0 ? PickleValue() : state_[places_[field]];
+  }
+  PickleValue operator[](std::size_t field) const {
+    if (places_[field] == 0) throw_missing(field);
+    return state_[places_[field]];
+  }
+  i64 integer(std::size_t field) const {
+    PickleValue v = (*this)[field];
+    if (!v.is_int()) throw_no_integer(field);
+    return v.as_int();
+  }
+
+ private:
+  bool has_known_keys() const {
+    if (state_.size() != 2 * keys_.size()) return false;
+    for (std::size_t i = 0; i < keys_.size(); i++)
+      if (!(state_[2 * i] == keys_[i])) return false;
+    return true;
+  }
+  void find();
+  [[noreturn]] void throw_missing(std::size_t field) const;
+  [[noreturn]] void throw_no_integer(std::size_t field) const;
+
+  std::string_view class_name_;
+  std::span<const std::string_view> names_;
+  std::span<const PickleValue> state_;
+  std::vector<PickleValue> keys_;                  // of the state that places_ are of
+  std::array<std::size_t, kMostFields> places_{};  // of the values in the state; 0: not there
+};
+
+[[noreturn]] void throw_bad_metadata(std::string message);
+
+}  // namespace mckpt

@@ -1,0 +1,169 @@
+#include "io/dcp/item.h"
+
+#include <algorithm>
+
+#include "core/items/shape.h"
+#include "io/store/sniff.h"
+#include "io/values/strided.h"
+#include "io/torch/file.h"
+#include "io/torch/zip.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostTrailing = 64;            // bytes behind an archive that torch would not mind
+constexpr i64 kMostUnpacked = i64{1} << 32;  // of a compressed storage
+
+// Owns what a MemorySource points to.
+class OwnedBytes final : public ByteSource {
+ public:
+  explicit OwnedBytes(std::vector<u8> bytes)
+      : ByteSource(static_cast<i64>(bytes.size())), bytes_(std::move(bytes)) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override {
+    std::copy_n(bytes_.begin() + offset, to.size(), to.begin());
+  }
+  std::vector<u8> bytes_;
+};
+
+void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, std::span<const i64> sizes) {
+  if (found != dtype)
+    throw Error(Code::kItemMismatch, "the stored tensor has another data type than .metadata says (mismatch)")
+        .expected(dtype_name(dtype))
+        .found(dtype_name(found));
+  if (!std::ranges::equal(found_sizes, sizes))
+    throw Error(Code::kItemMismatch,
+                "the stored tensor has another shape than its chunk in .metadata (size mismatch)")
+        .expected(dims_to_string(sizes))
+        .found(dims_to_string(found_sizes));
+}
+
+[[noreturn]] void throw_piece(const TorchSharding& sharding) {
+  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another")
+      .found(to_string(sharding));
+}
+
+// torch stores an expanded tensor in full. Many small records that repeat a few bytes would take days to
+// read.
+void check_repeats(const TorchTensor& t) {
+  constexpr i64 kMostRepeatedBytes = 1 << 20;
+  i64 bytes = dtype_bytes(t.dtype, t.shape.items());
+  if (bytes <= kMostRepeatedBytes || bytes <= t.storage.view_bytes) return;
+  throw Error(Code::kBadView, "the record repeats a small storage up to an enormous size (stride 0)")
+      .expected(cat("at most ", kMostRepeatedBytes, " bytes, or its storage's ", t.storage.view_bytes))
+      .found(bytes);
+}
+
+DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
+  TorchZip zip(record, kMostTrailing);
+  std::vector<u8> bytes = zip.read_pickle();
+  Pickle pickle(bytes, zip.pickle_rules());
+  zip.check_loads(pickle);
+  if (!is_torch_tensor(pickle.root()))
+    throw Error(Code::kItemMismatch, "the record is not one tensor")
+        .expected("a tensor")
+        .found(kind_name(pickle.root().kind()));
+  TorchMeshes meshes;
+  TorchTensor t = read_torch_tensor(pickle.root(), meshes);
+  check_torch_view(t);
+  if (t.sharding) throw_piece(*t.sharding);
+  check_matches(t.dtype, t.shape.dims(), dtype, sizes);
+  check_repeats(t);
+  DcpItem item;
+  const ZipEntry& storage = zip.storage(t.storage);
+  item.offset =
+      checked_add(t.storage.view_begin_bytes, dtype_bytes(t.dtype, t.offset_items), "the offset of a tensor");
+  if (storage.deflated)
+    item.unpacked = std::make_shared<OwnedBytes>(zip.archive().read(storage, kMostUnpacked));
+  else
+    item.offset = checked_add(item.offset, storage.data_offset, "the offset of a tensor");
+  if (!storage.deflated && zip.archive().has_checksums())
+    item.sum = {storage.data_offset, storage.bytes, storage.crc32};
+  if (!is_row_major(sizes, t.strides)) item.strides = std::move(t.strides);
+  item.big_endian = zip.big_endian();
+  return item;
+}
+
+DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
+  TorchFile file = read_torch_legacy(record);
+  const TorchTable& table = file.table;
+  for (const Finding& f : table.findings()) throw Error(f.code, f.message);
+  if (table.size() != 1 || !is_torch_tensor(table.pickle()->root()))
+    throw Error(Code::kItemMismatch, "the record is not one tensor")
+        .expected("a tensor")
+        .found(cat(table.size(), " tensors"));
+  if (table.sharding(0)) throw_piece(*table.sharding(0));
+  check_matches(table.dtype(0), table.dims(0), dtype, sizes);
+  DcpItem item;
+  item.offset = table.offset(0);
+  item.strides.assign(table.strides(0).begin(), table.strides(0).end());
+  item.big_endian = file.big_endian;
+  return item;
+}
+
+[[noreturn]] void throw_not_an_archive(FileKind kind) {
+  throw Error(Code::kItemMismatch, "the record is not an archive of torch.save")
+      .expected("a zip archive, or the form before torch 1.6")
+      .found(kind == FileKind::kUnknown ? "unknown bytes" : sniffed_name(kind));
+}
+
+}  // namespace
+
+// ---- The two ends of a record
+
+RecordSource::RecordSource(const ByteSource& file, i64 offset, i64 bytes)
+    : ByteSource(bytes), file_(file), offset_(offset) {
+  check_inside(file, offset, bytes);
+  i64 head = bytes <= kWhole ? bytes : kEnd;
+  head_ = file.read(offset, head);
+  if (bytes > head) tail_ = file.read(offset + bytes - kEnd, kEnd);
+}
+
+void RecordSource::read_inside(i64 offset, std::span<u8> to) const {
+  i64 end = offset + static_cast<i64>(to.size()), tail_begin = size() - static_cast<i64>(tail_.size());
+  if (end <= static_cast<i64>(head_.size()))
+    std::copy_n(head_.begin() + offset, to.size(), to.begin());
+  else if (offset >= tail_begin)
+    std::copy_n(tail_.begin() + (offset - tail_begin), to.size(), to.begin());
+  else
+    file_.read(offset_ + offset, to);
+}
+
+// ---- Items
+
+DcpItem read_dcp_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
+  switch (FileKind kind = sniff(record); kind) {
+    case FileKind::kZip:
+      return read_zip_item(record, dtype, sizes);
+    case FileKind::kLegacyTorch:
+      return read_legacy_item(record, dtype, sizes);
+    default:
+      throw_not_an_archive(kind);
+  }
+}
+
+std::shared_ptr<const Pickle> read_dcp_object(const ByteSource& record) {
+  switch (FileKind kind = sniff(record); kind) {
+    case FileKind::kZip: {
+      TorchZip zip(record, kMostTrailing);
+      return Pickle::own(zip.read_pickle(), zip.pickle_rules());
+    }
+    case FileKind::kLegacyTorch:
+      return read_torch_legacy(record).table.pickle();
+    default:
+      throw_not_an_archive(kind);
+  }
+}
+
+void each_item_checksum(
+    const ByteSource& record,
+    const std::function<void(i64 offset, i64 bytes, u32 crc32, std::string_view name)>& visit) {
+  if (sniff(record) != FileKind::kZip) return;
+  ZipArchive zip(record, kMostTrailing);
+  if (!zip.has_checksums()) return;
+  for (const ZipEntry& e : zip.entries())
+    if (!e.deflated) visit(e.data_offset, e.stored_bytes, e.crc32, e.name);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,58 @@
+// One record of a .distcp file: what torch.save made of one tensor or of one object.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "io/file/file.h"
+#include "io/pickle/pickle.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+
+// A part of a file that is a torch.save archive. What describes an archive stands at its two ends, so those
+// are read at once and the data between them not at all.
+class RecordSource final : public ByteSource {
+ public:
+  // The file outlives this. Throws kReadFailed for a range that is not inside it.
+  RecordSource(const ByteSource& file, i64 offset, i64 bytes);
+
+ private:
+  static constexpr i64 kEnd = 2048, kWhole = 8192;
+  void read_inside(i64 offset, std::span<u8> to) const override;
+
+  const ByteSource& file_;
+  i64 offset_;
+  std::vector<u8> head_, tail_;
+};
+
+struct DcpItem {
+  i64 offset = 0;            // of the first element, from the beginning of the record
+  std::vector<i64> strides;  // in elements; empty: row-major
+  bool big_endian = false;
+  // Of the storage's bytes, where they lie as they are and have a sum: where, how many, which.
+  struct Sum {
+    i64 offset, bytes;
+    u32 crc32;
+  };
+  std::optional<Sum> sum;
+  // The storage's bytes, where they lie compressed in the record; `offset` then counts from their beginning.
+  std::shared_ptr<const ByteSource> unpacked;
+};
+
+// Opens the archive and checks that it is one tensor of that type and these sizes. Throws kItemMismatch, and
+// what reading archives, pickles and views throws.
+DcpItem read_dcp_item(const ByteSource& record, DType dtype, std::span<const i64> sizes);
+
+// The pickle of an object's archive. Throws kItemMismatch and what reading archives and pickles throws.
+std::shared_ptr<const Pickle> read_dcp_object(const ByteSource& record);
+
+// Calls visit(offset in the record, bytes, CRC-32, name) for every record of the archive; none for other
+// forms, which keep no checksums.
+void each_item_checksum(
+    const ByteSource& record,
+    const std::function<void(i64 offset, i64 bytes, u32 crc32, std::string_view name)>& visit);
+
+}  // namespace mckpt

@@ -1,0 +1,94 @@
+// The .metadata of a DCP folder, as columns. The file is one pickle:
+//
+//   Metadata
+//     state_dict_metadata   name -> TensorStorageMetadata {properties, size, chunks: [{offsets, sizes}, ...]}
+//                                 | BytesStorageMetadata
+//     storage_data          MetadataIndex {fqn, offset, index} -> _StorageInfo {relative_path, offset, length}
+//     planner_data          name -> path in the nested dict that was saved; None in torch_dist
+//     storage_meta, version
+//
+// A hundred thousand tensors are 60 MB of it; what is kept is some 20 MB of plain numbers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/items/dtype.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+
+// Rows of unlike lengths, one after the other.
+template <typename T>
+struct RaggedRows {
+  std::vector<T> items;
+  std::vector<i64> ends;
+
+  i64 size() const { return static_cast<i64>(ends.size()); }
+  std::span<const T> operator[](i64 row) const {
+    i64 begin = row == 0 ? 0 : ends[static_cast<std::size_t>(row - 1)];
+    return std::span(items).subspan(static_cast<std::size_t>(begin),
+                                    static_cast<std::size_t>(ends[static_cast<std::size_t>(row)] - begin));
+  }
+  void reserve(std::size_t rows, std::size_t items_of_a_row) {
+    items.reserve(rows * items_of_a_row);
+    ends.reserve(rows);
+  }
+  void end_row() { ends.push_back(static_cast<i64>(items.size())); }
+};
+
+// A stretch of a data file.
+struct DcpRecord {
+  i32 file = -1;             // index into DcpMetadata::files; -1: .metadata names no place
+  bool transformed = false;  // by a stream extension, such as compression
+  i64 offset = 0, bytes = 0;
+};
+
+struct DcpMetadata {
+  // One row a tensor, in the order of the file.
+  RaggedRows<char> names;
+  std::vector<DType> dtypes;
+  RaggedRows<i64> dims;
+  RaggedRows<DcpRecord> records;   // one a chunk
+  RaggedRows<i64> offsets, sizes;  // rank numbers a chunk
+  // One row an object.
+  RaggedRows<char> object_names;
+  std::vector<DcpRecord> object_records;
+
+  std::vector<std::string> files;  // relative to the folder, none of them leads out of it
+  std::string version;             // "1.0.0" since torch 2.9; "" before
+  std::string save_id;             // of StorageMeta; "" where there is none
+  // The last pipeline stage called its layers from 0, although it does not hold the embedding: planner_data
+  // begins with the names of the last rank, in the order of its model.
+  bool stage_local_layers = false;
+  std::vector<Finding> findings;
+
+  // Of files that ranks wrote each for itself: a record of one rank that stands for that of another as well.
+  struct Copy {
+    i64 row = 0;  // of the tensor or object
+    bool object = false;
+    DcpRecord taken, other;
+  };
+  std::vector<Copy> copies;
+
+  i64 tensor_count() const { return names.size(); }
+  std::string_view name(i64 tensor) const { return text(names, tensor); }
+  std::string_view object_name(i64 object) const { return text(object_names, object); }
+
+ private:
+  static std::string_view text(const RaggedRows<char>& rows, i64 row) {
+    return {rows[row].data(), rows[row].size()};
+  }
+};
+
+// Throws kBadMetadata, kBadPath, kBadShape, kUnknownDType, and what the pickle interpreter throws. Findings
+// name what is wrong with single entries.
+DcpMetadata parse_dcp_metadata(std::span<const u8> pickle);
+
+// One checkpoint of the files that ranks wrote each for itself (__<rank>.metadata), in the order of the
+// ranks. Throws kBadMetadata when two of them describe a tensor differently.
+DcpMetadata merge_dcp_metadata(std::span<const DcpMetadata> parts);
+
+}  // namespace mckpt

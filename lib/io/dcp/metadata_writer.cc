@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "core/base/name_hash.h"
+#include "io/dcp/layout.h"
+#include "io/pickle/writer.h"
+
+namespace mckpt {
+
+// torch.distributed.checkpoint.metadata.Metadata and what it is made of, each object as Python would pickle
+// it: the class, an empty construction, a dictionary of fields.
+class DcpLayout::MetadataWriter {
+ public:
+  MetadataWriter(const DcpLayout& layout, const std::function<void(std::string_view)>& take)
+      : l_(layout),
+        take_(take),
+        key_slot_(l_.keys_.size(), PickleWriter::kNoSlot),
+        object_slot_(l_.objects_.size(), PickleWriter::kNoSlot),
+        file_slot_(l_.file_bytes_.size(), PickleWriter::kNoSlot),
+        index_(l_.chunks_.size()) {
+    list_chunks_by_key();
+  }
+
+  void write() {
+    begin("torch.distributed.checkpoint.metadata", "Metadata");
+    field("state_dict_metadata");
+    write_items();
+    field("planner_data");
+    write_paths();
+    field("storage_data");
+    write_places();
+    field("storage_meta");
+    p_.op(Op::kNone);
+    field("version");
+    p_.text("1.0.0");
+    end();
+    take_(p_.finish());
+  }
+
+ private:
+  static constexpr const char* kModule = "torch.distributed.checkpoint.metadata";
+
+  // The keys in the order of their first chunks, and the chunks of each, in order.
+  void list_chunks_by_key() {
+    std::vector<i64> count(l_.keys_.size());
+    for (std::size_t c = 0; c < l_.chunks_.size(); c++) {
+      i64& n = count[static_cast<std::size_t>(l_.chunks_[c].key)];
+      if (n == 0) order_.push_back(l_.chunks_[c].key);
+      index_[c] = n++;
+    }
+    begin_.assign(count.size() + 1, 0);
+    for (std::size_t k = 0; k < count.size(); k++) begin_[k + 1] = begin_[k] + count[k];
+    by_key_.resize(l_.chunks_.size());
+    for (std::size_t c = 0; c < l_.chunks_.size(); c++) {
+      i64 first = begin_[static_cast<std::size_t>(l_.chunks_[c].key)];
+      by_key_[static_cast<std::size_t>(first + index_[c])] = static_cast<i64>(c);
+    }
+  }
+
+  void begin(std::string_view module, std::string_view name) {
+    p_.class_name(module, name);
+    p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
+    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
+  }
+  void end() { p_.op(Op::kSetitems), p_.op(Op::kBuild); }
+
+  void field(std::string_view name) {
+    for (auto& [text, slot] : fields_)
+      if (text == name) return p_.repeated_text(name, slot);
+    fields_.emplace_back(name, PickleWriter::kNoSlot);
+    p_.repeated_text(name, fields_.back().second);
+  }
+
+  void size(std::span<const i64> numbers) {
+    p_.class_name("torch", "Size");
+    p_.tuple(numbers);
+    p_.op(Op::kTuple1), p_.op(Op::kReduce);
+  }
+
+  void hand_over() {
+    if (p_.pending_bytes() > 1 << 20) take_(p_.take());
+  }
+
+  void key_name(i32 key) {
+    p_.repeated_text(l_.key(key).name.text, key_slot_[static_cast<std::size_t>(key)]);
+  }
+
+  void write_properties(DType dtype) {
+    u32& slot = properties_[dtype];
+    // Types are shared by all tensors, as every property but the type is the same.
+    if (slot != 0) return p_.known(slot - 1);
+    p_.class_name(kModule, "TensorProperties");
+    p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
+    p_.op(Op::kMark);
+    p_.class_name("torch", dtype_info(dtype).name);
+    p_.class_name("torch.serialization", "_get_layout");
+    p_.text("torch.strided"), p_.op(Op::kTuple1), p_.op(Op::kReduce);
+    p_.boolean(false);  // requires_grad
+    p_.class_name(kModule, "_MEM_FORMAT_ENCODING");
+    p_.integer(0), p_.op(Op::kTuple1), p_.op(Op::kReduce);
+    p_.boolean(false);  // pin_memory
+    p_.op(Op::kTuple), p_.op(Op::kBuild);
+    slot = p_.memoize() + 1;
+  }
+
+  void write_tensor_item(i32 key) {
+    key_name(key);
+    begin(kModule, "TensorStorageMetadata");
+    field("properties");
+    write_properties(l_.key(key).dtype);
+    field("size");
+    size(l_.key(key).shape.dims());
+    field("chunks");
+    p_.op(Op::kEmptyList), p_.op(Op::kMark);
+    std::size_t k = static_cast<std::size_t>(key);
+    for (i64 i = begin_[k]; i < begin_[k + 1]; i++) {
+      Chunk c = l_.chunk(by_key_[static_cast<std::size_t>(i)]);
+      begin(kModule, "ChunkStorageMetadata");
+      field("offsets"), size(c.offsets);
+      field("sizes"), size(c.sizes);
+      end();
+    }
+    p_.op(Op::kAppends);
+    end();
+  }
+
+  void write_items() {
+    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
+    for (std::size_t o = 0; o < l_.objects_.size(); o++) {
+      p_.repeated_text(l_.objects_[o].name.text, object_slot_[o]);
+      p_.class_name(kModule, "BytesStorageMetadata");
+      p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
+    }
+    for (i32 key : order_) write_tensor_item(key), hand_over();
+    p_.op(Op::kSetitems);
+  }
+
+  // Keys that many paths have are written once.
+  void write_path(const DcpName& name) {
+    p_.op(Op::kMark);
+    std::size_t from = 0;
+    for (std::size_t part = 0; part <= name.dots.size(); part++) {
+      bool last = part == name.dots.size();
+      std::size_t to = last ? name.text.size() : static_cast<std::size_t>(name.dots[part]);
+      std::string_view key = std::string_view(name.text).substr(from, to - from);
+      from = to + 1;
+      if (std::ranges::find(name.numbers, static_cast<i32>(part)) != name.numbers.end())
+        p_.integer(number_of(key));
+      else if (last)
+        p_.text(key);
+      else
+        p_.repeated_text(key, path_keys_.try_emplace(std::string(key), PickleWriter::kNoSlot).first->second);
+    }
+    p_.op(Op::kTuple);
+  }
+
+  static i64 number_of(std::string_view text) {
+    i64 number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  }
+
+  void write_paths() {
+    if (!l_.has_paths_) return p_.op(Op::kNone);
+    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
+    for (std::size_t o = 0; o < l_.objects_.size(); o++)
+      p_.known(object_slot_[o]), write_path(l_.objects_[o].name);
+    for (std::size_t k = 0; k < l_.keys_.size(); k++) {
+      i32 key = static_cast<i32>(k);
+      key_name(key), write_path(l_.key(key).name), hand_over();
+    }
+    p_.op(Op::kSetitems);
+  }
+
+  void write_place(i32 rank, i64 offset, i64 bytes) {
+    begin("torch.distributed.checkpoint.filesystem", "_StorageInfo");
+    field("relative_path");
+    p_.repeated_text(dcp_file_name(rank), file_slot_[static_cast<std::size_t>(rank)]);
+    field("offset"), p_.integer(offset);
+    field("length"), p_.integer(bytes);
+    end();
+  }
+
+  void write_places() {
+    p_.op(Op::kEmptyDict), p_.op(Op::kMark);
+    for (std::size_t o = 0; o < l_.objects_.size(); o++) {
+      begin(kModule, "MetadataIndex");
+      field("fqn"), p_.known(object_slot_[o]);
+      field("index"), p_.op(Op::kNone);
+      end();
+      write_place(l_.objects_[o].rank, l_.objects_[o].offset, l_.objects_[o].bytes);
+    }
+    for (i64 i = 0; i < l_.chunk_count(); i++) {
+      Chunk c = l_.chunk(i);
+      begin(kModule, "MetadataIndex");
+      field("fqn"), key_name(c.key);
+      field("index"), p_.integer(index_[static_cast<std::size_t>(i)]);
+      field("offset"), size(c.offsets);
+      end();
+      write_place(c.rank, c.record_offset, c.frame->record_bytes());
+      hand_over();
+    }
+    p_.op(Op::kSetitems);
+  }
+
+  const DcpLayout& l_;
+  const std::function<void(std::string_view)>& take_;
+  PickleWriter p_;
+  // Texts that are repeated, with their slots of the memo: a dozen names of fields, and keys of paths, of
+  // which there may be as many as parameters.
+  std::vector<std::pair<std::string_view, u32>> fields_;
+  NameMap<std::string, u32> path_keys_;
+  std::vector<u32> key_slot_, object_slot_, file_slot_;
+  std::unordered_map<DType, u32> properties_;  // slots, one more than they are: 0 is none
+  std::vector<i32> order_;                     // keys
+  std::vector<i64> begin_, by_key_;            // chunks of each key
+  std::vector<i64> index_;                     // of a chunk among those of its key
+};
+
+void DcpLayout::write_metadata(const std::function<void(std::string_view)>& take) const {
+  MetadataWriter(*this, take).write();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,62 @@
+#include "io/dcp/paths.h"
+
+#include "io/dcp/rows.h"
+#include "io/file/folder.h"
+#include "io/pickle/pickle.h"
+#include "io/pickle/render.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kMetadata = ".metadata";
+
+// The parts joined by dots are the name.
+DcpName name_of(std::string_view name, PickleValue path) {
+  DcpName out{std::string(name), {}, {}};
+  std::string joined;
+  i32 count = 0;
+  for (PickleValue part : path.tuple()) {
+    if (count > 0) out.dots.push_back(static_cast<i32>(joined.size()));
+    if (part.is_int()) out.numbers.push_back(count);
+    if (!part.is_int() && !part.is(PickleValue::Kind::kText))
+      throw Error(Code::kNotHeld, "the path of an item leads over a key that is neither a text nor a number")
+          .tensor(name)
+          .found(pickle_line(path, 200));
+    if (count++ > 0) joined += '.';
+    joined += part.is_int() ? cat(part.as_int()) : std::string(part.text());
+  }
+  if (joined != name)
+    throw Error(Code::kBadMetadata, "planner_data leads elsewhere, and torch does not find the item")
+        .tensor(name)
+        .found(pickle_line(path, 200));
+  return out;
+}
+
+}  // namespace
+
+std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
+  DcpRows rows(std::ssize(metadata));
+  PickleRules rules;
+  rules.visitor = &rows;
+  Pickle pickle(metadata, rules);
+  PickleValue root = pickle.root();
+  if (!root.is(PickleValue::Kind::kObject)) return std::nullopt;
+  const PickleValue* planner = root.as_object().field("planner_data");
+  if (planner == nullptr || !planner->is(PickleValue::Kind::kDict)) return std::nullopt;
+  DcpPaths paths;
+  for (auto [key, path] : planner->entries())
+    if (key.is(PickleValue::Kind::kText) && path.is(PickleValue::Kind::kTuple))
+      paths.emplace(key.text(), name_of(key.text(), path));
+  return paths;
+}
+
+std::optional<DcpPaths> dcp_paths(const Store& store) {
+  Folder folder(store.root());
+  if (!folder.has_file(kMetadata)) return std::nullopt;
+  InputFile file = folder.open_file(kMetadata);
+  return with_file(cat(store.root(), "/", kMetadata),
+                   [&] { return parse_dcp_paths(file.read(0, file.size())); });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,25 @@
+// The paths of planner_data, by which torch rebuilds the nested dict that was saved:
+//
+//   "optim.state.0.step"  ->  ("optim", "state", 0, "step")
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/name_hash.h"
+#include "io/dcp/layout.h"
+
+namespace mckpt {
+
+class Store;
+
+// By name of an item, the name with its path. Nothing where the folder has no paths (torch_dist), or is not a
+// DCP folder with one .metadata. Throws kBadMetadata for a path that does not lead to its name, kNotHeld for
+// one over keys that are neither texts nor numbers.
+using DcpPaths = NameMap<std::string, DcpName>;
+std::optional<DcpPaths> dcp_paths(const Store& store);
+
+// The same from the bytes of .metadata.
+std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
+
+}  // namespace mckpt

@@ -1,0 +1,100 @@
+// The small records of a .metadata pickle as the interpreter meets them, one row each: what the pickle's
+// dicts refer to by number until dcp_metadata.cc joins them. Private to dcp_*.cc.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/name_hash.h"
+#include "io/dcp/fields.h"
+#include "io/dcp/metadata.h"
+#include "io/pickle/pickle.h"
+
+namespace mckpt {
+
+// Numbers for texts, which must outlive the table: equal texts, equal numbers, counted from 0.
+class NameTable {
+ public:
+  u32 add(std::string_view text);
+  // Of a pickle. The number is noted beside the text, so that only the first of many references to it is
+  // looked up.
+  u32 add(PickleValue text);
+  i64 size() const { return std::ssize(texts_); }
+  i64 text_bytes() const { return text_bytes_; }  // of all of them
+  std::string_view operator[](u32 number) const { return texts_[number]; }
+
+ private:
+  struct Slot {
+    u32 hash, number_and_one;  // 0: free
+  };
+  std::size_t slot_of(std::string_view text, u32 hash) const;
+  void grow();
+
+  std::vector<std::string_view> texts_;
+  i64 text_bytes_ = 0;
+  std::vector<Slot> slots_;  // open addressing
+};
+
+class DcpRows final : public PickleVisitor {
+ public:
+  enum class Kind : u8 { kOther, kTensor, kBytes, kChunk, kProperties, kIndex, kStorage, kStorageMeta };
+  // By the class's own name, whatever module it lives in: forks and Megatron have their own.
+  static Kind kind_of(const PickleClass& type);
+  // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are
+  // for the message.
+  static i64 row_of(PickleValue object, Kind kind, std::string_view what, std::string_view name = {}) {
+    std::optional<u64> number = object.row();
+    if (!number || *number >> kKindShift != static_cast<u64>(kind)) throw_no_row(object, what, name);
+    return static_cast<i64>(*number & ((u64{1} << kKindShift) - 1));
+  }
+
+  explicit DcpRows(i64 pickle_bytes);
+  DcpRows(const DcpRows&) = delete;
+  DcpRows& operator=(const DcpRows&) = delete;
+  std::optional<u64> build(const PickleObject& object, PickleValue state) override;
+  std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) override;
+
+  struct Index {
+    u32 name;
+    bool has_offset;
+    i64 hint;  // position in the list of chunks; -1: None
+  };
+
+  RaggedRows<i64> boxes;      // of a chunk: its offsets, then its sizes
+  std::vector<DType> dtypes;  // of tensors
+  RaggedRows<i64> dims;
+  RaggedRows<u32> chunks;  // rows of boxes
+  NameTable names;         // of everything that an index names
+  std::vector<Index> indexes;
+  RaggedRows<i64> index_offsets;
+  std::vector<DcpRecord> records;
+  std::vector<std::string> files;
+
+ private:
+  // What stands for a record is its row, with the kind above it.
+  static constexpr int kKindShift = 48;
+  static u64 tagged(Kind kind, u64 row) { return static_cast<u64>(kind) << kKindShift | row; }
+
+  [[noreturn]] static void throw_no_row(PickleValue object, std::string_view what, std::string_view name);
+
+  static u64 dtype_row(PickleValue dtype);  // the row of properties is the data type itself
+  u64 build_chunk();
+  u64 build_tensor();
+  u64 build_index();
+  u64 build_record();
+  i32 file_number(PickleValue path);
+
+  FieldFinder tensor_, chunk_, properties_, index_, storage_;
+  std::vector<PickleValue> entries_;  // of a dict
+  NameMap<std::string, i32> file_numbers_;
+  struct SeenPath {
+    PickleValue path;  // a text; None: nothing is here
+    i32 file = -1;
+  };
+  std::array<SeenPath, 256> seen_;  // by where the text lies
+};
+
+}  // namespace mckpt

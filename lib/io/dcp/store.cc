@@ -1,0 +1,210 @@
+// What lies in the records of a DCP folder, and what is wrong there.
+#include "io/dcp/store.h"
+
+#include <algorithm>
+#include <set>
+
+#include "io/dcp/integrity.h"
+#include "io/dcp/item.h"
+#include "io/dcp/loading.h"
+#include "io/dcp/mixed.h"
+#include "io/file/parallel.h"
+#include "io/dcp/run_args.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostConfigBytes = i64{4} << 20;
+
+}  // namespace
+
+Chunk DcpStore::chunk(i64 tensor, i64 index) const {
+  std::size_t rank = meta_.dims[tensor].size(), at = static_cast<std::size_t>(index) * rank;
+  const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
+  Chunk c;
+  c.offsets = meta_.offsets[tensor].subspan(at, rank);
+  c.sizes = meta_.sizes[tensor].subspan(at, rank);
+  c.file = r.file;
+  c.rank = r.file < 0 ? -1 : file_ranks_[static_cast<std::size_t>(r.file)];
+  c.record_offset = r.offset;
+  c.record_bytes = r.bytes;
+  return c;
+}
+
+// ---- Records
+
+template <typename Fn>
+auto DcpStore::with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
+    -> decltype(fn(std::declval<const ByteSource&>())) {
+  std::string path = file_path(*this, file);
+  std::shared_ptr<const InputFile> opened;
+  RecordSource record = with_file(path, [&] {
+    opened = open_files_->open(file);
+    return RecordSource(*opened, offset, bytes);
+  });
+  try {
+    return fn(record);
+  } catch (Error& e) {
+    // Readers of a record count from its beginning.
+    if (e.offset() >= 0 && e.file().empty()) e.offset(offset + e.offset());
+    throw e.default_file(path);
+  }
+}
+
+ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
+  const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
+  std::span<const i64> sizes = chunk(tensor, index).sizes;
+  try {
+    if (r.file < 0) throw Error(Code::kRecordMissing, cat("chunk ", index, " has no entry in storage_data"));
+    if (r.transformed)
+      throw Error(Code::kItemMismatch,
+                  "the record went through a stream extension of torch (such as compression), which mckpt "
+                  "does not have")
+          .file(file_path(*this, r.file));
+    DcpItem item = with_record(r.file, r.offset, r.bytes, [&](const ByteSource& record) {
+      return read_dcp_item(record, dtype(tensor), sizes);
+    });
+    i64 base = item.unpacked ? 0 : r.offset;
+    std::optional<Checksum> checksum;
+    if (item.sum)
+      checksum = {r.file, r.offset + item.sum->offset, item.sum->bytes, item.sum->crc32, "", tensor};
+    return {.file = r.file,
+            .offset = base + item.offset,
+            .dtype = dtype(tensor),
+            .strides = std::move(item.strides),
+            .big_endian = item.big_endian,
+            .checksum = std::move(checksum),
+            .unpacked = std::move(item.unpacked)};
+  } catch (Error& e) {
+    throw e.default_tensor(name(tensor));
+  }
+}
+
+std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
+  const Object& o = objects_[static_cast<std::size_t>(index)];
+  if (o.file < 0) return nullptr;
+  struct Value {
+    std::shared_ptr<const Pickle> pickle;
+    PickleValue root;
+  };
+  auto value = std::make_shared<Value>();
+  value->pickle = with_record(o.file, o.record_offset, o.record_bytes,
+                              [](const ByteSource& record) { return read_dcp_object(record); });
+  value->root = value->pickle->root();
+  return {value, &value->root};
+}
+
+void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
+  auto of_record = [&](i32 file, i64 offset, i64 bytes, i64 tensor) {
+    if (file < 0 || files_[static_cast<std::size_t>(file)].bytes < 0) return;
+    try {
+      with_record(file, offset, bytes, [&](const ByteSource& record) {
+        each_item_checksum(record, [&](i64 at, i64 size, u32 crc, std::string_view name) {
+          visit({.file = file,
+                 .offset = offset + at,
+                 .bytes = size,
+                 .crc32 = crc,
+                 .name = std::string(name),
+                 .tensor = tensor});
+        });
+      });
+    } catch (const Error&) {
+      // An archive that cannot be opened is reported by whoever resolves the chunk or reads the object.
+    }
+  };
+  for (const Object& o : objects_) of_record(o.file, o.record_offset, o.record_bytes, -1);
+  for (i64 t = 0; t < tensor_count(); t++)
+    for (const DcpRecord& r : meta_.records[t]) of_record(r.file, r.offset, r.bytes, t);
+}
+
+// ---- Checks
+
+std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
+  Findings findings;
+  check_objects(threads, findings);
+  for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
+  for (Finding& f : check_loading(root_)) findings.add(std::move(f));
+  for (Finding& f : check_integrity(root_)) findings.add(std::move(f));
+  return findings.take();
+}
+
+std::vector<Finding> DcpStore::damage(NamesOf names) const {
+  std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), names);
+  for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
+  check_copies(found);
+  return found;
+}
+
+// What cannot be read is somebody else's finding.
+bool DcpStore::same_bytes(const DcpRecord& a, const DcpRecord& b) const {
+  constexpr i64 kBlock = i64{1} << 20;
+  if (a.file < 0 || b.file < 0) return true;
+  if (a.bytes != b.bytes) return false;
+  try {
+    std::shared_ptr<const InputFile> one = open_files_->open(a.file), other = open_files_->open(b.file);
+    for (i64 at = 0; at < a.bytes; at += kBlock) {
+      i64 bytes = std::min(kBlock, a.bytes - at);
+      if (one->read(a.offset + at, bytes) != other->read(b.offset + at, bytes)) return false;
+    }
+  } catch (const Error&) {
+  }
+  return true;
+}
+
+// Of what every rank saved under one name the first is taken: right where all are equal.
+void DcpStore::check_copies(std::vector<Finding>& out) const {
+  for (bool object : {false, true}) {
+    std::set<i64> rows;
+    for (const DcpMetadata::Copy& c : meta_.copies)
+      if (c.object == object && !rows.contains(c.row) && !same_bytes(c.taken, c.other)) rows.insert(c.row);
+    if (rows.empty()) continue;
+    i64 first = *rows.begin();
+    std::string name(object ? meta_.object_name(first) : meta_.name(first));
+    std::string more = rows.size() > 1 ? cat(", and so have ", rows.size() - 1, " more") : "";
+    out.push_back({.code = Code::kRecordUnused,
+                   .tensor = std::move(name),
+                   .message = cat("ranks have saved other values for the same ", object ? "object" : "tensor",
+                                  more, "; those of the lowest rank are taken, the others are left out"),
+                   .warning = true});
+  }
+}
+
+void DcpStore::check_objects(int threads, Findings& findings) const {
+  PlacedFindings found;
+  parallel_for(static_cast<i64>(objects_.size()), threads, [&](int, i64 i) {
+    const Object& o = objects_[static_cast<std::size_t>(i)];
+    if (o.file < 0 || files_[static_cast<std::size_t>(o.file)].bytes < 0) return;
+    auto add = [&](Finding f) {
+      f.tensor = o.name;
+      f.file = file_label(*this, o.file);
+      found.add(i, std::move(f));
+    };
+    try {
+      auto pickle = with_record(o.file, o.record_offset, o.record_bytes,
+                                [](const ByteSource& record) { return read_dcp_object(record); });
+      for (const PickleNote& note : pickle->notes())
+        add({.code = note.code, .message = note.message, .warning = note.warning});
+    } catch (const Error& e) {
+      add(to_finding(e));
+    }
+  });
+  for (Finding& f : found.take()) findings.add(std::move(f));
+}
+
+// From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge. What
+// cannot be read is reported as an object, not here.
+RunFacts DcpStore::run_facts_found() const {
+  try {
+    if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_facts(*args);
+  } catch (const Error&) {
+  }
+  try {
+    InputFile config = Folder(root_).open_file("run_config.yaml");
+    std::vector<u8> bytes = config.read(0, std::min<i64>(config.size(), kMostConfigBytes));
+    return run_facts_of_yaml({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace mckpt

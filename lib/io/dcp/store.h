@@ -1,0 +1,59 @@
+// A DCP folder that is open. Private to dcp*.cc.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "io/dcp/check.h"
+#include "io/dcp/metadata.h"
+#include "io/store/findings.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
+
+namespace mckpt {
+
+class DcpStore final : public Store {
+ public:
+  explicit DcpStore(const std::string& path);
+
+  DcpDialect dialect() const { return dialect_; }
+
+  i64 tensor_count() const override { return meta_.tensor_count(); }
+  std::string_view name(i64 tensor) const override { return meta_.name(tensor); }
+  DType dtype(i64 tensor) const override { return meta_.dtypes[static_cast<std::size_t>(tensor)]; }
+  std::span<const i64> dims(i64 tensor) const override { return meta_.dims[tensor]; }
+  i64 chunk_count(i64 tensor) const override { return static_cast<i64>(meta_.records[tensor].size()); }
+  Chunk chunk(i64 tensor, i64 index) const override;
+  ChunkData resolve(i64 tensor, i64 index) const override;
+  std::shared_ptr<const PickleValue> object(i64 index) const override;
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+  std::optional<std::vector<Finding>> check(int threads) const override;
+  RunFacts run_facts_found() const;
+  std::vector<Finding> damage(NamesOf names) const;
+
+ private:
+  void read_metadata(const Folder& folder);
+  void list_files(const Folder& folder);
+  void add_objects(const Folder& folder);
+  void find_dialect(const Folder& folder);
+  void look_at_torch_dist(const Folder& folder, bool has_marker);
+  void collect_findings();
+  void collect_facts();
+
+  // Calls fn(record of the file, opened); what it throws gets the file and the place in it.
+  template <typename Fn>
+  auto with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
+      -> decltype(fn(std::declval<const ByteSource&>()));
+  void check_objects(int threads, Findings& findings) const;
+  bool same_bytes(const DcpRecord& a, const DcpRecord& b) const;
+  void check_copies(std::vector<Finding>& out) const;
+
+  DcpMetadata meta_;
+  bool gathered_ = false;  // one .metadata names all that the files hold
+  DcpDialect dialect_ = DcpDialect::kPlain;
+  std::vector<i32> file_ranks_;
+  std::optional<StoreFiles> open_files_;
+};
+
+}  // namespace mckpt

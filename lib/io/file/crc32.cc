@@ -1,0 +1,22 @@
+#include "io/file/crc32.h"
+
+#include <zlib.h>
+#ifdef MCKPT_LIBDEFLATE
+#include <libdeflate.h>
+#endif
+
+namespace mckpt {
+
+u32 crc32(u32 before, std::span<const u8> bytes) {
+#ifdef MCKPT_LIBDEFLATE
+  return libdeflate_crc32(before, bytes.data(), bytes.size());
+#else
+  return static_cast<u32>(::crc32_z(before, bytes.data(), bytes.size()));
+#endif
+}
+
+u32 crc32_join(u32 first, u32 second, i64 second_bytes) {
+  return static_cast<u32>(::crc32_combine(first, second, second_bytes));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,106 @@
+// Bytes at offsets. Parsers take a ByteSource, so that they run on a file, on a range of one (an item of a
+// .distcp file) and on a span of memory (tests, fuzzing) alike. Data are never mapped: a file that shrinks
+// while it is read gives an error, not a signal.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/file/source_stamps.h"
+
+namespace mckpt {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  i64 size() const { return size_; }
+  // Fills `to` with the bytes from `offset` on. Thread-safe. Throws kReadFailed, also when they are not all
+  // there.
+  void read(i64 offset, std::span<u8> to) const;
+  // The same, for large blocks that are read once: what is not in the page cache may come past it, straight
+  // from the disk. pre: the offset and the address are multiples of kPage, and memory behind `to` up to the
+  // next such multiple may be written too.
+  static constexpr i64 kPage = 4096;
+  void read_block(i64 offset, std::span<u8> to) const;
+  // The same into a buffer of its own, which is not allocated before the size is known to be there.
+  std::vector<u8> read(i64 offset, i64 bytes) const;
+
+ protected:
+  explicit ByteSource(i64 size) : size_(size) {}
+  ByteSource(const ByteSource&) = default;
+  ByteSource& operator=(const ByteSource&) = default;
+
+  i64 size_;
+
+ private:
+  // pre: the range lies inside [0, size()).
+  virtual void read_inside(i64 offset, std::span<u8> to) const = 0;
+  virtual void read_block_inside(i64 offset, std::span<u8> to) const { read_inside(offset, to); }
+  void check_range(i64 offset, i64 bytes) const;
+};
+
+// Does not own the bytes.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::span<const u8> bytes)
+      : ByteSource(static_cast<i64>(bytes.size())), bytes_(bytes) {}
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+  std::span<const u8> bytes_;
+};
+
+// Throws kReadFailed when the part is not inside.
+void check_inside(const ByteSource& whole, i64 offset, i64 bytes);
+
+// A part of another source, which must outlive it. Throws kReadFailed when the part is not inside.
+class RangeSource final : public ByteSource {
+ public:
+  RangeSource(const ByteSource& whole, i64 offset, i64 bytes);
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+  const ByteSource& whole_;
+  i64 offset_;
+};
+
+// An open regular file, read only. SourceStamps notes it.
+class InputFile final : public ByteSource {
+ public:
+  // A source is noted, and may not change while the command runs (io/file/source_stamps.h). A file of the result
+  // is written by the command itself.
+  enum class Role { kSource, kResult };
+
+  // Opens a path that the user gave, or that Folder::inside() did; links are followed. Throws kNotFound,
+  // kNotAFile, kReadFailed.
+  explicit InputFile(const std::string& path, Role role = Role::kSource);
+  // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
+  InputFile(int fd, std::string path, Role role = Role::kSource);
+  ~InputFile() override;
+  InputFile(InputFile&& from) noexcept;
+  InputFile& operator=(InputFile&& from) noexcept;
+
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  const FileStamp& stamp() const { return stamp_; }
+  // For those who see by its bytes that it is not what it was.
+  [[noreturn]] void throw_changed() const;
+
+ private:
+  void read_inside(i64 offset, std::span<u8> to) const override;
+  void read_block_inside(i64 offset, std::span<u8> to) const override;
+
+  int fd_;
+  std::string path_;
+  FileStamp stamp_;
+};
+
+// "No such file or directory (ENOENT)"-like text of an errno.
+std::string errno_text(int error);
+
+// kNotFound for a name that leads nowhere, kReadFailed for the rest, with the path and the system's words.
+[[noreturn]] void throw_open_failed(const std::string& path, int error);
+
+}  // namespace mckpt

@@ -1,0 +1,233 @@
+#include "io/file/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+
+#include "core/base/names.h"
+#include "io/file/retried.h"
+
+namespace mckpt {
+namespace {
+
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kFolderFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
+
+std::atomic<bool> links_are_followed = false;
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& from) noexcept {
+    std::swap(fd_, from.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+struct CloseFolder {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+struct FreeText {
+  void operator()(char* text) const { std::free(text); }
+};
+
+std::string_view take_part(std::string_view& path) {
+  std::size_t slash = std::min(path.find('/'), path.size());
+  std::string_view part = path.substr(0, slash);
+  path.remove_prefix(std::min(slash + 1, path.size()));
+  return part;
+}
+
+int open_beneath(int boundary, const std::string& name, int flags) {
+  open_how how{};
+  how.flags = static_cast<u64>(flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  long fd;
+  do {
+    fd = ::syscall(SYS_openat2, boundary, name.c_str(), &how, sizeof how);
+  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));  // EAGAIN: a rename raced with the walk
+  // EPERM is what container sandboxes answer for system calls that they do not know.
+  if (fd < 0 && (errno == ENOSYS || errno == EPERM)) return open_beneath_by_steps(boundary, name, flags);
+  return static_cast<int>(fd);
+}
+
+std::string real_path(const std::string& path) {
+  std::unique_ptr<char, FreeText> real(::realpath(path.c_str(), nullptr));
+  return real ? std::string(real.get()) : path;
+}
+
+// "/cache/models--o--n/snapshots/abc/sub" -> "/cache/models--o--n" when blobs/ lies there; "" elsewhere.
+std::string cache_repository(const std::string& real) {
+  std::size_t at = real.rfind("/snapshots/");
+  if (at == std::string::npos || at == 0) return "";
+  std::string repository = real.substr(0, at);
+  struct stat st;
+  bool has_blobs = ::lstat((repository + "/blobs").c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+  return has_blobs ? repository : "";
+}
+
+[[noreturn]] void throw_bad_path(std::string_view name, std::string_view why, std::string_view unless = "") {
+  throw Error(Code::kBadPath, cat("the name '", escaped(name), "' ", why))
+      .help(cat("names inside a checkpoint stay inside its folder; move or copy the files into it", unless));
+}
+
+}  // namespace
+
+void check_inside_name(std::string_view name) {
+  if (name.empty()) throw_bad_path(name, "of a file is empty");
+  if (name.size() >= PATH_MAX) throw_bad_path(name, "is too long for a path");
+  if (name[0] == '/') throw_bad_path(name, "is an absolute path");
+  if (name.find('\0') != name.npos) throw_bad_path(name, "of a path holds a NUL byte");
+  if (name.find('\\') != name.npos) throw_bad_path(name, "of a path holds a backslash");
+  if (name.ends_with('/')) throw_bad_path(name, "is the path of a folder, not of a file");
+  for (std::string_view rest = name; !rest.empty();) {
+    std::string_view part = take_part(rest);
+    if (part == "..") throw_bad_path(name, "is a path that leads outside of its folder (..)");
+    if (part == "." || part.empty()) throw_bad_path(name, "is not a plain path: it has an empty part or '.'");
+  }
+}
+
+int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
+  std::vector<Descriptor> folders;  // from the boundary down to where the walk stands
+  std::string rest(name);
+  for (int links = 0; !rest.empty();) {
+    std::string_view tail = rest;
+    std::string part(take_part(tail));
+    std::string after(tail);
+    int at = folders.empty() ? boundary : folders.back().get();
+    if (part == "..") {
+      if (folders.empty()) return errno = EXDEV, -1;
+      folders.pop_back();
+    } else if (!part.empty() && part != ".") {
+      bool last = after.find_first_not_of('/') == after.npos;
+      int how = (last ? flags : kFolderFlags) | O_NOFOLLOW;
+      int fd = retried([&] { return ::openat(at, part.c_str(), how); });
+      // A link shows as ELOOP, or as ENOTDIR where a folder was asked for.
+      char target[PATH_MAX];
+      ssize_t n = fd < 0 ? ::readlinkat(at, part.c_str(), target, sizeof target) : -1;
+      if (fd < 0 && n < 0) return retried([&] { return ::openat(at, part.c_str(), how); });
+      if (fd < 0) {
+        if (++links > 40) return errno = ELOOP, -1;
+        if (n == 0 || target[0] == '/' || n == sizeof target) return errno = EXDEV, -1;
+        after = cat(std::string_view(target, static_cast<std::size_t>(n)), "/", after);
+      } else if (last) {
+        return fd;
+      } else {
+        folders.emplace_back(fd);
+      }
+    }
+    rest = std::move(after);
+  }
+  // The walk ended on "..", ".", or a link to a folder.
+  int at = folders.empty() ? boundary : folders.back().get();
+  return retried([&] { return ::openat(at, ".", flags); });
+}
+
+Folder::Folder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  std::string real = real_path(path_);
+  std::string repository = cache_repository(real);
+  if (!repository.empty()) prefix_ = real.substr(repository.size() + 1) + "/";
+  boundary_ =
+      retried([&] { return ::open((repository.empty() ? path_ : repository).c_str(), kFolderFlags); });
+  if (boundary_ >= 0) return;
+  if (errno == ENOTDIR)
+    throw Error(Code::kNotAFolder, "this is not a folder")
+        .file(path_)
+        .help("name the folder in which the file lies, not the file");
+  throw Error(errno == ENOENT ? Code::kNotFound : Code::kReadFailed,
+              cat("cannot open the folder: ", errno_text(errno)))
+      .file(path_);
+}
+
+Folder::~Folder() {
+  if (boundary_ >= 0) ::close(boundary_);
+}
+
+int Folder::open_inside(std::string_view name, int flags) const {
+  check_inside_name(name);
+  if (links_are_followed) return ::openat(boundary_, cat(prefix_, name).c_str(), flags);
+  int fd = open_beneath(boundary_, cat(prefix_, name), flags);
+  if (fd < 0 && errno == ELOOP)
+    throw_bad_path(name, "is a link that leads to itself, or a chain of too many");
+  if (fd < 0 && errno == EXDEV)
+    throw_bad_path(name, "is a link that leads outside of its folder",
+                   ", or, where the link is your own: --follow-links");
+  return fd;
+}
+
+void Folder::follow_links(bool yes) { links_are_followed = yes; }
+
+std::string Folder::inside(std::string_view name) const {
+  std::string path = cat(path_, "/", name);
+  with_file(path, [&] { Descriptor(open_inside(name, O_PATH | O_CLOEXEC)); });
+  return path;
+}
+
+InputFile Folder::open_file(std::string_view name, InputFile::Role role) const {
+  std::string path = cat(path_, "/", name);
+  return with_file(path, [&] { return InputFile(open_inside(name, kReadFlags), path, role); });
+}
+
+std::optional<i64> Folder::file_bytes(std::string_view name) const {
+  std::string path = cat(path_, "/", name);
+  return with_file(path, [&]() -> std::optional<i64> {
+    Descriptor fd(open_inside(name, O_PATH | O_CLOEXEC));
+    struct stat st;
+    if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+    if (fd.get() < 0 || ::fstat(fd.get(), &st) != 0) throw_open_failed(path, errno);
+    if (!S_ISREG(st.st_mode))
+      throw Error(Code::kNotAFile, "this is a folder, a pipe or a device, not a file");
+    return look_at_source(fd.get(), path).bytes;
+  });
+}
+
+std::vector<FolderEntry> Folder::entries(std::string_view name) const {
+  std::string path = name.empty() ? path_ : cat(path_, "/", name);
+  int fd = with_file(path, [&] {
+    return name.empty() ? open_beneath(boundary_, prefix_.empty() ? "." : prefix_, kFolderFlags)
+                        : open_inside(name, kFolderFlags);
+  });
+  if (fd < 0) throw_open_failed(path, errno);
+  std::unique_ptr<DIR, CloseFolder> dir(::fdopendir(fd));
+  if (!dir) ::close(fd), throw_open_failed(path, errno);
+  std::vector<FolderEntry> out;
+  errno = 0;
+  while (const dirent* e = ::readdir(dir.get())) {
+    std::string_view n = e->d_name;
+    if (n == "." || n == "..") continue;
+    struct stat st;
+    bool folder = e->d_type == DT_DIR;
+    if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
+      folder = ::fstatat(::dirfd(dir.get()), e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+    out.push_back({std::string(n), folder});
+    errno = 0;
+  }
+  if (errno != 0) throw_open_failed(path, errno);
+  std::sort(out.begin(), out.end(),
+            [](const FolderEntry& a, const FolderEntry& b) { return natural_less(a.name, b.name); });
+  return out;
+}
+
+}  // namespace mckpt

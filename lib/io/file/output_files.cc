@@ -1,0 +1,137 @@
+#include "io/file/output_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "io/file/file.h"
+#include "io/file/retried.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
+constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs more than the cache
+// Of one write through the cache. A file system takes one block of memory for all of a larger write, as far
+// as it finds such blocks, and looking for them costs more than the calls (docs/performance.md).
+constexpr i64 kCachedPiece = 64 << 10;
+
+}  // namespace
+
+struct OutputFiles::Open {
+  int fd, direct_fd;  // direct_fd -1: there is no direct way
+  Open(int descriptor, int direct) : fd(descriptor), direct_fd(direct) {}
+  ~Open() {
+    ::close(fd);
+    if (direct_fd >= 0) ::close(direct_fd);
+  }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+};
+
+void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const {
+  const OutputFile& f = files_[static_cast<std::size_t>(file)];
+  Error e(Code::kWriteFailed, cat(what, ": ", errno_text(error)));
+  e.file(cat(folder_, "/", f.name));
+  if (offset >= 0) e.offset(offset);
+  i64 all = 0;
+  for (const OutputFile& each : files_) all += each.bytes;
+  if (error == ENOSPC || error == EDQUOT)
+    e.note(cat(f.bytes > 0 ? cat("the file takes ", f.bytes, " bytes; ") : "", "the result takes ", all,
+               " bytes"))
+        .help("free some space, or write to another disk");
+  throw e;
+}
+
+OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin, How how)
+    : folder_(std::move(folder)), files_(std::move(files)), how_(how), open_(files_.size()) {
+  int how_begun = begin == Begin::kCreate ? O_EXCL : begin == Begin::kReplace ? O_TRUNC : 0;
+  for (std::size_t i = 0; i < files_.size(); i++) {
+    i32 file = static_cast<i32>(i);
+    std::string path = cat(folder_, "/", files_[i].name);
+    int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
+    if (fd < 0) fail(file, "cannot create the file", -1, errno);
+    Open made(fd, -1);
+    // Reserved space makes writing half as dear again and finds a full disk before anything is written; a
+    // file system that cannot reserve gets the size alone.
+    if (files_[i].bytes == 0) continue;
+    i64 bytes = files_[i].bytes;
+    int error = retried([&] { return ::fallocate(fd, 0, 0, bytes); }) == 0 ? 0 : errno;
+    if (error == EOPNOTSUPP || error == ENOSYS)
+      error = retried([&] { return ::ftruncate(fd, bytes); }) == 0 ? 0 : errno;
+    if (error != 0) fail(file, "cannot reserve the space of the file", -1, error);
+  }
+}
+
+OutputFiles::~OutputFiles() = default;
+
+std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
+  std::lock_guard lock(mutex_);
+  auto& slot = open_[static_cast<std::size_t>(file)];
+  if (slot) return slot;
+  if (static_cast<i64>(recent_.size()) >= kMostOpen) {
+    open_[static_cast<std::size_t>(recent_.front())].reset();  // closed when its last writer is done
+    recent_.erase(recent_.begin());
+  }
+  std::string path = cat(folder_, "/", files_[static_cast<std::size_t>(file)].name);
+  int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
+  int direct = -1;
+  if (how_ == How::kDirect)
+    direct = retried([&] { return ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC); });
+  slot = std::make_shared<Open>(fd, direct);
+  recent_.push_back(file);
+  return slot;
+}
+
+void OutputFiles::write(i32 file, i64 offset, std::span<const u8> bytes) {
+  std::shared_ptr<Open> opened = open(file);
+  i64 head = (kDirectUnit - offset % kDirectUnit) % kDirectUnit;
+  i64 middle = (std::ssize(bytes) - head) / kDirectUnit * kDirectUnit;
+  bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data() + head) % kDirectUnit == 0;
+  if (opened->direct_fd < 0 || middle < kLeastDirect || !aligned)
+    return write_cached(file, *opened, offset, bytes);
+  auto part = [&](i64 from, i64 n) {
+    return bytes.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(n));
+  };
+  // Pages that another write shares go through the cache; no page goes both ways.
+  std::span<const u8> rest = write_direct(*opened, offset + head, part(head, middle));
+  write_cached(file, *opened, offset, part(0, head));
+  i64 done = head + middle - std::ssize(rest);
+  write_cached(file, *opened, offset + done, part(done, std::ssize(bytes) - done));
+}
+
+// Returns what could not be written so.
+std::span<const u8> OutputFiles::write_direct(const Open& opened, i64 offset, std::span<const u8> bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::pwrite(opened.direct_fd, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    // The other way says what is wrong, if anything is.
+    if (n <= 0 || n % kDirectUnit != 0) return bytes;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+  return bytes;
+}
+
+void OutputFiles::write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes) {
+  while (!bytes.empty()) {
+    i64 piece = std::min<i64>(std::ssize(bytes), kCachedPiece - offset % kCachedPiece);
+    ssize_t n = ::pwrite(opened.fd, bytes.data(), static_cast<std::size_t>(piece), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail(file, "writing failed", offset, n == 0 ? EIO : errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+}
+
+void OutputFiles::sync() {
+  for (i32 file = 0; file < static_cast<i32>(files_.size()); file++)
+    if (retried([&] { return ::fsync(open(file)->fd); }) != 0)
+      fail(file, "making the file durable failed", -1, errno);
+}
+
+}  // namespace mckpt

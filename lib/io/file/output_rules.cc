@@ -1,0 +1,130 @@
+#include "io/file/output_rules.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "io/file/file.h"
+#include "io/file/json.h"
+#include "io/file/place.h"
+#include "io/file/staged_folder.h"
+
+namespace mckpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Larger than any account: the names of what overflowed are the most of it.
+constexpr i64 kMostReportBytes = i64{64} << 20;
+
+// From the root, without links and dots. Where the system does not say where it is, the path as it was given:
+// opening or making it then says what is wrong.
+std::string whole_path(const std::string& path) {
+  std::error_code ec;
+  fs::path whole = fs::weakly_canonical(fs::absolute(path, ec), ec);
+  if (ec) return path;
+  return whole.has_filename() ? whole.string() : whole.parent_path().string();
+}
+
+// Or is it, under this path or another: a mount may give a folder two. pre: both are whole paths.
+bool lies_in(const fs::path& folder, const fs::path& path) {
+  if (std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end())
+    return true;
+  struct stat wanted, st;
+  if (::stat(folder.c_str(), &wanted) != 0) return false;
+  for (fs::path at = path; at.has_relative_path(); at = at.parent_path())
+    if (::stat(at.c_str(), &st) == 0 && st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino) return true;
+  return false;
+}
+
+Error refused(const char* message, const std::string& output, const std::string& other) {
+  return Error(Code::kOutputExists, message).file(output).found(escaped(other, 4096));
+}
+
+bool is_report(const std::string& path) {
+  try {
+    InputFile file(path);
+    if (file.size() > kMostReportBytes) return false;
+    std::vector<u8> bytes = file.read(0, file.size());
+    JsonReader json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    bool report = false;
+    std::string_view key;
+    for (json.begin_object(); json.next_key(key);) {
+      if (key != "schema" || json.peek() != JsonType::kString) {
+        json.skip();
+        continue;
+      }
+      std::string_view schema = json.string();
+      report = schema == "mckpt.convert/1" || schema == "mckpt.export/1";
+    }
+    json.end();
+    return report;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+OutputRules::OutputRules(const std::vector<std::string>& sources, const std::vector<std::string>& files) {
+  for (const std::string& s : sources) sources_.push_back(whole_path(s));
+  for (const std::string& f : files) file_folders_.insert(parent_folder(whole_path(f)));
+}
+
+void OutputRules::check_folder(const std::string& path) const {
+  std::string to = whole_path(path);
+  for (const std::string& source : sources_) {
+    if (lies_in(source, to))
+      throw refused("the result would be written into what it is made from", path, cat("the source ", source))
+          .help("choose a DST outside of the source");
+    if (lies_in(to, source))
+      throw refused("the result would replace what it is made from", path, cat("the source ", source))
+          .help("choose another DST");
+  }
+  for (const std::string& folder : file_folders_)
+    if (lies_in(to, folder))
+      throw refused("the result would replace what it is made from", path,
+                    cat("links of the source lead to files in ", folder))
+          .help("choose another DST");
+}
+
+void OutputRules::check_file(const std::string& path) const {
+  std::error_code ec;
+  if (!fs::exists(fs::symlink_status(path, ec))) return;
+  std::string to = whole_path(path);
+  for (const std::string& source : sources_)
+    if (lies_in(source, to) || fs::equivalent(source, to, ec))
+      throw refused("a file would be replaced in what the result is made from", path,
+                    cat("the source ", source))
+          .help("choose another DST, or remove the file first");
+}
+
+void OutputRules::check_report(const std::string& path, const std::vector<std::string>& results) const {
+  std::string to = whole_path(path);
+  for (const std::string& source : sources_)
+    if (lies_in(source, to))
+      throw refused("a report is not written into what is read", path, cat("the source ", source))
+          .help("name a file outside of the source");
+  for (const std::string& result : results)
+    for (const std::string& folder : {whole_path(result), whole_path(StagedFolder::staging_path(result))})
+      if (lies_in(folder, to))
+        throw refused("a report is not written into the result", path, cat("the result ", folder))
+            .help("name a file outside of the result");
+  refuse_other_than_report(path);
+}
+
+void refuse_other_than_report(const std::string& path) {
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || is_report(path)) return;
+  throw Error(Code::kOutputExists, "a file that is not a report of mckpt has the name of the report")
+      .file(path)
+      .expected("no file, or an earlier report")
+      .help("choose another name, or remove the file first");
+}
+
+bool same_place(const std::string& one, const std::string& other) {
+  return whole_path(one) == whole_path(other);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,45 @@
+#include "io/file/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace mckpt {
+
+int default_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+void run_threads(int threads, const std::function<void(int worker)>& work) {
+  std::vector<std::jthread> others;
+  try {
+    for (int worker = 1; worker < threads; worker++) others.emplace_back(work, worker);
+  } catch (const std::system_error&) {
+  }
+  work(0);
+}
+
+void parallel_for(i64 count, int threads, const std::function<void(int worker, i64 index)>& work) {
+  threads = static_cast<int>(std::min<i64>(threads, count));
+  if (threads <= 1) {
+    for (i64 i = 0; i < count; i++) work(0, i);
+    return;
+  }
+  std::atomic<i64> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  run_threads(threads, [&](int worker) {
+    try {
+      for (i64 i; (i = next.fetch_add(1)) < count;) work(worker, i);
+    } catch (...) {
+      next = count;
+      std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace mckpt

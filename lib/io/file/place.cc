@@ -1,0 +1,102 @@
+#include "io/file/place.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "io/file/retried.h"
+
+namespace mckpt {
+namespace {
+
+// /proc, /sys and the like, where even root makes no files.
+bool is_of_kernel(const std::string& folder) {
+  struct statfs fs;
+  if (::statfs(folder.c_str(), &fs) != 0) return false;
+  constexpr i64 kTypes[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,      SECURITYFS_MAGIC,
+                            CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, TRACEFS_MAGIC};
+  return std::ranges::find(kTypes, static_cast<i64>(fs.f_type)) != std::end(kTypes);
+}
+
+}  // namespace
+
+std::string parent_folder(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_room(const std::string& path, i64 bytes, i64 files) {
+  struct statvfs fs;
+  // The folder may be still to be made: the first one above that is there tells.
+  std::string folder = parent_folder(path);
+  while (::statvfs(folder.c_str(), &fs) != 0) {
+    if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will say what is wrong
+    folder = parent_folder(folder);
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0 && (errno == EACCES || errno == EROFS))
+    throw Error(Code::kNoRoom,
+                errno == EROFS ? "the file system is read-only" : "no files may be made in this folder")
+        .file(folder)
+        .help("write to another folder, or change its rights");
+  if (fs.f_blocks == 0 && is_of_kernel(folder))
+    throw Error(Code::kNoRoom, "the kernel's own file system takes no files")
+        .file(folder)
+        .help("write to another folder");
+  if (fs.f_blocks == 0) return;  // it does not say how much it holds: a tmpfs without limit, some of FUSE
+  u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
+  if (free < static_cast<u64>(bytes))
+    throw Error(Code::kNoRoom, "the file system has not enough space for the output")
+        .file(path)
+        .expected(cat(bytes, " bytes"))
+        .found(cat(free, " bytes free"))
+        .help("free some space, or write to another disk");
+  // Some file systems do not count files.
+  if (fs.f_files > 0 && static_cast<u64>(fs.f_favail) < static_cast<u64>(files))
+    throw Error(Code::kNoRoom, "the file system cannot hold so many more files")
+        .file(path)
+        .expected(cat(files, " files"))
+        .found(cat(static_cast<u64>(fs.f_favail), " free"))
+        .help("remove some files, or write to another disk");
+}
+
+int sync_folder(const std::string& folder) {
+  int fd = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd < 0) return errno;
+  int error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+int sync_folders(const std::string& folder) {
+  std::error_code ec;
+  for (std::filesystem::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec))
+    if (e->is_directory() && !e->is_symlink())
+      if (int error = sync_folder(e->path()); error != 0) return error;
+  return ec ? ec.value() : sync_folder(folder);
+}
+
+int make_folders(const std::string& path, bool durable) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) return 0;
+  std::string parent = parent_folder(path);
+  if (parent != path && parent != ".")
+    if (int error = make_folders(parent, durable); error != 0) return error;
+  if (::mkdir(path.c_str(), 0777) != 0)
+    return errno == EEXIST && std::filesystem::is_directory(path, ec) ? 0 : errno;
+  return durable ? sync_folder(parent) : 0;
+}
+
+bool leads_to(int fd, const std::string& path) {
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+}  // namespace mckpt

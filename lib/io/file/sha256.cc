@@ -1,0 +1,150 @@
+#include "io/file/sha256.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kBlock = 64;
+
+alignas(16) constexpr u32 kRound[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+u32 load_big(const u8* p) {
+  u32 v = 0;
+  for (int i = 0; i < 4; i++) v = v << 8 | static_cast<u32>(p[i]);
+  return v;
+}
+
+void compress_portable(u32* state, const u8* block, std::size_t count) {
+  for (; count > 0; count--, block += kBlock) {
+    u32 w[64];
+    for (int i = 0; i < 16; i++) w[i] = load_big(block + 4 * i);
+    for (int i = 16; i < 64; i++) {
+      u32 s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+      u32 s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
+      w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    u32 a = state[0], b = state[1], c = state[2], d = state[3];
+    u32 e = state[4], f = state[5], g = state[6], h = state[7];
+    for (int i = 0; i < 64; i++) {
+      u32 t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) +
+               kRound[i] + w[i];
+      u32 t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+      h = g, g = f, f = e, e = d + t1;
+      d = c, c = b, b = a, a = t1 + t2;
+    }
+    const u32 after[8] = {a, b, c, d, e, f, g, h};
+    for (int i = 0; i < 8; i++) state[i] += after[i];
+  }
+}
+
+#if defined(__x86_64__)
+// The instructions keep the state as (a b e f) and (c d g h) and do two rounds at a time.
+__attribute__((target("sha,sse4.1"))) void compress_sha_ni(u32* state, const u8* block, std::size_t count) {
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i abcd = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state));
+  __m128i efgh = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4));
+  abcd = _mm_shuffle_epi32(abcd, 0xb1);
+  efgh = _mm_shuffle_epi32(efgh, 0x1b);
+  __m128i abef = _mm_alignr_epi8(abcd, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, abcd, 0xf0);
+  for (; count > 0; count--, block += kBlock) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];  // the last 16 words of the message schedule
+    for (int i = 0; i < 4; i++)
+      w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * i)), swap);
+#pragma GCC unroll 16
+    for (int quad = 0; quad < 16; quad++) {
+      const __m128i now = w[quad % 4];
+      __m128i sum = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(kRound + 4 * quad)));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+      if (quad >= 12) continue;
+      const __m128i next = w[(quad + 1) % 4], last = w[(quad + 3) % 4];
+      __m128i grown =
+          _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, w[(quad + 2) % 4], 4));
+      w[quad % 4] = _mm_sha256msg2_epu32(grown, last);
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
+}  // namespace
+
+Sha256::Compress Sha256::best_compress() {
+#if defined(__x86_64__)
+  static const bool has_sha = [] {
+    // __builtin_cpu_supports does not know "sha" in the oldest compilers that build this.
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1) && __builtin_cpu_supports("sse4.1");
+  }();
+  if (has_sha) return compress_sha_ni;
+#endif
+  return compress_portable;
+}
+
+Sha256 Sha256::portable() {
+  Sha256 sha;
+  sha.compress_ = compress_portable;
+  return sha;
+}
+
+void Sha256::update(std::span<const u8> bytes) {
+  total_bytes_ += bytes.size();
+  if (pending_bytes_ > 0) {
+    std::size_t n = std::min(bytes.size(), kBlock - pending_bytes_);
+    std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<std::ptrdiff_t>(pending_bytes_));
+    pending_bytes_ += n;
+    bytes = bytes.subspan(n);
+    if (pending_bytes_ < kBlock) return;
+    compress_(state_.data(), pending_.data(), 1);
+    pending_bytes_ = 0;
+  }
+  std::size_t blocks = bytes.size() / kBlock;
+  compress_(state_.data(), bytes.data(), blocks);
+  bytes = bytes.subspan(blocks * kBlock);
+  std::copy(bytes.begin(), bytes.end(), pending_.begin());
+  pending_bytes_ = bytes.size();
+}
+
+std::array<u8, 32> Sha256::digest() {
+  u64 bits = total_bytes_ * 8;
+  std::array<u8, 2 * kBlock> tail{};
+  tail[0] = 0x80;
+  // A one bit, zeros, and the length in bits as the last 8 bytes of a block.
+  std::size_t length = (pending_bytes_ < kBlock - 8 ? kBlock : 2 * kBlock) - pending_bytes_;
+  for (std::size_t i = 0; i < 8; i++) tail[length - 1 - i] = static_cast<u8>(bits >> (8 * i));
+  update(std::span(tail).first(length));
+  std::array<u8, 32> out;
+  for (std::size_t i = 0; i < 32; i++) out[i] = static_cast<u8>(state_[i / 4] >> (24 - 8 * (i % 4)));
+  return out;
+}
+
+std::string Sha256::hex_digest() {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (u8 b : digest()) out += {kHex[b >> 4], kHex[b & 15]};
+  return out;
+}
+
+}  // namespace mckpt

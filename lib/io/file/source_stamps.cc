@@ -1,0 +1,131 @@
+#include "io/file/source_stamps.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include "io/file/file.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kSecond = 1'000'000'000;
+
+std::atomic<SourceStamps*> current = nullptr;
+
+FileStamp to_stamp(const struct stat& st) {
+  auto ns = [](const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; };
+  return {st.st_dev, st.st_ino, st.st_size, ns(st.st_mtim), ns(st.st_ctim)};
+}
+
+// Nothing where no file is there any more, or none that can be looked at.
+std::optional<FileStamp> stamp_at(const std::string& path) {
+  struct statx now;
+  // File servers are asked anew: the answer to the first look may still be in the cache.
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) == 0) {
+    auto ns = [](const statx_timestamp& t) { return t.tv_sec * kSecond + t.tv_nsec; };
+    return FileStamp{gnu_dev_makedev(now.stx_dev_major, now.stx_dev_minor), now.stx_ino,
+                     static_cast<i64>(now.stx_size), ns(now.stx_mtime), ns(now.stx_ctime)};
+  }
+  struct stat st;  // where a sandbox does not know statx
+  return ::stat(path.c_str(), &st) == 0 ? std::optional(to_stamp(st)) : std::nullopt;
+}
+
+i64 now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * kSecond + now.tv_nsec;
+}
+
+// Linux counts in ticks of 10 ms at most; file systems that keep whole seconds in steps of 2 at most.
+i64 tick_ns(const FileStamp& stamp) { return stamp.changed_ns % kSecond == 0 ? 2 * kSecond : kSecond / 50; }
+
+// The stamp once the tick of the last change is over. One from the future is of another clock, and a file
+// that is written all the time will be told as changed: neither is waited for.
+FileStamp settled(int fd, const std::string& path) {
+  constexpr int kTries = 5;
+  FileStamp stamp = stamp_of_open(fd, path);
+  for (int i = 0; i < kTries; i++) {
+    i64 left = stamp.changed_ns + tick_ns(stamp) - now_ns();
+    if (left <= 0 || left > tick_ns(stamp)) break;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(left));
+    stamp = stamp_of_open(fd, path);
+  }
+  return stamp;
+}
+
+[[noreturn]] void throw_changed(const std::string& path, const FileStamp& before,
+                                const std::optional<FileStamp>& after) {
+  Error e = source_changed(path);
+  if (!after)
+    e.found("no file under its name any more");
+  else if (after->device != before.device || after->inode != before.inode)
+    e.found("another file under its name");
+  else if (after->bytes != before.bytes)
+    e.expected(cat(before.bytes, " bytes")).found(cat(after->bytes, " bytes"));
+  throw e;
+}
+
+}  // namespace
+
+FileStamp stamp_of_open(int fd, const std::string& path) {
+  struct stat st;
+  if (::fstat(fd, &st) != 0) throw_open_failed(path, errno);
+  return to_stamp(st);
+}
+
+SourceStamps::SourceStamps() : before_(current.exchange(this)) {}
+SourceStamps::~SourceStamps() { current = before_; }
+
+FileStamp SourceStamps::look(int fd, const std::string& path) {
+  std::unique_lock lock(mutex_);
+  auto known = stamps_.find(path);
+  if (known == stamps_.end()) {
+    lock.unlock();
+    FileStamp first = settled(fd, path);
+    lock.lock();
+    known = stamps_.emplace(path, first).first;
+    if (known->second == first) return first;
+  }
+  FileStamp stamp = stamp_of_open(fd, path);
+  if (stamp != known->second) throw_changed(path, known->second, stamp);
+  return stamp;
+}
+
+std::string SourceStamps::first_changed() const {
+  std::lock_guard lock(mutex_);
+  std::string first;
+  for (const auto& [path, stamp] : stamps_)
+    if ((first.empty() || path < first) && stamp_at(path) != stamp) first = path;
+  return first;
+}
+
+void SourceStamps::check_unchanged() const {
+  std::string path = first_changed();
+  if (path.empty()) return;
+  std::lock_guard lock(mutex_);
+  throw_changed(path, stamps_.at(path), stamp_at(path));
+}
+
+Error source_changed(const std::string& path) {
+  return Error(Code::kReadFailed, "the file was changed while it was read")
+      .file(path)
+      .help("run again when nothing writes to it; of a run that goes on, name a finished iteration");
+}
+
+FileStamp look_at_source(int fd, const std::string& path) {
+  SourceStamps* stamps = current;
+  return stamps ? stamps->look(fd, path) : stamp_of_open(fd, path);
+}
+
+void check_sources_unchanged() {
+  if (const SourceStamps* stamps = current) stamps->check_unchanged();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,76 @@
+// The answer of mckpt-hdf5 (io/hdf5/wire.h), taken apart. The program reads files that may be made to harm
+// it, so its answer is believed no more than a file: everything is counted before it is taken, and what
+// cannot be is an error. Whether the facts fit each other and the file is judged later (io/hdf5/layout.h).
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "io/hdf5/wire.h"
+
+namespace mckpt {
+
+struct Hdf5Type {
+  hdf5_wire::TypeClass kind = hdf5_wire::TypeClass::kInteger;
+  i64 bytes = 0;
+  bool big_endian = false;
+  std::array<i64, hdf5_wire::kTypeNumbers> numbers{};
+};
+
+struct Hdf5Filter {
+  i64 id = 0, parameter = 0;
+};
+
+struct Hdf5Chunk {
+  i64 place = 0;    // in the grid of chunks, row-major
+  i64 offset = 0;   // from the superblock
+  i64 bytes = 0;    // as stored
+  i64 skipped = 0;  // bit i: filter i was not applied
+};
+
+// What is a number too large for 63 bits in the file is the largest one here: no size or place fits it.
+struct Hdf5Dataset {
+  std::string name;
+  i64 address = 0;  // of its header: the same for two names of one dataset
+  Hdf5Type type;
+  std::vector<i64> dims;
+  std::vector<u8> fill;  // one element; empty: zeros
+  hdf5_wire::Storage storage = hdf5_wire::Storage::kContiguous;
+  i64 offset = -1, bytes = 0;  // contiguous; -1: never written
+  std::vector<u8> compact;
+  std::vector<i64> chunk_dims;
+  std::vector<Hdf5Filter> filters;
+  std::vector<Hdf5Chunk> chunks;
+};
+
+struct Hdf5Attribute {
+  std::string owner, name, type, value;
+};
+struct Hdf5Other {
+  std::string name, what;
+  bool values_left_out = false;
+};
+struct Hdf5Link {
+  std::string name, target;
+};
+struct Hdf5Fault {
+  std::string name, words;
+  hdf5_wire::Blame blame = hdf5_wire::Blame::kDamaged;
+};
+
+struct Hdf5Answer {
+  std::vector<std::string> groups;
+  std::vector<Hdf5Dataset> datasets;
+  std::vector<Hdf5Attribute> attributes;
+  std::vector<Hdf5Other> others;
+  std::vector<Hdf5Link> links;
+  std::vector<Hdf5Fault> faults;
+};
+
+// Throws kHelperFailed.
+Hdf5Answer parse_hdf5_answer(std::span<const u8> answer);
+
+}  // namespace mckpt

@@ -1,0 +1,211 @@
+#include "io/hdf5/file.h"
+
+#include <algorithm>
+
+#include "core/base/name_hash.h"
+#include "io/hdf5/answer.h"
+#include "io/hdf5/chunks.h"
+#include "io/hdf5/helper.h"
+#include "io/hdf5/layout.h"
+#include "io/store/sniff.h"
+
+namespace mckpt {
+namespace {
+
+using hdf5_wire::Storage;
+
+class Hdf5Store final : public Store {
+ public:
+  Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer);
+
+  i64 tensor_count() const override { return static_cast<i64>(datasets_.size()); }
+  std::string_view name(i64 tensor) const override { return at(tensor).name; }
+  DType dtype(i64 tensor) const override { return dtypes_[static_cast<std::size_t>(tensor)]; }
+  std::span<const i64> dims(i64 tensor) const override { return at(tensor).dims; }
+  i64 chunk_count(i64) const override { return 1; }
+  Chunk chunk(i64 tensor, i64 index) const override;
+  ChunkData resolve(i64 tensor, i64 index) const override;
+
+ private:
+  const Hdf5Dataset& at(i64 tensor) const { return datasets_[static_cast<std::size_t>(tensor)]; }
+  void add_datasets(std::vector<Hdf5Dataset> datasets);
+  void report_overlaps();
+  void add_faults(const std::vector<Hdf5Fault>& faults);
+  void add_objects(const Hdf5Answer& answer);
+  void add_links(const Hdf5Answer& answer, const std::vector<Hdf5Dataset>& datasets);
+  void add_finding(Error& e, std::string_view name, bool warning = false);
+  void add_object(std::string name, std::string summary) {
+    objects_.push_back({std::move(name), 0, 0, 0, std::move(summary)});
+  }
+
+  InputFile file_;
+  i64 superblock_;
+  std::vector<Hdf5Dataset> datasets_;
+  std::vector<DType> dtypes_;
+};
+
+// The error that a fault is.
+Error to_error(const Hdf5Fault& fault) {
+  // "bad version number for layout message" and the like: only a later library knows better.
+  bool newer = fault.words.find("version number") != std::string::npos;
+  bool unsupported = newer || fault.blame == hdf5_wire::Blame::kUnsupported;
+  Error e(unsupported ? Code::kUnsupportedHdf5 : Code::kBadHdf5,
+          cat(fault.blame == hdf5_wire::Blame::kUnsupported ? "not read: " : "the HDF5 library says: ",
+              escaped(fault.words, 500)));
+  if (newer)
+    e.help(
+        "it was written for a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
+        "'v110')) "
+        "writes what all of them read");
+  return e;
+}
+
+std::string attribute_summary(const Hdf5Attribute& a) {
+  if (a.type.empty()) return escaped(a.value);
+  if (a.type == "str") return cat("str '", escaped(a.value), "'");
+  return cat(escaped(a.type), " ", escaped(a.value));
+}
+
+// The path that a soft link means: from the root, or from the group that holds it.
+std::string link_target(const Hdf5Link& link) {
+  std::string_view target = link.target;
+  if (target.starts_with('/')) return std::string(target.substr(1));
+  std::size_t slash = link.name.rfind('/');
+  return slash == std::string::npos ? link.target : cat(link.name.substr(0, slash + 1), target);
+}
+
+// What was never written, as chunks that are not there: that has a reader.
+void make_chunked(Hdf5Dataset& d) {
+  d.storage = Storage::kChunked;
+  for (i64 n : d.dims) d.chunk_dims.push_back(std::max<i64>(1, n));
+}
+
+Hdf5Store::Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer)
+    : file_(std::move(file)), superblock_(superblock) {
+  root_ = file_.path();
+  format_ = "HDF5";
+  files_.push_back({"", file_.size()});
+  add_faults(answer.faults);
+  add_objects(answer);
+  add_links(answer, answer.datasets);
+  add_datasets(std::move(answer.datasets));
+  report_overlaps();
+}
+
+void Hdf5Store::add_finding(Error& e, std::string_view name, bool warning) {
+  e.default_tensor(name);
+  Finding finding = to_finding(e);
+  finding.file = file_.path();
+  finding.warning = warning;
+  findings_.push_back(std::move(finding));
+}
+
+void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
+  for (Hdf5Dataset& d : datasets) {
+    try {
+      check_dataset(d, file_.size() - superblock_);
+      if (d.storage == Storage::kContiguous && d.offset < 0) make_chunked(d);
+      if (d.storage == Storage::kChunked) Hdf5Chunks probe(file_, superblock_, d);
+    } catch (Error& e) {
+      add_finding(e, d.name);
+      continue;
+    }
+    if (partly_unwritten(d)) {
+      Error e(Code::kBadHdf5, "parts of the dataset were never written; they read as its fill value");
+      add_finding(e.found(cat(stored_bytes(d), " bytes in the file")), d.name, true);
+    }
+    dtypes_.push_back(hdf5_dtype(d.type));
+    datasets_.push_back(std::move(d));
+  }
+}
+
+void Hdf5Store::report_overlaps() {
+  for (auto [later, other] : overlapping(datasets_)) {
+    Error e(Code::kBadHdf5, later == other
+                                ? std::string("two chunks lie at the same place of the file")
+                                : cat("its data are also those of ", escaped(datasets_[other].name)));
+    add_finding(e, datasets_[later].name);
+  }
+}
+
+void Hdf5Store::add_faults(const std::vector<Hdf5Fault>& faults) {
+  for (const Hdf5Fault& fault : faults) {
+    Error e = to_error(fault);
+    add_finding(e, fault.name);
+  }
+}
+
+void Hdf5Store::add_objects(const Hdf5Answer& answer) {
+  for (const Hdf5Other& other : answer.others) {
+    add_object(other.name, escaped(other.what));
+    if (!other.values_left_out) continue;
+    Error e(Code::kUnsupportedHdf5,
+            cat("values of this type are no tensor, so they are left out: ", escaped(other.what)));
+    add_finding(e, other.name, true);
+  }
+  for (const Hdf5Attribute& a : answer.attributes) {
+    if (a.owner.empty())
+      add_fact(a.name, a.value);
+    else
+      add_object(cat(a.owner, "@", a.name), attribute_summary(a));
+  }
+}
+
+void Hdf5Store::add_links(const Hdf5Answer& answer, const std::vector<Hdf5Dataset>& datasets) {
+  if (answer.links.empty()) return;
+  NameSet<std::string_view> names(answer.groups.begin(), answer.groups.end());
+  for (const Hdf5Dataset& d : datasets) names.insert(d.name);
+  for (const Hdf5Other& other : answer.others) names.insert(other.name);
+  for (const Hdf5Link& link : answer.links) {
+    add_object(link.name, cat("a soft link to ", escaped(link.target)));
+    if (names.contains(link_target(link))) continue;
+    Error e(Code::kBadHdf5, "a soft link leads to nothing: its target is missing");
+    add_finding(e.found(escaped(link.target)), link.name, true);
+  }
+}
+
+Chunk Hdf5Store::chunk(i64 tensor, i64) const {
+  const Hdf5Dataset& d = at(tensor);
+  bool in_place = d.storage == Storage::kContiguous;
+  return {.offsets = zero_offsets(d.dims.size()),
+          .sizes = d.dims,
+          .file = 0,
+          .record_offset = in_place ? superblock_ + d.offset : -1,
+          .record_bytes = stored_bytes(d)};
+}
+
+ChunkData Hdf5Store::resolve(i64 tensor, i64) const {
+  const Hdf5Dataset& d = at(tensor);
+  ChunkData data{.file = 0, .dtype = dtype(tensor), .big_endian = d.type.big_endian && d.type.bytes > 1};
+  if (d.storage == Storage::kCompact) {
+    data.unpacked = std::make_shared<MemorySource>(d.compact);
+  } else if (d.storage == Storage::kChunked) {
+    data.unpacked = std::make_shared<Hdf5Chunks>(file_, superblock_, d);
+  } else {
+    data.offset = superblock_ + d.offset;
+  }
+  return data;
+}
+
+}  // namespace
+
+// A file of which nothing at all can be told is no checkpoint; otherwise the rest is worth reading.
+std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> bytes) {
+  Hdf5Answer answer = parse_hdf5_answer(bytes);
+  bool nothing = answer.datasets.empty() && answer.others.empty() && answer.groups.empty();
+  for (const Hdf5Fault& fault : answer.faults)
+    if (nothing && fault.name.empty()) throw to_error(fault).prefix("the HDF5 file cannot be opened: ");
+  return std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer));
+}
+
+std::unique_ptr<Store> open_hdf5_file(const std::string& path) {
+  return with_file(path, [&] {
+    InputFile file(path);
+    i64 superblock = find_hdf5_superblock(file);
+    if (superblock < 0) throw Error(Code::kBadHdf5, "the file has no HDF5 signature");
+    std::vector<u8> answer = ask_hdf5_helper(file, superblock);
+    return hdf5_store(std::move(file), superblock, answer);
+  });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,202 @@
+#include "io/hdf5/helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "runtime/system/module_folders.h"
+#include "io/hdf5/wire.h"
+
+namespace mckpt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kName = "mckpt-hdf5";
+// Of the answer; that of 100,000 datasets has some 20 MB, and their file more.
+constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 20, kAnswerPerByte = 8;
+// Of processor time, in milliseconds: what a file may take grows with it, up to a bound. Together with the
+// start of the program less than a second, and another for each MiB.
+constexpr i64 kLeastMs = 850, kMostMs = 300'000, kMsPerMiB = 850;
+// Of waiting: a machine may be busy and a disk slow.
+constexpr i64 kPatience = 4, kPatienceSeconds = 60;
+
+Error failed(std::string message) { return Error(Code::kHelperFailed, std::move(message)); }
+
+// A started program. When this goes, so does it.
+class Process {
+ public:
+  Process(const std::string& program, const std::vector<std::string>& arguments, int input) {
+    std::array<int, 2> ends;
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed(cat("no pipe: ", errno_text(errno)));
+    output_ = ends[0];
+    int error = spawn(program, arguments, input, ends[1]);
+    ::close(ends[1]);
+    if (error != 0) {
+      ::close(output_);
+      throw failed("mckpt-hdf5 cannot be started").file(program).found(errno_text(error));
+    }
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+    ::close(output_);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  int output() const { return output_; }
+
+  // The status when it has ended, or -1 at the deadline.
+  int wait_until(Clock::time_point deadline) {
+    for (int status = 0; Clock::now() < deadline;) {
+      pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+      if (ended == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      } else if (ended == pid_ || errno == ECHILD) {
+        // Where children are not waited for (SIGCHLD is ignored), an answer that is whole has to do.
+        pid_ = -1;
+        return status;
+      }
+    }
+    return -1;
+  }
+
+ private:
+  // Nothing of our environment reaches it but where libraries lie: HDF5 would take drivers and plug-ins from
+  // there.
+  int spawn(const std::string& program, const std::vector<std::string>& arguments, int input, int output) {
+    std::vector<char*> list = {const_cast<char*>(program.c_str())};
+    for (const std::string& a : arguments) list.push_back(const_cast<char*>(a.c_str()));
+    list.push_back(nullptr);
+    const char* libraries = std::getenv("LD_LIBRARY_PATH");
+    std::string variable = cat("LD_LIBRARY_PATH=", libraries ? libraries : "");
+    std::array<char*, 2> environment = {libraries ? variable.data() : nullptr, nullptr};
+    posix_spawn_file_actions_t actions;
+    if (int error = ::posix_spawn_file_actions_init(&actions)) return error;
+    ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    // What it has to say there could be a file's words to a terminal.
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, list.data(), environment.data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) pid_ = -1;
+    return error;
+  }
+
+  pid_t pid_ = -1;
+  int output_ = -1;
+};
+
+Error too_slow(i64 seconds) {
+  return failed(cat("mckpt-hdf5 did not answer within ", seconds, " seconds"))
+      .help("the file is damaged in a way that keeps the HDF5 library busy, or lies on a very slow disk");
+}
+
+// Whether something can be read, or the other end is closed.
+bool wait_for_output(int fd, Clock::time_point deadline) {
+  while (true) {
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd wanted{fd, POLLIN, 0};
+    int n = ::poll(&wanted, 1, static_cast<int>(std::min<long>(left, 1000)));
+    if (n > 0) return true;
+    if (n < 0 && errno != EINTR) throw failed(cat("poll: ", errno_text(errno)));
+  }
+}
+
+std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point deadline) {
+  constexpr std::size_t kStep = std::size_t{256} << 10;
+  std::vector<u8> out;
+  while (true) {
+    if (!wait_for_output(fd, deadline)) throw too_slow(limits.seconds);
+    std::size_t have = out.size();
+    out.resize(have + kStep);
+    ssize_t n = ::read(fd, out.data() + have, kStep);
+    int error = errno;
+    out.resize(have + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n == 0) return out;
+    if (n < 0 && error != EINTR) throw failed(cat("read: ", errno_text(error)));
+    if (static_cast<i64>(out.size()) > limits.most_bytes)
+      throw failed("the answer of mckpt-hdf5 is too long")
+          .expected(cat("at most ", limits.most_bytes, " bytes"));
+  }
+}
+
+std::string_view ended_by(int signal) {
+  switch (signal) {
+    case SIGSYS:
+      return "the sandbox ended it: it tried something that it may not";
+    case SIGKILL:
+    case SIGPROF:
+      return "it took more processor time than it may";
+    default:
+      return "the HDF5 library crashed";
+  }
+}
+
+// pre: the program did not end with status 0.
+Error bad_end(int status, std::string_view output) {
+  Error e = failed("mckpt-hdf5 failed");
+  if (WIFSIGNALED(status)) {
+    e.found(cat(ended_by(WTERMSIG(status)), " (signal ", WTERMSIG(status), ")"));
+    return e.help("the file is damaged in a way that the HDF5 library does not withstand");
+  }
+  if (WEXITSTATUS(status) == hdf5_wire::kExitNoSandbox)
+    return e.found(cat("this system refuses it its sandbox: ", escaped(output)))
+        .help("mckpt opens HDF5 files in a sandbox or not at all; allow seccomp filters");
+  return e.found(cat("exit status ", WEXITSTATUS(status)))
+      .help("mckpt env shows whether it works here; it comes with mckpt and must be of the same build");
+}
+
+}  // namespace
+
+std::string find_hdf5_helper() {
+  for (const std::string& folder : module_folders())
+    if (std::string path = cat(folder, kName); ::access(path.c_str(), X_OK) == 0) return path;
+  return "";
+}
+
+std::vector<u8> helper_output(const std::string& program, const std::vector<std::string>& arguments,
+                              int input, const HelperLimits& limits) {
+  Clock::time_point deadline = Clock::now() + std::chrono::seconds(limits.seconds);
+  Process process(program, arguments, input);
+  std::vector<u8> out = read_all(process.output(), limits, deadline);
+  int status = process.wait_until(deadline);
+  if (status < 0) throw too_slow(limits.seconds);
+  if (status != 0) throw bad_end(status, {reinterpret_cast<const char*>(out.data()), out.size()});
+  return out;
+}
+
+std::string hdf5_helper_version(const std::string& program) {
+  InputFile nothing(program);  // something to be its standard input
+  std::vector<u8> out = helper_output(program, {"version"}, nothing.fd(), {1 << 10, kPatienceSeconds});
+  return escaped({reinterpret_cast<const char*>(out.data()), out.size()});
+}
+
+std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock) {
+  std::string program = find_hdf5_helper();
+  if (program.empty())
+    throw Error(Code::kModuleMissing, "this is an HDF5 file; mckpt-hdf5, which opens them, is not here")
+        .expected(cat(kName, " in one of: ", listed(module_folders())))
+        .help(kHdf5HelperHelp);
+  i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);
+  i64 answer = kLeastAnswerBytes + kAnswerPerByte * std::min(file.size(), kMostAnswerBytes);
+  return helper_output(program, {cat(superblock), cat(cpu_ms)}, file.fd(),
+                       {std::min(kMostAnswerBytes, answer), kPatienceSeconds + kPatience * cpu_ms / 1000});
+}
+
+}  // namespace mckpt

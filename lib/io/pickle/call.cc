@@ -1,0 +1,250 @@
+// What classes and functions would make of their arguments: containers and bytes are built, everything else
+// stays a record of the name and the arguments.
+#include <array>
+
+#include "io/pickle/machine.h"
+#include "io/pickle/text.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostClasses = 10'000;
+
+// Whether objects of the class may be filled like a dict or a list: they may be of a subclass of one.
+bool may_hold_items(const PickleClass& c) {
+  return c.known == Known::kNothing || c.known == Known::kDictLike;
+}
+
+bool rebuilds_tensor(Known k) { return k >= Known::kRebuildTensor && k <= Known::kRebuildOther; }
+
+}  // namespace
+
+PickleValue PickleMachine::find_class(std::string_view module, std::string_view name) {
+  std::string key = cat(module, "\n", name);
+  if (auto it = class_values_.find(key); it != class_values_.end()) return it->second;
+  if (out_.classes_.size() >= kMostClasses)
+    throw Error(Code::kPickleLimit, "the pickle names too many classes")
+        .expected(cat("at most ", kMostClasses));
+  std::span<u8> kept = arena_.copy({reinterpret_cast<const u8*>(key.data()), key.size()});
+  std::string_view both(reinterpret_cast<const char*>(kept.data()), kept.size());
+  PickleClass& c = out_.classes_.emplace_back();
+  c.module = both.substr(0, module.size());
+  c.name = both.substr(module.size() + 1);
+  c.offset = opcode_at();
+  classify(c);
+  return class_values_[both] = PickleArena::class_value(c);
+}
+
+PickleValue PickleMachine::call(PickleValue callee, PickleValue args) {
+  if (!callee.is(Kind::kClass)) fail(cat("it calls ", kind_name(callee.kind()), ", not a class or function"));
+  if (!args.is(Kind::kTuple))
+    fail(cat("the arguments of a call are ", kind_name(args.kind()), ", not a tuple"));
+  PickleClass& c = PickleArena::class_of(callee);
+  c.calls++;
+  return construct(c, args);
+}
+
+PickleValue PickleMachine::construct(PickleClass& c, PickleValue args) {
+  PickleValue out;
+  switch (c.known) {
+    case Known::kDict:
+      out = make_dict(args);
+      break;
+    case Known::kBytes:
+      out = make_bytes(args);
+      break;
+    case Known::kEncode:
+      out = encode(args);
+      break;
+    case Known::kGetattr:
+      return get_member(c, args);
+    case Known::kTuple:
+    case Known::kList:
+    case Known::kSet:
+      out = make_sequence(c.known, args);
+      break;
+    case Known::kMake:
+      return make_object(c, args);
+    default:
+      return arena_.object(Kind::kObject, &c, args);
+  }
+  give_up(args, PickleArena::given_up());
+  return out;
+}
+
+// torch.Size((2, 3)), set([...]), deque([...]).
+PickleValue PickleMachine::make_sequence(Known known, PickleValue args) {
+  PickleValue from = args.at(0);
+  if (args.size() > 0 && !from.is(Kind::kTuple) && !from.is(Kind::kList) && !from.is(Kind::kSet))
+    fail(cat("a sequence is made of ", kind_name(from.kind())));
+  if (known == Known::kTuple && from.is(Kind::kTuple)) {
+    if (args.node()->shared) PickleArena::share(from);
+    return from;
+  }
+  std::vector<PickleValue> items(from.items().begin(), from.items().end());
+  share_all(items);
+  if (known == Known::kTuple) return arena_.tuple(items);
+  PickleValue out = arena_.container(known == Known::kList ? Kind::kList : Kind::kSet);
+  arena_.append(out, items);
+  return out;
+}
+
+// dict(), OrderedDict(), OrderedDict([[key, value], ...]), dict(another).
+PickleValue PickleMachine::make_dict(PickleValue args) {
+  PickleValue out = arena_.container(Kind::kDict), from = args.at(0);
+  if (args.size() == 0) return out;
+  if (args.size() > 1 || (!from.is(Kind::kList) && !from.is(Kind::kTuple) && !from.is(Kind::kDict)))
+    fail("a dict is made of something that is not a list of pairs");
+  auto add = [&](PickleValue key, PickleValue value) {
+    std::array entry{key, value};
+    share_all(entry);
+    set_entries(out, entry);
+  };
+  for (PickleEntry e : from.entries()) add(e.key, e.value);
+  for (PickleValue pair : from.items()) {
+    if (pair.size() != 2 || (!pair.is(Kind::kTuple) && !pair.is(Kind::kList)))
+      fail("a dict is made of something that is not a list of pairs");
+    PickleValue::Items::Iterator it = pair.items().begin();
+    PickleValue key = *it++;
+    add(key, *it);
+  }
+  return out;
+}
+
+// copyreg._reconstructor(class, base, state), copyreg.__newobj__(class, ...).
+PickleValue PickleMachine::make_object(PickleClass& maker, PickleValue args) {
+  PickleValue type = args.at(0);
+  if (!type.is(Kind::kClass)) fail(cat(maker.name, " makes an object of ", kind_name(type.kind())));
+  PickleClass& c = PickleArena::class_of(type);
+  c.calls++;
+  share_all(args.tuple());
+  return arena_.object(Kind::kObject, &c, arena_.tuple(args.tuple().subspan(1)));
+}
+
+PickleValue PickleMachine::make_bytes(PickleValue args) {
+  PickleValue first = args.at(0);
+  if (args.size() == 0) return arena_.bytes(Kind::kBytes, {});
+  if (first.is(Kind::kText)) return encode(args);
+  if (args.size() == 1 && first.is(Kind::kBytes)) return arena_.bytes(Kind::kBytes, first.bytes());
+  if (first.is_int())
+    throw Error(Code::kPickleLimit, "bytes are asked for by their number alone, which could be any")
+        .offset(opcode_at())
+        .found(first.as_int());
+  fail(cat("bytes are made of ", kind_name(first.kind())));
+}
+
+// Picklers write bytes under protocol 2 as text to be encoded as Latin-1. Other codecs would load code.
+PickleValue PickleMachine::encode(PickleValue args) {
+  PickleValue text = args.at(0), codec = args.at(1);
+  bool latin1 = codec.is(Kind::kText) && (codec.text() == "latin1" || codec.text() == "latin-1");
+  if (!text.is(Kind::kText) || !latin1)
+    throw Error(Code::kUnsupportedPickle, "the pickle encodes text by a codec other than latin1, unsupported")
+        .offset(opcode_at())
+        .found(codec.is(Kind::kText) ? escaped(codec.text()) : std::string(kind_name(codec.kind())));
+  std::optional<std::string> bytes = latin1_encoded(text.text());
+  if (!bytes) fail("a text is not Latin-1, but is to be encoded as such");
+  return arena_.bytes(Kind::kBytes, arena_.copy({reinterpret_cast<const u8*>(bytes->data()), bytes->size()}));
+}
+
+// Some Python versions write an enum's member as getattr(class, "NAME"). Anything else that getattr reaches
+// is not data.
+PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
+  PickleValue owner = args.at(0), name = args.at(1);
+  if (args.size() == 2 && owner.is(Kind::kClass) && name.is(Kind::kText)) {
+    PickleClass& c = PickleArena::class_of(owner);
+    if (!unsafe_to_call(c) && !name.text().starts_with("__")) {
+      c.calls++;
+      return arena_.member(&c, name);
+    }
+  }
+  out_.notes_.push_back(
+      {Code::kUnsafePickle, "getattr reaches for what is not the member of an enum", opcode_at()});
+  return arena_.object(Kind::kObject, &getattr, args);
+}
+
+void PickleMachine::build(PickleValue state) {
+  PickleValue& target = top();
+  for (PickleEntry e : state.entries())
+    if (e.key.is(Kind::kText) && is_special_field(e.key.text()))
+      out_.notes_.push_back(
+          {Code::kUnsafePickle,
+           cat("an object's state (BUILD) holds ", e.key.text(), ", which changes what Python runs"),
+           opcode_at()});
+  if (target.is(Kind::kDict)) {
+    if (!target.attributes().is_none()) fail("BUILD gives a dict attributes twice");
+    return arena_.set_attributes(target, state);
+  }
+  if (!target.is(Kind::kObject)) fail(cat("BUILD gives a state to ", kind_name(target.kind())));
+  const PickleObject& o = target.as_object();
+  if (!o.state.is_none()) fail("BUILD gives an object its state twice");
+  if (rebuilds_tensor(o.type->known)) fail("BUILD gives a state to a tensor");
+  if (rules_.visitor != nullptr) {
+    if (std::optional<u64> number = rules_.visitor->build(o, state)) {
+      if (state.is(Kind::kDict) || state.is(Kind::kTuple)) give_up(state, PickleArena::given_up());
+      return replace(target, *number);
+    }
+  }
+  arena_.set_state(target, state);
+}
+
+// A visitor took the object: what it refers to may still be referred to elsewhere, so only it and its dict
+// go.
+void PickleMachine::replace(PickleValue& target, u64 number) {
+  PickleValue row = PickleArena::row(number);
+  if (give_up(target, row))
+    target = row;
+  else
+    arena_.set_state(target, row);
+}
+
+PickleValue PickleMachine::items_of(PickleValue target, Kind kind) {
+  if (target.is(kind)) return target;
+  if (!target.is(Kind::kObject) || !may_hold_items(*target.as_object().type))
+    fail(cat("an opcode that fills ", kind_name(kind), " (SETITEM, APPEND, ADDITEMS) finds ",
+             kind_name(target.kind())));
+  PickleValue items = target.as_object().items;
+  if (items.is(kind)) return items;
+  if (!items.is_none()) fail("an object is filled as a list and as a dict");
+  items = arena_.container(kind);
+  arena_.set_items(target, items);
+  return items;
+}
+
+void PickleMachine::set_entries(PickleValue target, std::span<const PickleValue> kv) {
+  if (kv.size() % 2 != 0) fail("a dict is filled with a key that has no value");
+  PickleValue dict = items_of(target, Kind::kDict);
+  for (std::size_t i = 0; i < kv.size(); i += 2) {
+    int left = 1000;
+    if (!kv[i].is(Kind::kText)) check_key(kv[i], 8, left);
+  }
+  arena_.append(dict, kv);
+}
+
+void PickleMachine::add_items(PickleValue target, std::span<const PickleValue> items, Kind kind) {
+  arena_.append(items_of(target, kind), items);
+}
+
+// Python would hash the key, which can take for ever on tuples of shared tuples.
+void PickleMachine::check_key(PickleValue key, int depth, int& left) const {
+  if (depth == 0 || left-- == 0)
+    throw Error(Code::kPickleLimit, "a dictionary key of the pickle is nested too deep").offset(opcode_at());
+  if (key.is(Kind::kList) || key.is(Kind::kDict)) fail(cat("a dictionary key is ", kind_name(key.kind())));
+  for (PickleValue v : key.tuple()) check_key(v, depth - 1, left);
+}
+
+PickleValue PickleMachine::storage(PickleValue id) {
+  if (!rules_.storages) fail("it has a persistent id, which only tensors of torch files have");
+  PickleValue kind = id.at(0);
+  if (!kind.is(Kind::kText) || kind.text() != "storage")
+    throw Error(Code::kUnsupportedPickle,
+                kind.is(Kind::kText)
+                    ? cat("a persistent id names a '", escaped(kind.text()), "', not a storage: unsupported")
+                    : "a persistent id does not name a storage: unsupported")
+        .offset(opcode_at());
+  PickleValue out = arena_.object(Kind::kStorage, nullptr, id);
+  arena_.account(sizeof(PickleValue));
+  out_.storages_.push_back(out);
+  return out;
+}
+
+}  // namespace mckpt

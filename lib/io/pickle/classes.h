@@ -1,0 +1,91 @@
+// The classes and functions that pickles name: the fixed list of those whose meaning mckpt knows, and a
+// verdict on the rest. Nothing is ever imported or called; the verdict says what a loader that does so would
+// be in for.
+#pragma once
+
+#include <string_view>
+
+#include "core/items/dtype.h"
+
+namespace mckpt {
+
+enum class Known : u8 {
+  kNothing,  // not on the list
+  kData,     // on the list: a record without meaning of its own here
+  // Containers and plain values, built by the interpreter itself.
+  kDict,
+  kDictLike,  // a dict with something more: defaultdict, Counter
+  kList,
+  kSet,
+  kTuple,  // torch.Size as well
+  kBytes,  // bytes, bytearray
+  kEncode,
+  kGetattr,
+  kMake,  // copyreg's ways to make an object of a class
+  kNamespace,
+  kPath,
+  kComplex,
+  // torch
+  kDType,
+  kStorage,
+  kUntypedStorage,
+  kRebuildTensor,
+  kRebuildTensorV2,
+  kRebuildTensorV3,
+  kRebuildQTensor,
+  kRebuildParameter,
+  kRebuildFromType,
+  kRebuildWrapperSubclass,
+  kRebuildMeta,
+  kRebuildOther,  // sparse, nested and the like: tensors that are not one strided block
+  kDTensor,
+  kDTensorSpec,
+  kDeviceMesh,
+  kMeshLayout,
+  kShard,
+  kStridedShard,
+  kReplicate,
+  kPartial,
+  // torch.distributed.checkpoint
+  kMetadata,
+  kTensorStorageMetadata,
+  kBytesStorageMetadata,
+  kChunkStorageMetadata,
+  kTensorProperties,
+  kMetadataIndex,
+  kStorageInfo,
+  kStorageMeta,
+  // numpy
+  kNumpyReconstruct,
+  kNumpyFromBuffer,
+  kNumpyArray,
+  kNumpyDType,
+  kNumpyScalar,
+};
+
+enum class Trust : u8 {
+  kListed,
+  kUnlisted,  // looks like a class of somebody's program: shown as a record
+  kUnsafe,    // a function, or of Python's own library: can run code in a loader
+};
+
+struct PickleClass {
+  std::string_view module, name;  // Python 2's spelling of builtins and copyreg is already that of Python 3
+  Known known = Known::kNothing;
+  Trust trust = Trust::kListed;
+  DType dtype = DType::kU8;  // of kDType and kStorage
+  i64 offset = 0;            // in the pickle, where it is first named
+  i64 calls = 0;             // how often a loader would call it
+};
+
+// Fills known, trust and dtype from the two names.
+void classify(PickleClass& c);
+
+// Whether a field of an object's state would change what Python does with the object.
+bool is_special_field(std::string_view name);
+
+// To be asked when a loader would call the class: a function that is not on the list is unsafe then, even
+// though naming it is not.
+bool unsafe_to_call(const PickleClass& c);
+
+}  // namespace mckpt

@@ -1,0 +1,166 @@
+#include "io/pickle/differences.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "io/pickle/classes.h"
+#include "io/pickle/render.h"
+
+namespace mckpt {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr std::size_t kShown = 80, kKeyBytes = 4096;
+
+// Equal for equal keys, and 1 is not '1'.
+std::string key_text(PickleValue key) {
+  return key.is(Kind::kText) ? cat("'", key.text()) : pickle_line(key, kKeyBytes);
+}
+
+std::string step_to(PickleValue key) {
+  return key.is(Kind::kText) ? cat(".", escaped(key.text())) : cat("[", pickle_line(key, kShown), "]");
+}
+
+bool same_class(const PickleClass* a, const PickleClass* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->module == b->module && a->name == b->name;
+}
+
+class Walk {
+ public:
+  Walk(i64 most, const std::function<bool(PickleValue, PickleValue)>& same_storage)
+      : most_(most), same_storage_(same_storage) {}
+
+  void compare(PickleValue a, PickleValue b) {
+    if (a.is_int() && b.is_int() ? a.as_int() != b.as_int() : a.kind() != b.kind()) return differ(a, b);
+    // What is shared is told once, and what is cyclic ends.
+    if (a.container() && !seen_.insert({a.container(), b.container()}).second) return;
+    switch (a.kind()) {
+      case Kind::kNone:
+      case Kind::kInt:
+      case Kind::kWideInt:
+      case Kind::kHole:
+        return;
+      case Kind::kBool:
+        return expect(a.as_bool() == b.as_bool(), a, b);
+      case Kind::kFloat:
+        return expect(std::bit_cast<u64>(a.as_float()) == std::bit_cast<u64>(b.as_float()), a, b);
+      case Kind::kText:
+      case Kind::kBytes:
+      case Kind::kBigInt:
+        return expect(std::ranges::equal(a.bytes(), b.bytes()), a, b);
+      case Kind::kClass:
+        return expect(same_class(&a.as_class(), &b.as_class()), a, b);
+      case Kind::kRow:
+        return expect(a.row() == b.row(), a, b);
+      case Kind::kTuple:
+      case Kind::kList:
+        return sequence(a, b);
+      case Kind::kSet:
+        return expect(keys_of(a) == keys_of(b), a, b);
+      case Kind::kDict:
+        return dict(a, b);
+      case Kind::kObject:
+        return object(a, b);
+      case Kind::kStorage:
+        return storage(a, b);
+    }
+  }
+
+  PickleDifferences take() { return std::move(out_); }
+
+ private:
+  void add(std::string expected, std::string found) {
+    if (out_.count++ < most_) out_.first.push_back({at_, std::move(expected), std::move(found)});
+  }
+  // Long values that differ in their middle look alike: what they are stands for them then.
+  void differ(PickleValue a, PickleValue b) {
+    std::string expected = pickle_line(a, kShown), found = pickle_line(b, kShown);
+    if (expected == found) expected = pickle_summary(a), found = pickle_summary(b);
+    add(std::move(expected), expected == found ? "another of these" : std::move(found));
+  }
+  void expect(bool same, PickleValue a, PickleValue b) {
+    if (!same) differ(a, b);
+  }
+  template <typename Compare>
+  void inside(const std::string& step, Compare compare) {
+    std::size_t length = at_.size();
+    at_ += step;
+    compare();
+    at_.resize(length);
+  }
+  void compare_at(const std::string& step, PickleValue a, PickleValue b) {
+    inside(step, [&] { compare(a, b); });
+  }
+
+  void sequence(PickleValue a, PickleValue b) {
+    if (a.size() != b.size()) return add(pickle_summary(a), pickle_summary(b));
+    auto other = b.items().begin();
+    i64 n = 0;
+    for (PickleValue item : a.items()) compare_at(cat("[", n++, "]"), item, *other++);
+  }
+
+  static std::multiset<std::string> keys_of(PickleValue set) {
+    std::multiset<std::string> out;
+    for (PickleValue item : set.items()) out.insert(key_text(item));
+    return out;
+  }
+
+  void dict(PickleValue a, PickleValue b) {
+    std::map<std::string, PickleEntry> rest;  // of equal keys the last one counts
+    for (PickleEntry e : b.entries()) rest.insert_or_assign(key_text(e.key), e);
+    std::map<std::string, PickleEntry> mine;
+    for (PickleEntry e : a.entries()) mine.insert_or_assign(key_text(e.key), e);
+    for (const auto& one : mine) {
+      const PickleEntry& e = one.second;
+      auto at = rest.find(one.first);
+      if (at == rest.end()) {
+        inside(step_to(e.key), [&] { add(pickle_line(e.value, kShown), "nothing"); });
+        continue;
+      }
+      compare_at(step_to(e.key), e.value, at->second.value);
+      rest.erase(at);
+    }
+    for (const auto& one : rest)
+      inside(step_to(one.second.key), [&] { add("nothing", pickle_line(one.second.value, kShown)); });
+  }
+
+  void object(PickleValue a, PickleValue b) {
+    const PickleObject &x = a.as_object(), &y = b.as_object();
+    if (!same_class(x.type, y.type) || x.is_member() != y.is_member()) return differ(a, b);
+    compare_at("(args)", x.args, y.args);
+    compare_at("", x.state, y.state);
+    compare_at("", x.items, y.items);
+  }
+
+  // ('storage', class, key, device, items). Keys count storages of one file, and devices are the writer's
+  // own.
+  void storage(PickleValue a, PickleValue b) {
+    PickleValue x = a.as_object().args, y = b.as_object().args;
+    compare_at("(type)", x.at(1), y.at(1));
+    compare_at("(items)", x.at(4), y.at(4));
+    PickleValue items = x.at(4), others = y.at(4);
+    bool alike = items.is_int() && others.is_int() && items.as_int() == others.as_int();
+    if (alike && !same_storage_(a, b)) add("its bytes", "other bytes");
+  }
+
+  i64 most_;
+  const std::function<bool(PickleValue, PickleValue)>& same_storage_;
+  std::string at_;
+  std::set<std::pair<const PickleNode*, const PickleNode*>> seen_;
+  PickleDifferences out_;
+};
+
+}  // namespace
+
+PickleDifferences pickle_differences(
+    PickleValue expected, PickleValue found, i64 most,
+    const std::function<bool(PickleValue expected, PickleValue found)>& same_storage) {
+  Walk walk(most, same_storage);
+  walk.compare(expected, found);
+  return walk.take();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,264 @@
+// Values of a pickle: what the interpreter (io/pickle/pickle.h) builds instead of Python objects. A value is 8
+// bytes, a kind and a payload; what does not fit lies in the arena of the Pickle that made it, which must
+// outlive it.
+#pragma once
+
+#include <bit>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+
+struct PickleClass;
+struct PickleObject;
+
+// Heads everything in the arena.
+struct PickleNode {
+  u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict; see is_member()
+  u64 memo : 26;   // a container's slot in the memo + 1; a visitor's note on a text; 0: none
+  u64 depth : 9;   // of the containers below it, itself included
+  u64 shared : 1;  // a container may be referred to from two places
+};
+
+class PickleValue {
+ public:
+  enum class Kind : u8 {
+    kNone,
+    kBool,
+    kInt,      // 56 bits
+    kRow,      // what a visitor took; row() is its number
+    kHole,     // not a value: an empty slot of the memo, or one whose object is not made yet
+    kClass,    // a class or function by its name, never the thing itself
+    kWideInt,  // 64 bits
+    kBigInt,   // more: little-endian two's complement, as bytes()
+    kFloat,
+    kText,
+    kBytes,
+    kTuple,
+    kList,
+    kSet,
+    kDict,
+    kObject,   // what a class or function would have made of its arguments and state
+    kStorage,  // a tensor's storage, named by a persistent id; as_object().args is the id
+  };
+
+  PickleValue() = default;  // None
+  Kind kind() const { return static_cast<Kind>(bits_ >> 56); }
+  bool is(Kind kind_) const { return kind() == kind_; }
+  bool is_int() const { return is(Kind::kInt) || is(Kind::kWideInt); }
+  bool is_none() const { return is(Kind::kNone); }
+
+  // Each throws kBadPickle, naming `what`, when the value is of another kind.
+  bool to_bool(std::string_view what) const;
+  i64 to_int(std::string_view what) const;
+  double to_float(std::string_view what) const;  // of an integer as well
+  std::string_view to_text(std::string_view what) const;
+
+  // pre: the kind fits. Texts point into the pickle's own bytes where they can.
+  bool as_bool() const { return payload() != 0; }
+  i64 as_int() const;
+  double as_float() const;
+  std::string_view text() const;      // kText
+  std::span<const u8> bytes() const;  // kBytes, kBigInt, kText
+  const PickleClass& as_class() const { return *pointer<PickleClass>(); }
+  const PickleObject& as_object() const { return *pointer<PickleObject>(); }
+
+  class Items;
+  class Entries;
+  i64 size() const;                 // of a tuple, list, set, dict (entries), text or bytes; 0 for the rest
+  Items items() const;              // of a tuple, list or set; none for the rest
+  Entries entries() const;          // of a dict; none for the rest
+  PickleValue at(i64 index) const;  // of a tuple; None beyond its end
+  const PickleValue* find(std::string_view key) const;  // of a dict, by a text key; null: not there
+  std::span<const PickleValue> tuple() const;           // empty for the rest
+  PickleValue attributes() const;                       // of a dict that carries some (a module's _metadata)
+
+  // A number that a visitor wrote beside a text, which every reference to this very text then finds; 0: none.
+  // The same text may stand in the pickle a second time, without it. pre: kText
+  u32 note() const { return node()->memo; }
+  static constexpr u32 kMostNote = (u32{1} << 26) - 1;
+  void set_note(u32 v) const { pointer<PickleNode>()->memo = v & kMostNote; }
+
+  // The number that a visitor put in place of this object.
+  std::optional<u64> row() const;
+
+  // The same value, not an equal one.
+  friend bool operator==(PickleValue a, PickleValue b) { return a.bits_ == b.bits_; }
+  // What identifies a container, to see it again on another path; null for plain values.
+  const PickleNode* node() const { return kind() >= Kind::kWideInt ? pointer<PickleNode>() : nullptr; }
+  // The same of containers and objects alone. Texts are not even looked at, as half a million of them lie far
+  // apart.
+  const PickleNode* container() const { return kind() >= Kind::kTuple ? pointer<PickleNode>() : nullptr; }
+
+ private:
+  friend class PickleArena;
+  static constexpr u64 kPayload = (u64{1} << 56) - 1;  // enough for a pointer of any 64-bit Linux
+
+  PickleValue(Kind kind_, u64 payload_) : bits_(static_cast<u64>(kind_) << 56 | (payload_ & kPayload)) {}
+  u64 payload() const { return bits_ & kPayload; }
+  template <typename T>
+  T* pointer() const {
+    return reinterpret_cast<T*>(payload());
+  }
+
+  u64 bits_ = 0;
+};
+
+// What stands in the arena behind a value. Lists, sets and dicts grow by chunks, which are never moved.
+struct PickleChunk {
+  PickleChunk* next;
+  u32 count, capacity;
+  PickleValue* values() { return reinterpret_cast<PickleValue*>(this + 1); }
+  const PickleValue* values() const { return reinterpret_cast<const PickleValue*>(this + 1); }
+};
+struct PickleBytes : PickleNode {
+  const u8* data;
+};
+struct PickleNumber : PickleNode {
+  u64 bits;  // of the i64 or the double
+};
+struct PickleList : PickleNode {
+  PickleChunk *first, *last;
+};
+struct PickleDict : PickleList {
+  PickleValue attributes;
+};
+struct PickleObject : PickleNode {
+  const PickleClass* type;  // null for a storage
+  PickleValue args;         // of its class or function, a tuple
+  PickleValue state;        // what BUILD gave it; None: nothing
+  PickleValue items;        // a list or dict that it holds besides (it is a subclass of one); None: nothing
+
+  // Python reached it as getattr(type, name): the member of an enum, whose only argument here is its name.
+  // Called with that, the type would look for a member of that value.
+  bool is_member() const { return count == 1; }
+  // The field of that name of a state that is a dict (or a tuple of a dict and one of slots); null: not
+  // there.
+  const PickleValue* field(std::string_view name) const;
+};
+
+class PickleValue::Items {
+ public:
+  class Iterator {
+   public:
+    using value_type = PickleValue;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::forward_iterator_tag;
+    Iterator() = default;
+    explicit Iterator(std::span<const PickleValue> tuple) : at_(tuple.data()), end_(at_ + tuple.size()) {
+      settle();
+    }
+    explicit Iterator(const PickleChunk* first) : next_(first) { settle(); }
+    const PickleValue& operator*() const { return *at_; }
+    const PickleValue* operator->() const { return at_; }
+    Iterator& operator++() {
+      ++at_;
+      settle();
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator old = *this;
+      ++*this;
+      return old;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    friend class Entries;
+    void settle() {
+      while (at_ == end_) {
+        at_ = next_ ? next_->values() : nullptr;
+        end_ = next_ ? at_ + next_->count : nullptr;
+        if (next_ == nullptr) return;
+        next_ = next_->next;
+      }
+    }
+    const PickleValue *at_ = nullptr, *end_ = nullptr;
+    const PickleChunk* next_ = nullptr;
+  };
+  Items() = default;
+  explicit Items(Iterator begin) : begin_(begin) {}
+  Iterator begin() const { return begin_; }
+  Iterator end() const { return {}; }
+
+ private:
+  Iterator begin_;
+};
+
+struct PickleEntry {
+  PickleValue key, value;
+};
+
+class PickleValue::Entries {
+ public:
+  class Iterator {
+   public:
+    Iterator() = default;
+    explicit Iterator(Items::Iterator at) : at_(at) {}
+    // A key and its value lie in one chunk.
+    PickleEntry operator*() const { return {at_.at_[0], at_.at_[1]}; }
+    Iterator& operator++() {
+      at_.at_ += 2;
+      at_.settle();
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    Items::Iterator at_;
+  };
+  Entries() = default;
+  explicit Entries(Iterator begin) : begin_(begin) {}
+  Iterator begin() const { return begin_; }
+  Iterator end() const { return {}; }
+
+ private:
+  Iterator begin_;
+};
+
+inline i64 PickleValue::as_int() const {
+  if (is(Kind::kWideInt)) return static_cast<i64>(pointer<PickleNumber>()->bits);
+  return static_cast<i64>(bits_ << 8) >> 8;
+}
+inline double PickleValue::as_float() const { return std::bit_cast<double>(pointer<PickleNumber>()->bits); }
+inline std::span<const u8> PickleValue::bytes() const {
+  const auto& b = *pointer<PickleBytes>();
+  return {b.data, b.count};
+}
+inline std::string_view PickleValue::text() const {
+  return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
+}
+inline std::optional<u64> PickleValue::row() const {
+  if (is(Kind::kRow)) return payload();
+  if (is(Kind::kObject) && as_object().state.is(Kind::kRow)) return as_object().state.payload();
+  return std::nullopt;
+}
+inline std::span<const PickleValue> PickleValue::tuple() const {
+  if (!is(Kind::kTuple)) return {};
+  return {reinterpret_cast<const PickleValue*>(node() + 1), node()->count};
+}
+inline PickleValue PickleValue::at(i64 index) const {
+  std::span<const PickleValue> t = tuple();
+  return index >= 0 && index < std::ssize(t) ? t[static_cast<std::size_t>(index)] : PickleValue();
+}
+inline PickleValue::Items PickleValue::items() const {
+  if (is(Kind::kTuple)) return Items(Items::Iterator(tuple()));
+  if (!is(Kind::kList) && !is(Kind::kSet)) return {};
+  return Items(Items::Iterator(pointer<PickleList>()->first));
+}
+inline PickleValue::Entries PickleValue::entries() const {
+  if (!is(Kind::kDict)) return {};
+  return Entries(Entries::Iterator(Items::Iterator(pointer<PickleList>()->first)));
+}
+inline PickleValue PickleValue::attributes() const {
+  return is(Kind::kDict) ? pointer<PickleDict>()->attributes : PickleValue();
+}
+
+// "a list", "an integer": for messages.
+std::string_view kind_name(PickleValue::Kind kind);
+
+}  // namespace mckpt

@@ -1,0 +1,57 @@
+// Writes pickles of protocol 2, opcode by opcode, as far as checkpoints need them. Classes are named once and
+// then taken from the memo, as Python would.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/int.h"
+#include "io/pickle/opcodes.h"
+
+namespace mckpt {
+
+class PickleWriter {
+ public:
+  PickleWriter();
+
+  void op(Op o) { byte(static_cast<u8>(o)); }
+  void text(std::string_view utf8);
+  void raw_text(
+      std::string_view bytes);  // a string of Python 2; what Python 3 makes of it is up to the loader
+  void integer(i64 v);
+  void real(double v);
+  void boolean(bool v) { op(v ? Op::kNewtrue : Op::kNewfalse); }
+  void big_integer(std::span<const u8> twos_complement);  // little-endian
+  void bytes(std::span<const u8> data);                   // which protocol 2 writes as a text of Latin-1
+  void tuple(std::span<const i64> integers);
+  void class_name(std::string_view module, std::string_view name);
+  // What was written last goes into the memo; known() takes it from there.
+  u32 memoize();
+  void known(u32 slot);
+  // A text that stands often: whole the first time, then from the memo. `slot` is the caller's, kNoSlot at
+  // first.
+  static constexpr u32 kNoSlot = ~u32{0};
+  void repeated_text(std::string_view utf8, u32& slot);
+  // An empty call: class_name, then class().
+  void call_without_arguments() { op(Op::kEmptyTuple), op(Op::kReduce); }
+
+  // Hands over what was written so far: long pickles are taken piece by piece.
+  std::string take() { return std::exchange(out_, {}); }
+  i64 pending_bytes() const { return std::ssize(out_); }
+  // Ends the pickle and hands over the rest.
+  std::string finish();
+
+ private:
+  void byte(u8 b) { out_ += static_cast<char>(b); }
+  void little_endian(u64 v, int bytes);
+  void counted(Op opcode, std::string_view bytes, std::size_t most);
+
+  std::string out_;
+  std::vector<std::pair<std::string, u32>> classes_;  // with their slots of the memo; a few dozen at most
+  u32 slots_ = 0;
+};
+
+}  // namespace mckpt

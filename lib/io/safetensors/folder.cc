@@ -1,0 +1,387 @@
+// A folder of safetensors files as one Store: with an index, a single file, a set without its index, or the
+// shards that torch DCP's Hugging Face writer leaves. What one file lacks does not hide the others: it
+// becomes a finding.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "core/base/name_hash.h"
+#include "io/file/folder.h"
+#include "io/safetensors/safetensors.h"
+#include "io/safetensors/index.h"
+#include "io/safetensors/shards.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+// Missing files of one set: how many become findings of their own, and how many are looked for one by one.
+constexpr std::size_t kMostListed = 50;
+constexpr i64 kMostLookedFor = 1000;
+constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
+
+// The number that the text begins with, where that has five digits.
+std::optional<i64> five_digits(std::string_view text) {
+  i64 number = 0;
+  for (char c : text.substr(0, 5)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+std::string read_text(const Folder& folder, const std::string& name) {
+  InputFile file = folder.open_file(name);
+  if (file.size() > kMaxJsonBytes)
+    throw Error(Code::kBadJson, "the JSON file is too large")
+        .expected(cat("at most ", kMaxJsonBytes, " bytes"))
+        .found(cat(file.size(), " bytes"));
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+class FolderOpener {
+ public:
+  explicit FolderOpener(const std::string& path)
+      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, "safetensors folder")) {
+    for (const FolderEntry& e : folder_.entries()) {
+      if (e.folder) continue;
+      if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);
+      if (e.name.ends_with(kIndexSuffix)) indexes_.push_back(e.name);
+    }
+  }
+
+  std::unique_ptr<Store> open() {
+    add_config_facts();
+    if (!indexes_.empty()) {
+      open_indexed(chosen_index());
+    } else if (weights_.empty()) {
+      throw Error(Code::kUnknownFormat, "no safetensors file is in the folder");
+    } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
+      open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
+    } else {
+      open_set();
+    }
+    if (!store_->files().empty()) store_->add_metadata_facts(store_->table(0));
+    return std::move(store_);
+  }
+
+ private:
+  bool has_weights(std::string_view name) const {
+    return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
+  }
+
+  std::string chosen_index() const {
+    const std::string usual = cat("model", kIndexSuffix);
+    if (indexes_.size() == 1) return indexes_[0];
+    if (std::find(indexes_.begin(), indexes_.end(), usual) != indexes_.end()) return usual;
+    throw Error(Code::kBadIndex, "the folder has several indexes, and none is the usual one")
+        .expected(usual)
+        .found(listed(indexes_))
+        .help("put the set that you mean into a folder of its own");
+  }
+
+  // The file, or nothing when it could not be read: then a finding says why.
+  std::optional<i32> load(const std::string& name) {
+    i64 bytes = -1;
+    try {
+      InputFile file = folder_.open_file(name);
+      bytes = file.size();
+      return store_->add_file(name, bytes, read_safetensors_table(file));
+    } catch (Error& e) {
+      Finding finding = to_finding(e.code() == Code::kNotFound ? missing_shard(name) : e);
+      finding.file = name;
+      store_->add_finding(std::move(finding));
+      store_->add_lost_file(name, bytes);
+      return std::nullopt;
+    }
+  }
+
+  Error missing_shard(const std::string& name) const {
+    return Error(Code::kShardMissing,
+                 cat("the shard ", escaped(name), " is missing (not found in the folder)"))
+        .help("fetch or copy the file again");
+  }
+
+  void open_indexed(const std::string& index_name);
+  void add_listed(const SafetensorsIndex& index);
+  void add_strays(const SafetensorsIndex& index);
+  void check_total_size(const SafetensorsIndex& index, const std::string& index_name);
+  void open_single(const std::string& name);
+  void open_set();
+  void add_all_once();
+  void check_counts(std::span<const std::string> names);
+  void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
+  Finding absent(const std::string& name) const;
+  void add_unused(const std::vector<std::string>& used);
+  void add_config_facts();
+  void add_quantization_fact(const JsonValue& how);
+  void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
+
+  Folder folder_;
+  std::unique_ptr<SafetensorsStore> store_;
+  std::vector<std::string> weights_, indexes_;
+
+  // A tensor that lies in a file which the index does not name for it.
+  struct Stray {
+    i32 file;
+    i64 row;
+  };
+  std::vector<Stray> strays_;
+  std::vector<bool> found_;  // one an entry of the weight map
+  std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
+};
+
+void FolderOpener::open_indexed(const std::string& index_name) {
+  SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
+                                     [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
+  store_->add_fact("index", index_name);
+  if (index.weight_map.empty())
+    store_->add_finding(
+        {.code = Code::kBadIndex, .file = index_name, .message = "the weight_map names no tensor"});
+  for (const std::string& name : index.files) lost_.push_back(!load(name));
+  add_listed(index);
+  add_strays(index);
+  for (Finding& f : index.findings) {
+    f.file = index_name;
+    store_->add_finding(std::move(f));
+  }
+  check_total_size(index, index_name);
+  add_unused(index.files);
+}
+
+// Tensors that lie where the index says; the others are noted as strays.
+void FolderOpener::add_listed(const SafetensorsIndex& index) {
+  NameMap<std::string_view, std::size_t> entries;
+  entries.reserve(index.weight_map.size());
+  for (std::size_t i = 0; i < index.weight_map.size(); i++) entries.emplace(index.weight_map[i].tensor, i);
+  found_.assign(index.weight_map.size(), false);
+  for (i32 f = 0; f < static_cast<i32>(index.files.size()); f++) {
+    const SafetensorsTable& table = store_->table(f);
+    for (i64 row = 0; row < table.size(); row++) {
+      auto entry = entries.find(table.name(row));
+      if (entry == entries.end() || static_cast<i32>(index.weight_map[entry->second].file) != f) {
+        strays_.push_back({f, row});
+      } else {
+        found_[entry->second] = true;
+        store_->add_tensor(f, row);
+      }
+    }
+  }
+}
+
+void FolderOpener::add_strays(const SafetensorsIndex& index) {
+  auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
+  NameMap<std::string_view, i32> stray_files;  // where the first of each name lies
+  for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
+  NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
+  NameSet<std::string_view> misplaced;
+  for (std::size_t i = 0; i < found_.size(); i++) {
+    const SafetensorsIndex::Entry& e = index.weight_map[i];
+    i32 file = static_cast<i32>(e.file);
+    auto stray = stray_files.find(e.tensor);
+    if (found_[i]) {
+      if (stray != stray_files.end()) homes.emplace(e.tensor, file);
+    } else if (!lost_[e.file]) {  // of a lost file, everything is missing
+      std::string where = stray == stray_files.end() ? "" : cat("; it is in ", file_name(stray->second));
+      mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where));
+      misplaced.insert(e.tensor);
+    }
+  }
+  for (const Stray& s : strays_) {
+    std::string_view name = store_->table(s.file).name(s.row);
+    auto [home, added] = homes.emplace(name, s.file);
+    if (!added) {
+      mismatch(name, s.file,
+               cat("the tensor is in two shards (duplicate): also in ", file_name(home->second)));
+      continue;
+    }
+    if (!misplaced.contains(name))
+      mismatch(name, s.file, "the index does not name this file for the tensor (not listed)", true);
+    store_->add_tensor(s.file, s.row);
+  }
+}
+
+void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
+  store_->add_finding({.code = Code::kIndexMismatch,
+                       .tensor = std::string(tensor),
+                       .file = store_->files()[static_cast<std::size_t>(file)].path,
+                       .message = std::move(message),
+                       .warning = warning});
+}
+
+void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::string& index_name) {
+  bool any_lost = std::ranges::find(lost_, true) != lost_.end();  // then there is no sum to compare with
+  if (!index.total_size || any_lost) return;
+  i64 total = 0;
+  for (std::size_t f = 0; f < index.files.size(); f++) {
+    const SafetensorsTable& table = store_->table(static_cast<i32>(f));
+    for (i64 row = 0; row < table.size(); row++) total += table.bytes(row);
+  }
+  if (total == *index.total_size) return;
+  store_->add_finding(
+      {.code = Code::kBadTotalSize,
+       .file = index_name,
+       .message = cat("metadata.total_size is ", *index.total_size, ", the shards hold ", total, " bytes"),
+       .warning = true});
+}
+
+void FolderOpener::open_single(const std::string& name) {
+  i32 file = with_file(cat(folder_.path(), "/", name), [&] {
+    InputFile input = folder_.open_file(name);
+    return store_->add_file(name, input.size(), read_safetensors_table(input));
+  });
+  const SafetensorsTable& table = store_->table(file);
+  if (has_sharding_info(table)) {
+    add_dcp_shards(*store_);
+  } else {
+    for (i64 row = 0; row < table.size(); row++) store_->add_tensor(file, row);
+  }
+  check_counts({&name, 1});
+  add_unused({name});
+}
+
+void FolderOpener::open_set() {
+  bool sharded = false;
+  for (const std::string& name : weights_)
+    if (std::optional<i32> file = load(name)) sharded |= has_sharding_info(store_->table(*file));
+  check_counts(weights_);
+  if (sharded) {
+    add_dcp_shards(*store_);
+  } else {
+    store_->add_finding({.code = Code::kBadIndex,
+                         .message = "several safetensors files and no index: all of them are read as one set",
+                         .warning = true});
+    add_all_once();
+  }
+}
+
+void FolderOpener::add_all_once() {
+  NameMap<std::string_view, i32> homes;
+  for (i32 f = 0; f < static_cast<i32>(store_->files().size()); f++) {
+    for (i64 row = 0; row < store_->table(f).size(); row++) {
+      std::string_view name = store_->table(f).name(row);
+      auto [home, added] = homes.emplace(name, f);
+      if (added) {
+        store_->add_tensor(f, row);
+      } else {
+        mismatch(name, f,
+                 cat("the tensor is in two files (duplicate): also in ",
+                     escaped(store_->files()[static_cast<std::size_t>(home->second)].path)));
+      }
+    }
+  }
+}
+
+// Names such as x-00002-of-00003.safetensors say how many files there should be.
+void FolderOpener::check_counts(std::span<const std::string> names) {
+  std::map<std::pair<std::string_view, std::string_view>, std::set<i64>>
+      sets;  // by what is around the number
+  for (const std::string& name : names) {
+    std::string_view stem = std::string_view(name).substr(0, name.size() - kSuffix.size());
+    std::size_t of = stem.rfind("-of-");
+    if (of == std::string_view::npos || of < 6 || stem.size() - of - 4 != 5) continue;
+    std::optional<i64> number = five_digits(stem.substr(of - 5));
+    if (number && five_digits(stem.substr(of + 4)))
+      sets[{stem.substr(0, of - 5), stem.substr(of)}].insert(*number);
+  }
+  for (const auto& [around, there] : sets)
+    add_absent(around.first, around.second, there, *five_digits(around.second.substr(4)));
+}
+
+void FolderOpener::add_absent(std::string_view before, std::string_view after, const std::set<i64>& there,
+                              i64 count) {
+  auto name = [&](i64 number) { return cat(before, cat(100000 + number).substr(1), after, kSuffix); };
+  if (count - std::ssize(there) > kMostLookedFor) {
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat("shards are missing: ", std::ssize(there), " of ", count,
+                                        " are there, such as ", escaped(name(*there.begin()))),
+                         .help = "fetch or copy the files again"});
+    return;
+  }
+  std::vector<Finding> absent_ones;
+  for (i64 i = 1; i <= count; i++)
+    if (!there.contains(i)) absent_ones.push_back(absent(name(i)));
+  const std::size_t listed = std::min(absent_ones.size(), kMostListed);
+  if (listed < absent_ones.size()) {
+    std::span<const Finding> rest = std::span(absent_ones).subspan(listed);
+    store_->add_finding({.code = Code::kShardMissing,
+                         .message = cat(std::ssize(rest), " more shards of ", escaped(before),
+                                        " are missing than are listed"),
+                         .warning = std::ranges::all_of(rest, &Finding::warning)});
+  }
+  for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
+}
+
+// A rank of torch DCP that holds nothing of a file (shard-00003-model-00002-of-00002) writes none. That it
+// was not lost cannot be seen: a tensor is as large as its pieces reach.
+Finding FolderOpener::absent(const std::string& name) const {
+  Finding finding = to_finding(missing_shard(name));
+  finding.file = name;
+  constexpr std::string_view kRank = "shard-00000";
+  if (!name.starts_with(kRank.substr(0, 6)) || name.size() <= kRank.size()) return finding;
+  auto of_another_rank = [&](const std::string& other) {
+    return other.size() == name.size() && other.ends_with(name.substr(kRank.size()));
+  };
+  if (!std::ranges::any_of(weights_, of_another_rank)) return finding;
+  finding.message = cat(finding.message, "; a rank that holds nothing of its tensors writes none");
+  finding.warning = true;
+  return finding;
+}
+
+void FolderOpener::add_unused(const std::vector<std::string>& used) {
+  for (const std::string& name : weights_) {
+    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    store_->add_finding({.code = Code::kUnusedFile,
+                         .file = name,
+                         .message = cat("the file ", escaped(name),
+                                        " is not referenced: it is not part of the model (unused)"),
+                         .warning = true});
+  }
+}
+
+// The model's family, where a config says it. Those who need the config read it with all its checks.
+void FolderOpener::add_config_facts() {
+  if (!folder_.has_file("config.json")) return;
+  try {
+    JsonValue config = parse_json(read_text(folder_, "config.json"));
+    const JsonValue* names = config.find("architectures");
+    const JsonValue* type = config.find("model_type");
+    if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())
+      store_->add_fact("architecture", names->array("architectures")[0].string("architectures"));
+    if (type) store_->add_fact("model_type", type->string("model_type"));
+    if (const JsonValue* how = config.find("quantization_config"); how && how->is(JsonType::kObject))
+      add_quantization_fact(*how);
+  } catch (const Error& e) {
+    Finding finding = to_finding(e);
+    finding.file = "config.json";
+    finding.warning = true;
+    store_->add_finding(std::move(finding));
+  }
+}
+
+// How many bits a packed value has: "bits" of GPTQ and AWQ, "num_bits" of the first group of
+// compressed-tensors.
+void FolderOpener::add_quantization_fact(const JsonValue& how) {
+  const JsonValue* bits = how.find("bits");
+  const JsonValue* groups = how.find("config_groups");
+  if (groups != nullptr && groups->is(JsonType::kObject) && !groups->object("config_groups").empty()) {
+    const JsonValue& group = groups->object("config_groups")[0].value;
+    const JsonValue* weights = group.is(JsonType::kObject) ? group.find("weights") : nullptr;
+    if (weights != nullptr && weights->is(JsonType::kObject)) bits = weights->find("num_bits");
+  }
+  if (bits != nullptr && bits->is(JsonType::kNumber))
+    store_->add_fact("packed bits", cat(bits->integer("bits")));
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open_safetensors_folder(const std::string& path) {
+  return with_file(path, [&] { return FolderOpener(path).open(); });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,29 @@
+// The index of a sharded Hugging Face folder, *.safetensors.index.json:
+//
+//   {"metadata": {"total_size": 123}, "weight_map": {"tensor name": "model-00001-of-00002.safetensors", ...}}
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/store/store.h"
+
+namespace mckpt {
+
+struct SafetensorsIndex {
+  struct Entry {
+    std::string tensor;
+    u32 file;  // index into files
+  };
+  std::vector<std::string> files;  // checked: inside the folder, ending in .safetensors; in natural order
+  std::vector<Entry> weight_map;   // in the order of the text
+  std::optional<i64> total_size;
+  std::vector<Finding> findings;
+};
+
+// Throws kBadJson, kBadIndex, kBadPath.
+SafetensorsIndex parse_safetensors_index(std::string_view text);
+
+}  // namespace mckpt

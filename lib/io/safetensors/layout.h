@@ -1,0 +1,74 @@
+// Tensors as one or several safetensors files: which file holds each, where, and every byte that is not a
+// tensor's. Fixed by names, types and shapes alone, so that the tensors may be written in any order; the same
+// tensors give the same files.
+//
+//   model-00001-of-00002.safetensors   [length][JSON, padded][tensors: large elements first, then by name]
+//   model-00002-of-00002.safetensors   ...
+//   model.safetensors.index.json       {"metadata": {"total_size": ...}, "weight_map": {name: file, ...}}
+//
+// The order within a file is the reference writer's, and the shards are those of Hugging Face's
+// save_pretrained.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "io/store/tensor_spec.h"
+
+namespace mckpt {
+
+using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
+
+struct SafetensorsOptions {
+  SafetensorsMetadata metadata = {
+      {"format", "pt"}};    // of every file; transformers takes none without a format
+  i64 max_shard_bytes = 0;  // of the tensors in one file; a larger tensor has a file of its own; 0: one file
+  // Of the first data byte: a power of two from 8 on. The format has no room between tensors, so that the
+  // others lie at multiples of their element's size. With 8 the files are those of the reference writer, byte
+  // for byte.
+  i64 alignment = 64;
+};
+
+class SafetensorsLayout {
+ public:
+  static constexpr std::string_view kIndexName = "model.safetensors.index.json";
+
+  struct File {
+    std::string name;
+    std::string header;  // length, JSON and padding: everything up to the first data byte
+    i64 bytes = 0;
+  };
+
+  // Throws kNotHeld, with the first tensors that the format cannot hold (their type; a name that is reserved,
+  // not UTF-8 or there twice) or a header beyond what readers take, and kSizeOverflow.
+  explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
+
+  const std::vector<File>& files() const { return files_; }
+  // Of the tensors in the order in which they were given; offsets count from the beginning of the file.
+  i32 file(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].file; }
+  i64 offset(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].offset; }
+  i64 bytes(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].bytes; }
+  // The tensors as they follow each other in the files: the fastest order to write them in.
+  const std::vector<i64>& order() const { return order_; }
+  // The text of kIndexName; "" where one file holds everything and none is written.
+  const std::string& index() const { return index_; }
+
+ private:
+  struct Place {
+    i32 file = 0;
+    i64 offset = 0, bytes = 0;
+  };
+  i32 split(i64 max_shard_bytes);
+  void sort(std::span<const TensorSpec> tensors);
+  std::string data_entries(std::span<const TensorSpec> tensors, std::span<const i64> of_file,
+                           i64& data_bytes);
+  void add_file(std::string name, std::string json, i64 data_bytes, i64 alignment);
+  void write_index(std::span<const TensorSpec> tensors);
+
+  std::vector<File> files_;
+  std::vector<Place> places_;
+  std::vector<i64> order_;
+  std::string index_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,82 @@
+// Safetensors as a Store: one file, or many of them as one. Only this reader's own files include this header;
+// others use open_store().
+#pragma once
+
+#include <deque>
+#include <mutex>
+
+#include "io/verify/manifest.h"
+#include "io/safetensors/table.h"
+
+namespace mckpt {
+
+class SafetensorsStore final : public Store {
+ public:
+  SafetensorsStore(std::string root, std::string format);
+
+  // Adds a file that is there. Its tensors are added one by one, by those that know which count.
+  i32 add_file(std::string path, i64 bytes, SafetensorsTable table);
+  // Adds a file that is named but is not there, or cannot be read.
+  void add_lost_file(std::string path, i64 bytes);
+  const SafetensorsTable& table(i32 file) const { return tables_[static_cast<std::size_t>(file)]; }
+
+  void reserve_tensors(i64 count);  // of one chunk each
+  // A tensor that lies whole in one row of a file's table.
+  void add_tensor(i32 file, i64 row);
+  // A tensor in pieces; each piece is a row whose dimensions are the sizes of its box.
+  struct Piece {
+    i32 file = -1;
+    i64 row = 0;
+    std::vector<i64> offsets;
+    i32 rank = -1;
+  };
+  void add_sharded(std::span<const Piece> pieces, std::vector<i64> dims);
+
+  void add_fact(std::string name, std::string value) {
+    facts_.emplace_back(std::move(name), std::move(value));
+  }
+  // The strings of __metadata__ that are for people.
+  void add_metadata_facts(const SafetensorsTable& table);
+  void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
+  void set_ranks(i64 ranks) { ranks_ = ranks; }
+  void set_format(std::string format) { format_ = std::move(format); }
+
+  i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
+  std::string_view name(i64 tensor) const override;
+  DType dtype(i64 tensor) const override;
+  std::span<const i64> dims(i64 tensor) const override;
+  i64 chunk_count(i64 tensor) const override;
+  Chunk chunk(i64 tensor, i64 index) const override;
+  ChunkData resolve(i64 tensor, i64 index) const override;
+  // The format keeps no sums; a folder that mckpt wrote has them in its manifest.
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+
+ private:
+  struct Row {
+    i32 file = -1;
+    i32 rank = -1;
+    i64 row = 0;
+    const i64* offsets = nullptr;  // of the chunk, as many as the row has dimensions
+  };
+  // A tensor is a range of rows; its name and type are those of the first.
+  struct Tensor {
+    u32 first = 0;
+    u32 rank = 0;
+    const i64* dims = nullptr;
+  };
+  const Row& first_row(i64 tensor) const { return rows_[tensors_[static_cast<std::size_t>(tensor)].first]; }
+  const Row& row_at(i64 tensor, i64 index) const;
+  std::optional<Checksum> checksum(i64 tensor, const Row& row) const;
+
+  std::vector<SafetensorsTable> tables_;  // one a file; an empty one for a lost file
+  std::vector<Tensor> tensors_;
+  std::vector<Row> rows_;
+  std::deque<std::vector<i64>> numbers_;  // offsets and dimensions that stand in no table
+  mutable std::once_flag sums_read_;      // when somebody asks: to list tensors needs none
+  mutable std::optional<ManifestSums> sums_;
+};
+
+// Reads the header of a file; when it is not safetensors, the error says what the file seems to be.
+SafetensorsTable read_safetensors_table(const ByteSource& file);
+
+}  // namespace mckpt

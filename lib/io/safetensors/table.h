@@ -1,0 +1,75 @@
+// The header of a safetensors file as columns, and every check that the format allows before a byte of data
+// is read.
+//
+//   [8 bytes: N] [N bytes: {"name": {"dtype": "BF16", "shape": [4, 2], "data_offsets": [0, 16]}, ...}] [data]
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/items/dtype.h"
+#include "io/file/file.h"
+#include "io/store/findings.h"
+#include "io/file/json.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+
+class SafetensorsTable {
+ public:
+  static constexpr i64 kMaxHeaderBytes = 100'000'000;
+
+  SafetensorsTable() = default;  // of no file: no tensors
+  // Reads and checks the header of the file. Throws kBadHeader, kBadJson, kBadExtent, kNotContiguous,
+  // kCutShort.
+  explicit SafetensorsTable(const ByteSource& file);
+
+  // Tensors in the order of their bytes. F4 comes out as torch has it: pairs, with half the last dimension.
+  i64 size() const { return static_cast<i64>(names_.size()); }
+  std::string_view name(i64 tensor) const { return names_[index(tensor)]; }
+  DType dtype(i64 tensor) const { return dtypes_[index(tensor)]; }
+  std::span<const i64> dims(i64 tensor) const;
+  i64 offset(i64 tensor) const { return data_begin_ + begins_[index(tensor)]; }  // in the file
+  i64 bytes(i64 tensor) const { return ends_[index(tensor)] - begins_[index(tensor)]; }
+
+  const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
+  // What is odd, but nothing worse. Findings name no file.
+  const std::vector<Finding>& findings() const { return findings_; }
+
+ private:
+  std::size_t index(i64 tensor) const { return order_[static_cast<std::size_t>(tensor)]; }
+  void read_header(const ByteSource& file);
+  void reserve_entries(std::string_view text);
+  void read_entries();
+  void read_metadata();
+  void read_entry(std::string_view name);
+  void read_dtype(std::string_view text);
+  void read_shape();
+  void read_offsets();
+  void check_extent();
+  void fold_float4();
+  void sort_by_offset();
+  void check_contiguous(i64 file_bytes) const;
+  [[noreturn]] void throw_cut_short(i64 file_bytes) const;
+
+  std::unique_ptr<u8[]> text_;
+  std::unique_ptr<JsonReader> json_;  // holds the names that were escaped
+  i64 data_begin_ = 0;
+  std::vector<u32> order_;  // by offset; the columns are in the order of the header
+  std::vector<std::string_view> names_;
+  std::vector<DType> dtypes_;
+  std::vector<i64> begins_, ends_;  // from the beginning of the data
+  std::vector<u32> dims_begin_;     // where the dimensions of each begin in dims_; one more at the end
+  std::vector<i64> dims_;
+  std::string_view last_dtype_name_;
+  DType last_dtype_ = DType::kU8;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+  Findings odd_;  // while it is read
+  std::vector<Finding> findings_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,36 @@
+#include "io/store/cover.h"
+
+#include <algorithm>
+
+namespace mckpt {
+
+std::vector<BoxFault> chunk_faults(const Store& store, i64 tensor, std::size_t most) {
+  std::span<const i64> dims = store.dims(tensor);
+  i64 chunks = store.chunk_count(tensor), boxes = 0;
+  std::vector<i64> offsets, sizes;
+  for (i64 i = 0; i < chunks; i++) {
+    Chunk c = store.chunk(tensor, i);
+    if (c.replica) continue;
+    // Nearly all tensors of most formats are one chunk that is all of them.
+    if (chunks == 1 && std::ranges::equal(c.sizes, dims) &&
+        std::ranges::equal(c.offsets, zero_offsets(dims.size())))
+      return {};
+    offsets.insert(offsets.end(), c.offsets.begin(), c.offsets.end());
+    sizes.insert(sizes.end(), c.sizes.begin(), c.sizes.end());
+    boxes++;
+  }
+  return cover_faults(dims, offsets, sizes, boxes, most);
+}
+
+Code cover_code(BoxFault::Kind kind) {
+  switch (kind) {
+    case BoxFault::Kind::kOutside:
+      return Code::kChunkOutside;
+    case BoxFault::Kind::kOverlap:
+      return Code::kChunkOverlap;
+    default:
+      return Code::kChunkHole;
+  }
+}
+
+}  // namespace mckpt

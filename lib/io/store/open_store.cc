@@ -1,0 +1,230 @@
+// Finds out what lies at a path and opens it. What it is not is said as plainly as what it is: an empty file,
+// an HTML page and a folder of the wrong kind are named.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "core/base/names.h"
+#include "io/store/beside.h"
+#include "io/file/folder.h"
+#include "io/store/sniff.h"
+#include "io/store/store.h"
+#include "io/torch/files.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
+constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or HDF5";
+constexpr const char* kExpectedFolder =
+    "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
+
+constexpr const char* kSeeFormats = "mckpt formats   lists what it reads";
+
+std::string parent_folder(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// Most are misspelt, or names of a hub.
+Error not_found(std::string path) {
+  Error e(Code::kNotFound, "there is no such file or folder");
+  e.file(path);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::string parent = parent_folder(path);
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto at = std::filesystem::directory_iterator(parent, failed);
+       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
+    names.push_back(at->path().filename().string());
+  std::string_view near = nearest(last_part(path), names);
+  if (!near.empty())
+    return e.help(cat(
+        "did you mean ",
+        escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
+  return e.help("mckpt downloads nothing: a model of a hub has to be here first, as by `hf download NAME`");
+}
+
+bool is_folder(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) throw not_found(path);
+    throw_open_failed(path, errno);
+  }
+  return S_ISDIR(st.st_mode);
+}
+
+std::unique_ptr<Store> open_file(const std::string& path) {
+  // Files that only make sense with their folder stand for it.
+  std::string_view name = last_part(path);
+  if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
+    return open_store(parent_folder(path));
+  // Archives one after the other, which no reader of a single one takes; what they hold stands in .metadata.
+  if (name.ends_with(".distcp"))
+    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, and no checkpoint by itself")
+        .file(path)
+        .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
+  FileKind kind = sniff(InputFile(path));
+  switch (kind) {
+    case FileKind::kSafetensors:
+      return open_safetensors_file(path);
+    case FileKind::kZip:
+    case FileKind::kLegacyTorch:
+    case FileKind::kPickle:
+    case FileKind::kTar:
+      return open_torch_file(path);
+    case FileKind::kHdf5:
+      return open_hdf5_file(path);
+    case FileKind::kUnknown:
+      if (name.ends_with(".safetensors")) return open_safetensors_file(path);
+      if (has_torch_suffix(name)) return open_torch_file(path);
+      if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path);
+      throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
+          .file(path)
+          .expected(kExpectedFile)
+          .help(kSeeFormats);
+    default:
+      throw Error(Code::kUnknownFormat, cat("this is no checkpoint: the file is ", sniffed_name(kind)))
+          .file(path)
+          .expected(kExpectedFile)
+          .help(kSeeFormats);
+  }
+}
+
+// What lies in a folder, as far as the choice of a reader goes.
+struct Contents {
+  bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
+  std::vector<std::string> iterations, torch_files, names;
+
+  bool is_checkpoint() const {
+    return dcp || safetensors || tracker || ranks || snapshots || iterations.size() == 1 ||
+           !torch_files.empty();
+  }
+};
+
+// At the folder itself, or at the one of that name in it.
+Contents look(const Folder& folder, std::string_view name_inside = "") {
+  Contents c;
+  for (const FolderEntry& e : folder.entries(name_inside)) {
+    std::string_view name = e.name;
+    c.names.push_back(e.name);
+    // Ranks that did not gather leave __<rank>.metadata; a save that broke off leaves data alone.
+    c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
+    c.safetensors |=
+        !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+    c.tracker |= !e.folder && name == kTracker;
+    c.ranks |= e.folder && name.starts_with("mp_rank_");
+    c.snapshots |= e.folder && name == "snapshots";
+    if (e.folder && (name.starts_with("iter_") || name == "release")) c.iterations.push_back(e.name);
+    if (!e.folder && has_torch_suffix(name)) c.torch_files.push_back(e.name);
+  }
+  return c;
+}
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  return std::string(text);
+}
+
+// The iteration folder that the tracker file names.
+std::string tracked_iteration(const Folder& folder) {
+  InputFile file = folder.open_file(kTracker);
+  std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+  std::string text = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (text == "release") return text;
+  bool digits =
+      !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits)
+    throw Error(Code::kUnknownFormat, "the tracker file does not name an iteration")
+        .file(cat(folder.path(), "/", kTracker))
+        .expected("a number, or the word release")
+        .found(text.empty() ? "nothing" : cat("'", escaped(text), "'"));
+  return cat("iter_", std::string(text.size() < 7 ? 7 - text.size() : 0, '0'), text);
+}
+
+std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
+                                      std::string_view chosen_by) {
+  std::unique_ptr<Store> store = open_store(folder.inside(name));
+  store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
+  return store;
+}
+
+std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& contents) {
+  std::string name = tracked_iteration(folder);
+  if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
+    throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which is not there (missing)"))
+        .file(cat(folder.path(), "/", kTracker))
+        .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
+        .help(contents.iterations.empty()
+                  ? std::string()
+                  : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
+  return open_iteration(folder, name, kTracker);
+}
+
+// A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.
+std::unique_ptr<Store> open_snapshot(const Folder& folder) {
+  std::vector<FolderEntry> snapshots = folder.entries("snapshots");
+  std::string name = snapshots.size() == 1 ? snapshots[0].name : "";
+  if (folder.has_file("refs/main")) {
+    InputFile file = folder.open_file("refs/main");
+    std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
+    name = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  bool known =
+      std::any_of(snapshots.begin(), snapshots.end(), [&](const FolderEntry& e) { return e.name == name; });
+  if (!known)
+    throw Error(Code::kUnknownFormat, "the model's cache folder has no snapshot that refs/main names")
+        .file(folder.path())
+        .help("name a folder below snapshots/");
+  return open_iteration(folder, cat("snapshots/", name), "refs/main");
+}
+
+// By its name, of a set of ranks or shards.
+bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
+
+std::unique_ptr<Store> open_folder(const std::string& path) {
+  Folder folder(path);
+  Contents contents = look(folder);
+  if (contents.dcp) return open_dcp(folder.path());
+  if (contents.safetensors) return open_safetensors_folder(folder.path());
+  if (contents.tracker) return open_tracked(folder, contents);
+  if (contents.ranks) return open_megatron_run(folder.path());
+  if (contents.snapshots) return open_snapshot(folder);
+  if (contents.iterations.size() == 1)
+    return open_iteration(folder, contents.iterations[0], "the only one");
+  if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
+    return open_torch_file(folder.inside(contents.torch_files[0]));
+  if (!contents.torch_files.empty()) return open_torch_folder(folder.path());
+  Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
+  e.file(folder.path())
+      .expected(kExpectedFolder)
+      .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
+      .help(kSeeFormats);
+  if (!contents.iterations.empty())
+    e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
+               contents.iterations.back()));
+  throw e;
+}
+
+}  // namespace
+
+bool has_torch_suffix(std::string_view name) {
+  for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
+    if (name.ends_with(suffix)) return true;
+  return false;
+}
+
+bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
+  return look(folder, name).is_checkpoint();
+}
+
+std::unique_ptr<Store> open_store(const std::string& path) {
+  return is_folder(path) ? open_folder(path) : open_file(path);
+}
+
+}  // namespace mckpt

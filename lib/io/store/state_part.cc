@@ -1,0 +1,170 @@
+#include "io/store/state_part.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+namespace mckpt {
+namespace {
+
+// How the state of an optimizer is called by those who save it beside a model.
+constexpr std::string_view kOptimizerWords[] = {"optimizer",
+                                                "optimizers",
+                                                "optim",
+                                                "optimizer_state",
+                                                "optimizer_states",
+                                                "optimizer_state_dict",
+                                                "optim_state_dict",
+                                                "optim_state",
+                                                "base_optimizer_state",
+                                                "single_partition_of_fp32_groups",
+                                                "fp32_from_fp16_params"};
+// What else is saved beside a model.
+constexpr std::string_view kOtherWords[] = {"rng_state",
+                                            "rng",
+                                            "rng_states",
+                                            "torch_rng_state",
+                                            "cuda_rng_state",
+                                            "cuda",
+                                            "cpu",
+                                            "lr_scheduler",
+                                            "lr_schedulers",
+                                            "scheduler",
+                                            "opt_param_scheduler",
+                                            "rerun_state_machine",
+                                            "dataloader",
+                                            "train_state",
+                                            "extra_state",
+                                            "loss_scaler",
+                                            "torch_manual_seed",
+                                            "torch_cuda_manual_seed"};
+// The states that optimizers keep of a parameter.
+constexpr std::string_view kStateFields[] = {
+    "exp_avg",         "exp_avg_sq",  "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
+    "momentum_buffer", "exp_inf",     "square_avg",     "acc_delta",      "grad_avg",
+    "master_param",    "square_avgs", "max_square",     "fp32_param"};
+constexpr std::string_view kCounters[] = {"step",  "steps",       "iteration",
+                                          "epoch", "global_step", "num_batches_tracked"};
+
+template <typename Words>
+bool is_one_of(const Words& words, std::string_view word) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+// The first parts of a name, as a path through dicts and files; they tell what it is inside of.
+constexpr std::size_t kFirst = 3;
+struct NameParts {
+  std::array<std::string_view, kFirst> first{};
+  std::string_view last, file;
+};
+
+NameParts parts_of(std::string_view name) {
+  NameParts parts;
+  if (std::size_t colon = name.find(':'); colon != name.npos) {
+    parts.file = name.substr(0, colon);
+    name.remove_prefix(colon + 1);
+  }
+  parts.last = name.substr(name.find_last_of("./") + 1);
+  for (std::string_view& part : parts.first) {
+    std::size_t end = name.find_first_of("./");
+    part = name.substr(0, end);
+    if (end == name.npos) break;
+    name.remove_prefix(end + 1);
+  }
+  return parts;
+}
+
+// By the name of the file that the tensor is in, where a name begins with it.
+StatePart part_of_file(std::string_view file) {
+  file = file.substr(file.rfind('/') + 1);
+  auto has = [&](std::string_view word) { return file.find(word) != file.npos; };
+  if (file.starts_with("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
+  if (has("optim")) return StatePart::kOptimizer;
+  if (has("rng") || has("random_states") || has("scheduler") || has("extra_state")) return StatePart::kOther;
+  return StatePart::kModel;
+}
+
+// Behind the name of a quantized weight: what its packed values are multiplied by and shifted with.
+constexpr std::string_view kQuantSuffixes[] = {"_scale",      "_scale_inv",     "_scale_2",         "_shape",
+                                               "_zero_point", "_g_idx",         "_global_scale",    ".absmax",
+                                               ".quant_map",  ".nested_absmax", ".nested_quant_map"};
+// Beside it.
+constexpr std::string_view kBesideWeight[] = {"input_scale", "output_scale",       "k_scale",
+                                              "v_scale",     "input_global_scale", "weight_scale_inv"};
+constexpr std::string_view kBesidePacked[] = {"qzeros", "scales", "g_idx"};
+
+bool looks_quantized(std::string_view name) {
+  constexpr std::string_view kSigns[] = {"_blocks", "_packed",    ".qweight", ".absmax",
+                                         "_scale",  "_scale_inv", "_scale_2"};
+  return std::ranges::any_of(kSigns, [&](std::string_view sign) { return name.ends_with(sign); });
+}
+
+std::string_view without(std::string_view name, std::string_view suffix) {
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string_view();
+}
+
+}  // namespace
+
+std::string_view part_name(StatePart part) {
+  static constexpr std::string_view kNames[] = {"model", "optimizer", "other"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+StatePart part_of(std::string_view name) {
+  NameParts parts = parts_of(name);
+  auto any = [&](const auto& words) {
+    return std::ranges::any_of(parts.first, [&](std::string_view p) { return is_one_of(words, p); });
+  };
+  if (any(kOptimizerWords) || is_one_of(kStateFields, parts.last)) return StatePart::kOptimizer;
+  if (any(kOtherWords) || parts.last.ends_with("_extra_state")) return StatePart::kOther;
+  if (StatePart part = part_of_file(parts.file); part != StatePart::kModel) return part;
+  if (!is_one_of(kCounters, parts.last)) return StatePart::kModel;
+  return parts.first[0] == "state" ? StatePart::kOptimizer : StatePart::kOther;
+}
+
+StateParts::StateParts(const Store& store) : store_(store) {
+  bool quantized = false;
+  for (i64 t = 0; t < store.tensor_count() && !quantized; t++) quantized = looks_quantized(store.name(t));
+  if (!quantized) return;
+  for (i64 t = 0; t < store.tensor_count(); t++) names_.insert(store.name(t));
+  for (const auto& [name, value] : store.facts())
+    if (i64 bits = 0; name == "packed bits" &&
+                      std::from_chars(value.data(), value.data() + value.size(), bits).ec == std::errc() &&
+                      bits > 0)
+      bits_ = bits;
+}
+
+bool StateParts::is_of_quantization(std::string_view name) const {
+  for (std::string_view suffix : kQuantSuffixes)
+    if (std::string_view stem = without(name, suffix);
+        !stem.empty() && (has(stem, "") || has(stem, "_packed")))
+      return true;
+  if (std::string_view stem = without(name, "_scales"); !stem.empty() && has(stem, "_blocks")) return true;
+  if (std::size_t at = name.find(".weight.quant_state."); at != name.npos) return true;
+  std::string_view last = name.substr(name.rfind('.') + 1), owner = name.substr(0, name.size() - last.size());
+  if (is_one_of(kBesideWeight, last)) return has(owner, "weight") || has(owner, "weight_packed");
+  return is_one_of(kBesidePacked, last) && has(owner, "qweight");
+}
+
+StatePart StateParts::part(i64 tensor) const {
+  std::string_view name = store_.name(tensor);
+  StatePart part = part_of(name);
+  return part == StatePart::kModel && !names_.empty() && is_of_quantization(name) ? StatePart::kOther : part;
+}
+
+i64 StateParts::parameters_per_item(i64 tensor) const {
+  DType dtype = store_.dtype(tensor);
+  if (dtype == DType::kF4x2 || dtype == DType::kQU4x2) return 2;
+  if (names_.empty() || (dtype != DType::kU8 && dtype != DType::kI32)) return 1;
+  std::string_view name = store_.name(tensor), blocks = without(name, "_blocks"),
+                   packed = without(name, "_packed"), qweight = without(name, "qweight");
+  bool is_packed = (!blocks.empty() && has(blocks, "_scales")) ||   // MXFP4
+                   (!packed.empty() && has(packed, "_scale")) ||    // compressed-tensors
+                   (!qweight.empty() && has(qweight, "scales")) ||  // GPTQ, AWQ
+                   (dtype == DType::kU8 && (has(name, "_scale_2") || has(name, ".absmax")));  // NVFP4, NF4
+  i64 bits = dtype_info(dtype).bits, each = dtype == DType::kU8 ? 4 : bits_;
+  return is_packed ? std::max<i64>(1, bits / each) : 1;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,44 @@
+// What a tensor of a checkpoint is for, as far as its name and its type say it, and how many parameters of
+// the model it holds.
+//
+//   optimizer.state.0.exp_avg     optimizer         rng_state.torch    other
+//   experts.down_proj_blocks      model, two parameters in each uint8
+//   experts.down_proj_scales      other: the numbers by which packed values are multiplied
+#pragma once
+
+#include <string_view>
+
+#include "core/base/name_hash.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+
+// Parameters, the state of an optimizer, or neither (random states, schedules, numbers of steps, scales of
+// quantized weights, buffers that a layer keeps as bytes).
+enum class StatePart : u8 { kModel, kOptimizer, kOther };
+std::string_view part_name(StatePart part);  // "model"
+
+// By the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
+StatePart part_of(std::string_view name);
+
+// The tensors of one store, whose names tell which of them are quantized. The store outlives it.
+class StateParts {
+ public:
+  explicit StateParts(const Store& store);
+
+  StatePart part(i64 tensor) const;
+  // That each item of a tensor of the model holds: more than 1 where values are packed.
+  i64 parameters_per_item(i64 tensor) const;
+
+ private:
+  bool has(std::string_view stem, std::string_view suffix) const {
+    return names_.contains(cat(stem, suffix));
+  }
+  bool is_of_quantization(std::string_view name) const;
+
+  const Store& store_;
+  NameSet<std::string_view> names_;  // of all tensors, where some look as if they were quantized
+  i64 bits_ = 4;                     // of a packed value
+};
+
+}  // namespace mckpt

@@ -1,0 +1,90 @@
+#include "io/store/store.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/names.h"
+
+namespace mckpt {
+
+Finding to_finding(const Error& e) {
+  std::string message = e.message();
+  if (!e.expected().empty()) message += cat(": expected ", e.expected());
+  if (!e.found().empty()) message += cat(e.expected().empty() ? ": found " : ", found ", e.found());
+  for (const std::string& note : e.notes()) message += cat("; ", note);
+  return {.code = e.code(),
+          .tensor = e.tensor(),
+          .file = e.file(),
+          .message = message,
+          .help = e.help(),
+          .offset = e.offset()};
+}
+
+std::string file_path(const Store& store, i32 file) {
+  if (file < 0) return store.root();
+  const std::string& path = store.files()[static_cast<std::size_t>(file)].path;
+  return path.empty() ? store.root() : cat(store.root(), "/", path);
+}
+
+bool is_file(const Store& store, const Object& object) {
+  return object.file >= 0 && store.files()[static_cast<std::size_t>(object.file)].path == object.name;
+}
+
+std::string_view file_label(const Store& store, i32 file) {
+  if (file < 0) return {};
+  std::string_view path = store.files()[static_cast<std::size_t>(file)].path;
+  if (!path.empty()) return path;
+  path = store.root();
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::span<const i64> zero_offsets(std::size_t rank) {
+  static constexpr std::array<i64, Shape::kMaxRank> kZeros{};
+  return std::span(kZeros).first(rank);
+}
+
+std::vector<i64> natural_order(const Store& store) {
+  // Keys that are compared as bytes, all in one place: a name is compared with a dozen others.
+  std::size_t bytes = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++) bytes += 2 * store.name(t).size();
+  auto keys = std::make_unique_for_overwrite<char[]>(bytes);
+  struct Row {
+    std::string_view key;
+    i64 tensor;
+  };
+  std::vector<Row> rows;
+  rows.reserve(static_cast<std::size_t>(store.tensor_count()));
+  char* at = keys.get();
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    char* end = write_natural_key(at, store.name(t));
+    rows.push_back({{at, end}, t});
+    at = end;
+  }
+  auto less = [&](const Row& a, const Row& b) {
+    int order = a.key.compare(b.key);
+    return order != 0 ? order < 0 : store.name(a.tensor) < store.name(b.tensor);
+  };
+  // Writers that keep the model's own order are common, and a check is cheaper than a sort.
+  if (!std::is_sorted(rows.begin(), rows.end(), less)) std::stable_sort(rows.begin(), rows.end(), less);
+  std::vector<i64> order;
+  order.reserve(rows.size());
+  for (const Row& row : rows) order.push_back(row.tensor);
+  return order;
+}
+
+std::vector<i64> item_index(i64 item, std::span<const i64> dims) {
+  std::vector<i64> index(dims.size());
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    index[d] = item % dims[d];
+    item /= dims[d];
+  }
+  return index;
+}
+
+i64 find_tensor(const Store& store, std::string_view name) {
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (store.name(t) == name) return t;
+  return -1;
+}
+
+}  // namespace mckpt

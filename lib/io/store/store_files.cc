@@ -1,0 +1,38 @@
+#include "io/store/store_files.h"
+
+#include <algorithm>
+
+namespace mckpt {
+
+StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
+  bool is_folder = false;
+  for (const StoreFile& f : store.files()) is_folder |= !f.path.empty();
+  if (is_folder) folder_.emplace(store.root());
+}
+
+std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<const InputFile>& slot = files_[static_cast<std::size_t>(file)];
+  if (slot) return slot;
+  const StoreFile& known = store_.files()[static_cast<std::size_t>(file)];
+  auto opened = std::make_shared<const InputFile>(known.path.empty() ? InputFile(store_.root())
+                                                                     : folder_->open_file(known.path));
+  if (opened->size() != known.bytes)
+    throw Error(Code::kReadFailed, "the file was changed since it was looked at")
+        .file(opened->path())
+        .expected(cat(known.bytes, " bytes"))
+        .found(cat(opened->size(), " bytes"));
+  if (open_.size() == kMostOpen) {
+    files_[static_cast<std::size_t>(open_.back())].reset();
+    open_.pop_back();
+  }
+  open_.push_front(file);
+  return slot = std::move(opened);
+}
+
+StoreBytes::StoreBytes(const Store& store) : files_(store) {
+  for (std::size_t f = 0; f < store.files().size(); f++)
+    bytes_.emplace_back(files_, static_cast<i32>(f), std::max<i64>(store.files()[f].bytes, 0));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,37 @@
+#include "io/store/summary.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mckpt {
+
+void Amount::add(i64 more_items, i64 more_bytes) {
+  tensors++;
+  items = checked_add(items, more_items, "the number of all items");
+  bytes = checked_add(bytes, more_bytes, "the size of all tensors");
+}
+
+StoreSummary summarize(const Store& store) {
+  StoreSummary s;
+  StateParts parts(store);
+  std::array<Amount, static_cast<std::size_t>(DType::kCount)> types{};
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    DType dtype = store.dtype(t);
+    i64 items = store.shape(t).items(), bytes = dtype_bytes(dtype, items);
+    s.all.add(items, bytes);
+    StatePart part = parts.part(t);
+    i64 each = part == StatePart::kModel ? parts.parameters_per_item(t) : 1;
+    s.parts[static_cast<std::size_t>(part)].add(checked_mul(items, each, "the number of parameters"), bytes);
+    types[static_cast<std::size_t>(dtype)].add(items, bytes);
+  }
+  for (std::size_t d = 0; d < types.size(); d++)
+    if (types[d].tensors > 0) s.dtypes.push_back({static_cast<DType>(d), types[d]});
+  std::stable_sort(s.dtypes.begin(), s.dtypes.end(),
+                   [](const StoreSummary::OfType& a, const StoreSummary::OfType& b) {
+                     return a.amount.bytes > b.amount.bytes;
+                   });
+  for (const StoreFile& f : store.files()) s.file_bytes += std::max<i64>(0, f.bytes);
+  return s;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,88 @@
+#include "io/torch/file.h"
+
+#include <algorithm>
+#include <array>
+
+#include "io/store/sniff.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostSharedBytes = i64{8} << 30, kMostSharing = 64;  // the second: times the size of the file
+constexpr std::array<u8, 10> kMagic = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+
+// Of any protocol; sniff() knows the one of protocol 2.
+bool begins_with_magic(const ByteSource& file) {
+  std::vector<u8> head = file.read(0, std::min<i64>(file.size(), 64));
+  try {
+    return is_torch_magic(Pickle(head).root());
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// A pickle that torch.save did not write. It is read all the same, to say what it would do to a loader.
+[[noreturn]] void throw_bare_pickle(const ByteSource& file) {
+  auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)), {.storages = true});
+  for (const PickleNote& note : pickle->notes())
+    if (!note.warning) throw Error(note.code, note.message).offset(note.offset);
+  throw Error(Code::kUnsupportedTorchFile,
+              "this is a bare pickle without torch's magic number: torch.save did not write it")
+      .help("load it where it came from, and save it with torch.save");
+}
+
+TorchFile read_by_kind(const ByteSource& file) {
+  FileKind kind = sniff(file);
+  switch (kind) {
+    case FileKind::kZip:
+      return read_torch_zip(file);
+    case FileKind::kLegacyTorch:
+      return read_torch_legacy(file);
+    case FileKind::kPickle:
+      if (begins_with_magic(file)) return read_torch_legacy(file);
+      throw_bare_pickle(file);
+    case FileKind::kTar:
+      throw Error(Code::kUnsupportedTorchFile,
+                  "this is a tar archive, the format of torch before 0.2: unsupported")
+          .help("load it with torch.load where it is trusted, and save it again");
+    default: {
+      if (begins_with_magic(file)) return read_torch_legacy(file);
+      std::string_view name = sniffed_name(kind);
+      throw Error(Code::kBadTorchFile, "this is not a file of torch.save: the format is not recognized")
+          .expected("a zip archive (PK), or the magic number of the legacy format")
+          .found(name.empty() ? "neither" : name);
+    }
+  }
+}
+
+// Tensors may share storages and repeat their items, so that reading all of them is much more than reading
+// the file: so much as no model needs is refused.
+void check_total_size(const TorchTable& table, i64 file_bytes) {
+  const i64 most = kMostSharedBytes + kMostSharing * std::min(file_bytes, INT64_MAX / kMostSharing / 2);
+  i64 total = 0;
+  for (i64 row = 0; row < table.size(); row++) {
+    const i64 bytes = dtype_bytes(table.dtype(row), Shape(table.dims(row)).items());
+    if (bytes > most - total)
+      throw Error(Code::kBadView, "the tensors share storages, and are of an enormous size together")
+          .expected(cat("at most ", most, " bytes, in a file of ", file_bytes))
+          .found(cat("more, from the tensor '", escaped(table.name(row)), "' on"));
+    total += bytes;
+  }
+}
+
+}  // namespace
+
+bool is_torch_magic(PickleValue v) {
+  // Written as text it may have a byte more, for the sign.
+  return v.is(PickleValue::Kind::kBigInt) && v.size() >= static_cast<i64>(kMagic.size()) &&
+         std::equal(kMagic.begin(), kMagic.end(), v.bytes().begin()) &&
+         std::all_of(v.bytes().begin() + kMagic.size(), v.bytes().end(), [](u8 b) { return b == 0; });
+}
+
+TorchFile read_torch_file(const ByteSource& file) {
+  TorchFile torch = read_by_kind(file);
+  check_total_size(torch.table, file.size());
+  return torch;
+}
+
+}  // namespace mckpt

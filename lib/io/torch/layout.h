@@ -1,0 +1,61 @@
+// A state dict in the form of torch.save: a zip archive with data.pkl (protocol 2) and one storage a tensor,
+// stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) takes it. The same tensors give
+// the same bytes.
+//
+// Where everything lies is fixed by names, types and sizes alone, so that the bytes of tensors can be written
+// in any order; the rest (the frame) needs their checksums and comes last.
+#pragma once
+
+#include "io/pickle/writer.h"
+#include "io/store/tensor_spec.h"
+#include "io/zip/zip_writer.h"
+
+namespace mckpt {
+
+// As torch names the folder in an archive: the file's name without its suffix.
+std::string torch_archive_folder(std::string_view path);
+
+// Why torch cannot save the tensor; "" when it can.
+std::string torch_fault(const TensorSpec& tensor);
+
+// The tensor as a pickle names it: rebuilt from the storage of that key, row-major.
+void write_tensor(PickleWriter& p, const TensorSpec& tensor, i64 key);
+
+class TorchLayout {
+ public:
+  // With which every record of the archive begins; so it also follows the bytes of every tensor.
+  static constexpr std::string_view kRecordMark = kZipRecordMark;
+
+  // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
+  // (their type, a name that is not UTF-8), kOddName for a folder that is too long, kSizeOverflow.
+  TorchLayout(std::string_view folder, std::span<const TensorSpec> tensors);
+
+  i64 file_bytes() const { return file_bytes_; }
+  i64 data_offset(i64 tensor) const {
+    return records_[first_tensor_ + static_cast<std::size_t>(tensor)].data_offset;
+  }
+  i64 data_bytes(i64 tensor) const {
+    return records_[first_tensor_ + static_cast<std::size_t>(tensor)].bytes;
+  }
+  i64 tensor_count() const { return tensor_count_; }
+
+  struct Piece {
+    i64 offset = 0;
+    std::vector<u8> bytes;
+  };
+  // Everything but the tensors' bytes, whose checksums are given in their order.
+  std::vector<Piece> frame(std::span<const u32> crc32) const;
+
+ private:
+  struct Record : ZipRecord {
+    std::string content;  // of a record that is part of the frame
+  };
+  void add_record(std::string_view name, std::string content, i64 bytes);
+
+  std::string folder_;
+  std::vector<Record> records_;
+  std::size_t first_tensor_ = 0;
+  i64 tensor_count_ = 0, at_ = 0, directory_bytes_ = 0, file_bytes_ = 0;
+};
+
+}  // namespace mckpt

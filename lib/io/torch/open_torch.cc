@@ -1,0 +1,58 @@
+// Opens one torch file as a store. A file that one of several ranks wrote holds pieces of tensors; alone it
+// shows the whole tensors with the piece that is there.
+#include "io/torch/store.h"
+
+namespace mckpt {
+namespace {
+
+// Adds the piece that the file holds of a DTensor. Returns whether it is known where it lies.
+bool add_piece(TorchStore& store, i32 file, i64 row, const TorchSharding& sharding) {
+  const TorchTable& table = store.table(file);
+  std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));
+  TorchStore::Piece piece{file, row, offsets ? *offsets : std::vector<i64>(table.dims(row).size(), 0)};
+  store.add_sharded(table.name(row), sharding.global, {&piece, 1});
+  return offsets.has_value();
+}
+
+void add_tensors(TorchStore& store, i32 file) {
+  const TorchTable& table = store.table(file);
+  std::vector<std::string_view> shards, unplaced;
+  const TorchSharding* any = nullptr;
+  for (i64 row = 0; row < table.size(); row++) {
+    const TorchSharding* sharding = table.sharding(row);
+    if (sharding == nullptr) {
+      store.add_tensor(file, row);
+      continue;
+    }
+    if (!add_piece(store, file, row, *sharding)) unplaced.push_back(table.name(row));
+    if (!std::ranges::equal(sharding->global, table.dims(row)))
+      shards.push_back(table.name(row)), any = sharding;
+  }
+  if (any == nullptr) return;
+  std::string who = any->mesh->rank >= 0 ? cat("rank ", any->mesh->rank) : "one rank";
+  std::string message = cat("the file holds what ", who, " of ", any->mesh->ranks.size(), " has of ",
+                            shards.size(), " tensors: ", listed(shards, 3), " (", to_string(*any), ")");
+  if (!unplaced.empty())
+    message += cat("; uneven shards do not say where they lie, and show at the front: ", listed(unplaced, 3));
+  store.add_finding({.code = Code::kShardAlone,
+                     .file = store.root(),
+                     .message = message,
+                     .help = "open the folder that holds the files of all ranks",
+                     .warning = true});
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open_torch_file(const std::string& path) {
+  return with_file(path, [&]() -> std::unique_ptr<Store> {
+    InputFile file(path);
+    TorchFile torch = read_torch_file(file);
+    auto store = std::make_unique<TorchStore>(path, torch.format);
+    for (auto& [name, value] : torch.facts) store->add_fact(name, std::move(value));
+    i32 index = store->add_file("", file.size(), std::move(torch));
+    add_tensors(*store, index);
+    return store;
+  });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,105 @@
+#include "io/torch/records.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "io/file/json.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
+constexpr i64 kLeastVersion = 1, kMostVersion = 10;
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Valid until the next call in the same thread.
+std::string_view text_of(const ZipArchive& zip, const ZipEntry& entry) {
+  thread_local std::vector<u8> bytes;
+  bytes = zip.read(entry, kMostSmallBytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The small records, as far as an archive has them.
+struct SmallRecords {
+  const ZipEntry *version = nullptr, *data_version = nullptr, *alignment = nullptr, *id = nullptr;
+};
+
+SmallRecords small_records(const ZipArchive& zip, std::string_view top) {
+  SmallRecords found;
+  for (const ZipEntry& e : zip.entries()) {
+    if (!e.name.starts_with(top)) continue;
+    std::string_view name = e.name.substr(top.size());
+    if (!name.starts_with('v') && !name.starts_with('.')) continue;
+    for (auto [record, known] : {std::pair{&found.version, "version"},
+                                 {&found.data_version, ".data/version"},
+                                 {&found.alignment, ".storage_alignment"},
+                                 {&found.id, ".data/serialization_id"}})
+      if (name == known) *record = &e;
+  }
+  return found;
+}
+
+// As C's strtoull reads a text: the number at its front, whatever follows. -1: there is none that is in
+// range.
+i64 number_at_front(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  i64 number = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && number >= 0 ? number : -1;
+}
+
+// As Python's int() takes bytes: "64", " -1_000\n".
+bool is_python_int(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  if (text.empty() || !is_digit(text.back())) return false;
+  for (std::size_t i = 0; i < text.size(); i++) {
+    bool joins_digits = text[i] == '_' && i > 0 && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if (!is_digit(text[i]) && !joins_digits) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_big_endian_archive(const ZipArchive& zip, std::string_view top) {
+  const ZipEntry* e = zip.find(cat(top, "byteorder"));
+  if (e == nullptr) return false;
+  std::string_view word = text_of(zip, *e);
+  if (word != "little" && word != "big")
+    throw Error(Code::kBadTorchFile, "the record byteorder is neither little nor big")
+        .found(escaped(word, 40));
+  return word == "big";
+}
+
+void check_torch_records(const ZipArchive& zip, std::string_view top) {
+  SmallRecords records = small_records(zip, top);
+  const ZipEntry* version = records.data_version ? records.data_version : records.version;
+  if (version == nullptr)
+    throw Error(Code::kBadTorchFile, "the record version is missing: torch refuses the file")
+        .expected(cat(escaped(top), "version"));
+  std::string_view text = text_of(zip, *version);
+  i64 number = number_at_front(text);
+  if (number < kLeastVersion || number > kMostVersion)
+    throw Error(Code::kBadTorchFile, "the record version has no version that torch reads")
+        .expected(cat(kLeastVersion, " to ", kMostVersion))
+        .found(cat("'", escaped(text, 40), "'"));
+  if (records.alignment && !is_python_int(text = text_of(zip, *records.alignment)))
+    throw Error(Code::kBadTorchFile,
+                "the record .storage_alignment is not an integer: torch refuses the file")
+        .found(cat("'", escaped(text, 40), "'"));
+  if (records.id && !is_utf8(text = text_of(zip, *records.id)))
+    throw Error(Code::kBadTorchFile, "the record .data/serialization_id is not UTF-8: torch refuses the file")
+        .found(escaped(text, 40));
+}
+
+}  // namespace mckpt

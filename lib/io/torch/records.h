@@ -1,0 +1,17 @@
+// The small records of an archive of torch.save that torch reads before the pickle. What torch refuses in one
+// of them keeps the file from being loaded, whatever else is in it.
+#pragma once
+
+#include <string_view>
+
+#include "io/zip/zip.h"
+
+namespace mckpt {
+
+// Throws unless it is absent or one of torch's two words. `top`: the folder of the archive, with its slash.
+bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);
+
+// version, .storage_alignment, .data/serialization_id. Throws kBadTorchFile.
+void check_torch_records(const ZipArchive& zip, std::string_view top);
+
+}  // namespace mckpt

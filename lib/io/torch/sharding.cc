@@ -1,0 +1,260 @@
+#include "io/torch/sharding.h"
+
+#include <algorithm>
+#include <map>
+
+#include "io/pickle/classes.h"
+#include "io/torch/tensor.h"
+
+namespace mckpt {
+namespace {
+
+using Kind = PickleValue::Kind;
+using Placement = TorchPlacement::Kind;
+
+constexpr i64 kMostRanks = 1 << 20;
+
+const PickleObject* object_of(PickleValue v, Known known) {
+  return v.is(Kind::kObject) && v.as_object().type->known == known ? &v.as_object() : nullptr;
+}
+
+PickleValue field(const PickleObject& o, std::string_view name) {
+  const PickleValue* v = o.field(name);
+  return v ? *v : PickleValue();
+}
+
+// An integer, or a tuple (of tuples) of them, flattened. `left` bounds the work.
+void append_integers(std::vector<i64>& out, PickleValue v, int depth, i64& left) {
+  if (v.is_int()) out.push_back(v.as_int());
+  if (--left < 0 || depth == 0)
+    throw Error(Code::kBadPickle, "a device mesh is not made of integers, or is too large");
+  for (PickleValue item : v.items()) append_integers(out, item, depth - 1, left);
+}
+
+std::vector<i64> integers(PickleValue v) {
+  std::vector<i64> out;
+  i64 left = kMostRanks;
+  append_integers(out, v, 8, left);
+  return out;
+}
+
+TorchPlacement read_placement(PickleValue v) {
+  if (!v.is(Kind::kObject)) throw Error(Code::kBadPickle, "a placement of a DTensor is not one");
+  const PickleObject& o = v.as_object();
+  PickleValue dim = o.field("dim") ? field(o, "dim") : o.args.at(0);
+  switch (o.type->known) {
+    case Known::kReplicate:
+      return {Placement::kReplicate, 0};
+    case Known::kPartial:
+      return {Placement::kPartial, 0};
+    case Known::kShard:
+    case Known::kStridedShard: {
+      i64 d = dim.to_int("the dimension of a placement");
+      if (d < 0 || d >= Shape::kMaxRank)
+        throw Error(Code::kBadPickle, "a DTensor is sharded along no dimension").found(d);
+      return {o.type->known == Known::kShard ? Placement::kShard : Placement::kStridedShard,
+              static_cast<int>(d)};
+    }
+    default:
+      throw Error(Code::kBadPickle, "a DTensor has a placement that mckpt does not know")
+          .found(escaped(o.type->name));
+  }
+}
+
+// The ranks that a layout of sizes and strides picks from a map, row-major.
+std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strides,
+                          std::span<const i64> map) {
+  i64 count = Shape(sizes).items();
+  if (strides.size() != sizes.size() || count > kMostRanks)
+    throw Error(Code::kBadPickle, "the layout of a device mesh does not fit itself");
+  std::vector<i64> out;
+  for (i64 i = 0; i < count; i++) {
+    i64 at = 0, rest = i;
+    for (std::size_t d = sizes.size(); d-- > 0; rest /= sizes[d])
+      at = checked_add(at, checked_mul(rest % sizes[d], strides[d], "a mesh stride"), "a mesh stride");
+    if (at < 0 || at >= static_cast<i64>(map.size()))
+      throw Error(Code::kBadPickle, "a device mesh names a rank that is not in its map").found(at);
+    out.push_back(map[static_cast<std::size_t>(at)]);
+  }
+  return out;
+}
+
+// torch 2.11 keeps sizes and strides in _layout and the ranks in _flatten_rank_map; older releases keep a
+// tensor `mesh`, whose sizes are the mesh's, and _flatten_mesh_list.
+TorchMesh read_mesh(const PickleObject& o) {
+  TorchMesh m;
+  if (const PickleObject* layout = object_of(field(o, "_layout"), Known::kMeshLayout)) {
+    m.sizes = integers(field(*layout, "shape"));
+    m.ranks = laid_out(m.sizes, integers(field(*layout, "stride")), integers(field(o, "_flatten_rank_map")));
+  } else {
+    m.ranks = integers(field(o, "_flatten_mesh_list"));
+    m.sizes = {static_cast<i64>(m.ranks.size())};
+    if (PickleValue tensor = field(o, "mesh"); is_torch_tensor(tensor)) {
+      // A mesh that is itself a DTensor could be one over itself.
+      Shape shape = read_plain_shape(tensor);
+      m.sizes.assign(shape.dims().begin(), shape.dims().end());
+    }
+  }
+  PickleValue rank = field(o, "_rank");
+  if (rank.is_int()) m.rank = rank.as_int();
+  if (static_cast<i64>(m.ranks.size()) != Shape(m.sizes).items())
+    throw Error(Code::kBadPickle, "the sizes and the ranks of a device mesh do not fit together")
+        .found(cat("a mesh of ", dims_to_string(m.sizes), ", ", m.ranks.size(), " ranks"));
+  return m;
+}
+
+// The mesh dimensions that cut tensor dimension `dim`, outermost first.
+std::vector<std::size_t> cuts_of(const TorchSharding& s, int dim) {
+  std::vector<std::size_t> order, cuts;
+  for (int m : s.shard_order)
+    if (std::find(order.begin(), order.end(), m) == order.end()) order.push_back(static_cast<std::size_t>(m));
+  // A strided shard was cut after the plain ones to its right.
+  for (Placement kind : {Placement::kShard, Placement::kStridedShard})
+    for (std::size_t m = 0; m < s.placements.size(); m++)
+      if (s.placements[m].kind == kind && std::find(order.begin(), order.end(), m) == order.end())
+        order.push_back(m);
+  for (std::size_t m : order) {
+    const TorchPlacement& p = s.placements[m];
+    if (p.dim == dim && (p.kind == Placement::kShard || p.kind == Placement::kStridedShard))
+      cuts.push_back(m);
+  }
+  return cuts;
+}
+
+}  // namespace
+
+std::shared_ptr<const TorchMesh> TorchMeshes::read(PickleValue device_mesh) {
+  const PickleObject* o = object_of(device_mesh, Known::kDeviceMesh);
+  if (o == nullptr)
+    throw Error(Code::kBadPickle, "a DTensor has no device mesh").found(kind_name(device_mesh.kind()));
+  std::shared_ptr<const TorchMesh>& mesh = by_node_[device_mesh.node()];
+  if (!mesh) mesh = std::make_shared<const TorchMesh>(read_mesh(*o));
+  return mesh;
+}
+
+TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes) {
+  const PickleObject* o = object_of(spec, Known::kDTensorSpec);
+  if (o == nullptr) throw Error(Code::kBadPickle, "a DTensor has no spec").found(kind_name(spec.kind()));
+  auto part = [&](std::string_view name, i64 position) {
+    return o->field(name) ? field(*o, name) : o->args.at(position);
+  };
+  TorchSharding s;
+  s.mesh = meshes.read(part("mesh", 0));
+  for (PickleValue p : part("placements", 1).items()) {
+    if (s.placements.size() == s.mesh->sizes.size()) break;
+    s.placements.push_back(read_placement(p));
+  }
+  if (s.placements.size() != s.mesh->sizes.size() ||
+      part("placements", 1).size() != static_cast<i64>(s.placements.size()))
+    throw Error(Code::kBadPickle, "a DTensor does not have one placement for each dimension of its mesh")
+        .expected(s.mesh->sizes.size())
+        .found(part("placements", 1).size());
+  for (PickleValue entry : field(*o, "shard_order").items()) {
+    if (!entry.is(Kind::kObject)) continue;  // ShardOrderEntry(tensor dimension, mesh dimensions)
+    for (i64 m : integers(entry.as_object().args.at(1)))
+      if (m >= 0 && m < static_cast<i64>(s.placements.size()) && s.shard_order.size() < s.placements.size())
+        s.shard_order.push_back(static_cast<int>(m));
+  }
+  return s;
+}
+
+std::string to_string(const TorchSharding& s) {
+  std::string out;
+  for (const TorchPlacement& p : s.placements) {
+    if (!out.empty()) out += ", ";
+    switch (p.kind) {
+      case Placement::kReplicate:
+        out += "Replicate";
+        break;
+      case Placement::kPartial:
+        out += "Partial";
+        break;
+      case Placement::kShard:
+        out += cat("Shard(", p.dim, ")");
+        break;
+      case Placement::kStridedShard:
+        out += cat("StridedShard(", p.dim, ")");
+        break;
+    }
+  }
+  return cat(out, " over a mesh of ", dims_to_string(s.mesh->sizes));
+}
+
+std::optional<std::vector<i64>> mesh_place(const TorchMesh& mesh, i64 rank) {
+  auto it = std::find(mesh.ranks.begin(), mesh.ranks.end(), rank);
+  if (it == mesh.ranks.end()) return std::nullopt;
+  std::vector<i64> place(mesh.sizes.size());
+  i64 rest = it - mesh.ranks.begin();
+  for (std::size_t d = place.size(); d-- > 0; rest /= mesh.sizes[d]) place[d] = rest % mesh.sizes[d];
+  return place;
+}
+
+namespace {
+
+// Pieces whose places differ only along the cuts of dimension d form a row; along it, sizes add up to
+// offsets.
+std::string place_along(const TorchSharding& s, std::size_t d, std::span<const std::vector<i64>> places,
+                        std::span<TorchPiece> pieces) {
+  std::vector<std::size_t> cuts = cuts_of(s, static_cast<int>(d));
+  std::map<std::pair<std::vector<i64>, std::vector<i64>>, std::size_t> order;  // by row, then by place in it
+  for (std::size_t i = 0; i < pieces.size(); i++) {
+    if (cuts.empty() && pieces[i].sizes[d] != s.global[d])
+      return cat("rank ", pieces[i].rank, " holds ", pieces[i].sizes[d], " of ", s.global[d],
+                 " along dimension ", d, ", which is not sharded");
+    if (cuts.empty()) continue;
+    std::vector<i64> row = places[i], step;
+    for (std::size_t m : cuts) step.push_back(std::exchange(row[m], 0));
+    order[{row, step}] = i;
+  }
+  const std::vector<i64>* row = nullptr;
+  i64 at = 0;
+  for (const auto& [key, i] : order) {
+    if (row == nullptr || *row != key.first) at = 0;
+    row = &key.first;
+    pieces[i].offsets[d] = at;
+    at = checked_add(at, pieces[i].sizes[d], "the size of a sharded tensor");
+    if (at > s.global[d])
+      return cat("the ranks hold ", at, " of ", s.global[d], " along dimension ", d, ": more than there are");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
+  std::vector<std::vector<i64>> places;
+  for (TorchPiece& p : pieces) {
+    p.offsets.assign(p.sizes.size(), 0);
+    std::optional<std::vector<i64>> place = mesh_place(*s.mesh, p.rank);
+    if (!place) return cat("rank ", p.rank, " is not in the tensor's device mesh");
+    places.push_back(std::move(*place));
+  }
+  for (const TorchPlacement& p : s.placements)
+    if (p.kind == Placement::kPartial)
+      return "the ranks hold partial sums of it, which would have to be added up";
+  for (std::size_t d = 0; d < s.global.size(); d++)
+    if (std::string wrong = place_along(s, d, places, pieces); !wrong.empty()) return wrong;
+  std::map<std::pair<std::vector<i64>, std::vector<i64>>, bool> seen;
+  for (TorchPiece& p : pieces)
+    p.replica = std::exchange(seen[{p.offsets, {p.sizes.begin(), p.sizes.end()}}], true);
+  return "";
+}
+
+std::optional<std::vector<i64>> even_offsets(const TorchSharding& s, i64 rank, std::span<const i64> sizes) {
+  std::optional<std::vector<i64>> place = mesh_place(*s.mesh, rank);
+  std::vector<i64> offsets(s.global.size(), 0);
+  if (!place) return std::nullopt;
+  for (std::size_t d = 0; d < s.global.size(); d++) {
+    i64 size = s.global[d];
+    for (std::size_t m : cuts_of(s, static_cast<int>(d))) {
+      i64 step = ceil_div(size, s.mesh->sizes[m]);
+      i64 begin = std::min(size, (*place)[m] * step);
+      offsets[d] += begin;
+      size = std::min(step, size - begin);
+    }
+    if (size != sizes[d]) return std::nullopt;
+  }
+  return offsets;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,126 @@
+#include "io/torch/store.h"
+
+#include <algorithm>
+
+#include "io/pickle/render.h"
+
+namespace mckpt {
+
+TorchStore::TorchStore(std::string root, std::string format) {
+  root_ = std::move(root);
+  format_ = std::move(format);
+}
+
+i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix, i32 rank) {
+  i32 index = static_cast<i32>(files_.size());
+  for (const std::vector<Finding>* list : {&file.table.findings(), &std::as_const(file.findings)})
+    for (Finding f : *list) {
+      f.file = path.empty() ? root_ : path;
+      f.rank = rank;
+      if (!f.tensor.empty()) f.tensor = cat(prefix, f.tensor);
+      findings_.push_back(std::move(f));
+    }
+  for (const TorchTable::Item& o : file.table.objects()) {
+    objects_.push_back({.name = cat(prefix, o.name),
+                        .file = index,
+                        .record_offset = file.pickle_offset,
+                        .record_bytes = file.pickle_bytes,
+                        .summary = pickle_summary(o.value)});
+    values_.push_back({file.table.pickle(), o.value});
+  }
+  files_.push_back({std::move(path), bytes});
+  tensor_of_row_.emplace_back(static_cast<std::size_t>(file.table.size()), -1);
+  parts_.push_back({std::move(file.table), file.big_endian, rank, std::move(file.checksums)});
+  return index;
+}
+
+std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
+  const std::vector<Checksum>& all = part(file).checksums;  // in the order of their offsets
+  const TorchTable& t = table(file);
+  auto it = std::lower_bound(all.begin(), all.end(), t.offset(row),
+                             [](const Checksum& c, i64 at) { return c.offset < at; });
+  if (it == all.end() || it->offset != t.offset(row) || it->bytes != t.extent_bytes(row)) return std::nullopt;
+  return it->crc32;
+}
+
+void TorchStore::open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims) {
+  tensors_.push_back({rows_.size(), names_.size(), prefix.size() + name.size(), dims});
+  names_ += prefix;
+  names_ += name;
+}
+
+void TorchStore::add_tensor(i32 file, i64 row, std::string_view prefix) {
+  const TorchTable& t = table(file);
+  open_tensor(prefix, t.name(row), t.dims(row));
+  rows_.push_back({file, false, row, zero_offsets(t.dims(row).size())});
+  tensor_of_row_[static_cast<std::size_t>(file)][static_cast<std::size_t>(row)] = tensor_count() - 1;
+}
+
+void TorchStore::add_sharded(std::string_view name, std::span<const i64> dims,
+                             std::span<const Piece> pieces) {
+  open_tensor("", name, numbers_.emplace_back(dims.begin(), dims.end()));
+  for (const Piece& p : pieces) {
+    rows_.push_back({p.file, p.replica, p.row, numbers_.emplace_back(p.offsets)});
+    tensor_of_row_[static_cast<std::size_t>(p.file)][static_cast<std::size_t>(p.row)] = tensor_count() - 1;
+  }
+}
+
+const TorchStore::Row& TorchStore::row_at(i64 tensor, i64 index) const {
+  return rows_[tensors_[static_cast<std::size_t>(tensor)].first + static_cast<std::size_t>(index)];
+}
+
+std::string_view TorchStore::name(i64 tensor) const {
+  const Tensor& t = tensors_[static_cast<std::size_t>(tensor)];
+  return {names_.data() + t.name_begin, t.name_bytes};
+}
+
+DType TorchStore::dtype(i64 tensor) const {
+  const Row& r = row_at(tensor, 0);
+  return table(r.file).dtype(r.row);
+}
+
+i64 TorchStore::chunk_count(i64 tensor) const {
+  std::size_t t = static_cast<std::size_t>(tensor);
+  std::size_t end = t + 1 < tensors_.size() ? tensors_[t + 1].first : rows_.size();
+  return static_cast<i64>(end - tensors_[t].first);
+}
+
+Chunk TorchStore::chunk(i64 tensor, i64 index) const {
+  const Row& r = row_at(tensor, index);
+  const TorchTable& t = table(r.file);
+  return {.offsets = r.offsets,
+          .sizes = t.dims(r.row),
+          .file = r.file,
+          .rank = part(r.file).rank,
+          .record_offset = t.offset(r.row),
+          .record_bytes = t.extent_bytes(r.row),
+          .replica = r.replica};
+}
+
+ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
+  const Row& r = row_at(tensor, index);
+  const TorchTable& t = table(r.file);
+  std::span<const i64> strides = t.strides(r.row);
+  return {.file = r.file,
+          .offset = t.offset(r.row),
+          .dtype = t.dtype(r.row),
+          .strides = {strides.begin(), strides.end()},
+          .big_endian = part(r.file).big_endian};
+}
+
+std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
+  // The value lives in the pickle, so the two travel together.
+  auto both = std::make_shared<const ObjectValue>(values_[static_cast<std::size_t>(index)]);
+  return {both, &both->value};
+}
+
+void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
+  for (std::size_t file = 0; file < parts_.size(); file++)
+    for (Checksum c : parts_[file].checksums) {
+      c.file = static_cast<i32>(file);
+      if (c.tensor >= 0) c.tensor = tensor_of_row_[file][static_cast<std::size_t>(c.tensor)];
+      visit(c);
+    }
+}
+
+}  // namespace mckpt

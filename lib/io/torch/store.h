@@ -1,0 +1,85 @@
+// A store over the tables of torch files: one file, or those of several ranks.
+#pragma once
+
+#include <deque>
+
+#include "io/torch/file.h"
+
+namespace mckpt {
+
+class TorchStore final : public Store {
+ public:
+  TorchStore(std::string root, std::string format);
+
+  // Takes over what the headers of a file say; objects and findings become the store's. Names of its objects
+  // begin with `prefix`.
+  i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
+  const TorchTable& table(i32 file) const { return parts_[static_cast<std::size_t>(file)].table; }
+
+  // The CRC-32 of the storage that a row of a file takes up from end to end, where there is one.
+  std::optional<u32> checksum(i32 file, i64 row) const;
+
+  // One tensor that is a whole tensor of a file; named by `prefix` and its own name.
+  void add_tensor(i32 file, i64 row, std::string_view prefix = "");
+
+  // One tensor of the pieces that files hold of it. Offsets must be of the rank of dims.
+  struct Piece {
+    i32 file = -1;
+    i64 row = 0;
+    std::vector<i64> offsets{};
+    bool replica = false;
+  };
+  void add_sharded(std::string_view name, std::span<const i64> dims, std::span<const Piece> pieces);
+
+  void set_ranks(i64 ranks) { ranks_ = ranks; }
+  void add_finding(Finding f) { findings_.push_back(std::move(f)); }
+
+  i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
+  std::string_view name(i64 tensor) const override;
+  DType dtype(i64 tensor) const override;
+  std::span<const i64> dims(i64 tensor) const override {
+    return tensors_[static_cast<std::size_t>(tensor)].dims;
+  }
+  i64 chunk_count(i64 tensor) const override;
+  Chunk chunk(i64 tensor, i64 index) const override;
+  ChunkData resolve(i64 tensor, i64 index) const override;
+  std::shared_ptr<const PickleValue> object(i64 index) const override;
+  void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
+
+ private:
+  struct Part {
+    TorchTable table;
+    bool big_endian;
+    i32 rank;
+    std::vector<Checksum> checksums;
+  };
+  struct Row {
+    i32 file;
+    bool replica;
+    i64 row;
+    std::span<const i64> offsets;
+  };
+  struct Tensor {
+    u64 first;  // of its rows; the next tensor's ends them
+    u64 name_begin;
+    u64 name_bytes;
+    std::span<const i64> dims;
+  };
+  struct ObjectValue {
+    std::shared_ptr<const Pickle> pickle;
+    PickleValue value;
+  };
+  const Row& row_at(i64 tensor, i64 index) const;
+  const Part& part(i32 file) const { return parts_[static_cast<std::size_t>(file)]; }
+  void open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims);
+
+  std::deque<Part> parts_;
+  std::vector<Row> rows_;
+  std::vector<Tensor> tensors_;
+  std::string names_;
+  std::deque<std::vector<i64>> numbers_;
+  std::vector<ObjectValue> values_;              // of objects_
+  std::vector<std::vector<i64>> tensor_of_row_;  // by file: the tensor that a row became, for checksums
+};
+
+}  // namespace mckpt

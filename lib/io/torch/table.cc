@@ -1,0 +1,110 @@
+#include "io/torch/table.h"
+
+#include <algorithm>
+
+#include "io/values/strided.h"
+#include "io/torch/walk.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostFindings = 100;
+
+// pre: check_torch_view() passed, so that nothing overflows.
+i64 extent_items(const TorchTensor& t) {
+  if (t.shape.items() == 0) return 0;
+  i64 last = 0;
+  for (int d = 0; d < t.shape.rank(); d++) last += (t.shape[d] - 1) * t.strides[static_cast<std::size_t>(d)];
+  return last + 1;
+}
+
+}  // namespace
+
+TorchTable::TorchTable(std::shared_ptr<const Pickle> pickle) : pickle_(std::move(pickle)) {
+  for (PickleNote& n : pickle_->notes())
+    findings_.push_back(
+        {.code = n.code, .message = std::move(n.message), .offset = n.offset, .warning = n.warning});
+  TorchWalk(*this).run();
+  if (more_findings_ > 0)
+    findings_.push_back(
+        {.code = Code::kBadTorchFile, .message = cat("and ", more_findings_, " more problems of this file")});
+}
+
+void TorchTable::add_finding(Finding f) {
+  if (findings_.size() < kMostFindings)
+    findings_.push_back(std::move(f));
+  else
+    more_findings_++;
+}
+
+u32 TorchTable::storage_index(const TorchStorage& s) {
+  auto [it, is_new] = storage_by_key_.try_emplace(s.key, static_cast<u32>(storages_.size()));
+  if (is_new) {
+    storages_.push_back({s, -1, static_cast<i64>(rows_.size())});
+    return it->second;
+  }
+  check_one_size(s, storages_[it->second].id.bytes);
+  return it->second;
+}
+
+void TorchTable::add(std::string_view name, const TorchTensor& t) {
+  Row r{};
+  r.storage = storage_index(t.storage);
+  r.sharding = t.sharding ? static_cast<i32>(shardings_.size()) : -1;
+  if (t.sharding) shardings_.push_back(*t.sharding);
+  r.name_begin = names_.size();
+  r.name_bytes = static_cast<u32>(name.size());
+  names_ += name;
+  r.rank = static_cast<u32>(t.shape.rank());
+  r.dims = numbers_.size();
+  numbers_.insert(numbers_.end(), t.shape.dims().begin(), t.shape.dims().end());
+  r.row_major = is_row_major(t.shape.dims(), t.strides);
+  if (!r.row_major) numbers_.insert(numbers_.end(), t.strides.begin(), t.strides.end());
+  r.begin_bytes =
+      t.storage.view_begin_bytes + (t.shape.items() == 0 ? 0 : dtype_bytes(t.dtype, t.offset_items));
+  r.extent_bytes = dtype_bytes(t.dtype, extent_items(t));
+  r.dtype = t.dtype;
+  rows_.push_back(r);
+}
+
+std::span<const i64> TorchTable::strides(i64 row) const {
+  const Row& r = at(row);
+  if (r.row_major) return {};
+  return {numbers_.data() + r.dims + r.rank, r.rank};
+}
+
+const TorchSharding* TorchTable::sharding(i64 row) const {
+  i32 s = at(row).sharding;
+  return s < 0 ? nullptr : &shardings_[static_cast<std::size_t>(s)];
+}
+
+i64 TorchTable::offset(i64 row) const { return storages_[at(row).storage].offset + at(row).begin_bytes; }
+
+void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& find) {
+  std::map<u32, Finding> wrong;
+  for (u32 i = 0; i < storages_.size(); i++) {
+    try {
+      storages_[i].offset = find(storages_[i].id);
+    } catch (const Error& e) {
+      if (e.code() == Code::kReadFailed) throw;
+      wrong[i] = to_finding(e);
+    }
+  }
+  drop_rows_without_storage(wrong);
+}
+
+void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) {
+  auto lost = [&](const Row& r) { return storages_[r.storage].offset < 0; };
+  if (wrong.empty()) return;
+  for (i64 i = 0; i < size(); i++) {
+    if (!lost(at(i))) continue;
+    Finding f = wrong.at(at(i).storage);
+    f.tensor = name(i);
+    add_finding(std::move(f));
+  }
+  std::erase_if(rows_, lost);
+  for (Storage& s : storages_) s.tensor = -1;
+  for (i64 i = size(); i-- > 0;) storages_[at(i).storage].tensor = i;
+}
+
+}  // namespace mckpt

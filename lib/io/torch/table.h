@@ -1,0 +1,90 @@
+// The tensors and other objects of one torch file, in columns: what walking its pickle gives.
+//
+// Nested dicts and lists become dotted names: {"model": {"w": T}, "betas": [T, T]} holds model.w, betas.0 and
+// betas.1. Keys may hold dots themselves, as those of a state dict do, and are taken as they are. Where two
+// tensors would get one name, the later is named with the dots inside of its keys escaped (a\.b), and where
+// even that is taken, with #2, #3 and so on behind it. What holds no tensor is one object, named by the same
+// rule.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/name_hash.h"
+#include "io/pickle/pickle.h"
+#include "io/store/store.h"
+#include "io/torch/tensor.h"
+
+namespace mckpt {
+
+class TorchTable {
+ public:
+  struct Storage {
+    TorchStorage id;
+    i64 offset = -1;  // of its bytes in the file; -1: not there
+    i64 tensor = -1;  // the first one that uses it
+  };
+  struct Item {
+    std::string name;
+    PickleValue value;
+  };
+
+  // Walks the pickle. Throws kPickleLimit. What is wrong with one tensor becomes a finding, and it is left
+  // out.
+  explicit TorchTable(std::shared_ptr<const Pickle> pickle);
+
+  const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
+  const std::vector<Storage>& storages() const { return storages_; }
+  const std::vector<Item>& objects() const { return objects_; }
+  const std::vector<Finding>& findings() const { return findings_; }
+
+  // Gives each storage its place: `find` returns the offset of its bytes in the file, or throws what is
+  // wrong.
+  void place_storages(const std::function<i64(const TorchStorage&)>& find);
+
+  i64 size() const { return static_cast<i64>(rows_.size()); }
+  std::string_view name(i64 row) const { return {names_.data() + at(row).name_begin, at(row).name_bytes}; }
+  DType dtype(i64 row) const { return at(row).dtype; }
+  std::span<const i64> dims(i64 row) const { return {numbers_.data() + at(row).dims, at(row).rank}; }
+  std::span<const i64> strides(i64 row) const;                      // empty: row-major
+  const TorchSharding* sharding(i64 row) const;                     // null: the tensor is whole
+  i64 offset(i64 row) const;                                        // of the first item, in the file
+  i64 extent_bytes(i64 row) const { return at(row).extent_bytes; }  // from there to the end of the last item
+
+ private:
+  friend class TorchWalk;
+  struct Row {
+    u64 name_begin;
+    u32 name_bytes;
+    u32 rank;
+    u32 storage;
+    i32 sharding;
+    u64 dims;         // in numbers_, followed by the strides unless row-major
+    i64 begin_bytes;  // of the first item in the storage
+    i64 extent_bytes;
+    DType dtype;
+    bool row_major;
+  };
+  const Row& at(i64 row) const { return rows_[static_cast<std::size_t>(row)]; }
+  void add(std::string_view name, const TorchTensor& tensor);
+  u32 storage_index(const TorchStorage& s);
+  void add_finding(Finding f);
+  void drop_rows_without_storage(const std::map<u32, Finding>& wrong);  // by storage
+
+  std::shared_ptr<const Pickle> pickle_;
+  std::vector<Row> rows_;
+  std::string names_;
+  std::vector<i64> numbers_;
+  std::vector<Storage> storages_;
+  NameMap<std::string_view, u32> storage_by_key_;
+  std::deque<TorchSharding> shardings_;
+  std::vector<Item> objects_;
+  std::vector<Finding> findings_;
+  i64 more_findings_ = 0;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,228 @@
+#include "io/torch/tensor.h"
+
+#include "io/pickle/classes.h"
+#include "io/pickle/render.h"
+#include "io/torch/calls.h"
+
+namespace mckpt {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr int kMostWrappings = 8;                 // parameters of tensors of types of ...
+constexpr i64 kParameterArgs = 3;                 // of torch's _rebuild_parameter, at least
+constexpr i64 kMostExpandedBytes = i64{1} << 30;  // of a view that repeats its storage
+
+bool is_dtensor(const TorchCall& r) {
+  return r.function == Known::kRebuildWrapperSubclass && r.type.is(Kind::kClass) &&
+         r.type.as_class().known == Known::kDTensor;
+}
+
+// The field of a state that is a dict, or a tuple of one and something else.
+PickleValue state_field(PickleValue state, std::string_view name) {
+  if (const PickleValue* v = state.find(name)) return *v;
+  for (PickleValue part : state.tuple())
+    if (const PickleValue* v = part.find(name)) return *v;
+  return {};
+}
+
+std::vector<i64> integers(PickleValue v, std::string_view what) {
+  if (!v.is(Kind::kTuple) && !v.is(Kind::kList))
+    throw Error(Code::kBadPickle, cat(what, " is not a tuple of integers")).found(kind_name(v.kind()));
+  std::vector<i64> out;
+  out.reserve(static_cast<std::size_t>(std::min<i64>(v.size(), Shape::kMaxRank + 1)));
+  for (PickleValue item : v.items()) {
+    out.push_back(item.to_int(what));
+    if (out.size() > Shape::kMaxRank)
+      throw Error(Code::kBadShape, cat(what, " has too many dimensions"))
+          .expected(cat("at most ", Shape::kMaxRank));
+  }
+  return out;
+}
+
+// What else is said of a tensor's values: {'conj': True} or {'neg': True}, by which they are not those of the
+// storage, and what backends of others add. torch looks at the keys alone.
+void check_no_lazy_values(PickleValue metadata) {
+  if (metadata.is_none()) return;
+  if (!metadata.is(Kind::kDict))
+    throw Error(Code::kBadPickle, "the metadata of a tensor is no dict").found(kind_name(metadata.kind()));
+  for (auto [key, value] : metadata.entries()) {
+    bool conj = key.is(Kind::kText) && key.text() == "conj", neg = key.is(Kind::kText) && key.text() == "neg";
+    if (!conj && !neg)
+      throw Error(Code::kUnsupportedTensor, "a tensor has metadata that mckpt does not know: unsupported")
+          .found(pickle_line(key, 60));
+    throw Error(Code::kUnsupportedTensor, cat("what is stored is not the tensor's values but their ",
+                                              conj ? "conjugate" : "negative", ": unsupported"))
+        .help(cat("save it again with tensor.resolve_", conj ? "conj" : "neg", "()"));
+  }
+}
+
+// (storage, offset, sizes, strides, ...) for all of torch's strided tensors.
+TorchTensor read_view(const TorchCall& r) {
+  if (r.function == Known::kRebuildTensorV2) check_no_lazy_values(r.args.at(6));
+  if (r.function == Known::kRebuildTensorV3) check_no_lazy_values(r.args.at(7));
+  TorchTensor t;
+  t.storage = read_torch_storage(r.args.at(0));
+  t.dtype = t.storage.dtype;
+  if (r.function == Known::kRebuildTensorV3) {
+    PickleValue dtype = r.args.at(6);
+    if (!dtype.is(Kind::kClass) || dtype.as_class().known != Known::kDType)
+      throw Error(Code::kBadPickle, "the dtype of a tensor is not one").found(pickle_line(dtype, 60));
+    t.dtype = dtype.as_class().dtype;
+  }
+  t.offset_items = r.args.at(1).to_int("the storage offset of a tensor");
+  t.shape = Shape(integers(r.args.at(2), "the size of a tensor"));
+  t.strides = integers(r.args.at(3), "the stride of a tensor");
+  check_gradient(r, t.dtype);
+  if (r.function == Known::kRebuildQTensor && dtype_info(t.dtype).kind != DTypeKind::kQuantized)
+    throw Error(Code::kBadPickle, "a quantized tensor is of a type that is not: torch refuses it")
+        .found(dtype_name(t.dtype));
+  return t;
+}
+
+TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes);
+
+TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
+  if (depth == 0) throw Error(Code::kBadPickle, "a tensor is wrapped too often in parameters and types");
+  TorchCall r = torch_call(v);
+  check_torch_call(r);
+  switch (r.function) {
+    case Known::kRebuildTensor:
+    case Known::kRebuildTensorV2:
+    case Known::kRebuildTensorV3:
+    case Known::kRebuildQTensor:
+      return read_view(r);
+    case Known::kRebuildParameter: {
+      TorchTensor t = read_tensor(r.args.at(0), depth - 1, meshes);
+      check_gradient(r, t.dtype);
+      return t;
+    }
+    case Known::kRebuildWrapperSubclass:
+      return read_dtensor(r, depth - 1, meshes);
+    default:
+      if (std::string_view what = unsupported_tensor(v); !what.empty())
+        throw Error(Code::kUnsupportedTensor, cat("this is ", what, ": unsupported"));
+      throw Error(Code::kBadPickle, "a tensor is made of something that is no tensor")
+          .found(pickle_line(v, 80));
+  }
+}
+
+TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
+  TorchTensor t = read_tensor(state_field(r.state, "_local_tensor"), depth, meshes);
+  if (t.sharding) throw Error(Code::kBadPickle, "a DTensor is made of DTensors");
+  t.sharding = read_torch_sharding(state_field(r.state, "_spec"), meshes);
+  t.sharding->global = integers(r.args.at(2), "the size of a DTensor");
+  Shape global(t.sharding->global);  // throws when it is none
+  if (global.rank() != t.shape.rank())
+    throw Error(Code::kBadShape,
+                "a DTensor and what the rank holds of it have different numbers of dimensions")
+        .expected(to_string(global))
+        .found(to_string(t.shape));
+  for (const TorchPlacement& p : t.sharding->placements)
+    if (p.dim < 0 || (p.dim >= global.rank() && p.kind != TorchPlacement::Kind::kReplicate &&
+                      p.kind != TorchPlacement::Kind::kPartial))
+      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it has not").found(p.dim);
+  return t;
+}
+
+}  // namespace
+
+bool is_torch_tensor(PickleValue v) {
+  for (int depth = 0; depth < kMostWrappings; depth++) {
+    TorchCall r = torch_call(v);
+    if (r.function >= Known::kRebuildTensor && r.function <= Known::kRebuildQTensor) return true;
+    if (is_dtensor(r)) return true;
+    if (r.function != Known::kRebuildParameter) return false;
+    v = r.args.at(0);
+    // Whatever else it is made of, read_torch_tensor() says what is wrong.
+    if (!v.is_none() && !v.is(Kind::kObject)) return true;
+    if (v.is_none()) return r.args.size() < kParameterArgs;
+  }
+  return true;  // read_torch_tensor() says what is wrong
+}
+
+std::string_view unsupported_tensor(PickleValue v) {
+  TorchCall r = torch_call(v);
+  if (r.function == Known::kRebuildMeta) return "a tensor on the meta device, which has no data";
+  if (r.function == Known::kRebuildOther)
+    return "a sparse or nested tensor, or one of a device without storage";
+  return "";
+}
+
+TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes) {
+  TorchTensor t = read_tensor(v, kMostWrappings, meshes);
+  if (t.strides.size() != static_cast<std::size_t>(t.shape.rank()))
+    throw Error(Code::kBadView, "the size and the stride of a tensor have different lengths")
+        .expected(t.shape.rank())
+        .found(t.strides.size());
+  return t;
+}
+
+Shape read_plain_shape(PickleValue v) {
+  TorchCall r = torch_call(v);
+  if (r.function < Known::kRebuildTensor || r.function > Known::kRebuildQTensor)
+    throw Error(Code::kBadPickle, "a plain tensor was expected").found(pickle_line(v, 80));
+  return read_view(r).shape;
+}
+
+TorchStorage read_torch_storage(PickleValue v) {
+  if (!v.is(Kind::kStorage))
+    throw Error(Code::kBadPickle, "the storage of a tensor is not a storage").found(kind_name(v.kind()));
+  PickleValue id = v.as_object().args, type = id.at(1);
+  if (!type.is(Kind::kClass) ||
+      (type.as_class().known != Known::kStorage && type.as_class().known != Known::kUntypedStorage))
+    throw Error(Code::kBadStorage, "a storage is of a class that mckpt does not know")
+        .found(pickle_line(type, 80));
+  TorchStorage s;
+  s.key = id.at(2).to_text("the key of a storage");
+  s.dtype = type.as_class().known == Known::kStorage ? type.as_class().dtype : DType::kU8;
+  i64 items = id.at(4).to_int("the size of a storage");
+  if (items < 0) throw Error(Code::kBadStorage, "the size of a storage is negative").found(items);
+  s.bytes = s.view_bytes = dtype_bytes(s.dtype, items);
+  PickleValue view = id.at(5);
+  if (view.is_none()) return s;
+  // Files before torch 0.4 may name a view of a storage: (its own key, offset, count).
+  i64 begin = view.at(1).to_int("the offset of a storage view"),
+      count = view.at(2).to_int("the size of a storage view");
+  if (begin < 0 || count < 0 || begin > items || count > items - begin)
+    throw Error(Code::kBadStorage, "a storage view lies out of the bounds of its storage")
+        .expected(cat("at most ", items, " elements"))
+        .found(cat(begin, " + ", count));
+  s.view_begin_bytes = dtype_bytes(s.dtype, begin);
+  s.view_bytes = dtype_bytes(s.dtype, count);
+  return s;
+}
+
+void check_one_size(const TorchStorage& storage, i64 seen_bytes) {
+  if (storage.bytes == seen_bytes) return;
+  throw Error(Code::kBadStorage,
+              cat("the storage '", escaped(storage.key), "' is said to have two sizes (mismatch)"))
+      .expected(cat(seen_bytes, " bytes"))
+      .found(cat(storage.bytes, " bytes"));
+}
+
+void check_torch_view(const TorchTensor& t) {
+  if (t.offset_items < 0)
+    throw Error(Code::kBadView, "the storage offset of a tensor is negative").found(t.offset_items);
+  for (i64 stride : t.strides)
+    if (stride < 0) throw Error(Code::kBadView, "a stride of a tensor is negative").found(stride);
+  if (t.shape.items() == 0) return;
+  i64 last = t.offset_items;
+  for (int d = 0; d < t.shape.rank(); d++)
+    last = checked_add(
+        last, checked_mul(t.shape[d] - 1, t.strides[static_cast<std::size_t>(d)], "a tensor's stride"),
+        "the extent of a tensor");
+  i64 end = dtype_bytes(t.dtype, checked_add(last, 1, "the extent of a tensor"));
+  if (end > t.storage.view_bytes)
+    throw Error(Code::kBadView, "a tensor reaches out of the bounds of its storage")
+        .expected(cat("at most ", t.storage.view_bytes, " bytes (storage '", escaped(t.storage.key), "')"))
+        .found(cat(end, " bytes (size ", to_string(t.shape), ", stride ", dims_to_string(t.strides),
+                   ", offset ", t.offset_items, ")"));
+  i64 bytes = dtype_bytes(t.dtype, t.shape.items());
+  if (bytes > kMostExpandedBytes && bytes > t.storage.view_bytes)
+    throw Error(Code::kBadView, "a tensor repeats a small storage up to an enormous size (stride 0)")
+        .expected(cat("at most ", kMostExpandedBytes, " bytes, or its storage's ", t.storage.view_bytes))
+        .found(bytes);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,47 @@
+// The walk over a torch file's pickle: which containers lead to tensors, and by which names. Private to
+// torch_table.cc.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/name_hash.h"
+#include "io/torch/table.h"
+
+namespace mckpt {
+
+class TorchWalk {
+ public:
+  explicit TorchWalk(TorchTable& table) : table_(table) {}
+  void run();
+
+ private:
+  // Calls visit(name of the part, its value) for everything inside a container or object.
+  template <typename Visit>
+  void each_part(PickleValue v, Visit&& visit);
+
+  i64 count_tensors(PickleValue v);
+  i64 count_of(PickleValue v) const;
+  void descend();
+  void check_count(i64 count) const;
+  void walk(PickleValue v);
+  void walk_parts(PickleValue v);
+  void check_keys(PickleValue dict);
+  void tensor(PickleValue v);
+  void object(PickleValue v);
+  std::string unique_name();
+  std::string joined(bool escape_dots) const;
+
+  TorchTable& table_;
+  std::vector<std::string> path_;
+  // Tensors below a container; kOnPath while it is being counted. Those without any, and tensors themselves,
+  // are left out when they have one owner, which are most.
+  std::unordered_map<const PickleNode*, i64> counts_;
+  NameSet<std::string> names_;
+  TorchMeshes meshes_;
+  i64 distinct_tensors_ = 0, name_bytes_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,40 @@
+#include "io/values/digest.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "io/file/parallel.h"
+#include "io/file/sha256.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt {
+
+std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads) {
+  StoreFiles files(store);
+  std::vector<std::unique_ptr<TensorReader>> readers;
+  for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<TensorReader>(store, files));
+  std::vector<std::string> digests(tensors.size());
+  parallel_for(static_cast<i64>(tensors.size()), threads, [&](int worker, i64 i) {
+    Sha256 sha;
+    readers[static_cast<std::size_t>(worker)]->read(
+        tensors[static_cast<std::size_t>(i)], [&](std::span<const u8> bytes, i64) { sha.update(bytes); });
+    digests[static_cast<std::size_t>(i)] = sha.hex_digest();
+  });
+  return digests;
+}
+
+std::string sha256_of(const ByteSource& file) {
+  constexpr i64 kWindow = 1 << 20;
+  Sha256 sum;
+  std::vector<u8> window(static_cast<std::size_t>(std::min(kWindow, file.size())));
+  for (i64 at = 0; at < file.size();) {
+    std::span<u8> to =
+        std::span(window).first(static_cast<std::size_t>(std::min<i64>(kWindow, file.size() - at)));
+    file.read(at, to);
+    sum.update(to);
+    at += static_cast<i64>(to.size());
+  }
+  return sum.hex_digest();
+}
+
+}  // namespace mckpt

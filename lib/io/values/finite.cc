@@ -1,0 +1,121 @@
+#include "io/values/finite.h"
+
+#include <algorithm>
+
+#include "io/file/clones.h"
+#include "io/values/element.h"
+
+namespace mckpt {
+namespace {
+
+// Which codes of a type are not finite: those that are `least` or more with the sign bit cut off, or (no
+// sign) equal to it. Of them, `infinity` is one and the others are NaN; 0: the type has no infinity.
+struct Rule {
+  DType dtype;
+  bool no_sign;
+  u64 least, infinity;
+};
+
+constexpr Rule kRules[] = {
+    {DType::kF16, false, 0x7c00, 0x7c00},
+    {DType::kC32, false, 0x7c00, 0x7c00},
+    {DType::kBF16, false, 0x7f80, 0x7f80},
+    {DType::kF32, false, 0x7f800000, 0x7f800000},
+    {DType::kC64, false, 0x7f800000, 0x7f800000},
+    {DType::kF64, false, 0x7ff0000000000000, 0x7ff0000000000000},
+    {DType::kC128, false, 0x7ff0000000000000, 0x7ff0000000000000},
+    {DType::kF8E4M3, false, 0x7f, 0},
+    {DType::kF8E5M2, false, 0x7c, 0x7c},
+    {DType::kF8E4M3FNUZ, true, 0x80, 0},
+    {DType::kF8E5M2FNUZ, true, 0x80, 0},
+    {DType::kF8E8M0, true, 0xff, 0},
+};
+
+const Rule* rule_of(DType dtype) {
+  for (const Rule& r : kRules)
+    if (r.dtype == dtype) return &r;
+  return nullptr;
+}
+
+template <typename T>
+T magnitude_mask(const Rule& rule) {
+  return rule.no_sign ? static_cast<T>(~T{0}) : static_cast<T>(static_cast<T>(~T{0}) >> 1);
+}
+
+// A sum of comparisons is a loop that compilers turn into vectors; it is cut into stretches that cannot
+// overflow T.
+template <typename T>
+[[gnu::always_inline]] inline i64 count_codes(const u8* bytes, i64 count, T mask, T least, T most) {
+  i64 total = 0;
+  for (i64 i = 0; i < count;) {
+    T found = 0;
+    for (i64 end = std::min<i64>(count, i + 128); i < end; i++) {
+      T m = load<T>(bytes, i) & mask;
+      found = static_cast<T>(found + static_cast<T>((m >= least) & (m <= most)));
+    }
+    total += static_cast<i64>(found);
+  }
+  return total;
+}
+
+MCKPT_CLONES i64 count(const u8* b, i64 n, u8 mask, u8 least, u8 most) {
+  return count_codes<u8>(b, n, mask, least, most);
+}
+MCKPT_CLONES i64 count(const u8* b, i64 n, u16 mask, u16 least, u16 most) {
+  return count_codes<u16>(b, n, mask, least, most);
+}
+MCKPT_CLONES i64 count(const u8* b, i64 n, u32 mask, u32 least, u32 most) {
+  return count_codes<u32>(b, n, mask, least, most);
+}
+MCKPT_CLONES i64 count(const u8* b, i64 n, u64 mask, u64 least, u64 most) {
+  return count_codes<u64>(b, n, mask, least, most);
+}
+
+template <typename T>
+void scan(const Rule& rule, std::span<const u8> bytes, i64 at, NonFinite& found) {
+  const T mask = magnitude_mask<T>(rule), least = static_cast<T>(rule.least);
+  const T most = rule.no_sign ? least : static_cast<T>(~T{0});
+  const i64 numbers = static_cast<i64>(bytes.size() / sizeof(T));
+  constexpr i64 kStretch = 4096;
+  for (i64 begin = 0; begin < numbers; begin += kStretch) {
+    i64 n = std::min(kStretch, numbers - begin);
+    const u8* here = bytes.data() + begin * static_cast<i64>(sizeof(T));
+    if (count(here, n, mask, least, most) == 0) continue;
+    for (i64 i = 0; i < n; i++) {
+      T m = load<T>(here, i) & mask;
+      if (m < least || m > most) continue;
+      bool infinite = rule.infinity != 0 && m == static_cast<T>(rule.infinity);
+      i64& first = infinite ? found.first_infinity : found.first_nan;
+      if (first < 0) first = at + begin + i;
+      (infinite ? found.infinities : found.nans)++;
+    }
+  }
+}
+
+}  // namespace
+
+void NonFinite::merge(const NonFinite& later) {
+  nans += later.nans;
+  infinities += later.infinities;
+  if (first_nan < 0) first_nan = later.first_nan;
+  if (first_infinity < 0) first_infinity = later.first_infinity;
+}
+
+bool may_be_non_finite(DType dtype) { return rule_of(dtype) != nullptr; }
+
+void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found) {
+  const Rule* rule = rule_of(dtype);
+  if (!rule) return;
+  switch (element_form(dtype).number_bits) {
+    case 8:
+      return scan<u8>(*rule, bytes, at, found);
+    case 16:
+      return scan<u16>(*rule, bytes, at, found);
+    case 32:
+      return scan<u32>(*rule, bytes, at, found);
+    default:
+      return scan<u64>(*rule, bytes, at, found);
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,218 @@
+#include "io/values/tensor_stats.h"
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "io/file/parallel.h"
+#include "io/values/tensor_reader.h"
+#include "io/values/value_sums.h"
+
+namespace mckpt {
+namespace {
+
+using Kind = ElementForm::Kind;
+
+// Items that one thread takes at a time. It does not depend on the threads, so neither does the order of
+// additions.
+constexpr i64 kUnitItems = 16 << 20;
+constexpr i64 kLargeItems = i64{1} << 32;  // sizes that are looked into before memory is taken for them
+
+// A part of one of the tensors asked for.
+struct Unit {
+  std::size_t place;
+  i64 begin, end;
+};
+
+// What is known of a tensor while its units are being read.
+struct Open {
+  CodeCounts codes;
+  std::vector<ValueSums> sums;  // by unit
+  std::vector<NonFinite> non_finite;
+  i64 left = 0;
+  std::optional<Bins> bins;
+};
+
+class StatsRun {
+ public:
+  StatsRun(const Store& store, std::span<const i64> tensors, int bins, int threads,
+           const std::function<void(i64)>& progress)
+      : store_(store),
+        files_(store),
+        tensors_(tensors),
+        bins_(bins),
+        threads_(threads),
+        progress_(progress),
+        open_(tensors.size()),
+        stats_(tensors.size()),
+        counters_(static_cast<std::size_t>(threads)) {
+    for (int i = 0; i < threads; i++) readers_.push_back(std::make_unique<TensorReader>(store, files_));
+  }
+
+  std::vector<TensorStats> run() {
+    list_units([](std::size_t) { return true; });
+    each_unit([&](int worker, const Unit& unit) { sum_unit(worker, unit); });
+    for (std::size_t p = 0; p < stats_.size(); p++)
+      if (store_.shape(tensors_[p]).items() == 0) finish(p);
+    // Numbers of more than 16 bits are binned in a second pass, now that the extremes are known.
+    list_units([&](std::size_t p) { return open_[p] && open_[p]->bins; });
+    each_unit([&](int worker, const Unit& unit) { bin_unit(worker, unit); });
+    for (std::size_t p = 0; p < stats_.size(); p++)
+      if (open_[p] && open_[p]->bins) stats_[p].histogram = std::move(open_[p]->bins->counts);
+    return std::move(stats_);
+  }
+
+ private:
+  ElementForm form(std::size_t place) const { return element_form(store_.dtype(tensors_[place])); }
+
+  template <typename Wanted>
+  void list_units(Wanted&& wanted) {
+    units_.clear();
+    for (std::size_t p = 0; p < tensors_.size(); p++) {
+      if (!wanted(p)) continue;
+      i64 items = store_.shape(tensors_[p]).items();
+      // Nothing is allocated for a size that is only declared.
+      for (i64 c = 0; items > kLargeItems && c < store_.chunk_count(tensors_[p]); c++)
+        static_cast<void>(store_.resolve(tensors_[p], c));
+      i64 step = dtype_info(store_.dtype(tensors_[p])).bits < 8 ? items : kUnitItems;
+      i64 count = items == 0 ? 0 : ceil_div(items, step);
+      if (!open_[p]) open_[p] = std::make_unique<Open>();
+      open_[p]->left = count;
+      open_[p]->sums.resize(static_cast<std::size_t>(count));
+      open_[p]->non_finite.resize(static_cast<std::size_t>(count));
+      for (i64 begin = 0; begin < items; begin += step)
+        units_.push_back({p, begin, std::min(items, begin + step)});
+    }
+  }
+
+  template <typename Work>
+  void each_unit(Work&& work) {
+    parallel_for(static_cast<i64>(units_.size()), threads_,
+                 [&](int worker, i64 u) { work(worker, units_[static_cast<std::size_t>(u)]); });
+  }
+
+  template <typename Take>
+  void read(int worker, const Unit& unit, Take&& take) {
+    readers_[static_cast<std::size_t>(worker)]->read(tensors_[unit.place], unit.begin, unit.end,
+                                                     [&](std::span<const u8> bytes, i64 at) {
+                                                       take(bytes, at);
+                                                       progress_(static_cast<i64>(bytes.size()));
+                                                     });
+  }
+
+  const std::vector<double>& values_of(DType dtype) {
+    std::vector<double>& values = values_[dtype];
+    if (values.empty()) values = code_values(dtype);
+    return values;
+  }
+
+  void sum_unit(int worker, const Unit& unit);
+  void bin_unit(int worker, const Unit& unit);
+  void finish(std::size_t place);
+  void finish_codes(std::size_t place, const CodeCounts& codes);
+  void finish_sums(std::size_t place, Open& open);
+
+  const Store& store_;
+  StoreFiles files_;
+  std::span<const i64> tensors_;
+  int bins_, threads_;
+  const std::function<void(i64)>& progress_;
+  std::vector<std::unique_ptr<Open>> open_;
+  std::vector<TensorStats> stats_;
+  std::vector<CodeCounter> counters_;
+  std::vector<std::unique_ptr<TensorReader>> readers_;
+  std::vector<Unit> units_;
+  std::map<DType, std::vector<double>> values_;  // of the codes of a type
+  std::mutex mutex_;
+};
+
+void StatsRun::sum_unit(int worker, const Unit& unit) {
+  ElementForm f = form(unit.place);
+  DType dtype = store_.dtype(tensors_[unit.place]);
+  CodeCounter& counter = counters_[static_cast<std::size_t>(worker)];
+  ValueSums sums;
+  CodeCounts codes;
+  NonFinite non_finite;
+  read(worker, unit, [&](std::span<const u8> bytes, i64 at) {
+    scan_non_finite(dtype, bytes, at * 8 / f.number_bits, non_finite);
+    f.kind == Kind::kCode ? counter.add(f.number_bits, bytes) : sums.merge(sum_numbers(f.kind, bytes));
+    if (counter.nearly_full()) codes = merged(codes, counter.take());
+  });
+  codes = merged(codes, counter.take());
+  std::lock_guard lock(mutex_);
+  Open& open = *open_[unit.place];
+  std::size_t index = static_cast<std::size_t>(unit.begin / kUnitItems);
+  open.sums[index] = sums;
+  open.non_finite[index] = non_finite;
+  open.codes = merged(open.codes, codes);
+  if (--open.left == 0) finish(unit.place);
+}
+
+void StatsRun::finish(std::size_t place) {
+  Open& open = *open_[place];
+  TensorStats& s = stats_[place];
+  s.numbers = store_.shape(tensors_[place]).items() * form(place).per_element;
+  for (const NonFinite& n : open.non_finite) s.non_finite.merge(n);
+  form(place).kind == Kind::kCode ? finish_codes(place, open.codes) : finish_sums(place, open);
+  if (!open.bins) open_[place].reset();
+}
+
+void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
+  TensorStats& s = stats_[place];
+  const std::vector<double>& values = values_of(store_.dtype(tensors_[place]));
+  double sum = 0, squares = 0;
+  for (const CodeCount& c : codes) {
+    double v = values[c.code];
+    if (!std::isfinite(v)) continue;
+    s.min = s.finite == 0 ? v : std::min<long double>(s.min, v);
+    s.max = s.finite == 0 ? v : std::max<long double>(s.max, v);
+    s.finite += c.count;
+    if (v == 0) s.zeros += c.count;
+    sum += v * static_cast<double>(c.count);
+  }
+  if (s.finite == 0) return;
+  s.mean = sum / static_cast<double>(s.finite);
+  Bins bins(s.min, s.max, std::max(1, bins_));
+  for (const CodeCount& c : codes) {
+    double v = values[c.code];
+    if (!std::isfinite(v)) continue;
+    squares += (v - s.mean) * (v - s.mean) * static_cast<double>(c.count);
+    bins.add(v, c.count);
+  }
+  s.deviation = std::sqrt(squares / static_cast<double>(s.finite));
+  if (bins_ > 0) s.histogram = std::move(bins.counts);
+}
+
+void StatsRun::finish_sums(std::size_t place, Open& open) {
+  TensorStats& s = stats_[place];
+  ValueSums all;
+  for (const ValueSums& sums : open.sums) all.merge(sums);
+  s.finite = all.count;
+  s.zeros = all.zeros;
+  if (all.count == 0) return;
+  s.min = all.min;
+  s.max = all.max;
+  s.mean = static_cast<double>(all.mean());
+  s.deviation = static_cast<double>(std::sqrt(all.squares / static_cast<long double>(all.count)));
+  if (bins_ > 0) open.bins.emplace(s.min, s.max, bins_);
+}
+
+void StatsRun::bin_unit(int worker, const Unit& unit) {
+  const TensorStats& s = stats_[unit.place];
+  Bins mine(s.min, s.max, bins_);
+  read(worker, unit, [&](std::span<const u8> bytes, i64) { mine.add_numbers(form(unit.place).kind, bytes); });
+  std::lock_guard lock(mutex_);
+  std::vector<i64>& counts = open_[unit.place]->bins->counts;
+  for (std::size_t b = 0; b < counts.size(); b++) counts[b] += mine.counts[b];
+}
+
+}  // namespace
+
+std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
+                                      const std::function<void(i64 bytes)>& progress) {
+  return StatsRun(store, tensors, bins, threads, progress).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,153 @@
+#include "io/verify/checksums.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "io/file/crc32.h"
+#include "io/file/parallel.h"
+
+namespace mckpt {
+namespace {
+
+// Sums that are checked together: a large checkpoint has a million.
+constexpr std::size_t kBatch = 16384;
+// Long records are summed in pieces, so that one of them does not keep one thread busy and the others idle.
+constexpr i64 kPieceBytes = 32 << 20;
+constexpr i64 kWindowBytes = 1 << 20;
+
+std::string hex(u32 v) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", v);
+  return text;
+}
+
+// In windows, of which `window` is the memory.
+u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
+               const std::function<void(i64)>& progress) {
+  while (begin < end) {
+    std::size_t bytes = static_cast<std::size_t>(std::min(kWindowBytes, end - begin));
+    if (window.size() < bytes) window.resize(bytes);
+    std::span<u8> to = std::span(window).first(bytes);
+    file.read(begin, to);
+    sum = crc32(sum, to);
+    begin += std::ssize(to);
+    if (progress) progress(std::ssize(to));
+  }
+  return sum;
+}
+
+Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
+  return {.code = Code::kBadChecksum,
+          .tensor = record.tensor < 0 ? "" : std::string(store.name(record.tensor)),
+          .file = std::string(file_label(store, record.file)),
+          .message =
+              cat("the CRC-32 of ", record.name.empty() ? "the record" : cat("record ", escaped(record.name)),
+                  " does not match (checksum): stored ", hex(record.crc32), ", data ", hex(crc)),
+          .help = "copy the file again from its source",
+          .offset = record.offset};
+}
+
+class Checker {
+ public:
+  Checker(const Store& store, const StoreFiles& files, int threads, const std::function<void(i64)>& progress)
+      : store_(store),
+        files_(files),
+        threads_(threads),
+        progress_(progress),
+        windows_(static_cast<std::size_t>(threads)) {}
+
+  ChecksumResult run() {
+    try {
+      store_.each_checksum([&](const Checksum& c) {
+        batch_.push_back(c);
+        if (batch_.size() == kBatch) check_batch();
+      });
+    } catch (const Error& e) {
+      result_.findings.push_back(to_finding(e));
+    }
+    check_batch();
+    return std::move(result_);
+  }
+
+ private:
+  struct Piece {
+    std::size_t record;
+    i64 offset, bytes;
+    u32 crc32 = 0;
+    std::optional<Finding> failure = std::nullopt;
+  };
+
+  void check_batch() {
+    pieces_.clear();
+    for (std::size_t r = 0; r < batch_.size(); r++)
+      for (i64 done = 0; done == 0 || done < batch_[r].bytes; done += kPieceBytes)
+        pieces_.push_back({r, done, std::min(kPieceBytes, batch_[r].bytes - done)});
+    parallel_for(static_cast<i64>(pieces_.size()), threads_, [&](int worker, i64 p) {
+      Piece& piece = pieces_[static_cast<std::size_t>(p)];
+      try {
+        sum(piece, windows_[static_cast<std::size_t>(worker)]);
+      } catch (const Error& e) {
+        piece.failure = to_finding(e);
+      }
+    });
+    for (std::size_t p = 0; p < pieces_.size();) p = judge(p);
+    result_.records += static_cast<i64>(batch_.size());
+    batch_.clear();
+  }
+
+  void sum(Piece& piece, std::vector<u8>& window) const {
+    const Checksum& record = batch_[piece.record];
+    std::shared_ptr<const InputFile> file = files_.open(record.file);
+    i64 begin = record.offset + piece.offset;
+    piece.crc32 = sum_window(0, *file, begin, begin + piece.bytes, window, progress_);
+  }
+
+  // Joins the pieces of one record; returns the first piece of the next.
+  std::size_t judge(std::size_t p) {
+    const Checksum& record = batch_[pieces_[p].record];
+    u32 crc = pieces_[p].crc32;
+    std::optional<Finding> failure = pieces_[p].failure;
+    for (p++; p < pieces_.size() && pieces_[p].offset > 0; p++) {
+      crc = crc32_join(crc, pieces_[p].crc32, pieces_[p].bytes);
+      if (!failure) failure = pieces_[p].failure;
+    }
+    if (failure) {
+      failure->file = file_label(store_, record.file);
+      result_.findings.push_back(std::move(*failure));
+    } else if (crc != record.crc32) {
+      result_.findings.push_back(other_sum(store_, record, crc));
+    }
+    return p;
+  }
+
+  const Store& store_;
+  const StoreFiles& files_;
+  int threads_;
+  const std::function<void(i64)>& progress_;
+  std::vector<Checksum> batch_;
+  std::vector<Piece> pieces_;
+  std::vector<std::vector<u8>> windows_;
+  ChecksumResult result_;
+};
+
+}  // namespace
+
+std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record) {
+  u32 crc = sum_bytes(0, *files.open(record.file), record.offset, record.offset + record.bytes);
+  if (crc == record.crc32) return std::nullopt;
+  return other_sum(store, record, crc);
+}
+
+u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
+              const std::function<void(i64 bytes)>& going_on) {
+  std::vector<u8> window;
+  return sum_window(before, file, begin, end, window, going_on);
+}
+
+ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
+                               const std::function<void(i64 bytes)>& progress) {
+  return Checker(store, files, threads, progress).run();
+}
+
+}  // namespace mckpt

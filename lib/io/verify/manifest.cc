@@ -1,0 +1,214 @@
+#include "io/verify/manifest.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+
+#include "io/file/folder.h"
+#include "io/file/json.h"
+#include "io/file/place.h"
+#include "io/file/sha256.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kSchema = "mckpt.manifest/1";
+constexpr i64 kMostBytes = i64{1} << 30;
+
+std::string hex(u32 v) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", v);
+  return text;
+}
+
+u32 parse_hex(JsonReader& json) {
+  std::string_view text = json.string();
+  u32 v = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
+  if (text.size() != 8 || error != std::errc() || end != text.data() + 8)
+    json.fail("a CRC-32 is not eight hexadecimal digits");
+  return v;
+}
+
+// The last line: it seals all the others.
+std::string seal(std::string_view body) {
+  Sha256 sha;
+  sha.update({reinterpret_cast<const u8*>(body.data()), body.size()});
+  return cat("\"sha256\": \"", sha.hex_digest(), "\"}\n");
+}
+
+void append(std::string& out, const ManifestFile& f) {
+  out += "{\"name\": ";
+  append_json_string(out, f.name);
+  out += cat(", \"bytes\": ", f.bytes);
+  if (!f.sha256.empty()) {
+    out += cat(", \"sha256\": \"", f.sha256, "\"}");
+    return;
+  }
+  out += cat(", \"rest_crc32\": \"", hex(f.rest_crc32), "\", \"tensors\": [");
+  for (std::size_t i = 0; i < f.sums.size(); i++)
+    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", hex(f.sums[i].crc32),
+               "\"]");
+  out += "]}";
+}
+
+ManifestSum parse_sum(JsonReader& json) {
+  ManifestSum s;
+  json.begin_array();
+  auto next = [&] {
+    if (!json.next_item()) json.fail("a sum has offset, bytes and CRC-32");
+  };
+  next(), s.offset = json.integer();
+  next(), s.bytes = json.integer();
+  next(), s.crc32 = parse_hex(json);
+  if (json.next_item()) json.fail("a sum has more than offset, bytes and CRC-32");
+  return s;
+}
+
+ManifestFile parse_file(JsonReader& json) {
+  ManifestFile f;
+  std::string_view key;
+  for (json.begin_object(); json.next_key(key);) {
+    if (key == "name") {
+      f.name = json.string();
+      check_inside_name(f.name);
+    } else if (key == "bytes") {
+      f.bytes = json.integer();
+    } else if (key == "sha256") {
+      f.sha256 = json.string();
+    } else if (key == "rest_crc32") {
+      f.rest_crc32 = parse_hex(json);
+    } else if (key == "tensors") {
+      for (json.begin_array(); json.next_item();) f.sums.push_back(parse_sum(json));
+    } else {
+      json.skip();
+    }
+  }
+  i64 at = 0;
+  for (const ManifestSum& s : f.sums) {
+    if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
+      json.fail("sums overlap or do not lie in their file");
+    at = s.offset + s.bytes;
+  }
+  if (f.name.empty() || f.bytes < 0) json.fail("a file has a name and a size");
+  return f;
+}
+
+bool is_below(std::string_view name, std::string_view folder) {
+  return name.size() > folder.size() && name.starts_with(folder) && name[folder.size()] == '/';
+}
+
+void add_files(const Folder& folder, const std::string& below, const Manifest* manifest,
+               std::vector<std::string>& names) {
+  for (const FolderEntry& e : folder.entries(below)) {
+    std::string name = below.empty() ? e.name : cat(below, "/", e.name);
+    bool known = !manifest || std::ranges::any_of(manifest->files, [&](const ManifestFile& f) {
+      return is_below(f.name, name);
+    });
+    if (e.folder && known)
+      add_files(folder, name, manifest, names);
+    else
+      names.push_back(e.folder ? cat(name, "/") : name);
+  }
+}
+
+}  // namespace
+
+const ManifestFile* Manifest::find(std::string_view name) const {
+  auto at = std::ranges::lower_bound(files, name, {}, &ManifestFile::name);
+  return at != files.end() && at->name == name ? &*at : nullptr;
+}
+
+std::string Manifest::text() const {
+  std::string out = cat("{\"schema\": \"", kSchema, "\", \"mckpt\": \"", version, "\", \"files\": [\n");
+  for (const ManifestFile& f : files) {
+    append(out, f);
+    out += &f == &files.back() ? "\n" : ",\n";
+  }
+  out += "],\n";
+  return out + seal(out);
+}
+
+Manifest parse_manifest(std::string_view text) {
+  std::size_t sealed = text.size() - std::min(text.size(), seal("").size());
+  if (sealed == 0 || text.substr(sealed) != seal(text.substr(0, sealed)))
+    throw Error(Code::kBadManifest,
+                "the manifest is not the one that mckpt wrote: its own SHA-256 does not match")
+        .help("the file is damaged or was edited: copy it again from its source");
+  Manifest manifest;
+  JsonReader json(text);
+  std::string_view key;
+  for (json.begin_object(); json.next_key(key);) {
+    if (key == "schema") {
+      if (json.string() != kSchema) json.fail(cat("the schema is not ", kSchema));
+    } else if (key == "mckpt") {
+      manifest.version = json.string();
+    } else if (key == "files") {
+      for (json.begin_array(); json.next_item();) manifest.files.push_back(parse_file(json));
+    } else {
+      json.skip();
+    }
+  }
+  json.end();
+  if (std::ranges::adjacent_find(manifest.files, std::greater_equal{}, &ManifestFile::name) !=
+      manifest.files.end())
+    json.fail("the names of files do not ascend");
+  return manifest;
+}
+
+std::optional<Manifest> read_manifest(const Folder& folder) {
+  std::string name(kManifestName);
+  if (!folder.has_file(name)) return std::nullopt;
+  InputFile file = folder.open_file(name);
+  return with_file(file.path(), [&] {
+    if (file.size() > kMostBytes)
+      throw Error(Code::kBadManifest, "the manifest is too large")
+          .expected(cat("at most ", kMostBytes, " bytes"))
+          .found(cat(file.size(), " bytes"));
+    std::vector<u8> text = file.read(0, file.size());
+    return parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()});
+  });
+}
+
+bool has_manifest(const std::string& path) {
+  struct stat st;
+  return ::lstat(cat(path, "/", kManifestName).c_str(), &st) == 0;
+}
+
+ListedPlace listed_place(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return {path, ""};
+  return {parent_folder(path), path.substr(path.rfind('/') + 1)};
+}
+
+std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest) {
+  std::vector<std::string> names;
+  add_files(folder, "", manifest, names);
+  std::ranges::sort(names);
+  return names;
+}
+
+ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
+  ListedPlace place = listed_place(store.root());
+  if (!has_manifest(place.folder)) return;
+  manifest_ = read_manifest(Folder(place.folder));
+  if (!manifest_) return;
+  for (std::size_t f = 0; f < files_.size(); f++) {
+    const ManifestFile* listed = manifest_->find(place.name.empty() ? store.files()[f].path : place.name);
+    if (listed && listed->bytes == store.files()[f].bytes) files_[f] = listed;
+  }
+}
+
+const ManifestSum* ManifestSums::find(i32 file, i64 offset) const {
+  std::size_t f = static_cast<std::size_t>(file);
+  const ManifestFile* listed = f < files_.size() ? files_[f] : nullptr;
+  if (!listed) return nullptr;
+  auto at = std::ranges::lower_bound(listed->sums, offset, {}, &ManifestSum::offset);
+  return at != listed->sums.end() && at->offset == offset ? &*at : nullptr;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,371 @@
+#include "io/verify/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_set>
+
+#include "core/base/name_hash.h"
+#include "io/verify/checksums.h"
+#include "io/store/cover.h"
+#include "io/values/element.h"
+#include "io/verify/expert_twins.h"
+#include "io/store/findings.h"
+#include "io/values/finite.h"
+#include "io/file/parallel.h"
+#include "io/values/tensor_reader.h"
+
+namespace mckpt {
+namespace {
+
+// The checks, in the order of the report. What an opener found belongs to one of them by its code.
+enum Which : std::size_t {
+  kFiles,
+  kFormat,
+  kIndex,
+  kCoverage,
+  kItems,
+  kCrc,
+  kValues,
+  kExperts,
+  kParts,
+  kCheckCount
+};
+
+constexpr i64 kUnitItems = 16 << 20;
+
+Which check_of_code(Code code) {
+  switch (code) {
+    case Code::kNotFound:
+    case Code::kBadPath:
+    case Code::kNotAFile:
+    case Code::kReadFailed:
+    case Code::kCutShort:
+    case Code::kShardMissing:
+    case Code::kUnusedFile:
+    case Code::kIncomplete:
+    case Code::kRecordOutside:
+      return kFiles;
+    case Code::kBadIndex:
+    case Code::kIndexMismatch:
+    case Code::kBadTotalSize:
+    case Code::kRecordMissing:
+    case Code::kRecordUnused:
+    case Code::kRecordOverlap:
+      return kIndex;
+    case Code::kBadShards:
+    case Code::kShardAlone:
+    case Code::kChunkOutside:
+    case Code::kChunkHole:
+    case Code::kChunkOverlap:
+      return kCoverage;
+    case Code::kItemMismatch:
+      return kItems;
+    case Code::kBadChecksum:
+    case Code::kBadManifest:
+    case Code::kNoChecksums:
+      return kCrc;
+    case Code::kCounterpart:
+    case Code::kNumberGap:
+    case Code::kPipelineLoss:
+    case Code::kMixedSaves:
+      return kParts;
+    case Code::kNonFinite:
+      return kValues;
+    case Code::kEqualExperts:
+      return kExperts;
+    default:
+      return kFormat;
+  }
+}
+
+// Of each tensor, what keeps the first of its units that fails from being read. A later unit may fail sooner:
+// only what lies behind one that failed is left out.
+class FirstFailures {
+ public:
+  bool has_one_before(i64 tensor, i64 unit) {
+    std::lock_guard lock(mutex_);
+    auto it = first_.find(tensor);
+    return it != first_.end() && it->second.first < unit;
+  }
+  void add(i64 tensor, i64 unit, Finding finding) {
+    std::lock_guard lock(mutex_);
+    auto [it, added] = first_.try_emplace(tensor, unit, finding);
+    if (!added && unit < it->second.first) it->second = {unit, std::move(finding)};
+  }
+  // In the order of the tensors. To be called when all is done.
+  std::map<i64, std::pair<i64, Finding>>& all() { return first_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<i64, std::pair<i64, Finding>> first_;
+};
+
+class Verifier {
+ public:
+  Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
+      : store_(store), files_(store), threads_(threads), progress_(progress) {
+    for (auto [name, unit] : {std::pair{"files", "files"},
+                              {"format", "files"},
+                              {"index", "tensors"},
+                              {"coverage", "tensors"},
+                              {"items", "chunks"},
+                              {"crc32", "records"},
+                              {"values", "values"},
+                              {"experts", "tensors"},
+                              {"parts", "tensors"}})
+      report_.checks.push_back({name, Check::Status::kNone, 0, unit});
+  }
+
+  VerifyReport run() {
+    for (const Finding& f : store_.findings()) add(check_of_code(f.code), f);
+    check_files();
+    check_format();
+    check_coverage();
+    check_items();
+    check_crc();
+    check_values();
+    check_parts();
+    for (Check& c : report_.checks)
+      if (c.count > 0) c.status = std::max(c.status, Check::Status::kPass);
+    return std::move(report_);
+  }
+
+ private:
+  Check& at(std::size_t which) { return report_.checks[which]; }
+
+  void add(Which which, Finding finding) {
+    at(which).status =
+        std::max(at(which).status, finding.warning ? Check::Status::kWarn : Check::Status::kFail);
+    report_.findings.push_back(std::move(finding));
+    report_.check_of.push_back(which);
+  }
+
+  void check_files();
+  void check_format();
+  void check_coverage();
+  void check_items();
+  void check_crc();
+  void check_values();
+  void check_parts();
+  void add_non_finite(i64 tensor, const NonFinite& found);
+
+  const Store& store_;
+  StoreFiles files_;
+  int threads_;
+  const std::function<void(i64)>& progress_;
+  VerifyReport report_;
+  std::unordered_set<i64> unreadable_;  // tensors that a finding says cannot be read whole
+};
+
+void Verifier::check_files() {
+  NameSet<std::string_view> told;
+  for (const Finding& f : store_.findings()) told.insert(f.file);
+  for (std::size_t i = 0; i < store_.files().size(); i++) {
+    const StoreFile& file = store_.files()[i];
+    at(kFiles).count++;
+    try {
+      if (file.bytes >= 0) files_.open(static_cast<i32>(i));
+      if (file.bytes < 0 && !told.contains(file.path)) throw Error(Code::kNotFound, "the file is missing");
+    } catch (const Error& e) {
+      Finding finding = to_finding(e);
+      finding.file = file_label(store_, static_cast<i32>(i));
+      add(kFiles, std::move(finding));
+    }
+  }
+}
+
+// Openers check the headers of all files; here they are only counted, and what no other check owns is theirs.
+void Verifier::check_format() {
+  at(kFormat).count = static_cast<i64>(store_.files().size());
+  bool indexed = std::any_of(store_.facts().begin(), store_.facts().end(),
+                             [](const auto& f) { return f.first == "index"; });
+  if (indexed) at(kIndex).count = store_.tensor_count();
+}
+
+void Verifier::check_coverage() {
+  NameSet<std::string_view> told;  // openers of sharded formats prove the cover themselves
+  for (const Finding& f : store_.findings())
+    if (!f.warning) told.insert(f.tensor);
+  for (i64 t = 0; t < store_.tensor_count(); t++) {
+    at(kCoverage).count++;
+    if (told.contains(store_.name(t))) {
+      unreadable_.insert(t);
+      continue;
+    }
+    for (const BoxFault& fault : chunk_faults(store_, t)) {
+      add(kCoverage, {.code = cover_code(fault.kind),
+                      .tensor = std::string(store_.name(t)),
+                      .message = to_string(fault)});
+      unreadable_.insert(t);
+    }
+  }
+}
+
+// Each chunk's own header against the table.
+void Verifier::check_items() {
+  std::atomic<i64> chunks = 0;
+  std::vector<char> bad(static_cast<std::size_t>(store_.tensor_count()));
+  PlacedFindings missing, broken;
+  parallel_for(store_.tensor_count(), threads_, [&](int, i64 t) {
+    for (i64 i = 0; i < store_.chunk_count(t); i++) {
+      chunks++;
+      Chunk chunk = store_.chunk(t, i);
+      try {
+        ChunkData data = store_.resolve(t, i);
+        if (data.dtype != store_.dtype(t))
+          throw Error(Code::kBadExtent, "a chunk has another data type than its tensor")
+              .expected(dtype_name(store_.dtype(t)))
+              .found(dtype_name(data.dtype));
+      } catch (Error& e) {
+        e.default_tensor(store_.name(t));
+        Finding finding = to_finding(e);
+        finding.file = file_label(store_, chunk.file);
+        finding.rank = chunk.rank;
+        (e.code() == Code::kNotFound ? missing : broken).add(t, std::move(finding));
+        bad[static_cast<std::size_t>(t)] = 1;
+      }
+    }
+  });
+  for (Finding& f : missing.take()) add(kFiles, std::move(f));
+  for (Finding& f : broken.take()) add(kItems, std::move(f));
+  for (std::size_t t = 0; t < bad.size(); t++)
+    if (bad[t]) unreadable_.insert(static_cast<i64>(t));
+  at(kItems).count = chunks;
+}
+
+// What only the format can judge.
+void Verifier::check_parts() {
+  std::optional<std::vector<Finding>> findings = store_.check(threads_);
+  if (!findings) return;
+  at(kParts).count = store_.tensor_count();
+  for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
+}
+
+void Verifier::check_crc() {
+  ChecksumResult result = check_checksums(store_, files_, threads_, progress_);
+  at(kCrc).count = result.records;
+  for (Finding& f : result.findings) add(kCrc, std::move(f));
+}
+
+void Verifier::check_values() {
+  ExpertTwins twins(store_);
+  struct Unit {
+    i64 tensor, begin, end;
+  };
+  std::vector<Unit> units;
+  for (i64 t = 0; t < store_.tensor_count(); t++) {
+    if (unreadable_.contains(t)) continue;
+    i64 items = store_.shape(t).items();
+    // Experts are summed from end to end; other tensors may be cut for the sake of many threads.
+    i64 step = twins.experts_in(t) > 0 || dtype_info(store_.dtype(t)).bits < 8 ? items : kUnitItems;
+    for (i64 begin = 0; begin < items; begin += step)
+      units.push_back({t, begin, std::min(items, begin + step)});
+  }
+  std::vector<NonFinite> found(units.size());
+  FirstFailures failures;
+  std::vector<std::unique_ptr<TensorReader>> readers;
+  for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
+  parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
+    const Unit& unit = units[static_cast<std::size_t>(u)];
+    if (failures.has_one_before(unit.tensor, u)) return;
+    DType dtype = store_.dtype(unit.tensor);
+    i64 number_bits = element_form(dtype).number_bits;
+    ExpertTwins::Sums sums(twins, unit.tensor);
+    bool expert = twins.experts_in(unit.tensor) > 0;
+    try {
+      readers[static_cast<std::size_t>(worker)]->read(
+          unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
+            scan_non_finite(dtype, bytes, at * 8 / number_bits, found[static_cast<std::size_t>(u)]);
+            if (expert) sums.take(bytes);
+            progress_(static_cast<i64>(bytes.size()));
+          });
+      if (expert) twins.add(sums);
+    } catch (const Error& e) {
+      failures.add(unit.tensor, u, to_finding(e));
+    }
+  });
+  for (auto& [tensor, failure] : failures.all()) {
+    unreadable_.insert(tensor);
+    add(kItems, std::move(failure.second));
+  }
+  for (i64 t : unreadable_) at(kValues).unseen += store_.shape(t).items();
+  if (at(kValues).unseen > 0) at(kValues).status = Check::Status::kWarn;
+  for (std::size_t u = 0; u < units.size();) {
+    i64 tensor = units[u].tensor;
+    NonFinite all;
+    for (; u < units.size() && units[u].tensor == tensor; u++) all.merge(found[u]);
+    if (unreadable_.contains(tensor)) continue;
+    at(kValues).count += store_.shape(tensor).items();
+    if (all.count() > 0) add_non_finite(tensor, all);
+  }
+  at(kExperts).count = twins.compared();
+  for (Finding& f : twins.findings(*readers[0])) add(kExperts, std::move(f));
+}
+
+// Where an item is: its index in the tensor, and the chunk that holds it.
+void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
+  std::span<const i64> dims = store_.dims(tensor);
+  i64 per_element = element_form(store_.dtype(tensor)).per_element;
+  Finding finding{.code = Code::kNonFinite, .tensor = std::string(store_.name(tensor))};
+  for (auto [count, first, what] : {std::tuple{found.nans, found.first_nan, "NaN"},
+                                    {found.infinities, found.first_infinity, "infinity"}}) {
+    if (count == 0) continue;
+    std::vector<i64> index = item_index(first / per_element, dims);
+    finding.message +=
+        cat(finding.message.empty() ? "" : ", ", count, " x ", what, ", first at ", dims_to_string(index));
+    for (i64 i = 0; finding.file.empty() && i < store_.chunk_count(tensor); i++) {
+      Chunk c = store_.chunk(tensor, i);
+      bool inside = true;
+      for (std::size_t d = 0; d < dims.size(); d++)
+        inside &= index[d] >= c.offsets[d] && index[d] - c.offsets[d] < c.sizes[d];
+      if (!inside) continue;
+      finding.file = file_label(store_, c.file);
+      finding.rank = c.rank;
+    }
+  }
+  add(kValues, std::move(finding));
+}
+
+}  // namespace
+
+std::string_view status_name(Check::Status status) {
+  static constexpr std::string_view kNames[] = {"none", "pass", "warn", "fail"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+void VerifyReport::add(Check check, std::vector<Finding> of_check) {
+  checks.push_back(std::move(check));
+  for (Finding& f : of_check) {
+    findings.push_back(std::move(f));
+    check_of.push_back(checks.size() - 1);
+  }
+}
+
+bool VerifyReport::sound() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.warning; });
+}
+
+VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
+  return Verifier(store, threads, progress).run();
+}
+
+VerifyReport unreadable_report(const Error& error) {
+  VerifyReport report;
+  report.checks = {{"format", Check::Status::kFail, 1, "files"}};
+  report.findings = {to_finding(error)};
+  report.check_of = {0};
+  return report;
+}
+
+i64 verify_bytes(const Store& store) {
+  i64 bytes = 0;
+  store.each_checksum([&](const Checksum& c) { bytes += c.bytes; });
+  for (i64 t = 0; t < store.tensor_count(); t++) bytes += TensorReader::tensor_bytes(store, t);
+  return bytes;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,62 @@
+// A zip archive as torch.save writes it: records stored in one piece, one after the other, the directory
+// behind them. It is a whole file, or a range of one (an item of a .distcp file).
+//
+//   [local header, name, padding][data] [...] [directory] [zip64 end][zip64 locator] [end]
+//
+// One reader serves every command, and it takes only archives that can be read in one way: the end record is
+// the last thing there, directory and local headers agree, records neither overlap nor share a name (nor
+// differ in case alone: torch looks names up without regard to case).
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "io/file/file.h"
+
+namespace mckpt {
+
+struct ZipEntry {
+  std::string_view name;  // with its folder: "archive/data/0"
+  i64 header_offset = 0;  // of the local header, from the beginning of the source
+  i64 data_offset = 0;
+  i64 stored_bytes = 0;
+  i64 bytes = 0;  // equal to stored_bytes unless deflated
+  u32 crc32 = 0;
+  bool deflated = false;
+};
+
+struct ZipEnd;
+
+class ZipArchive {
+ public:
+  // Reads and checks the directory and every local header. torch reads archives with bytes behind their end,
+  // and items of .distcp files may have some: they are allowed up to a number. Throws kBadZip,
+  // kUnsupportedZip, kReadFailed. Keeps a reference to the source.
+  explicit ZipArchive(const ByteSource& source, i64 most_trailing_bytes = 0);
+  ZipArchive(const ZipArchive&) = delete;
+  ZipArchive& operator=(const ZipArchive&) = delete;
+
+  std::span<const ZipEntry> entries() const { return entries_; }  // in the order of the directory
+  const ZipEntry* find(std::string_view name) const;              // null: there is none
+
+  // False: torch was told not to compute checksums, and wrote zeros for all of them.
+  bool has_checksums() const { return has_checksums_; }
+
+  // The bytes of the record, inflated, their checksum verified where there is one. Throws kBadChecksum, and
+  // kUnsupportedZip when they are more than `most_bytes`.
+  std::vector<u8> read(const ZipEntry& entry, i64 most_bytes) const;
+
+ private:
+  void parse_directory(const ZipEnd& end);
+  void index_names();
+  void check_local_headers(i64 directory_offset);
+
+  const ByteSource& source_;
+  std::vector<u8> directory_;  // the names of the entries point into it
+  std::vector<ZipEntry> entries_;
+  bool has_checksums_ = false;
+  std::vector<u32> slots_;  // hash table by name: number of the entry + 1; 0 is free
+};
+
+}  // namespace mckpt

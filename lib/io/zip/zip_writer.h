@@ -1,0 +1,36 @@
+// The pieces of a zip archive with stored records, as torch writes them: local headers whose padding puts the
+// data at a multiple of 64 bytes, directory entries, and the three end records. Nothing depends on the time,
+// so that the same records give the same bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt {
+
+inline constexpr i64 kZipAlignment = 64;
+inline constexpr std::string_view kZipRecordMark = "PK\3\4";  // with which a local header begins
+
+struct ZipRecord {
+  std::string name;
+  i64 bytes = 0;
+  i64 header_offset = 0, data_offset = 0;  // in the archive
+  u32 crc32 = 0;
+  // The checksum is not known when the header is written; a descriptor behind the data has it.
+  bool crc_behind = false;
+};
+
+// Where the data of a record lie whose header begins at `header_offset`. Throws kSizeOverflow, kOddName.
+i64 zip_data_offset(const ZipRecord& record);
+
+void append_zip_header(std::vector<u8>& out, const ZipRecord& record);
+void append_zip_descriptor(std::vector<u8>& out, const ZipRecord& record);  // pre: crc_behind
+i64 zip_descriptor_bytes(const ZipRecord& record);
+void append_zip_entry(std::vector<u8>& out, const ZipRecord& record);
+void append_zip_ends(std::vector<u8>& out, i64 records, i64 directory_offset, i64 directory_bytes);
+inline constexpr i64 kZipEndsBytes = 56 + 20 + 22;  // zip64 end, its locator, plain end
+
+}  // namespace mckpt

@@ -1,0 +1,66 @@
+#include "live/cuda/device.h"
+
+#include <cstring>
+
+#include "live/cuda/calls.h"
+#include "live/cuda/lane.h"
+#include "live/cuda/memory.h"
+#include "live/cuda/ranks.h"
+#include "live/cuda/gpu_choice.h"
+#include "runtime/modules/module.h"
+
+namespace mckpt {
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(i32 gpu) : name_(cat("cuda:", gpu)) {}
+  const char* name() const override { return name_.c_str(); }
+  Memory& weights() override { return weights_; }
+  Memory& staging() override { return staging_; }
+  bool is_host() const override { return false; }
+  std::unique_ptr<Lane> lane() override { return std::make_unique<CudaLane>(); }
+  std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm); }
+
+ private:
+  std::string name_;
+  GpuMemory weights_;
+  PinnedMemory staging_;
+};
+
+// The GPUs that this process may use, at least one.
+std::vector<GpuId> usable_gpus() {
+  i32 count = 0;
+  if (const char* error = cuda().devices(&count))
+    throw Error(Code::kModuleMissing, cat("there is no GPU to use: ", escaped(error, 500)));
+  if (count == 0)
+    throw Error(Code::kModuleMissing, "there is no GPU to use")
+        .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use");
+  std::vector<GpuId> ids(static_cast<std::size_t>(count));
+  for (i32 i = 0; i < count; i++)
+    check_cuda(cuda().id(i, ids[static_cast<std::size_t>(i)].data()), "looking at the GPUs");
+  return ids;
+}
+
+std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> mine) {
+  Gathered all = world.all_gather_v(std::as_bytes(mine));
+  std::vector<std::vector<GpuId>> usable;
+  for (int r = 0; r < world.size(); r++) {
+    std::span<const std::byte> bytes = all.of(r);
+    usable.emplace_back(bytes.size() / sizeof(GpuId));
+    std::memcpy(usable.back().data(), bytes.data(), bytes.size());
+  }
+  return usable;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> cuda_device(Comm& world) {
+  std::vector<std::vector<GpuId>> usable = gather_gpus(world, usable_gpus());
+  i32 gpu = choose_gpus(usable)[static_cast<std::size_t>(world.rank())];
+  if (world.size() > 1) load_module("nccl");  // what will be missing is told now
+  check_cuda(cuda().choose(gpu), "choosing a GPU");
+  return std::make_unique<CudaDevice>(gpu);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,13 @@
+// The GPU of this rank as a Device (live/device/device.h).
+#pragma once
+
+#include "live/device/device.h"
+
+namespace mckpt {
+
+// Chooses the GPU, once in a process: of those that a rank may use, the first that no earlier rank has.
+// Collective. Throws kModuleMissing where there is no module, driver or GPU; kBadGrid where there are more
+// ranks than GPUs; kRanksFailed.
+std::unique_ptr<Device> cuda_device(Comm& world);
+
+}  // namespace mckpt

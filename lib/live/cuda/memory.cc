@@ -1,0 +1,116 @@
+#include "live/cuda/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "runtime/system/memory_room.h"
+#include "io/file/parallel.h"
+#include "live/cuda/calls.h"
+
+namespace mckpt {
+namespace {
+
+MckptGpuFacts gpu_facts() {
+  MckptGpuFacts gpu{};
+  check_cuda(cuda().facts(&gpu), "looking at the GPU");
+  return gpu;
+}
+
+Error out_of_gpu_memory(i64 bytes, const MckptGpuFacts& gpu) {
+  return Error(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights")
+      .expected(cat(bytes, " bytes"))
+      .found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)))
+      .help("more ranks, each with a GPU of its own; or --device cpu");
+}
+
+}  // namespace
+
+u8* GpuMemory::allocate(i64 bytes) {
+  void* data = nullptr;
+  check_cuda(cuda().allocate(bytes, &data), "allocating");
+  if (!data) throw out_of_gpu_memory(bytes, gpu_facts());
+  return static_cast<u8*>(data);
+}
+
+void GpuMemory::check_room(i64 bytes) const {
+  if (MckptGpuFacts gpu = gpu_facts(); gpu.free_bytes < bytes) throw out_of_gpu_memory(bytes, gpu);
+}
+
+// A GPU that has failed says so to whoever waits for it next.
+void GpuMemory::release(u8* data) { cuda().release(data); }
+
+// Pages of our own that are pinned afterwards: huge ones where the system has them, because pinning costs by
+// the page, touched by several threads. The driver's own way to make such memory takes six times as long.
+class PinnedMemory::Pages {
+ public:
+  static constexpr const char* kWhat = "the pinned buffers of a GPU";
+
+  explicit Pages(i64 bytes) : bytes_(bytes) {
+    check_memory_room(bytes, kWhat);
+    std::size_t mapped = size();
+    void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw out_of_memory(bytes, kWhat);
+    mapping_ = static_cast<u8*>(at);
+    touch();
+    bool pinned = false;
+    const char* error = cuda().register_host(data(), bytes, &pinned);
+    if (error || !pinned) ::munmap(mapping_, mapped);
+    check_cuda(error, "pinning memory");
+    if (!pinned) throw out_of_memory(bytes, kWhat);
+  }
+  ~Pages() {
+    cuda().unregister_host(data());
+    ::munmap(mapping_, size());
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  u8* data() const {
+    std::uintptr_t at = reinterpret_cast<std::uintptr_t>(mapping_);
+    return mapping_ + (kHuge - at % kHuge) % kHuge;
+  }
+
+ private:
+  static constexpr i64 kHuge = i64{2} << 20;
+
+  std::size_t size() const { return static_cast<std::size_t>(round_up(bytes_, kHuge, kWhat) + kHuge); }
+
+  // Whatever fails here costs time alone: what is not there yet comes when it is pinned.
+  void touch() const {
+    constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+    constexpr i64 kPiece = 2 * kHuge;
+    std::size_t all = static_cast<std::size_t>(bytes_);
+    ::madvise(data(), all, MADV_HUGEPAGE);
+    parallel_for(ceil_div(bytes_, kPiece), 4, [&](int, i64 i) {
+      i64 begin = i * kPiece, piece = std::min(kPiece, bytes_ - begin);
+      ::madvise(data() + begin, static_cast<std::size_t>(piece), kPopulateWrite);
+    });
+  }
+
+  i64 bytes_;
+  u8* mapping_ = nullptr;
+};
+
+PinnedMemory::PinnedMemory() = default;
+PinnedMemory::~PinnedMemory() = default;
+
+u8* PinnedMemory::allocate(i64 bytes) {
+  auto made = std::make_unique<Pages>(bytes);
+  u8* data = made->data();
+  std::lock_guard lock(mutex_);
+  pages_.emplace(data, std::move(made));
+  return data;
+}
+
+void PinnedMemory::check_room(i64 bytes) const { check_memory_room(bytes, Pages::kWhat); }
+
+void PinnedMemory::release(u8* data) {
+  std::unique_ptr<Pages> ended;  // without the lock
+  std::lock_guard lock(mutex_);
+  auto found = pages_.find(data);
+  ended = std::move(found->second);
+  pages_.erase(found);
+}
+
+}  // namespace mckpt

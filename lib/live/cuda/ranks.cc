@@ -1,0 +1,149 @@
+#include "live/cuda/ranks.h"
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "live/cuda/calls.h"
+#include "live/cuda/lane.h"
+#include "live/cuda/nccl_table.h"
+#include "runtime/watch/activity.h"
+#include "runtime/modules/module.h"
+
+namespace mckpt {
+namespace {
+
+const MckptNcclTable& nccl() {
+  static const MckptNcclTable& table = module_functions<MckptNcclTable>("nccl");
+  return table;
+}
+
+// Waits for something that is asked for again and again: what is quick is found at once, what takes its time
+// costs no core.
+class Patience {
+ public:
+  void pause() {
+    using namespace std::chrono_literals;
+    if (std::chrono::steady_clock::now() - begin_ < 200us)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(50us);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// One rank alone.
+class CudaRank final : public DeviceRanks {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) override {
+    if (mine.data() != all.data()) lane.copy(mine.data(), all.data(), std::ssize(mine));
+  }
+  void exchange(Lane&, std::span<const Part>, std::span<const Part>) override {}
+  void wait(Lane& lane) override { lane.wait(); }
+};
+
+class CudaRanks final : public DeviceRanks {
+ public:
+  explicit CudaRanks(Comm& comm) : rank_(comm.rank()), size_(comm.size()) {}
+  CudaRanks(const CudaRanks&) = delete;
+  // All ranks end together, unless one fails: then the others may not be there any more.
+  ~CudaRanks() override {
+    if (std::uncaught_exceptions() > 0) abort();
+    if (!comm_) return;
+    try {
+      call("ending", [&] { return nccl().finish(comm_); });
+      nccl().release(comm_);
+    } catch (const Error&) {  // told by whoever failed
+    }
+  }
+
+  void connect(Comm& comm) {
+    std::array<unsigned char, kMckptNcclIdBytes> id{};
+    if (rank_ == 0) check(nccl().make_id(id.data()), "making an identity");
+    comm.broadcast(std::as_writable_bytes(std::span(id)), 0);
+    call("connecting", [&] { return nccl().connect(id.data(), size_, rank_, &comm_); });
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) override {
+    if (mine.empty()) return;
+    call("all_gather", [&] {
+      return nccl().all_gather(comm_, mine.data(), all.data(), std::ssize(mine), cuda_lane(lane).stream());
+    });
+  }
+
+  void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) override {
+    std::vector<MckptNcclPart> out = parts(sends), in = parts(receives);
+    if (out.empty() && in.empty()) return;
+    call("exchange", [&] {
+      return nccl().exchange(comm_, out.data(), static_cast<i32>(out.size()), in.data(),
+                             static_cast<i32>(in.size()), cuda_lane(lane).stream());
+    });
+  }
+
+  // A rank that died shows in NCCL's own state, or else to the watch over the ranks, which ends this one.
+  void wait(Lane& lane) override {
+    Waiting waiting("NCCL");
+    for (Patience patience; !cuda_lane(lane).done(); patience.pause()) settled("waiting");
+  }
+
+ private:
+  static std::vector<MckptNcclPart> parts(std::span<const Part> given) {
+    std::vector<MckptNcclPart> parts;
+    for (const Part& p : given)
+      if (p.bytes > 0) parts.push_back({p.rank, p.data, p.bytes});
+    return parts;
+  }
+
+  // Calls NCCL and waits until it has taken what it was given: only then is it in the stream.
+  template <typename Fn>
+  void call(const char* what, Fn&& fn) {
+    Waiting waiting("NCCL");
+    check_cuda(cuda().use_here(), "choosing the GPU");
+    check(fn(), what);
+    for (Patience patience; !settled(what); patience.pause()) continue;
+  }
+
+  bool settled(const char* what) {
+    if (!comm_) throw Error(Code::kRanksFailed, cat("NCCL: ", what, ": an earlier call has failed"));
+    bool settled = false;
+    check(nccl().settled(comm_, &settled), what);
+    return settled;
+  }
+
+  // What the GPU still waits for will not come: it has to be told, or whoever waits for a lane does so for
+  // ever.
+  void check(const char* error, const char* what) {
+    if (!error) return;
+    Error e(Code::kRanksFailed, cat("NCCL: ", what, ": ", escaped(error, 500)));
+    abort();
+    throw e;
+  }
+
+  void abort() noexcept {
+    if (comm_) nccl().abort(comm_);
+    comm_ = nullptr;
+  }
+
+  int rank_, size_;
+  void* comm_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm) {
+  if (comm.size() == 1) return std::make_unique<CudaRank>();
+  auto ranks = std::make_unique<CudaRanks>(comm);
+  ranks->connect(comm);
+  return ranks;
+}
+
+}  // namespace mckpt

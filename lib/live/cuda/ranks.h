@@ -1,0 +1,12 @@
+// DeviceRanks over GPUs: a communicator of NCCL.
+#pragma once
+
+#include "live/device/device.h"
+
+namespace mckpt {
+
+// Collective over `comm`. Throws kModuleMissing where there are several ranks and no NCCL, and kRanksFailed.
+// pre: the GPU has been chosen.
+std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm);
+
+}  // namespace mckpt

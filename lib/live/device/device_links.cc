@@ -1,0 +1,16 @@
+#include "live/device/device_links.h"
+
+namespace mckpt {
+
+// Where one member finds the link among its own, all do: the members' lists are the same.
+DeviceRanks& DeviceLinks::between(Comm& comm) {
+  i64 mine = world_.rank();
+  std::vector<i64> members(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(members)));
+  for (Link& link : links_)
+    if (link.members == members) return *link.ranks;
+  links_.push_back({std::move(members), device_.ranks(comm)});
+  return *links_.back().ranks;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,48 @@
+#include "live/device/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "runtime/system/memory_room.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kPage = 4096;
+constexpr const char* kWhat = "live tensors and buffers";
+
+}  // namespace
+
+u8* HostMemory::allocate(i64 bytes) {
+  i64 room = round_up(bytes, kPage, "an allocation");
+  check_room(room);
+  auto* data = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
+  std::lock_guard lock(mutex_);
+  if (!data) throw out_of_memory(room, kWhat).note(cat(held_, " bytes are held by live tensors"));
+  blocks_.emplace(data, bytes);
+  held_ += bytes;
+  peak_ = std::max(peak_, held_);
+  return data;
+}
+
+void HostMemory::check_room(i64 bytes) const { check_memory_room(bytes, kWhat); }
+
+void HostMemory::release(u8* data) {
+  std::lock_guard lock(mutex_);
+  auto block = blocks_.find(data);
+  held_ -= block->second;
+  blocks_.erase(block);
+  std::free(data);
+}
+
+i64 HostMemory::held_bytes() const {
+  std::lock_guard lock(mutex_);
+  return held_;
+}
+
+i64 HostMemory::peak_bytes() const {
+  std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,62 @@
+#include "live/device/tensor.h"
+
+#include <mutex>
+
+#include "live/cuda/calls.h"
+#include "runtime/modules/module.h"
+#include "runtime/modules/tensor_table.h"
+
+namespace mckpt {
+namespace {
+
+const MckptTensorTable& table() { return module_functions<MckptTensorTable>("torch"); }
+
+void check(const char* error) {
+  if (error) throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
+}
+
+// Without it a tensor on a GPU is a view that nothing can be done with.
+void load_torch_cuda() {
+  static std::once_flag loaded;
+  std::call_once(loaded, [] { check(cuda().load_torch()); });
+}
+
+}  // namespace
+
+Tensor::Tensor(void* handle) : handle_(handle, [](void* h) { table().release(h); }) {}
+
+Tensor Tensor::over(DType dtype, const Shape& shape, u8* data, const char* device) {
+  if (data && std::string_view(device).starts_with("cuda")) load_torch_cuda();
+  void* handle = nullptr;
+  check(table().make(std::string(dtype_name(dtype)).c_str(), shape.dims().data(), shape.rank(), data, device,
+                     &handle));
+  return Tensor(handle);
+}
+
+Tensor Tensor::meta(DType dtype, const Shape& shape) { return over(dtype, shape, nullptr); }
+
+void Tensor::set_threads(int threads) { check(table().set_threads(threads)); }
+
+Tensor::Facts Tensor::facts() const {
+  MckptTensorFacts f{};
+  check(table().facts(handle_.get(), &f));
+  Facts facts;
+  facts.dtype = dtype_from_name(f.dtype);
+  facts.shape = Shape(std::span(f.dims, static_cast<std::size_t>(f.rank)));
+  facts.device = f.device;
+  facts.meta = facts.device == "meta";
+  if (!facts.meta) facts.bytes = {static_cast<u8*>(f.data), static_cast<std::size_t>(f.bytes)};
+  return facts;
+}
+
+void Tensor::copy_from(const Tensor& from) { check(table().copy(from.handle_.get(), handle_.get())); }
+
+Tensor Tensor::rows(std::span<const RowRange> rows) const {
+  std::vector<i64> pairs;
+  for (const RowRange& r : rows) pairs.insert(pairs.end(), {r.begin, r.end});
+  void* out = nullptr;
+  check(table().rows(handle_.get(), pairs.data(), static_cast<i32>(rows.size()), &out));
+  return Tensor(out);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,43 @@
+// Tensor: one of libtorch's, reached through the torch module. It is a view of memory that belongs to whoever
+// made it, or of none: then it is on the meta device and knows type and shape alone.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/hybrid/cp_slice.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+
+namespace mckpt {
+
+class Tensor {
+ public:
+  // These load the torch module at the first call. Throw kModuleMissing that says how to get it.
+  static Tensor meta(DType dtype, const Shape& shape);
+  // `device` is a Device's name(), such as "cuda:0".
+  static Tensor over(DType dtype, const Shape& shape, u8* data, const char* device = "cpu");
+  // How many threads libtorch may use in this process.
+  static void set_threads(int threads);
+
+  // What libtorch says of it.
+  struct Facts {
+    DType dtype = DType::kBF16;
+    Shape shape;
+    bool meta = false;
+    std::string device;   // "cpu", "cuda:0", "meta"
+    std::span<u8> bytes;  // of that device; empty on the meta device
+  };
+  Facts facts() const;
+
+  void copy_from(const Tensor& from);  // pre: of the same shape; casts
+  // Those rows one after the other, in memory of its own. pre: not on the meta device.
+  Tensor rows(std::span<const RowRange> rows) const;
+
+ private:
+  explicit Tensor(void* handle);
+  std::shared_ptr<void> handle_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,257 @@
+#include "live/load/block_loader.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "live/load/block_share.h"
+#include "live/load/block_uploader.h"
+#include "runtime/watch/activity.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kPage = 4096;
+constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
+constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
+constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is on its way up
+
+// What every rank needs, and whether any of them needs more than the blocks themselves.
+struct Needs {
+  std::vector<std::vector<u64>> blocks;
+  i64 tail_bytes = 0;
+};
+
+Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
+  std::vector<u64> mine{plan.crosses_borders()};
+  for (BlockId block : plan.blocks()) mine.push_back(block.packed());
+  Gathered all = sharers.all_gather_v(std::as_bytes(std::span(mine)));
+  Needs needs;
+  for (int r = 0; r < sharers.size(); r++) {
+    std::span<const std::byte> bytes = all.of(r);
+    std::vector<u64> theirs(bytes.size() / sizeof(u64));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    if (theirs.front()) needs.tail_bytes = BlockId::kTailBytes;
+    needs.blocks.emplace_back(theirs.begin() + 1, theirs.end());
+  }
+  return needs;
+}
+
+class BlockLoader {
+ public:
+  BlockLoader(const CopyJob& job, const BlockPlan& plan, const Needs& needs, Device& device,
+              DeviceRanks& ranks, const BlockLoadOptions& options)
+      : job_(job),
+        plan_(plan),
+        device_(device),
+        ranks_(ranks),
+        options_(options),
+        tail_bytes_(needs.tail_bytes),
+        share_(needs.blocks, ranks.rank(), options.round_blocks.value_or(device.is_host() ? 4 : 16)) {
+    std::size_t most = 0;
+    for (const BlockShare::Round& round : share_.rounds()) {
+      most = std::max(most, round.sends.size() + round.receives.size());
+      unread_.push_back(std::ssize(round.sends));
+    }
+    if (most > 0)
+      for (Block& buffer : buffers_) buffer = Block(device.weights(), static_cast<i64>(most) * kRoom);
+    if (!device.is_host()) make_uploader();
+  }
+
+  CopyCounts run() {
+    std::unique_ptr<Lane> lane = device_.lane();
+    for (const BlockPlan::Stretch& zeros : plan_.zeros()) lane->zero(zeros.at, zeros.bytes);
+    lane->wait();
+    {
+      std::jthread uploading;
+      if (uploader_) uploading = std::jthread([this] { guard([&] { uploader_->run(); }); });
+      std::vector<std::jthread> readers;
+      guard([&] {
+        start(readers);
+        for (std::size_t r = 0; r < share_.rounds().size(); r++) exchange(r, *lane);
+      });
+      readers.clear();
+      if (uploader_) uploader_->end();
+    }
+    lane->wait();
+    if (error_) std::rethrow_exception(error_);
+    add(uploaded_);
+    return counts_;
+  }
+
+ private:
+  void start(std::vector<std::jthread>& readers) {
+    try {
+      for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
+    } catch (const std::system_error&) {  // fewer do the work
+      if (readers.empty()) throw;
+    }
+  }
+
+  void guard(const std::function<void()>& fn) {
+    try {
+      fn();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      changed_.notify_all();
+      if (uploader_) uploader_->stop();
+    }
+  }
+
+  void make_uploader() {
+    BlockUploader::Calls calls;
+    calls.target = [this](const BlockWork& work) {
+      return work.round ? place_in(*work.round, work.place) : nullptr;
+    };
+    calls.behind = [this](const BlockWork& work, const u8* data, Lane& lane) {
+      if (!work.round) scatter(work.block, data, lane, uploaded_copies_, uploaded_);
+    };
+    calls.landed = [this](const BlockWork& work) {
+      if (work.round) arrived(*work.round);
+    };
+    uploader_.emplace(device_, options_.threads * kSlots, kRoom, std::move(calls));
+  }
+
+  u8* place_in(std::size_t round, std::size_t place) const {
+    return buffers_[round % kBuffers].data() + static_cast<i64>(place) * kRoom;
+  }
+
+  // What to read next; shared blocks first, as others wait for them. Nothing when all is read.
+  std::optional<BlockWork> take() {
+    std::unique_lock lock(mutex_);
+    while (!error_) {
+      while (round_ < share_.rounds().size() && next_send_ == share_.rounds()[round_].sends.size())
+        round_++, next_send_ = 0;
+      if (round_ < share_.rounds().size() && round_ < exchanged_ + kBuffers) {
+        std::size_t place = next_send_++;
+        return BlockWork{share_.rounds()[round_].sends[place].block, round_, place};
+      }
+      if (next_own_ < share_.own().size()) return BlockWork{share_.own()[next_own_++], std::nullopt, 0};
+      if (round_ == share_.rounds().size()) return std::nullopt;
+      changed_.wait(lock);
+    }
+    return std::nullopt;
+  }
+
+  // In the host's memory, shared blocks are read where they are sent from, and others taken apart at once.
+  void read() {
+    CopyCounts counts;
+    std::unique_ptr<Lane> lane;
+    Block own;
+    if (!uploader_) lane = device_.lane(), own = Block(device_.staging(), kRoom);
+    std::vector<ItemCopy> copies;
+    while (std::optional<BlockWork> work = take()) {
+      if (uploader_) {
+        BlockUploader::Slot* slot = uploader_->take();
+        if (!slot) break;
+        slot->work = *work;
+        slot->bytes = read_block(work->block, slot->staging, counts);
+        uploader_->hand_on(slot);
+      } else if (work->round) {
+        read_block(work->block, place_in(*work->round, work->place), counts);
+        arrived(*work->round);
+      } else {
+        read_block(work->block, own.data(), counts);
+        scatter(work->block, own.data(), *lane, copies, counts);
+      }
+      if (options_.stop && *options_.stop)
+        throw Error(Code::kInterrupted, "stopped before everything was loaded");
+    }
+    add(counts);
+  }
+
+  // Returns how much it is.
+  i64 read_block(i64 block, u8* to, CopyCounts& counts) const {
+    BlockId id = plan_.blocks()[static_cast<std::size_t>(block)];
+    const ByteSource& source = job_.source(id.file);
+    i64 bytes = std::min(source.size() - id.begin(), BlockId::kBytes + tail_bytes_);
+    source.read_block(id.begin(), {to, static_cast<std::size_t>(bytes)});
+    counts.bytes_read += bytes;
+    counts.reads++;
+    return bytes;
+  }
+
+  void arrived(std::size_t round) {
+    std::lock_guard lock(mutex_);
+    if (--unread_[round] == 0) changed_.notify_all();
+  }
+
+  void scatter(i64 block, const u8* data, Lane& lane, std::vector<ItemCopy>& copies, CopyCounts& counts) {
+    copies.clear();
+    plan_.copies(block, data, copies);
+    lane.scatter(copies);
+    i64 bytes = 0;
+    for (const ItemCopy& c : copies) bytes += dtype_bytes(c.conversion.to, c.items());
+    counts.bytes_written += bytes;
+    counts.writes++;
+    if (options_.written_bytes) *options_.written_bytes += bytes;
+    made_progress();
+  }
+
+  void exchange(std::size_t r, Lane& lane) {
+    const BlockShare::Round& round = share_.rounds()[r];
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return error_ || unread_[r] == 0; });
+      if (error_) return;
+    }
+    std::vector<DeviceRanks::Part> sends, receives;
+    for (std::size_t s = 0; s < round.sends.size(); s++)
+      for (int to : round.sends[s].to) sends.push_back({to, place_in(r, s), kRoom});
+    for (std::size_t i = 0; i < round.receives.size(); i++)
+      receives.push_back({round.receives[i].from, place_in(r, round.sends.size() + i), kRoom});
+    ranks_.exchange(lane, sends, receives);
+    std::vector<ItemCopy> copies;
+    CopyCounts counts;
+    for (std::size_t s = 0; s < round.sends.size(); s++)
+      scatter(round.sends[s].block, place_in(r, s), lane, copies, counts);
+    for (std::size_t i = 0; i < round.receives.size(); i++)
+      scatter(round.receives[i].block, place_in(r, round.sends.size() + i), lane, copies, counts);
+    ranks_.wait(lane);
+    add(counts);
+    std::lock_guard lock(mutex_);
+    exchanged_ = r + 1;
+    changed_.notify_all();
+  }
+
+  void add(const CopyCounts& counts) {
+    std::lock_guard lock(mutex_);
+    counts_ += counts;
+  }
+
+  const CopyJob& job_;
+  const BlockPlan& plan_;
+  Device& device_;
+  DeviceRanks& ranks_;
+  const BlockLoadOptions& options_;
+  i64 tail_bytes_;
+  BlockShare share_;
+  std::array<Block, kBuffers> buffers_;  // what ranks send, then what they receive
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr error_;
+  std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // to be read next
+  std::size_t exchanged_ = 0;                             // rounds
+  std::vector<i64> unread_;                               // by round, of its sends
+  CopyCounts counts_, uploaded_;                          // the latter the uploader's
+  std::vector<ItemCopy> uploaded_copies_;
+  std::optional<BlockUploader> uploader_;  // none where staging memory is the device's own
+};
+
+}  // namespace
+
+CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
+                       DeviceRanks& ranks, const BlockLoadOptions& options) {
+  BlockPlan plan(job, address);
+  return BlockLoader(job, plan, exchange_needs(plan, sharers), device, ranks, options).run();
+}
+
+}  // namespace mckpt

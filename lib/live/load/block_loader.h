@@ -1,0 +1,32 @@
+// The block loader: carries out a job whose destinations are a device's memory. Every block of the sources is
+// read once by the ranks that share a host, each by one of several threads, into staging memory; goes up to
+// the device; and is taken apart there. Blocks that several ranks need go from device to device.
+//
+//   threads read -> staging, one uploads -> scatter             a rank's own blocks
+//                            one uploads -> round buffer        shared ones, which the calling thread sends,
+//                                           exchange, scatter   receives and takes apart, round by round
+//
+// The buffers it takes do not depend on the model; its plan has some tens of bytes for every block.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "io/copy/worker.h"
+#include "live/load/block_plan.h"
+
+namespace mckpt {
+
+struct BlockLoadOptions {
+  int threads = 1;  // that read; fewer where the system does not grant so many
+  const std::atomic<bool>* stop = nullptr;
+  std::atomic<i64>* written_bytes = nullptr;
+  // A rank sends and receives at most so many at a time; by default what suits the device.
+  std::optional<i64> round_blocks = std::nullopt;
+};
+
+// Collective over the ranks that share the sources; `ranks` are those of `sharers`.
+CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
+                       DeviceRanks& ranks, const BlockLoadOptions& options);
+
+}  // namespace mckpt

@@ -1,0 +1,96 @@
+#include "live/load/block_plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace mckpt {
+BlockPlan::BlockPlan(const CopyJob& job, const Address& address) {
+  for (i64 t = 0; t < job.task_count(); t++) add_task(job.task(t), address);
+  for (const Fetch& fetch : fetches_) check_inside(fetch, job.source(fetch.file).size());
+  std::vector<Use> all = uses();
+  std::ranges::sort(all, {}, [](const Use& u) { return std::tuple(u.block.packed(), u.fetch); });
+  for (const Use& use : all) {
+    if (blocks_.empty() || blocks_.back() != use.block) {
+      blocks_.push_back(use.block);
+      begins_.push_back(std::ssize(used_));
+    }
+    used_.push_back(use.fetch);
+  }
+  begins_.push_back(std::ssize(used_));
+}
+
+void BlockPlan::add_task(const CopyTask& task, const Address& address) {
+  auto known = std::ranges::find(conversions_, task.conversion);
+  i32 conversion = static_cast<i32>(known - conversions_.begin());
+  if (known == conversions_.end()) conversions_.push_back(task.conversion);
+  for (const PlannedMove& planned : task.plan.moves()) {
+    const Region& to = task.plan.destination(planned.destination);
+    u8* first = address(to.file) + to.offset;
+    if (planned.move.kind == MoveKind::kZero) {
+      add_zeros(planned.move, to.item_bytes, first);
+      continue;
+    }
+    const Region& from = task.plan.source(planned.move.slot);
+    fetches_.push_back({from.file, conversion, from.offset, planned.move, first});
+  }
+}
+
+// Blocks are cut off at the end of a file, so that this is seen here or never.
+void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
+  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+  i64 end = fetch.source + fetch.move.source().end() * item;
+  if (end > file_bytes)
+    throw Error(Code::kReadFailed, "a tensor passes the end of its file")
+        .offset(end)
+        .expected(cat("at most ", file_bytes, " bytes"))
+        .found(end);
+}
+
+void BlockPlan::add_zeros(const Move& m, i64 item, u8* to) {
+  for (i64 o = 0; o < m.outer.count; o++)
+    for (i64 i = 0; i < m.inner.count; i++)
+      zeros_.push_back({to + (m.to + o * m.outer.to_stride + i * m.inner.to_stride) * item, m.length * item});
+}
+
+// A fetch of strips, or of what lies far apart, uses only some of the blocks between its ends.
+std::vector<BlockPlan::Use> BlockPlan::uses() {
+  std::vector<Use> all;
+  std::vector<Move> parts;
+  for (i32 f = 0; f < static_cast<i32>(fetches_.size()); f++) {
+    const Fetch& fetch = fetches_[static_cast<std::size_t>(f)];
+    i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+    ItemRun run = fetch.move.source();
+    BlockId block{fetch.file, (fetch.source + run.begin * item) / BlockId::kBytes};
+    crosses_borders_ |= fetch.source % item != 0;
+    for (; block.begin() < fetch.source + run.end() * item; block.index++) {
+      parts.clear();
+      clip(fetch, block, parts);
+      if (!parts.empty()) all.push_back({block, f});
+    }
+  }
+  return all;
+}
+
+void BlockPlan::clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const {
+  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+  auto first_item_from = [&](i64 byte) { return ceil_div(std::max<i64>(byte - fetch.source, 0), item); };
+  clip_source(fetch.move, {first_item_from(block.begin()), first_item_from(block.begin() + BlockId::kBytes)},
+              out);
+}
+
+void BlockPlan::copies(i64 block, const u8* data, std::vector<ItemCopy>& out) const {
+  std::size_t b = static_cast<std::size_t>(block);
+  std::vector<Move> parts;
+  for (i64 u = begins_[b]; u < begins_[b + 1]; u++) {
+    const Fetch& fetch = fetches_[static_cast<std::size_t>(used_[static_cast<std::size_t>(u)])];
+    const Conversion& conversion = conversions_[static_cast<std::size_t>(fetch.conversion)];
+    parts.clear();
+    clip(fetch, blocks_[b], parts);
+    for (const Move& m : parts)
+      out.push_back({data + (fetch.source + m.from * dtype_bytes(conversion.from, 1) - blocks_[b].begin()),
+                     fetch.to + m.to * dtype_bytes(conversion.to, 1), m.length, m.inner, m.outer,
+                     conversion});
+  }
+}
+
+}  // namespace mckpt

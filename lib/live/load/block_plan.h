@@ -1,0 +1,81 @@
+// BlockPlan: what loading reads. The source files are taken in blocks; an item belongs to the block that its
+// first byte lies in. For every block that holds something for this rank the plan tells what goes where, so
+// that a block is read once, by whoever, and brought to its places wherever it has landed.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "io/copy/job.h"
+#include "live/device/device.h"
+
+namespace mckpt {
+
+// A block of a source file. Ordered by file and place.
+struct BlockId {
+  // Small enough that what is read is still in the cache when it moves on, large enough that calls do not
+  // count.
+  static constexpr i64 kBytes = 4 << 20;
+  static constexpr i64 kTailBytes = 16;  // of the next block, where an item lies across the border
+
+  i32 file = 0;
+  i64 index = 0;
+
+  i64 begin() const { return index * kBytes; }
+  u64 packed() const { return static_cast<u64>(file) << 40 | static_cast<u64>(index); }
+  static BlockId unpacked(u64 id) {
+    return {static_cast<i32>(id >> 40), static_cast<i64>(id & 0xff'ffff'ffff)};
+  }
+  friend bool operator==(const BlockId&, const BlockId&) = default;
+};
+
+class BlockPlan {
+ public:
+  // Where a destination's file begins in memory.
+  using Address = std::function<u8*(i32 file)>;
+  // Throws kReadFailed where a source lies beyond the end of its file.
+  BlockPlan(const CopyJob& job, const Address& address);
+
+  // In ascending order.
+  std::span<const BlockId> blocks() const { return blocks_; }
+  // Whether something of a block of this plan needs bytes behind its end.
+  bool crosses_borders() const { return crosses_borders_; }
+  // Appends what goes where. `data`: where the block's first byte lies.
+  void copies(i64 block, const u8* data, std::vector<ItemCopy>& out) const;
+
+  struct Stretch {
+    u8* at = nullptr;
+    i64 bytes = 0;
+  };
+  // What is padding, and has no source.
+  std::span<const Stretch> zeros() const { return zeros_; }
+
+ private:
+  // A move from a file into memory.
+  struct Fetch {
+    i32 file, conversion;
+    i64 source;  // byte of the file, of the item 0 of the region
+    Move move;
+    u8* to;  // of the item 0 of the destination
+  };
+  struct Use {
+    BlockId block;
+    i32 fetch;
+  };
+  void add_task(const CopyTask& task, const Address& address);
+  void check_inside(const Fetch& fetch, i64 file_bytes) const;
+  void add_zeros(const Move& move, i64 item_bytes, u8* to);
+  std::vector<Use> uses();
+  void clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const;
+
+  std::vector<Conversion> conversions_;
+  std::vector<Fetch> fetches_;
+  std::vector<BlockId> blocks_;
+  std::vector<i64> begins_;  // of each block in used_, and the end
+  std::vector<i32> used_;    // fetches, block by block
+  std::vector<Stretch> zeros_;
+  bool crosses_borders_ = false;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,86 @@
+#include "live/load/block_uploader.h"
+
+#include <chrono>
+
+namespace mckpt {
+
+BlockUploader::BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls)
+    : calls_(std::move(calls)),
+      staging_(device.staging(), slots * slot_bytes),
+      landing_(device.weights(), slots * slot_bytes),
+      upward_(device.lane()),
+      slots_(static_cast<std::size_t>(slots)) {
+  i64 at = 0;
+  for (Slot& slot : slots_) {
+    slot.staging = staging_.data() + at;
+    slot.landing = landing_.data() + at;
+    slot.lane = device.lane();
+    at += slot_bytes;
+    free_.push_back(&slot);
+  }
+}
+
+BlockUploader::Slot* BlockUploader::take() {
+  std::unique_lock lock(mutex_);
+  freed_one_.wait(lock, [&] { return stopped_ || !free_.empty(); });
+  if (stopped_) return nullptr;
+  Slot* slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void BlockUploader::hand_on(Slot* slot) {
+  std::lock_guard lock(mutex_);
+  filled_.push_back(slot);
+  filled_one_.notify_one();
+}
+
+void BlockUploader::end() {
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+  filled_one_.notify_all();
+}
+
+void BlockUploader::stop() {
+  std::lock_guard lock(mutex_);
+  stopped_ = true;
+  filled_one_.notify_all();
+  freed_one_.notify_all();
+}
+
+// False: all is done, or stopped. Otherwise `slot` is the next filled one, or null: it is time to look after
+// what is under way, because nobody tells when that has landed.
+bool BlockUploader::next(bool some_under_way, Slot*& slot) {
+  constexpr std::chrono::microseconds kLook(100);  // much less than what is under way takes
+  std::unique_lock lock(mutex_);
+  auto told = [&] { return stopped_ || !filled_.empty() || (ended_ && !some_under_way); };
+  if (some_under_way)
+    filled_one_.wait_for(lock, kLook, told);
+  else
+    filled_one_.wait(lock, told);
+  slot = filled_.empty() ? nullptr : filled_.front();
+  if (slot) filled_.pop_front();
+  return !stopped_ && (slot || some_under_way);
+}
+
+void BlockUploader::run() {
+  std::deque<Slot*> under_way;
+  for (Slot* slot; next(!under_way.empty(), slot);) {
+    if (slot) {
+      u8* target = calls_.target(slot->work);
+      u8* to = target ? target : slot->landing;
+      upward_->upload({slot->staging, static_cast<std::size_t>(slot->bytes)}, to);
+      slot->lane->follow(*upward_);
+      calls_.behind(slot->work, to, *slot->lane);
+      under_way.push_back(slot);
+    }
+    for (; !under_way.empty() && under_way.front()->lane->done(); under_way.pop_front()) {
+      calls_.landed(under_way.front()->work);
+      std::lock_guard lock(mutex_);
+      free_.push_back(under_way.front());
+      freed_one_.notify_one();
+    }
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,52 @@
+#include "live/load/load.h"
+
+#include "convert/jobs/gather_job.h"
+#include "convert/jobs/import_job.h"
+#include "live/model/chunks.h"
+#include "live/model/shape_exchange.h"
+
+namespace mckpt {
+namespace {
+
+CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
+                    const BlockLoadOptions& options) {
+  model.allocate();
+  std::vector<PendingWrites::Write> writes;
+  for (LiveGroup* group : model.groups()) {
+    group->writes().forget_failures();
+    writes.push_back(group->writes().begin());
+  }
+  CopyCounts counts = load_blocks(
+      job, [&](i32 file) { return chunks.memory(file).data(); }, model.device(), model.host(),
+      model.host_ranks(), options);
+  for (PendingWrites::Write& write : writes) write.done();
+  model.refresh();
+  return counts;
+}
+
+}  // namespace
+
+KeyTable live_keys(const LiveModel& model) {
+  const Grid& grid = model.setup().grid;
+  const RunSetup& run = model.setup().run;
+  return KeyTable(model.map(), {run.vocab_rows, std::nullopt, run.groups}, {grid.tp, grid.etp});
+}
+
+CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
+                           const BlockLoadOptions& options) {
+  model.refuse_unsharded(0, "loaded");
+  exchange_shapes(model);
+  LiveChunks chunks(model, keys);
+  return run_load(model, chunks, ImportJob(source, keys, chunks, nullptr), options);
+}
+
+CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
+                                const KeyTable& stored_keys, const ChunkList& stored,
+                                const BlockLoadOptions& options) {
+  model.refuse_unsharded(0, "loaded");
+  exchange_shapes(model);
+  LiveChunks chunks(model, keys);
+  return run_load(model, chunks, GatherJob(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,97 @@
+#include "live/model/check.h"
+
+#include <algorithm>
+
+#include "io/file/parallel.h"
+#include "runtime/watch/activity.h"
+
+namespace mckpt {
+
+LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options)
+    : model_(model), options_(options), files_(source) {
+  for (int t = 0; t < options.threads; t++)
+    workers_.push_back(std::make_unique<Worker>(source, files_, model.device()));
+  const LiveSetup& setup = model.setup();
+  as_stored_ = model.map().parameters(setup.grid, model.cell(),
+                                      {setup.run.vocab_rows, std::nullopt, setup.run.groups});
+}
+
+// In pieces, so that all threads have something to do.
+void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
+  constexpr i64 kPieceItems = 4 << 20;
+  if (dtype_bytes(type, items.items()) != std::ssize(bytes))
+    throw Error(Code::kInternal, "a parameter has not as many bytes as items");
+  for (i64 begin = items.begin; begin < items.end; begin += kPieceItems) {
+    ItemRange piece{begin, std::min(items.end, begin + kPieceItems)};
+    i64 at = dtype_bytes(type, begin - items.begin), size = dtype_bytes(type, piece.items());
+    pieces_.push_back({parameter, piece, via, type,
+                       bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size))});
+  }
+  parameters_++;
+  bytes_ += std::ssize(bytes);
+}
+
+i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
+  ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
+  p.dtype = piece.via, p.typed_by_run = true;
+  i64 at = 0, first_wrong = -1;
+  worker.source.read(p, piece.items, piece.type, [&](std::span<const u8> want) {
+    while (!want.empty() && first_wrong < 0) {
+      i64 n = std::min(std::ssize(want), DeviceReader::kMostBytes);
+      std::span<const u8> mine = worker.live.read(piece.bytes.data() + at, n);
+      auto [differs, _] = std::mismatch(mine.begin(), mine.end(), want.begin());
+      if (differs != mine.end()) first_wrong = at + (differs - mine.begin());
+      want = want.subspan(static_cast<std::size_t>(n));
+      at += n;
+    }
+  });
+  return first_wrong;
+}
+
+void LiveCheck::compare(const char* what) {
+  std::vector<i64> wrong(pieces_.size());
+  parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was compared");
+    std::size_t at = static_cast<std::size_t>(i);
+    wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
+    if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
+    made_progress();
+  });
+  i32 told = -1;
+  for (std::size_t i = 0; i < pieces_.size(); i++) {
+    const Piece& piece = pieces_[i];
+    if (wrong[i] < 0 || piece.parameter == told) continue;
+    told = piece.parameter;
+    differences_.push_back({as_stored_[static_cast<std::size_t>(told)].name, what,
+                            piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
+  }
+  pieces_.clear();
+}
+
+void LiveCheck::check_stored() {
+  for (i32 i = 0; i < static_cast<i32>(as_stored_.size()); i++) {
+    const ModelParameter& p = as_stored_[static_cast<std::size_t>(i)];
+    if (p.buffer()) {
+      DType type = model_.parameters()[static_cast<std::size_t>(i)].dtype;
+      add(i, {0, p.shape().items()}, type, type, model_.buffer_bytes(i));
+    } else if (std::optional<Tensor> shard = model_.stored_shard(i)) {
+      const LiveModel::Seat& seat = model_.seat(i);
+      DType type = seat.group->stored_type();
+      add(i, seat.group->stored_items_of(seat.member), type, type, shard->facts().bytes);
+    }
+  }
+  compare("stored weights");
+}
+
+void LiveCheck::check_live(i32 module) {
+  for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
+    for (i64 member : group->bucket().members) {
+      i32 i = static_cast<i32>(member);
+      add(i, {0, as_stored_[static_cast<std::size_t>(i)].shape().items()}, group->stored_type(),
+          group->how().compute, model_.tensor(i).facts().bytes);
+    }
+  compare("live values");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,55 @@
+#include "live/model/chunks.h"
+
+namespace mckpt {
+
+LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model) {
+  std::vector<FsdpGroup> groups;
+  for (LiveGroup* group : model.groups()) {
+    file_of_.emplace(group, static_cast<i32>(files_.size()));
+    files_.push_back({group, -1});
+    groups.push_back({group->bucket(), group->buffer()});
+  }
+  const LiveSetup& setup = model.setup();
+  FsdpLayout layout(model.parameters(), model.map().model(), setup.grid, std::move(groups),
+                    setup.fsdp.strategy != Strategy::kNoShard);
+  for (const FsdpTensor& t : layout.tensors(model.cell())) {
+    if (t.empty()) continue;
+    i32 key = keys.find(*model_key(t.key));
+    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(t.key);
+    add(t, key);
+  }
+}
+
+void LiveChunks::add(const FsdpTensor& t, i32 key) {
+  const ModelParameter& p = model_.parameters()[static_cast<std::size_t>(t.parameter)];
+  const LiveModel::Seat& seat = model_.seat(t.parameter);
+  Entry e{key, static_cast<i32>(files_.size()), 0, p.dtype, t.offsets, t.sizes};
+  if (seat.group) {
+    i64 first = seat.group->buffer().parameters[static_cast<std::size_t>(seat.member)].offset + t.items.begin;
+    e.file = file_of_.at(seat.group);
+    e.dtype = seat.group->stored_type();
+    e.offset = dtype_bytes(e.dtype, first - seat.group->stored_items().begin);
+  } else {
+    files_.push_back({nullptr, t.parameter});
+  }
+  by_box_.emplace(std::pair(key, t.offsets), size());
+  chunks_.push_back(std::move(e));
+}
+
+i64 LiveChunks::find(i32 key, std::span<const i64> offsets) const {
+  auto found = by_box_.find({key, std::vector<i64>(offsets.begin(), offsets.end())});
+  return found == by_box_.end() ? -1 : found->second;
+}
+
+std::span<u8> LiveChunks::memory(i32 file) const {
+  const File& f = files_[static_cast<std::size_t>(file)];
+  return f.group ? f.group->stored() : model_.buffer_bytes(f.buffer);
+}
+
+std::span<u8> LiveChunks::bytes(i64 chunk) const {
+  const Entry& e = at(chunk);
+  i64 size = dtype_bytes(e.dtype, Shape(e.sizes).items());
+  return memory(e.file).subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(size));
+}
+
+}  // namespace mckpt

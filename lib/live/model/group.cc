@@ -1,0 +1,119 @@
+#include "live/model/group.h"
+
+#include <cassert>
+#include <utility>
+
+namespace mckpt {
+
+LiveGroup::LiveGroup(FsdpGroup packed, const How& how, const Home& home)
+    : packed_(std::move(packed)), how_(how), home_(home) {
+  assert(how_.strategy == Strategy::kNoShard || home_.ranks.size() == buffer().shards);
+}
+
+Lane& LiveGroup::lane() {
+  if (!lane_) lane_ = home_.device.lane();
+  return *lane_;
+}
+
+ItemRange LiveGroup::stored_items() const {
+  if (how_.strategy == Strategy::kNoShard) return {0, buffer().bucket_items};
+  return {how_.shard * buffer().shard_items, (how_.shard + 1) * buffer().shard_items};
+}
+
+ItemRange LiveGroup::stored_items_of(i64 member) const {
+  const PackedParameter& p = buffer().parameters[static_cast<std::size_t>(member)];
+  ItemRange in_bucket = intersection(stored_items(), {p.offset, p.end()});
+  if (in_bucket.empty()) return {};
+  return {in_bucket.begin - p.offset, in_bucket.end - p.offset};
+}
+
+void LiveGroup::allocate() {
+  if (loaded()) return;
+  Block compute(home_.device.weights(), dtype_bytes(how_.compute, compute_items()));
+  if (how_.main) main_ = Block(home_.device.weights(), dtype_bytes(*how_.main, stored_items().items()));
+  compute_ = std::move(compute);
+}
+
+i64 LiveGroup::weight_bytes() const {
+  return dtype_bytes(how_.compute, compute_items()) +
+         (how_.main ? dtype_bytes(*how_.main, stored_items().items()) : 0);
+}
+
+void LiveGroup::drop() {
+  assert(!unsharded());
+  writes_.settle();
+  compute_ = Block();
+  main_ = Block();
+}
+
+std::span<u8> LiveGroup::own_compute() const {
+  if (!loaded()) return {};
+  i64 first = shards_compute() ? 0 : stored_items().begin;
+  return {compute_.data() + dtype_bytes(how_.compute, first),
+          static_cast<std::size_t>(dtype_bytes(how_.compute, stored_items().items()))};
+}
+
+std::span<u8> LiveGroup::stored() const {
+  if (!how_.main) return own_compute();
+  return {main_.data(), static_cast<std::size_t>(main_.bytes())};
+}
+
+void LiveGroup::begin_refresh() {
+  assert(loaded() && !unsharded());
+  writes_.wait();
+  if (how_.main) {
+    const ItemCopy all[] = {{main_.data(),
+                             own_compute().data(),
+                             stored_items().items(),
+                             {},
+                             {},
+                             {*how_.main, how_.compute, how_.compute, 0, 0}}};
+    lane().scatter(all);
+  }
+  stale_ = how_.strategy == Strategy::kOptim || how_.strategy == Strategy::kOptimGrads;
+}
+
+void LiveGroup::finish_refresh() {
+  if (how_.main) lane().wait();
+}
+
+i64 LiveGroup::gather_bytes() const {
+  bool gathers = shards_compute() && buffer().shards > 1;
+  return gathers ? dtype_bytes(how_.compute, buffer().bucket_items) : 0;
+}
+
+void LiveGroup::begin_unshard() {
+  if (unsharded()) return;
+  assert(loaded());
+  writes_.wait();
+  Block gathered;
+  if (gather_bytes() > 0) gathered = Block(home_.gathered, gather_bytes());
+  u8* whole = gathered.data() ? gathered.data() : compute_.data();
+  if (gather_bytes() > 0 || stale_) {
+    std::span<u8> all(whole, static_cast<std::size_t>(dtype_bytes(how_.compute, buffer().bucket_items)));
+    lane().follow(home_.gathers);
+    home_.ranks.all_gather(lane(), own_compute(), all);
+    home_.gathers.follow(lane());
+    under_way_ = true;
+    received_ += std::ssize(all) - std::ssize(own_compute());
+  }
+  gather_ = std::move(gathered);
+  whole_ = whole;
+}
+
+void LiveGroup::finish_unshard() {
+  if (!under_way_) return;
+  home_.ranks.wait(lane());
+  under_way_ = stale_ = false;
+}
+
+void LiveGroup::reshard() {
+  // Goes when nothing is on its way there any more, and also when waiting for that fails.
+  Block gathered = std::move(gather_);
+  whole_ = nullptr;
+  if (!std::exchange(under_way_, false)) return;
+  home_.ranks.wait(lane());
+  stale_ = false;
+}
+
+}  // namespace mckpt

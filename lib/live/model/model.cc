@@ -1,0 +1,324 @@
+#include "live/model/model.h"
+
+#include <algorithm>
+
+#include "live/device/cp_rows.h"
+#include "runtime/comm/same_host.h"
+
+namespace mckpt {
+namespace {
+
+std::size_t at(i32 i) { return static_cast<std::size_t>(i); }
+
+std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
+  std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
+  setup.adjust(parameters);
+  return parameters;
+}
+
+Cell cell_in(const LiveSetup& setup, const Comm& world) {
+  check_grid(setup.grid);
+  refuse_pipeline(setup.grid);
+  if (setup.grid.world() != world.size())
+    throw Error(Code::kBadGrid, "the job has not as many ranks as the grid")
+        .expected(cat(setup.grid.world(), " (", to_string(setup.grid), ")"))
+        .found(world.size())
+        .help(cat("scripts/mpirun -n ", setup.grid.world(), " mckpt roundtrip ..."));
+  return cell_of(setup.grid, world.rank());
+}
+
+// The ranks that differ in their data-parallel places only and hold the same copy of the buffers. Each of
+// their sets is named by its lowest rank's cell.
+std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace& place) {
+  return world.split(static_cast<int>(place.replica * cells + cell), static_cast<int>(place.shard));
+}
+
+// The second names of parameters: a tied output layer is the embedding.
+void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleTree& tree) {
+  if (!tied) return;
+  for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++)
+    if (parameters[at(i)].global_name.ends_with("embedding.word_embeddings.weight")) {
+      std::string name = parameters[at(i)].name;
+      name.resize(name.size() - std::string_view("embedding.word_embeddings.weight").size());
+      tree.tie(cat(name, "output_layer.weight"), i);
+      return;
+    }
+}
+
+}  // namespace
+
+LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered)
+    : map_(map),
+      setup_(std::move(setup)),
+      world_(world),
+      device_(device),
+      gathered_(gathered),
+      cell_(cell_in(setup_, world)),
+      links_(device, world),
+      parameters_(parameters_of(map, setup_, cell_)),
+      tree_(parameters_) {
+  const Grid& g = setup_.grid;
+  dense_.comm = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
+  expert_.comm = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
+  host_ = ranks_of_host(world);
+  world_ranks_ = &links_.between(world);
+  host_ranks_ = &links_.between(*host_);
+  gathers_ = device.lane();
+  for (Sharers* sharers : {&dense_, &expert_}) sharers->ranks = &links_.between(*sharers->comm);
+  tie_names(parameters_, map.model().tied, tree_);
+  for (const ModelParameter& p : parameters_) {
+    marks_.push_back(marks_of(p, g));
+    tensors_.push_back(Tensor::meta(p.dtype, p.shape()));
+  }
+  seats_.resize(parameters_.size());
+  buffers_.resize(parameters_.size());
+  groups_.resize(at(tree_.size()));
+  held_.resize(at(tree_.size()));
+}
+
+void LiveModel::refuse_unsharded(i32 module, const char* what) const {
+  for (i32 m : sharded_)
+    if (tree_.contains(module, m))
+      for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)])
+        if (group->unsharded())
+          throw Error(Code::kBadLayout,
+                      cat("a module cannot be ", what, " while it, or one inside it, is unsharded"))
+              .found(cat("unsharded: ", m == 0 ? "the model" : tree_[m].name))
+              .help("reshard it first");
+}
+
+// Of the module and those inside it, what no other sharded module has. Tied weights count where they have
+// their first name.
+std::vector<i32> LiveModel::members_for(i32 module) const {
+  std::vector<i32> members;
+  for (i32 p : tree_.parameters_below(module)) {
+    if (parameters_[at(p)].buffer() || !tree_.contains(module, tree_.home_of(p))) continue;
+    i32 owner = seat(p).module;
+    if (owner < 0 || owner == module) members.push_back(p);
+    if (owner >= 0 && !tree_.contains(module, owner))
+      throw Error(Code::kBadLayout, "a module is sharded before those around it")
+          .tensor(parameters_[at(p)].name)
+          .expected(cat(tree_[module].name, " before ", owner == 0 ? "the model" : tree_[owner].name));
+  }
+  return members;
+}
+
+void LiveModel::fully_shard(i32 module) {
+  refuse_unsharded(module, "sharded anew");
+  std::vector<GroupMember> members;
+  for (i32 p : members_for(module)) members.push_back({p, module == 0 ? kNoUnit : module});
+  std::vector<std::unique_ptr<LiveGroup>> groups;
+  std::vector<FsdpGroup> packed;
+  if (!members.empty()) packed = pack_groups(parameters_, members, setup_.grid, setup_.fsdp);
+  for (FsdpGroup& group : packed) {
+    const ModelParameter& first = parameters_[static_cast<std::size_t>(group.bucket.members[0])];
+    LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
+                       first.trainable ? setup_.main_dtype : std::nullopt};
+    DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;
+    LiveGroup::Home home{device_, gathered_, ranks, *gathers_};
+    groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, home));
+    const std::vector<i64>& of = groups.back()->bucket().members;
+    for (i64 m = 0; m < std::ssize(of); m++)
+      seats_[static_cast<std::size_t>(of[static_cast<std::size_t>(m)])] = {groups.back().get(), m, module};
+  }
+  for (const std::unique_ptr<LiveGroup>& before : groups_[at(module)]) {
+    before->drop();
+    users_.erase(before.get());
+  }
+  groups_[at(module)] = std::move(groups);
+  if (std::ranges::find(sharded_, module) == sharded_.end())
+    sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
+}
+
+void LiveModel::wrap() {
+  const FsdpSetup& fsdp = setup_.fsdp;
+  bool units = fsdp.strategy == Strategy::kOptimGradsParams ||
+               (fsdp.unit_scope == UnitScope::kAllSharded && fsdp.strategy != Strategy::kNoShard);
+  for (i32 m = 0; units && m < tree_.size(); m++) {
+    UnitClass unit = tree_[m].unit;
+    if ((unit == UnitClass::kTransformerLayer && fsdp.transformer_units) ||
+        (unit == UnitClass::kMambaLayer && fsdp.mamba_units))
+      fully_shard(m);
+  }
+  fully_shard(0);
+}
+
+const std::vector<std::unique_ptr<LiveGroup>>& LiveModel::groups_of(i32 module) const {
+  return groups_[at(module)];
+}
+
+std::vector<LiveGroup*> LiveModel::groups() const {
+  std::vector<LiveGroup*> out;
+  for (i32 m : sharded_)
+    for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)]) out.push_back(group.get());
+  return out;
+}
+
+std::span<u8> LiveModel::buffer_bytes(i32 parameter) const {
+  const Block& block = buffers_[at(parameter)];
+  return {block.data(), static_cast<std::size_t>(block.bytes())};
+}
+
+std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
+  const Seat& s = seat(parameter);
+  if (!s.group || !s.group->loaded()) return std::nullopt;
+  ItemRange items = s.group->stored_items_of(s.member);
+  if (items.empty()) return std::nullopt;
+  const PackedParameter& packed = s.group->buffer().parameters[static_cast<std::size_t>(s.member)];
+  i64 first = packed.offset + items.begin - s.group->stored_items().begin;
+  const Shape& shape = parameters_[at(parameter)].shape();
+  Shape rows = shape.rank() > 0 ? shape.with_dim(0, items.items() / packed.row_items) : shape;
+  return Tensor::over(s.group->stored_type(), rows,
+                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first), device_.name());
+}
+
+void LiveModel::allocate() {
+  check_memory_room();
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    const ModelParameter& parameter = parameters_[at(p)];
+    if (!parameter.buffer() && !seat(p).group)
+      throw Error(Code::kBadLayout, "a parameter is in no group: its module is not sharded")
+          .tensor(parameter.name);
+    if (!parameter.buffer() || buffers_[at(p)].data()) continue;
+    buffers_[at(p)] = Block(device_.weights(), dtype_bytes(parameter.dtype, parameter.shape().items()));
+    tensors_[at(p)] =
+        Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_.name());
+  }
+  for (LiveGroup* group : groups()) group->allocate();
+}
+
+i64 LiveModel::received_bytes() const {
+  i64 bytes = 0;
+  for (LiveGroup* group : groups()) bytes += group->received_bytes();
+  return bytes;
+}
+
+// For all of it at once: memory that nobody has touched yet still counts as free.
+void LiveModel::check_memory_room() const {
+  i64 bytes = 0;
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    const ModelParameter& parameter = parameters_[at(p)];
+    if (parameter.buffer() && !buffers_[at(p)].data())
+      bytes += dtype_bytes(parameter.dtype, parameter.shape().items());
+  }
+  for (LiveGroup* group : groups())
+    if (!group->loaded()) bytes += group->weight_bytes();
+  if (device_.is_host()) host_->all_reduce({&bytes, 1}, Reduce::kSum);
+  if (bytes > 0) device_.weights().check_room(bytes);
+}
+
+void LiveModel::wait_for_writes() const {
+  for (LiveGroup* group : groups()) group->writes().wait();
+}
+
+void LiveModel::drop() {
+  refuse_unsharded(0, "dropped");
+  for (LiveGroup* group : groups()) group->drop();
+  for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
+    if (!parameters_[at(p)].buffer()) continue;
+    tensors_[at(p)] = Tensor::meta(parameters_[at(p)].dtype, parameters_[at(p)].shape());
+    buffers_[at(p)] = Block();
+  }
+}
+
+bool LiveModel::loaded() const {
+  std::vector<LiveGroup*> all = groups();
+  return !all.empty() && std::ranges::all_of(all, [](LiveGroup* g) { return g->loaded(); });
+}
+
+i64 LiveModel::weight_bytes() const {
+  i64 bytes = 0;
+  for (const Block& buffer : buffers_) bytes += buffer.bytes();
+  for (LiveGroup* group : groups()) bytes += group->held_bytes();
+  return bytes;
+}
+
+std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
+  std::vector<LiveGroup*> out;
+  for (i32 p : tree_.parameters_below(module)) {
+    const Seat& s = seat(p);
+    if (!s.group || std::ranges::find(out, s.group) != out.end()) continue;
+    bool inside = s.module > module && tree_.contains(module, s.module);
+    // A fused path reads the parameters of its own layer, of which `module` is one.
+    i32 layer = tree_.layer_around(tree_.home_of(p));
+    bool read_here = read_by_layer(parameters_[at(p)]) && layer >= 0 && tree_.contains(layer, module);
+    if (!inside || read_here) out.push_back(s.group);
+  }
+  return out;
+}
+
+void LiveModel::set_tensors(LiveGroup& group) {
+  for (i64 m = 0; m < std::ssize(group.bucket().members); m++) {
+    i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
+    i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
+    DType dtype = group.how().compute;
+    const Shape& shape = parameters_[at(p)].shape();
+    tensors_[at(p)] =
+        group.unsharded()
+            ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_.name())
+            : Tensor::meta(dtype, shape);
+  }
+}
+
+void LiveModel::unshard(i32 module) {
+  prefetch(module);
+  try {
+    for (LiveGroup* group : held_[at(module)]) group->finish_unshard();
+  } catch (...) {
+    let_go(module);
+    throw;
+  }
+}
+
+void LiveModel::prefetch(i32 module) {
+  if (!loaded()) throw Error(Code::kBadLayout, "the model has no weights yet: it was not loaded");
+  std::vector<LiveGroup*>& held = held_[at(module)];
+  if (!held.empty()) return;
+  try {
+    for (LiveGroup* group : groups_for(module)) {
+      int& users = users_[group];
+      held.push_back(group);  // counted from here on, however far it comes
+      if (users++ > 0) continue;
+      group->begin_unshard();
+      set_tensors(*group);
+    }
+  } catch (...) {
+    let_go(module);
+    throw;
+  }
+}
+
+void LiveModel::reshard(i32 module) {
+  if (std::exception_ptr failed = let_go(module)) std::rethrow_exception(failed);
+}
+
+std::exception_ptr LiveModel::let_go(i32 module) {
+  std::exception_ptr first;
+  for (LiveGroup* group : std::exchange(held_[at(module)], {})) {
+    if (--users_[group] > 0) continue;
+    try {
+      group->reshard();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+    set_tensors(*group);
+  }
+  return first;
+}
+
+void LiveModel::refresh() {
+  refuse_unsharded(0, "refreshed");
+  wait_for_writes();  // of all, so that none is made anew when one's writes have failed
+  for (LiveGroup* group : groups()) group->begin_refresh();
+  for (LiveGroup* group : groups()) group->finish_refresh();
+}
+
+Tensor LiveModel::cp_slice(i32 parameter) const {
+  if (tensor(parameter).facts().meta)
+    throw Error(Code::kBadLayout, "a parameter has no values while its module is sharded")
+        .tensor(parameters_[at(parameter)].name)
+        .help("unshard its module first");
+  return tensor(parameter).rows(cp_rows(parameters_[at(parameter)], map_.model(), setup_.grid, cell_.cp));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,49 @@
+// The modules of a live model, as the names of its parameters tell them:
+//
+//   decoder.layers.0.mixer.conv1d_weight   ""  >  decoder  >  layers  >  0 (a unit)  >  mixer
+//
+// Module 0 is the model itself; a module comes before those inside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/name_hash.h"
+#include "mappings/model/expand.h"
+
+namespace mckpt {
+
+struct LiveModule {
+  std::string name;  // "decoder.layers.0"
+  i32 parent = -1;
+  std::vector<i32> parameters;  // its own, also those that it shares with a module before it
+  UnitClass unit = UnitClass::kNone;
+};
+
+class ModuleTree {
+ public:
+  explicit ModuleTree(const std::vector<ModelParameter>& parameters);
+
+  // A second name of a parameter: the module that it names has it too. What is done to a module's own
+  // parameters is done under the first name.
+  void tie(const std::string& name, i32 parameter);
+
+  i32 size() const { return static_cast<i32>(modules_.size()); }
+  const LiveModule& operator[](i32 module) const { return modules_[static_cast<std::size_t>(module)]; }
+  i32 find(const std::string& name) const;  // throws kNoSuchTensor
+  i32 home_of(i32 parameter) const { return homes_[static_cast<std::size_t>(parameter)]; }
+  bool contains(i32 outer, i32 inner) const;  // or is the same
+  i32 layer_around(i32 module) const;         // or the module itself, when it is one; -1: none
+
+  // Those of the module and of all inside it, each once, in order of registration.
+  std::vector<i32> parameters_below(i32 module) const;
+
+ private:
+  i32 module_named(std::string_view name);
+
+  std::vector<LiveModule> modules_;
+  std::vector<i32> homes_;  // by parameter
+  NameMap<std::string, i32> by_name_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,12 @@
+// Whether all ranks are about to do the same: one collective for the whole model tells every rank what the
+// others have, before they meet in collectives that would wait for ever or mix up values.
+#pragma once
+
+#include "live/model/model.h"
+
+namespace mckpt {
+
+// Collective. Throws kRanksFailed that names the first rank that differs, and in what.
+void exchange_shapes(const LiveModel& model);
+
+}  // namespace mckpt

@@ -1,0 +1,245 @@
+#include "live/save/export.h"
+
+#include <algorithm>
+#include <array>
+
+#include "live/save/export_windows.h"
+#include "live/save/write_queue.h"
+#include "runtime/watch/activity.h"
+
+namespace mckpt {
+namespace {
+
+// Memory that grows and is not handed back in between.
+u8* reserve(Block& block, Memory& memory, i64 bytes) {
+  if (block.bytes() >= bytes) return block.data();
+  block = Block();
+  block = Block(memory, bytes);
+  return block.data();
+}
+
+class LiveExporter {
+ public:
+  LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out,
+               const LiveExportOptions& options)
+      : device_(model.device()),
+        ranks_(model.world_ranks()),
+        holders_(keys, run_of(model), model.setup().adjust),
+        chunks_(holders_.layout, holders_.table_key),
+        plan_(keys, chunks_, places),
+        live_(model, keys),
+        task_(plan_, ranks_.rank()),
+        options_(options),
+        lane_(device_.lane()),
+        queue_(out, options.writers) {}
+
+  LiveExportCounts run() {
+    // At worst all that is sent comes from one rank, to every other, and is as much wider than what is
+    // written as what that rank receives; and two windows are put together or written.
+    i64 windows = widest_ratio(plan_) * ranks_.size() + 2;
+    std::vector<Batch> batches = export_batches(plan_, ranks_.size(), options_.memory_bytes / windows);
+    std::size_t writers = static_cast<std::size_t>(ranks_.size());
+    for (std::size_t first = 0; first < batches.size(); first += writers)
+      round(std::span(batches).subspan(first, std::min(writers, batches.size() - first)));
+    for (std::size_t w = 0; w < windows_.size(); w++) queue_.wait(w);
+    return counts_;
+  }
+
+ private:
+  using Batch = std::vector<ExportUnit>;
+
+  // Of the batch that this rank writes: where it goes, and what it is put together of.
+  struct Own {
+    ItemRange items;
+    Conversion conversion;
+    i32 file;
+    i64 offset;  // of the tensor, there
+    std::vector<ExportPart> parts;
+  };
+
+  // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
+  // it.
+  void round(std::span<const Batch> batches) {
+    if (options_.stop && *options_.stop)
+      throw Error(Code::kInterrupted, "stopped before everything was exported");
+    std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
+    std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
+    std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known
+    std::vector<std::size_t> writer;  // of each of them
+    std::vector<Own> own;
+    for (std::size_t w = 0; w < batches.size(); w++)
+      for (const ExportUnit& unit : batches[w]) {
+        const CopyTask& t = task_.go_to(unit.task);
+        i64 item = dtype_bytes(t.conversion.from, 1);
+        for (const ExportPart& part : task_.own_parts(unit.items)) {
+          packs.push_back(part.packing(chunk_address(part.chunk), nullptr, t.conversion.from));
+          writer.push_back(w);
+          send_bytes[w] += part.bytes(item);
+        }
+        if (w != me) continue;
+        const Region& to = t.plan.destination(0);
+        own.push_back({unit.items, t.conversion, to.file, to.offset, task_.parts(unit.items)});
+        for (const ExportPart& part : own.back().parts)
+          receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
+      }
+    std::vector<u8*> sent = lay_out(send_, send_bytes, me),
+                     received = lay_out(received_, receive_bytes, ranks);
+    sent[me] = received[me];
+    std::vector<u8*> next = sent;
+    for (std::size_t p = 0; p < packs.size(); p++) {
+      packs[p].to = next[writer[p]];
+      next[writer[p]] += dtype_bytes(packs[p].conversion.to, packs[p].items());
+    }
+    lane_->scatter(packs);
+    exchange(sent, send_bytes, received, receive_bytes);
+    if (me < batches.size()) put_together(own, std::move(received));
+    ranks_.wait(*lane_);
+    if (me < batches.size()) start_writing();
+    made_progress();
+  }
+
+  // Stretches one after the other; the one that is left out takes no room.
+  std::vector<u8*> lay_out(Block& block, std::span<const i64> bytes, std::size_t left_out) {
+    i64 all = 0;
+    std::vector<i64> begins;
+    for (std::size_t r = 0; r < bytes.size(); r++) {
+      begins.push_back(all);
+      if (r != left_out) all += ceil_div(bytes[r], kAlignment) * kAlignment;
+    }
+    u8* data = reserve(block, device_.weights(), std::max<i64>(all, 1));
+    std::vector<u8*> places;
+    for (i64 begin : begins) places.push_back(data + begin);
+    return places;
+  }
+
+  const u8* chunk_address(i32 chunk) const {
+    i64 mine = live_.find(chunks_.key(chunk), chunks_.box(chunk).offsets);
+    if (mine < 0)
+      throw Error(Code::kInternal,
+                  "a rank lacks a chunk that it should have: the model is sharded in another way")
+          .tensor(holders_.layout.key(holders_.layout.chunk(chunk).key).name.text);
+    return live_.bytes(mine).data();
+  }
+
+  void exchange(const std::vector<u8*>& sent, const std::vector<i64>& send_bytes,
+                const std::vector<u8*>& received, const std::vector<i64>& receive_bytes) {
+    std::vector<DeviceRanks::Part> sends, receives;
+    for (int r = 0; r < ranks_.size(); r++) {
+      std::size_t at = static_cast<std::size_t>(r);
+      counts_.bytes_received += receive_bytes[at];
+      if (r == ranks_.rank()) continue;
+      if (send_bytes[at] > 0) sends.push_back({r, sent[at], send_bytes[at]});
+      if (receive_bytes[at] > 0) receives.push_back({r, received[at], receive_bytes[at]});
+    }
+    ranks_.exchange(*lane_, sends, receives);
+  }
+
+  // A stretch of a file.
+  struct Write {
+    i32 file;
+    i64 offset, window, bytes;  // window: where it lies there
+  };
+
+  // What follows each other in a file is written in one go, from addresses that are equal to the offsets
+  // modulo a page, as direct writing wants it.
+  std::vector<Write> place(const std::vector<Own>& units, std::vector<i64>& places) {
+    std::vector<Write> writes;
+    i64 end = 0;
+    for (const Own& unit : units) {
+      i64 item = dtype_bytes(unit.conversion.to, 1), offset = unit.offset + unit.items.begin * item;
+      bool follows = !writes.empty() && writes.back().file == unit.file &&
+                     writes.back().offset + writes.back().bytes == offset;
+      if (!follows) {
+        end = ceil_div(end, kAlignment) * kAlignment + offset % kAlignment;
+        writes.push_back({unit.file, offset, end, 0});
+      }
+      places.push_back(end);
+      writes.back().bytes += unit.items.items() * item;
+      end += unit.items.items() * item;
+    }
+    return writes;
+  }
+
+  // In the window whose turn it is, as soon as what it held before is written.
+  void put_together(const std::vector<Own>& units, std::vector<u8*> received) {
+    std::vector<i64> places;
+    next_writes_ = place(units, places);
+    i64 bytes = next_writes_.back().window + next_writes_.back().bytes;
+    queue_.wait(next_window_);
+    Window& window = windows_[next_window_];
+    u8* put = reserve(window.device, device_.weights(), bytes);
+    std::vector<ItemCopy> copies;
+    for (std::size_t u = 0; u < units.size(); u++) {
+      const Own& unit = units[u];
+      i64 from_item = dtype_bytes(unit.conversion.from, 1), to_item = dtype_bytes(unit.conversion.to, 1);
+      u8* first_item = put + places[u] - unit.items.begin * to_item;
+      for (const ExportPart& part : unit.parts) {
+        u8*& at = received[static_cast<std::size_t>(part.rank)];
+        copies.push_back(part.unpacking(at, first_item, unit.conversion));
+        at += part.bytes(from_item);
+      }
+      counts_.bytes_written += unit.items.items() * to_item;
+    }
+    lane_->scatter(copies);
+    if (device_.is_host()) return;
+    u8* staged = reserve(window.staging, device_.staging(), bytes);
+    lane_->download(put, {staged, static_cast<std::size_t>(bytes)});
+  }
+
+  // In pieces, so that several threads have something to write.
+  void start_writing() {
+    constexpr i64 kPieceBytes = 8 << 20;
+    const Window& window = windows_[next_window_];
+    const u8* data = (device_.is_host() ? window.device : window.staging).data();
+    std::vector<WriteQueue::Stretch> pieces;
+    for (const Write& w : next_writes_) {
+      if (options_.written_bytes) *options_.written_bytes += w.bytes;
+      for (i64 at = 0, end; at < w.bytes; at = end) {
+        end = std::min(w.bytes, (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset);
+        pieces.push_back({w.file, w.offset + at, {data + w.window + at, static_cast<std::size_t>(end - at)}});
+      }
+    }
+    queue_.add(next_window_, pieces);
+    next_window_ = (next_window_ + 1) % windows_.size();
+  }
+
+  static constexpr i64 kAlignment = 4096;
+  struct Window {
+    Block device, staging;
+  };
+
+  Device& device_;
+  DeviceRanks& ranks_;
+  FsdpPlan holders_;
+  PlannedChunks chunks_;
+  ExportPlan plan_;
+  LiveChunks live_;
+  LiveExportCounts counts_;
+
+  ExportTask task_;
+  Block send_, received_;
+  LiveExportOptions options_;
+  std::array<Window, WriteQueue::kWindows> windows_;
+  std::size_t next_window_ = 0;
+  std::vector<Write> next_writes_;
+  // Last, so that they end before the memory that they work on.
+  std::unique_ptr<Lane> lane_;
+  WriteQueue queue_;
+};
+
+}  // namespace
+
+FsdpRun run_of(const LiveModel& model) {
+  const LiveSetup& setup = model.setup();
+  FsdpRun run{setup.grid, setup.run, setup.fsdp, setup.main_dtype, nullptr};
+  run.fsdp.saved = false;
+  return run;
+}
+
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
+                              CopySink& out, const LiveExportOptions& options) {
+  model.wait_for_writes();
+  return LiveExporter(model, keys, places, out, options).run();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,40 @@
+// Exporting: the stored weights of all ranks into Hugging Face tensors. Every rank writes its share of each
+// round; what it needs of other ranks' shards comes to it in one exchange a round, so that each byte crosses
+// once and the memory needed does not depend on the model:
+//
+//   batch 0 | batch 1 | ... | batch R-1 | batch R | ...     windows of tensors, in the order of the files
+//   rank 0    rank 1          rank R-1    rank 0            who writes them
+//   '----------- round 0 -------------'
+#pragma once
+
+#include <atomic>
+
+#include "convert/jobs/export_job.h"
+#include "convert/keys/fsdp_plan.h"
+#include "live/model/chunks.h"
+
+namespace mckpt {
+
+struct LiveExportCounts {
+  i64 bytes_written = 0;   // by this rank
+  i64 bytes_received = 0;  // of shards, its own among them
+};
+
+// Which rank gives which chunk: the grid and setup of the model.
+FsdpRun run_of(const LiveModel& model);
+
+struct LiveExportOptions {
+  // Of the device, for all buffers, about, whatever the number of ranks. With much more, windows of the host
+  // leave the cache before they are written, which takes half as long again.
+  i64 memory_bytes = i64{32} << 20;
+  int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+  const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
+  std::atomic<i64>* written_bytes = nullptr;
+};
+
+// Collective. Throws what ExportPlan and the sink throw. pre: the model is loaded and wrapped; `keys` are
+// live_keys().
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
+                              CopySink& out, const LiveExportOptions& options = {});
+
+}  // namespace mckpt

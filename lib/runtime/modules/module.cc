@@ -1,0 +1,127 @@
+#include "runtime/modules/module.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "runtime/system/module_folders.h"
+
+namespace mckpt {
+namespace {
+
+constexpr ModuleKind kKinds[] = {
+    {"mpi", "runs over several ranks (Open MPI)",
+     "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
+    {"torch", "the live sharded model (libtorch on the CPU)",
+     "scripts/bootstrap --torch, and build with MCKPT_TORCH=ON"},
+    {"cuda", "the live sharded model on GPUs (CUDA, as it comes with libtorch)",
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_CUDA=ON"},
+    {"nccl", "the GPUs of several ranks together (NCCL, as it comes with libtorch)",
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_NCCL=ON"},
+};
+
+std::string_view how_to_get(std::string_view name) {
+  for (const ModuleKind& kind : kKinds)
+    if (kind.name == name) return kind.get;
+  return "mckpt env lists the modules";
+}
+
+std::string file_name(std::string_view name) { return cat("libmckpt_", name, ".so"); }
+
+Error missing(std::string_view name, std::string message) {
+  Error e(Code::kModuleMissing, std::move(message));
+  e.help(how_to_get(name));
+  return e;
+}
+
+Error mismatch(std::string message) {
+  Error e(Code::kModuleMismatch, std::move(message));
+  e.help("build mckpt and its modules together: scripts/quickstart");
+  return e;
+}
+
+void check_table(const MckptModule* table, std::string_view name) {
+  if (!table) throw mismatch(cat("the ", name, " module gives no table"));
+  if (table->abi_version != kMckptModuleAbi)
+    throw mismatch(cat("the ", name, " module speaks another version of the module interface"))
+        .expected(kMckptModuleAbi)
+        .found(table->abi_version);
+  if (table->struct_size < sizeof(MckptModule))
+    throw mismatch(cat("the table of the ", name, " module is too small"))
+        .expected(cat(sizeof(MckptModule), " bytes or more"))
+        .found(table->struct_size);
+  if (!table->name || table->name != name)
+    throw mismatch("this is another module")
+        .expected(name)
+        .found(table->name ? escaped(table->name) : "no name");
+}
+
+}  // namespace
+
+std::span<const ModuleKind> module_kinds() { return kKinds; }
+
+std::string find_module(std::string_view name) {
+  for (const std::string& folder : module_folders())
+    if (std::string path = folder + file_name(name); access(path.c_str(), R_OK) == 0) return path;
+  return "";
+}
+
+Module load_module_file(const std::string& path, std::string_view name) {
+  return with_file(path, [&] {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      const char* reason = dlerror();
+      throw missing(name, cat("the ", name, " module does not load"))
+          .note(escaped(reason ? reason : "no reason", 500));
+    }
+    auto entry = reinterpret_cast<MckptModuleEntry>(dlsym(library, "mckpt_module"));
+    if (!entry) throw mismatch("this library is no module of mckpt").expected("a function mckpt_module");
+    const MckptModule* table = entry();
+    check_table(table, name);
+    return Module{path, table};
+  });
+}
+
+const Module& load_module(std::string_view name) {
+  static std::mutex mutex;
+  static std::map<std::string, Module, std::less<>> loaded;
+  std::lock_guard lock(mutex);
+  if (auto known = loaded.find(name); known != loaded.end()) return known->second;
+  std::string path = find_module(name);
+  if (path.empty())
+    throw missing(name, cat("the ", name, " module is not here"))
+        .expected(cat(file_name(name), " in one of: ", listed(module_folders())));
+  return loaded.emplace(name, load_module_file(path, name)).first->second;
+}
+
+const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
+  const Module& module = load_module(name);
+  std::uint32_t bytes = 0;
+  if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
+  if (bytes < wanted_bytes)
+    throw Error(Code::kModuleMismatch,
+                cat("the functions of the ", name, " module are not those that are wanted"))
+        .file(module.path)
+        .expected(cat(wanted_bytes, " bytes"))
+        .found(cat(bytes, " bytes"));
+  return module.table->functions;
+}
+
+std::vector<std::pair<std::string, std::string>> describe_module(const Module& module) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  auto sink = [](void* context, const char* key, const char* value) {
+    static_cast<decltype(facts)*>(context)->emplace_back(key, value);
+  };
+  if (const char* error = module.table->describe(sink, &facts))
+    throw missing(module.table->name, cat("the ", module.table->name, " module does not work here"))
+        .file(module.path)
+        .note(escaped(error, 500));
+  return facts;
+}
+
+}  // namespace mckpt

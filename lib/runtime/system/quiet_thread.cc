@@ -1,0 +1,25 @@
+#include "runtime/system/quiet_thread.h"
+
+#include <csignal>
+#include <optional>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace mckpt {
+
+std::thread quiet_thread(std::function<void()> run) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::optional<std::thread> thread;
+  try {
+    thread.emplace(std::move(run));
+  } catch (const std::system_error&) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!thread) throw Error(Code::kRanksFailed, "the system grants no thread to watch the ranks");
+  return std::move(*thread);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,58 @@
+#include "runtime/watch/start_limit.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/system/quiet_thread.h"
+#include "runtime/watch/role.h"
+
+namespace mckpt {
+namespace {
+
+constexpr double kStepSeconds = 0.1;
+// A rank that ends has its launcher end the others: a turn is as long as that takes. Of ranks whose turn is
+// the same one, several may report.
+constexpr double kTurnSeconds = 3;
+constexpr int kMostTurns = 4;
+
+// Nothing is known of the other ranks' hosts yet: all might share this one.
+double ranks_per_core(int ranks) {
+  return std::max(1.0, static_cast<double>(ranks) / std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+StartLimit::StartLimit(const WatchLimits& limits, int rank, int size,
+                       std::function<void(const Error&)> report)
+    : limit_s_(limits.silence_s * ranks_per_core(size)),
+      rank_(rank),
+      size_(size),
+      report_(std::move(report)),
+      thread_(quiet_thread([this] { run(); })) {}
+
+StartLimit::~StartLimit() {
+  {
+    std::lock_guard lock(mutex_);
+    have_met_ = true;
+  }
+  met_.notify_one();
+  thread_.join();
+}
+
+void StartLimit::run() {
+  double end_s = limit_s_ + kTurnSeconds * std::min(rank_, kMostTurns);
+  // Time in which this process was stopped itself accuses nobody.
+  WatchClock clock(kStepSeconds);
+  std::unique_lock lock(mutex_);
+  for (double waited_s = 0; waited_s < end_s; waited_s += clock.tick())
+    if (met_.wait_for(lock, std::chrono::duration<double>(kStepSeconds), [&] { return have_met_; })) return;
+  Error e(Code::kRanksFailed,
+          "the ranks of the job have not met: at least one did not start, is stopped or hangs");
+  if (size_ > 0) e.expected(cat(size_, " ranks within ", limit_s_, " s"));
+  report_(e.found(cat("rank ", rank_, " still waits for others"))
+              .help("look for a stopped process of mckpt; --rank-timeout gives slow hosts more time"));
+  _exit(static_cast<int>(code_info(e.code()).exit));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,67 @@
+#include "mappings/fsdp/groups.h"
+
+namespace mckpt {
+namespace {
+
+const ModelParameter& at(const std::vector<ModelParameter>& parameters, i64 index) {
+  return parameters[static_cast<std::size_t>(index)];
+}
+
+bool is_unit(UnitClass unit, const FsdpSetup& setup) {
+  return (unit == UnitClass::kTransformerLayer && setup.transformer_units) ||
+         (unit == UnitClass::kMambaLayer && setup.mamba_units);
+}
+
+// Wherever a cut falls inside a row no rank can be saved, so it is refused for all.
+void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpGroup& group) {
+  for (i64 m = 0; m < std::ssize(group.bucket.members); m++)
+    if (std::optional<i64> item = unaligned_cut(group.buffer, m)) {
+      const ModelParameter& p = at(parameters, group.bucket.members[static_cast<std::size_t>(m)]);
+      throw Error(Code::kRowUnaligned, "a shard would begin inside a row of a parameter")
+          .tensor(p.global_name)
+          .expected(cat("a multiple of ", p.shape().row_items(), " items"))
+          .found(*item)
+          .note("building the shards fails in a real run as well")
+          .help("choose another --dp or --strategy");
+    }
+}
+
+}  // namespace
+
+std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
+  std::vector<GroupMember> members;
+  for (i64 i = 0; i < std::ssize(parameters); i++) {
+    const ModelParameter& p = at(parameters, i);
+    if (!p.buffer()) members.push_back({i, is_unit(p.unit_class, setup) ? p.unit : kNoUnit});
+  }
+  return members;
+}
+
+std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters,
+                                   std::span<const GroupMember> members, const Grid& grid,
+                                   const FsdpSetup& setup) {
+  std::vector<Parameter> list;
+  for (const GroupMember& m : members) {
+    const ModelParameter& p = at(parameters, m.parameter);
+    list.push_back({p.shape(), p.dtype, p.expert(), p.trainable, false, m.unit});
+  }
+  std::vector<FsdpGroup> groups;
+  for (Bucket& bucket : buckets_of(list, {setup.strategy, setup.unit_scope, setup.bucket_items})) {
+    std::vector<Shape> shapes;
+    for (i64& member : bucket.members) {
+      shapes.push_back(list[static_cast<std::size_t>(member)].shape);
+      member = members[static_cast<std::size_t>(member)].parameter;
+    }
+    i64 ranks = bucket.expert ? grid.edp() : grid.dp * grid.cp;
+    FlatBuffer buffer = pack(shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer});
+    groups.push_back({std::move(bucket), std::move(buffer)});
+    if (setup.strategy != Strategy::kNoShard) refuse_unaligned(parameters, groups.back());
+  }
+  return groups;
+}
+
+FsdpPlace place_in(const FsdpGroup& group, const Grid& grid, const Cell& cell) {
+  return group.bucket.expert ? expert_place(grid, cell) : dense_place(grid, cell);
+}
+
+}  // namespace mckpt

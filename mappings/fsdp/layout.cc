@@ -1,0 +1,156 @@
+#include "mappings/fsdp/layout.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.global_name); }
+
+// In a real run each step of preparing the state takes keys out of the dictionary and puts what replaces them
+// at its end: gated parameters first, gated delta nets next, and, where expert numbers change, experts last.
+void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
+                    std::vector<FsdpLayout::StoredKey>& keys) {
+  auto of = [&](const FsdpLayout::StoredKey& k) -> const ModelParameter& {
+    return parameters[static_cast<std::size_t>(k.parameter)];
+  };
+  auto put_last = [&](auto&& moves) {
+    std::stable_partition(keys.begin(), keys.end(),
+                          [&](const FsdpLayout::StoredKey& k) { return !moves(of(k)); });
+  };
+  put_last([](const ModelParameter& p) { return p.split == KeySplit::kSwiglu; });
+  put_last([](const ModelParameter& p) {
+    return p.split == KeySplit::kGdnInProj || p.split == KeySplit::kGdnConv;
+  });
+  if (ep_rank > 0) put_last([](const ModelParameter& p) { return p.expert(); });
+}
+
+std::string key_of(const ModelParameter& p, const Piece& piece) {
+  return p.split == KeySplit::kNone ? disk_key(p) : piece_key(p.split, disk_key(p), piece);
+}
+
+// Rows of a piece, without the key.
+FsdpTensor box_of(const ModelParameter& p, i32 index, const Piece& piece, Rows rows) {
+  const Shape& local = p.shape();
+  int dim = p.holding->partition_dim;
+  FsdpTensor t;
+  t.parameter = index;
+  t.sizes.assign(local.dims().begin(), local.dims().end());
+  t.offsets.assign(t.sizes.size(), 0);
+  std::vector<i64> global = t.sizes;
+  if (local.rank() > 0) global[0] = piece.rows;
+  if (dim > 0) t.offsets[static_cast<std::size_t>(dim)] = p.part.index * local[dim];
+  if (local.rank() > 0) {
+    t.sizes[0] = rows.count;
+    t.offsets[0] = rows.begin + (dim == 0 ? p.part.index * piece.rows : 0);
+  }
+  if (dim >= 0) global[static_cast<std::size_t>(dim)] *= p.part.count;
+  t.global = Shape(global);
+  i64 row_items = local.row_items(), first = (piece.first_row + rows.begin) * row_items;
+  t.items = {first, first + rows.count * row_items};
+  return t;
+}
+
+}  // namespace
+
+std::vector<Piece> stored_pieces(const ModelParameter& p, const ModelConfig& model) {
+  if (p.split == KeySplit::kNone) return {{"", 0, p.shape().rank() > 0 ? p.shape()[0] : 1}};
+  return pieces_of(p.split, model, global_shape(*p.holding, p.part.count), p.part);
+}
+
+FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index, const Piece& piece,
+                       Rows rows) {
+  const ModelParameter& p = parameters[static_cast<std::size_t>(index)];
+  FsdpTensor t = box_of(p, index, piece, rows);
+  t.key = key_of(p, piece);
+  return t;
+}
+
+void refuse_pipeline(const Grid& grid) {
+  if (grid.pp > 1)
+    throw Error(Code::kBadLayout, "Megatron-FSDP has no pipeline stages")
+        .expected("--pp 1")
+        .found(grid.pp)
+        .note(
+            "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
+            "are lost");
+}
+
+FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
+                       const Grid& grid, const FsdpSetup& setup)
+    : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
+                 setup.strategy != Strategy::kNoShard) {
+  if (setup.saved) refuse_unsavable();
+}
+
+FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
+                       const Grid& grid, std::vector<FsdpGroup> groups, bool sharded)
+    : parameters_(parameters), model_(model), grid_(grid), sharded_(sharded), groups_(std::move(groups)) {
+  refuse_pipeline(grid);
+  seats_.resize(parameters_.size());
+  for (i64 g = 0; g < std::ssize(groups_); g++) {
+    const std::vector<i64>& members = groups_[static_cast<std::size_t>(g)].bucket.members;
+    for (i64 m = 0; m < std::ssize(members); m++)
+      seats_[static_cast<std::size_t>(members[static_cast<std::size_t>(m)])] = {g, m};
+  }
+}
+
+void FsdpLayout::refuse_unsavable() const {
+  if (sharded_) return;
+  for (const ModelParameter& p : parameters_)
+    if (p.split != KeySplit::kNone)
+      throw Error(Code::kBadLayout,
+                  "a model with parameters that are stored in parts cannot be saved under no_shard")
+          .tensor(p.global_name)
+          .note("a real run stops at the same point: without flat shards the parts have no ranges")
+          .help("choose --strategy optim, optim_grads or optim_grads_params");
+}
+
+Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {
+  const Seat& seat = seats_[static_cast<std::size_t>(parameter)];
+  if (!sharded_ || seat.group < 0)
+    return {0, piece.items() / parameters_[static_cast<std::size_t>(parameter)].shape().row_items()};
+  const Group& group = groups_[static_cast<std::size_t>(seat.group)];
+  return rows_on_shard(group.buffer, seat.member, place_in(group, grid_, cell).shard, piece);
+}
+
+std::vector<FsdpLayout::StoredKey> FsdpLayout::keys(i64 ep_rank) const {
+  std::vector<StoredKey> out;
+  for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++)
+    for (Piece& piece : stored_pieces(parameters_[static_cast<std::size_t>(i)], model_))
+      out.push_back({i, std::move(piece)});
+  order_as_saved(parameters_, ep_rank, out);
+  return out;
+}
+
+std::string FsdpLayout::name(const StoredKey& key) const {
+  return key_of(parameters_[static_cast<std::size_t>(key.parameter)], key.piece);
+}
+
+std::optional<ItemRange> FsdpLayout::shards_of(const StoredKey& key) const {
+  const Seat& seat = seats_[static_cast<std::size_t>(key.parameter)];
+  if (!sharded_ || seat.group < 0) return std::nullopt;
+  const FlatBuffer& buffer = groups_[static_cast<std::size_t>(seat.group)].buffer;
+  const PackedParameter& packed = buffer.parameters[static_cast<std::size_t>(seat.member)];
+  ItemRange items = items_of(key.piece, packed.row_items);
+  if (items.empty()) return ItemRange{};
+  return ItemRange{(packed.offset + items.begin) / buffer.shard_items,
+                   (packed.offset + items.end - 1) / buffer.shard_items + 1};
+}
+
+FsdpTensor FsdpLayout::share(const StoredKey& key, const Cell& cell) const {
+  const ModelParameter& p = parameters_[static_cast<std::size_t>(key.parameter)];
+  return box_of(p, key.parameter, key.piece,
+                rows_of(key.parameter, cell, items_of(key.piece, p.shape().row_items())));
+}
+
+std::vector<FsdpTensor> FsdpLayout::tensors(const Cell& cell) const {
+  std::vector<FsdpTensor> out;
+  for (const StoredKey& key : keys(cell.ep)) {
+    out.push_back(share(key, cell));
+    out.back().key = name(key);
+  }
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,262 @@
+#include "mappings/model/accounting.h"
+
+#include <algorithm>
+
+#include "mappings/needs.h"
+#include "mappings/shape_text.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",       "_scales", ".weight_scale",
+                                                ".qweight",     ".qzeros",       ".scales", ".absmax",
+                                                ".input_scale", ".weight_packed"};
+
+bool is_parameter_type(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64;
+}
+
+bool is_packed_type(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  return (info.kind == DTypeKind::kFloat && info.bits <= 8) || info.kind == DTypeKind::kQuantized;
+}
+
+i64 expert_end(const ModelConfig& model) { return model.moe.experts; }
+
+// Votes of one layer's fused tensors for the two orientations.
+struct Votes {
+  i64 fused = 0, hub = 0;
+  std::string fused_tensor, hub_tensor;
+};
+
+void vote(const Site& site, const Row& row, const ModelConfig& model, const SourceTable& sources,
+          Votes& votes) {
+  i32 at = sources.find(source_name(site, row, row.sources[0].name, 0));
+  if (at < 0 || !sources[at].header_known) return;
+  Shape found(sources[at].dims), mine = shape_of(row.sources[0].shape, model, *site.tower);
+  Shape turned = {mine[0], mine[2], mine[1]};
+  if (mine == turned || found != mine) return;
+  bool hub = row.needs == Needs::kExpertsHub;
+  (hub ? votes.hub : votes.fused)++;
+  (hub ? votes.hub_tensor : votes.fused_tensor) = sources[at].name;
+}
+
+[[noreturn]] void refuse_mixed(std::string_view a, std::string_view b) {
+  throw Error(Code::kAmbiguousLayout, "experts are stored in two forms at once")
+      .note(cat("one is ", escaped(a)))
+      .note(cat("another is ", escaped(b)))
+      .help(
+          "--expert-layout apart, fused or hub takes one form; the tensors of the other are then refused by "
+          "name");
+}
+
+// What the names and shapes in one section say.
+class FormFinder {
+ public:
+  FormFinder(const Family& family, const ModelConfig& model, const SourceTable& sources)
+      : family_(family), model_(model), sources_(sources) {}
+
+  void look(const Site& site) {
+    if (!site.layer || site.layer->ffn != Ffn::kMoe) return;
+    for (const Row& row : site.section->layer->moe) {
+      if (!is_expert_form(row.needs) || !known(row.needs)) continue;
+      std::string name = source_name(site, row, row.sources[0].name, 0);
+      if (sources_.find(name) < 0) continue;
+      (row.needs == Needs::kExpertsApart ? apart_ : whole_) = name;
+      if (row.needs != Needs::kExpertsApart) vote(site, row, model_, sources_, votes_);
+    }
+  }
+
+  Needs form() const {
+    if (!apart_.empty() && !whole_.empty()) refuse_mixed(apart_, whole_);
+    if (!apart_.empty()) return Needs::kExpertsApart;
+    if (whole_.empty()) return family_.expert_forms.empty() ? Needs::kExpertsFused : family_.expert_forms[0];
+    if (votes_.fused > 0 && votes_.hub > 0) refuse_mixed(votes_.fused_tensor, votes_.hub_tensor);
+    if (votes_.hub > 0) return Needs::kExpertsHub;
+    if (votes_.fused > 0 || !known(Needs::kExpertsHub)) return Needs::kExpertsFused;
+    // Shapes fit neither, or are not known: the usual form; shapes are checked with all others.
+    return family_.expert_forms[0];
+  }
+
+ private:
+  bool known(Needs form) const {
+    return std::find(family_.expert_forms.begin(), family_.expert_forms.end(), form) !=
+           family_.expert_forms.end();
+  }
+
+  const Family& family_;
+  const ModelConfig& model_;
+  const SourceTable& sources_;
+  std::string apart_, whole_;  // a tensor of that form
+  Votes votes_;
+};
+
+class Accountant {
+ public:
+  Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)
+      : model_(model),
+        sources_(sources),
+        mismatches_(mismatches),
+        read_(static_cast<std::size_t>(sources.size())) {}
+
+  i64 parameters() const { return parameters_; }
+
+  void site(const Site& site, Needs form) {
+    each_row(site, model_, form, 0, expert_end(model_), [&](const Row& row, i64 expert) {
+      if (site.section->stage != Stage::kLastOfMany) parameters_++;
+      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
+        source(site, row, s, expert);
+    });
+  }
+
+  // Tensors that are known not to be read. pre: all sites were visited.
+  void unread(const Unread& row, const ModelConfig& model, std::vector<UnreadTensor>& out) {
+    bool layers = row.name.find("{L}") != std::string_view::npos,
+         next = row.name.find("{N}") != std::string_view::npos;
+    i64 text = std::ssize(model.text.layers), times = layers ? text : next ? model.mtp.depths : 1;
+    for (i64 n = 0; n < times; n++) {
+      Numbers numbers;
+      numbers['L'] = n;
+      numbers['N'] = text + n;
+      std::string name;
+      append_name(name, row.name, numbers);
+      i32 at = sources_.find(name);
+      if (at < 0 || read_[static_cast<std::size_t>(at)]) continue;
+      read_[static_cast<std::size_t>(at)] = true;
+      out.push_back({at, row.copy_of.empty() ? -1 : sources_.find(row.copy_of), row.reason});
+    }
+  }
+
+  void report_unmatched() {
+    for (i32 i = 0; i < sources_.size(); i++)
+      if (!read_[static_cast<std::size_t>(i)])
+        mismatches_.add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"));
+  }
+
+ private:
+  void source(const Site& site, const Row& row, std::size_t s, i64 expert) {
+    std::string name = present_name(site, row, s, expert, sources_);
+    i32 at = sources_.find(name);
+    if (at < 0) {
+      mismatches_.add("missing", cat(name, ", for ", megatron_name(site, row, expert)));
+      return;
+    }
+    // A fused tensor is looked at once, not for each of its experts.
+    if (read_[static_cast<std::size_t>(at)]) return;
+    read_[static_cast<std::size_t>(at)] = true;
+    const SourceTensor& tensor = sources_[at];
+    if (!tensor.header_known) return;
+    if (!is_parameter_type(tensor.dtype))
+      mismatches_.add("wrong type",
+                      cat(name, ": a floating-point type is expected, not ", dtype_name(tensor.dtype)));
+    Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
+    if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
+      mismatches_.add("wrong shape",
+                      cat(name, ": the config promises ", to_string(expected), " (", row.sources[s].shape,
+                          "), the file has ", dims_to_string(tensor.dims)));
+  }
+
+  const ModelConfig& model_;
+  const SourceTable& sources_;
+  Mismatches& mismatches_;
+  std::vector<bool> read_;
+  i64 parameters_ = 0;
+};
+
+}  // namespace
+
+void Mismatches::add(std::string kind, std::string what) {
+  if (shown_.size() < kShown) shown_.push_back(cat(kind, ": ", what));
+  auto found = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == kind; });
+  if (found == counts_.end())
+    counts_.emplace_back(std::move(kind), 1);
+  else
+    found->second++;
+}
+
+void Mismatches::refuse_any() const {
+  if (counts_.empty()) return;
+  std::string summary;
+  i64 total = 0;
+  for (const auto& [kind, count] : counts_) {
+    summary += cat(summary.empty() ? "" : ", ", count, " ", kind);
+    total += count;
+  }
+  Error e(Code::kUnaccounted, cat("the tensors and the model do not match: ", summary));
+  for (const std::string& line : shown_) e.note(line);
+  if (i64 more = total - static_cast<i64>(shown_.size()); more > 0) e.note(cat("and ", more, " more"));
+  throw e.help("compare config.json with the tensors; `mckpt mappings check` lists what each side has");
+}
+
+void refuse_quantized(const SourceTable& sources) {
+  for (i32 i = 0; i < sources.size(); i++) {
+    const SourceTensor& t = sources[i];
+    bool by_name = std::any_of(std::begin(kPackedSuffixes), std::end(kPackedSuffixes),
+                               [&](std::string_view suffix) { return t.name.ends_with(suffix); });
+    bool by_type = t.header_known && is_packed_type(t.dtype);
+    if (!by_name && !by_type) continue;
+    throw Error(Code::kQuantized,
+                by_name ? "a tensor of scales or packed values shows that the weights are quantised"
+                        : cat("a tensor is of the quantised type ", dtype_name(t.dtype)))
+        .tensor(t.name)
+        .help("dequantise the model first; mckpt reads bf16, fp16 and fp32");
+  }
+}
+
+std::vector<Needs> expert_forms(const Family& family, const ModelConfig& model, const SourceTable& sources,
+                                const MapOptions& options) {
+  std::map<const Section*, FormFinder> finders;
+  each_site(family, model, [&](const Site& site) {
+    if (site.layer) finders.try_emplace(site.section, family, model, sources).first->second.look(site);
+  });
+  std::vector<Needs> forms;
+  for (const Section& section : family.sections) {
+    auto found = finders.find(&section);
+    Needs form = options.expert_form ? *options.expert_form : Needs::kExpertsFused;
+    if (!options.expert_form && found != finders.end()) form = found->second.form();
+    forms.push_back(form);
+  }
+  return forms;
+}
+
+i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTable& sources) {
+  constexpr i64 kMost = 16;
+  auto head = std::find_if(family.sections.begin(), family.sections.end(),
+                           [](const Section& section) { return section.scope == Scope::kMtpHead; });
+  if (head == family.sections.end() || model.mtp.layers.empty()) return 0;
+  // Names without a number can stand for one depth only.
+  bool numbered = head->hugging_face.find('{') != std::string_view::npos;
+  for (i64 depth = 0; depth < (numbered ? kMost : 1); depth++) {
+    Numbers numbers;
+    numbers['M'] = depth;
+    numbers['F'] = depth * std::ssize(model.mtp.layers);
+    numbers['N'] = std::ssize(model.text.layers) + depth;
+    std::string name;
+    append_name(name, head->hugging_face, numbers);
+    append_name(name, head->rows[0].sources[0].name, numbers);
+    if (sources.find(name) < 0) return depth;
+  }
+  return numbered ? kMost : 1;
+}
+
+i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
+            const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches) {
+  Accountant accountant(model, sources, mismatches);
+  each_site(family, model, [&](const Site& site) {
+    accountant.site(site, forms[static_cast<std::size_t>(site.section - family.sections.data())]);
+  });
+  for (const Unread& row : family.unread)
+    if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);
+  accountant.report_unmatched();
+  return accountant.parameters();
+}
+
+std::string present_name(const Site& site, const Row& row, std::size_t source, i64 expert,
+                         const SourceTable& sources) {
+  std::string name = source_name(site, row, row.sources[source].name, expert);
+  if (source > 0 || row.also.empty() || sources.find(name) >= 0) return name;
+  std::string other = source_name(site, row, row.also, expert);
+  return sources.find(other) >= 0 ? other : name;
+}
+
+}  // namespace mckpt

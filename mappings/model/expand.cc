@@ -1,0 +1,275 @@
+#include "mappings/model/expand.h"
+
+#include <algorithm>
+
+#include "mappings/model/accounting.h"
+#include "mappings/model/grid_fit.h"
+#include "mappings/model/grouped_names.h"
+#include "mappings/needs.h"
+#include "mappings/shape_text.h"
+
+namespace mckpt {
+namespace {
+
+// One pipeline stage of one rank.
+struct Place {
+  const Grid& grid;
+  const Cell& cell;
+  i64 first_layer = 0, end_layer = 0;    // of the text tower, on this stage
+  i64 first_expert = 0, end_expert = 0;  // on this rank
+};
+
+// pre: refuse_misfit()
+Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell) {
+  i64 l = std::ssize(model.text.layers) / grid.pp, e = model.moe.experts / grid.ep;
+  return {grid, cell, cell.pp * l, (cell.pp + 1) * l, cell.ep * e, (cell.ep + 1) * e};
+}
+
+bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
+  i64 last = place.grid.pp - 1, stage = place.cell.pp;
+  if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
+    return site.numbers['L'] >= place.first_layer && site.numbers['L'] < place.end_layer;
+  switch (site.section->stage) {
+    case Stage::kFirst:
+      return stage == 0;
+    case Stage::kFirstAndMtp:
+      return stage == 0 || (stage == last && model.mtp.depths > 0);
+    case Stage::kLast:
+      return stage == last;
+    case Stage::kLastOfMany:
+      return stage == last && last > 0;
+  }
+  return false;
+}
+
+Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row& row, Part part, i64 expert,
+                   i64 vocab_rows) {
+  std::vector<GlobalShape> shapes;
+  for (const Source& source : row.sources)
+    if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model, tower)});
+  return hold(rule_named(row.rule), {model, tower, shapes, part, expert, vocab_rows});
+}
+
+// A tensor of one expert alone does not depend on which expert it is.
+bool is_fused_expert(const Row& row, i64 expert) {
+  return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
+}
+
+bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }
+
+std::string misfit_line(std::string_view parameter, const Error& e) {
+  return cat(parameter, ": ", e.message(), e.expected().empty() ? "" : ": expected ", e.expected(),
+             e.found().empty() ? "" : ", found ", e.found());
+}
+
+// The holdings of one cell, computed once for all layers and experts alike, and what does not divide.
+class Holdings {
+ public:
+  Holdings(const ModelConfig& model, i64 vocab_rows) : model_(model), vocab_rows_(vocab_rows) {}
+
+  // Null when the row does not divide; misfits() has it then.
+  std::shared_ptr<const Holding> of(const Site& site, const Row& row, Part part, i64 expert) {
+    bool fused = is_fused_expert(row, expert);
+    auto [at, first] = known_.try_emplace(std::tuple(&row, site.tower, fused ? expert : -1));
+    if (first && !misfit_.contains(&row)) at->second = make(site, row, part, fused ? expert : 0);
+    return at->second;
+  }
+
+  void refuse_misfits() const {
+    if (misfit_.empty()) return;
+    Error e(Code::kGridMisfit, cat("the model does not divide over this grid: ", misfit_.size(),
+                                   misfit_.size() == 1 ? " kind of parameter" : " kinds of parameters"));
+    std::size_t shown = 0;
+    for (const std::string& line : lines_)
+      if (shown++ < 20) e.note(line);
+    if (lines_.size() > 20) e.note(cat("and ", lines_.size() - 20, " more"));
+    throw e.help("choose other parallel sizes");
+  }
+
+ private:
+  std::shared_ptr<const Holding> make(const Site& site, const Row& row, Part part, i64 expert) {
+    try {
+      return std::make_shared<const Holding>(holding_of(model_, *site.tower, row, part, expert, vocab_rows_));
+    } catch (const Error& e) {
+      if (!is_misfit(e)) throw;
+      misfit_.emplace(&row, true);
+      lines_.push_back(misfit_line(cat(site.section->megatron, row.megatron), e));
+      return nullptr;
+    }
+  }
+
+  const ModelConfig& model_;
+  i64 vocab_rows_;
+  std::map<std::tuple<const Row*, const TowerConfig*, i64>, std::shared_ptr<const Holding>> known_;
+  std::map<const Row*, bool> misfit_;
+  std::vector<std::string> lines_;
+};
+
+bool is_trained(const Family& family, const Section& section) {
+  return family.trained.empty() ||
+         std::find(family.trained.begin(), family.trained.end(), section.megatron) != family.trained.end();
+}
+
+UnitClass unit_class_of(const Site& site) {
+  if (!site.layer) return UnitClass::kNone;
+  return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
+}
+
+DType common_type(const SourceTable& sources, const ModelParameter& p, const ModelConfig& model) {
+  DType promised = model.dtype.value_or(DType::kF32), type = promised;
+  for (std::size_t s = 0; s < p.sources.size() && p.sources[s] >= 0; s++) {
+    const SourceTensor& tensor = sources[p.sources[s]];
+    DType mine = tensor.header_known ? tensor.dtype : promised;
+    if (s == 0) type = mine;
+    if (mine != type)
+      throw Error(Code::kUnaccounted, "the tensors of one parameter are of different types")
+          .tensor(p.global_name)
+          .expected(cat(dtype_name(type), " as ", escaped(sources[p.sources[0]].name)))
+          .found(cat(dtype_name(mine), " in ", escaped(tensor.name)));
+  }
+  return type;
+}
+
+Site on_this_stage(Site site, const Place& place) {
+  if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
+    site.numbers['L'] -= place.first_layer;
+  return site;
+}
+
+// A table of every tensor that the family's tables name for the model.
+SourceTable promised_sources(const Family& family, const ModelConfig& model,
+                             const std::vector<Needs>& forms) {
+  SourceTable sources;
+  each_site(family, model, [&](const Site& site) {
+    Needs form = forms[static_cast<std::size_t>(site.section - family.sections.data())];
+    each_row(site, model, form, 0, model.moe.experts, [&](const Row& row, i64 expert) {
+      for (const Source& source : row.sources)
+        if (!source.name.empty()) sources.add_promised(source_name(site, row, source.name, expert));
+    });
+  });
+  return sources;
+}
+
+}  // namespace
+
+ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options)
+    : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
+  refuse_quantized(sources_);
+  i64 depths = mtp_depths_in(*family_, model_, sources_);
+  if (!model_.mtp.stated && depths > 0)
+    notes_.push_back(cat("the config does not say how many MTP layers there are; the file has ", depths));
+  if (model_.mtp.stated && model_.mtp.depths > 0 && depths == 0)
+    notes_.push_back(cat("the config promises MTP layers (", model_.mtp.depths, "), the file has none"));
+  if (!model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
+  forms_ = expert_forms(*family_, model_, sources_, options);
+  Mismatches mismatches;
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
+  mismatches.refuse_any();
+}
+
+ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options,
+                   Promised)
+    : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
+  forms_ = expert_forms(*family_, model_, sources_, options);
+  sources_ = promised_sources(*family_, model_, forms_);
+  Mismatches mismatches;
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
+  mismatches.refuse_any();
+}
+
+ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOptions& options) {
+  return ModelMap(std::move(model), family, SourceTable(), options, Promised{});
+}
+
+Needs ModelMap::form_of(const Section& section) const {
+  return forms_[static_cast<std::size_t>(&section - family_->sections.data())];
+}
+
+Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
+  const TowerConfig& tower = p.section->tower == Tower::kVision ? model_.vision_tower : model_.text;
+  i64 expert = is_fused_expert(*p.row, p.expert_number) ? p.expert_number : 0;
+  try {
+    return holding_of(model_, tower, *p.row, part, expert, setup.vocab_rows);
+  } catch (const Error& e) {
+    if (!is_misfit(e)) throw;
+    throw Error(Code::kGridMisfit, "the model does not divide over this grid")
+        .note(misfit_line(p.global_name, e))
+        .help("choose other parallel sizes");
+  }
+}
+
+std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
+                                                 const RunSetup& setup) const {
+  refuse_misfit(model_, grid);
+  Place place = place_of_rank(model_, grid, cell);
+  Holdings holdings(model_, setup.vocab_rows);
+  std::vector<ModelParameter> out;
+  each_site(*family_, model_, [&](const Site& site) {
+    if (!on_stage(site, model_, place)) return;
+    Site local = on_this_stage(site, place);
+    auto add = [&](const Row& row, i64 expert) {
+      ModelParameter p;
+      p.row = &row;
+      p.section = site.section;
+      p.global_name = megatron_name(site, row, expert);
+      p.name = megatron_name(local, row, expert - (expert < 0 ? 0 : place.first_expert));
+      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
+        p.sources[s] = sources_.find(present_name(site, row, s, expert, sources_));
+      p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
+      p.expert_number = expert;
+      p.holding = holdings.of(site, row, p.part, expert);
+      p.source_dtype = common_type(sources_, p, model_);
+      p.typed_by_run = setup.params_dtype.has_value();
+      p.dtype = p.typed_by_run ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
+      p.unit = site.unit;
+      p.unit_class = unit_class_of(site);
+      p.trainable = is_trained(*family_, *site.section);
+      if (row.split != KeySplit::kSwiglu || site.tower->swiglu) p.split = row.split;
+      if (p.holding) out.push_back(std::move(p));
+    };
+    each_row(site, model_, form_of(*site.section), place.first_expert, place.end_expert, add);
+  });
+  holdings.refuse_misfits();
+  if (setup.groups) {
+    refuse_other_pattern(*setup.groups, model_);
+    group_layers(*setup.groups, out);
+  }
+  return out;
+}
+
+std::vector<Shape> ModelMap::source_shapes() const {
+  std::vector<Shape> shapes(static_cast<std::size_t>(sources_.size()));
+  each_site(*family_, model_, [&](const Site& site) {
+    each_row(site, model_, form_of(*site.section), 0, model_.moe.experts, [&](const Row& row, i64 expert) {
+      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
+        if (i32 t = sources_.find(present_name(site, row, s, expert, sources_)); t >= 0)
+          shapes[static_cast<std::size_t>(t)] = shape_of(row.sources[s].shape, model_, *site.tower);
+    });
+  });
+  for (const UnreadTensor& u : unread_)
+    if (u.of >= 0) shapes[static_cast<std::size_t>(u.tensor)] = shapes[static_cast<std::size_t>(u.of)];
+  return shapes;
+}
+
+i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
+  if (choice.kind == VocabChoice::kRows) {
+    if (choice.rows < model.vocab || choice.rows % cells != 0)
+      throw Error(Code::kVocabulary, "the vocabulary cannot have so many rows")
+          .expected(cat("at least ", model.vocab, ", and a multiple of ", cells))
+          .found(choice.rows);
+    return choice.rows;
+  }
+  if (model.vocab % cells == 0) return model.vocab;
+  if (choice.kind == VocabChoice::kKeep)
+    throw Error(Code::kVocabulary, "the vocabulary does not divide by the tensor-parallel size")
+        .expected(cat("a multiple of ", cells))
+        .found(model.vocab)
+        .help("--vocab-size auto pads it as Megatron-Bridge does, --vocab-size N to N rows");
+  i64 divisor = family.vocab_divisor;
+  // Megatron-Bridge: the largest power of two, 128 at most, that divides the vocabulary.
+  if (divisor == 0)
+    for (divisor = 128; model.vocab % divisor != 0;) divisor /= 2;
+  return round_up(model.vocab, checked_mul(divisor, cells, "the padding"), "the padded vocabulary");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,56 @@
+#include "mappings/model/grid_fit.h"
+
+#include <algorithm>
+
+namespace mckpt {
+namespace {
+
+void need_multiple(i64 size, i64 of, const char* message, const char* help) {
+  if (size % of == 0) return;
+  throw Error(Code::kGridMisfit, message).expected(cat("a multiple of ", of)).found(size).help(help);
+}
+
+bool has_mixer(const ModelConfig& model, Mixer mixer) {
+  auto is = [&](const LayerSpec& layer) { return layer.mixer == mixer; };
+  return std::ranges::any_of(model.text.layers, is) || std::ranges::any_of(model.mtp.layers, is);
+}
+
+constexpr const char* kOtherCp = "choose another --cp or --tp";
+
+// Megatron's gated delta net: both numbers of heads divide by tp*cp.
+void refuse_gdn_misfit(const GdnConfig& gdn, const Grid& grid) {
+  i64 ranks = grid.tp * grid.cp;
+  need_multiple(gdn.key_heads, ranks, "the key heads of the gated delta nets do not divide by tp*cp",
+                kOtherCp);
+  need_multiple(gdn.value_heads, ranks, "the value heads of the gated delta nets do not divide by tp*cp",
+                kOtherCp);
+}
+
+// Megatron's Mamba mixer: heads divide by tp*cp; the groups of a tensor-parallel rank divide by cp, or cp by
+// them, where several ranks share a group.
+void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
+  need_multiple(mamba.heads, grid.tp * grid.cp, "the heads of the Mamba mixers do not divide by tp*cp",
+                kOtherCp);
+  if (mamba.groups % grid.tp != 0) return;  // the rules of its parameters refuse that
+  i64 groups = mamba.groups / grid.tp;
+  if (groups == 0 || grid.cp % groups == 0) return;
+  need_multiple(
+      groups, grid.cp,
+      "the groups that a tensor-parallel rank has of the Mamba mixers do not divide by cp, nor cp by "
+      "them",
+      kOtherCp);
+}
+
+}  // namespace
+
+void refuse_misfit(const ModelConfig& model, const Grid& grid) {
+  need_multiple(std::ssize(model.text.layers), grid.pp,
+                "the layers do not divide by the pipeline-parallel size", "choose another --pp");
+  need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
+                "choose another --ep");
+  if (grid.cp == 1) return;
+  if (has_mixer(model, Mixer::kGdn)) refuse_gdn_misfit(model.gdn, grid);
+  if (has_mixer(model, Mixer::kMamba)) refuse_mamba_misfit(model.mamba, grid);
+}
+
+}  // namespace mckpt

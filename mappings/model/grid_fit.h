@@ -1,0 +1,14 @@
+// Which sizes of a grid a model takes as a whole, whatever its single parameters divide by: its layers over
+// pipeline stages, its experts over ranks, and the heads of its recurrent mixers over the ranks that share a
+// sequence.
+#pragma once
+
+#include "core/fsdp/grid.h"
+#include "mappings/config.h"
+
+namespace mckpt {
+
+// Throws kGridMisfit. pre: the grid passed check_grid().
+void refuse_misfit(const ModelConfig& model, const Grid& grid);
+
+}  // namespace mckpt

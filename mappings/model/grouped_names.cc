@@ -1,0 +1,77 @@
+#include "mappings/model/grouped_names.h"
+
+#include "core/hybrid/names.h"
+
+namespace mckpt {
+namespace {
+
+// The symbol of a layer that is a mixer or what follows one; 0 for one that is both.
+char symbol_of(const LayerSpec& layer) {
+  if (layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone) return 0;
+  switch (layer.mixer) {
+    case Mixer::kAttention:
+      return '*';
+    case Mixer::kLatentAttention:
+      return '+';
+    case Mixer::kGdn:
+      return 'G';
+    case Mixer::kMamba:
+      return 'M';
+    case Mixer::kNone:
+      return layer.ffn == Ffn::kMoe ? 'E' : layer.ffn == Ffn::kDense ? '-' : 0;
+  }
+  return 0;
+}
+
+std::string words_of(const LayerSpec& layer) {
+  constexpr const char* kMixers[] = {"", "attention", "latent attention", "a gated delta net", "Mamba"};
+  constexpr const char* kFfns[] = {"", "a dense MLP", "a mixture of experts"};
+  bool both = layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone;
+  return cat(kMixers[static_cast<int>(layer.mixer)], both ? " and " : "", kFfns[static_cast<int>(layer.ffn)],
+             both ? " at once" : "");
+}
+
+}  // namespace
+
+std::string hybrid_pattern(const ModelConfig& model) {
+  std::string pattern, mtp;
+  for (const LayerSpec& layer : model.text.layers) pattern += symbol_of(layer);
+  for (const LayerSpec& layer : model.mtp.layers) mtp += symbol_of(layer);
+  if (pattern.empty() || pattern.find('\0') != pattern.npos || mtp.find('\0') != mtp.npos) return "";
+  for (i64 d = 0; d < model.mtp.depths; d++) pattern += cat("/", mtp);
+  return pattern;
+}
+
+void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model) {
+  std::string symbols = hybrid_pattern(model);
+  if (symbols.empty()) {
+    Error e(Code::kBadPattern, "no pattern describes the layers of this model");
+    e.expected("a hybrid model: each layer is M, G, *, +, - or E alone");
+    i64 index = 0;
+    for (const std::vector<LayerSpec>* layers : {&model.text.layers, &model.mtp.layers})
+      for (const LayerSpec& layer : *layers)
+        if (i64 at = index++; symbol_of(layer) == 0 && e.found().empty())
+          e.found(cat("layer ", at, " is ", words_of(layer)));
+    throw e;
+  }
+  std::string found = physical_symbols(pattern), mtp;
+  for (const PatternItem& item : pattern.mtp_items) mtp += pattern.symbols(item);
+  for (i64 d = 0; d < pattern.mtp_depths; d++) found += cat("/", mtp);
+  if (symbols == found) return;
+  throw Error(Code::kBadPattern, "the layers of the pattern are not those of the model")
+      .expected(cat(symbols, ", with brackets"))
+      .found(escaped(pattern.text));
+}
+
+void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
+  LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
+  auto rename = [&](std::string& name) {
+    std::optional<NameFault> fault;
+    LayerName found = flat.find(name, fault);
+    if (fault) throw Error(fault->code, fault->message).tensor(name);
+    if (found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
+  };
+  for (ModelParameter& p : parameters) rename(p.name), rename(p.global_name);
+}
+
+}  // namespace mckpt

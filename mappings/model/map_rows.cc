@@ -1,0 +1,141 @@
+#include "mappings/model/map_rows.h"
+
+#include <algorithm>
+
+#include "mappings/model/partition.h"
+#include "mappings/registry.h"
+#include "mappings/shape_text.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
+                                                       &LayerRows::gdn,       &LayerRows::mamba,
+                                                       &LayerRows::dense,     &LayerRows::moe};
+
+std::string whole_name(const Section& section, const Row& row) { return cat(section.megatron, row.megatron); }
+
+}  // namespace
+
+OwnFamily::OwnFamily(const Family& base, const MapFile& file)
+    : family_(base),
+      sections_(base.sections.begin(), base.sections.end()),
+      unread_(base.unread.begin(), base.unread.end()) {
+  for (const MapRow& row : file.rows) apply(row);
+  for (const MapUnread& u : file.unread) unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
+  family_.sections = sections_;
+  family_.unread = unread_;
+  check_family(family_);
+}
+
+std::string_view OwnFamily::keep(std::string_view text) { return texts_.emplace_back(text); }
+
+std::string OwnFamily::rule_for(const MapRow& from) {
+  if (!from.rule.empty()) return from.rule;
+  if (from.sources.size() != 1)
+    throw Error(Code::kBadMap,
+                cat("row ", escaped(from.megatron), " names no rule, and no plain one has its sources"))
+        .expected("one source")
+        .found(from.sources.size());
+  Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
+  notes_.push_back(cat(escaped(from.megatron), ": rule ", rule_of(partition), ", from ",
+                       evidence_text(partition.evidence)));
+  return std::string(rule_of(partition));
+}
+
+Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
+  Row row;
+  row.megatron = keep(name);
+  row.rule = keep(rule_for(from));
+  if (from.sources.size() > row.sources.size())
+    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule takes"))
+        .found(from.sources.size());
+  for (std::size_t i = 0; i < from.sources.size(); i++)
+    row.sources[i] = {keep(from.sources[i].name), keep(from.sources[i].shape)};
+  row.needs = from.needs;
+  row.split = from.split;
+  row.buffer = from.buffer;
+  row.alternates = from.alternates;
+  row.whole_names = true;
+  return row;
+}
+
+template <typename Fn>
+void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list, Fn&& change) {
+  std::span<const Row> old = list ? section.layer->*list : section.rows;
+  Rows& rows = rows_.emplace_back(old.begin(), old.end());
+  change(rows);
+  if (!list) {
+    section.rows = rows;
+    return;
+  }
+  LayerRows& layer = layers_.emplace_back(*section.layer);
+  layer.*list = rows;
+  section.layer = &layer;
+}
+
+void OwnFamily::apply(const MapRow& row) {
+  if (replace(row) || insert(row)) return;
+  Error e(Code::kBadMap, row.after.empty() ? cat("no row is named ", escaped(row.megatron),
+                                                 ", and it does not say which row it follows")
+                                           : cat("no row is named ", escaped(row.after)));
+  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the one that a new row follows");
+}
+
+// Puts the row in the place of all that have its name.
+bool OwnFamily::replace(const MapRow& from) {
+  bool found = false;
+  for (Section& section : sections_) {
+    auto named = [&](const Row& row) { return whole_name(section, row) == from.megatron; };
+    auto change = [&](Rows& rows) {
+      auto first = std::find_if(rows.begin(), rows.end(), named);
+      *first = row_of(from, std::string_view(from.megatron).substr(section.megatron.size()));
+      rows.erase(std::remove_if(first + 1, rows.end(), named), rows.end());
+      found = true;
+    };
+    auto visit = [&](std::span<const Row> LayerRows::*list) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (std::any_of(rows.begin(), rows.end(), named)) rewrite(section, list, change);
+    };
+    if (section.layer)
+      for (auto list : kLists) visit(list);
+    else
+      visit(nullptr);
+  }
+  return found;
+}
+
+bool OwnFamily::insert(const MapRow& from) {
+  bool found = false;
+  for (Section& section : sections_) {
+    if (from.after.empty() || !from.megatron.starts_with(section.megatron)) continue;
+    auto named = [&](const Row& row) { return whole_name(section, row) == from.after; };
+    auto change = [&](Rows& rows) {
+      auto last = std::find_if(rows.rbegin(), rows.rend(), named);
+      rows.insert(last.base(), row_of(from, std::string_view(from.megatron).substr(section.megatron.size())));
+      found = true;
+    };
+    auto visit = [&](std::span<const Row> LayerRows::*list) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (!found && std::any_of(rows.begin(), rows.end(), named)) rewrite(section, list, change);
+    };
+    if (section.layer)
+      for (auto list : kLists) visit(list);
+    else
+      visit(nullptr);
+  }
+  return found;
+}
+
+KeySplit key_split_from_name(std::string_view name) {
+  constexpr std::pair<std::string_view, KeySplit> kNames[] = {{"", KeySplit::kNone},
+                                                              {"swiglu", KeySplit::kSwiglu},
+                                                              {"gdn_in_proj", KeySplit::kGdnInProj},
+                                                              {"gdn_conv", KeySplit::kGdnConv}};
+  for (const auto& [known, split] : kNames)
+    if (known == name) return split;
+  throw Error(Code::kBadMap, cat("there is no split '", escaped(name), "'"))
+      .expected("swiglu, gdn_in_proj or gdn_conv");
+}
+
+}  // namespace mckpt

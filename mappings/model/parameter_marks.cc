@@ -1,0 +1,38 @@
+#include "mappings/model/parameter_marks.h"
+
+namespace mckpt {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+bool is_expert_bias(const ModelParameter& p) { return p.expert() && has(p.row->megatron, ".bias"); }
+
+}  // namespace
+
+ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
+  std::string_view row = p.row->megatron;
+  ParameterMarks m;
+  m.logical = global_shape(*p.holding, p.part.count).shape;
+  m.allreduce = !(p.expert() && (grid.ep > 1 || grid.etp != grid.tp));
+  m.embedding_or_output =
+      has(p.name, "embedding.word_embeddings.weight") || has(p.name, "output_layer.weight");
+  if (p.buffer()) return m;
+  // Attention sinks are split over the heads, and Megatron does not mark them.
+  if (row.ends_with("softmax_offset")) return m;
+  int dim = p.holding->partition_dim;
+  m.tensor_model_parallel = dim >= 0;
+  m.partition_dim = dim;
+  // These are replicated linear layers of which Megatron marks the dimension all the same.
+  if (row.ends_with("_down_proj.weight")) m.partition_dim = 0;
+  if (p.row->rule == "gated_mlp") m.partition_stride = 2;
+  bool replicated = dim < 0 && !is_expert_bias(p);
+  m.sequence_parallel = grid.tp > 1 && replicated && p.section->tower == Tower::kText;
+  return m;
+}
+
+bool read_by_layer(const ModelParameter& p) {
+  std::string_view rule = p.row->rule;
+  return rule == "mamba_conv" || rule == "gdn_conv";
+}
+
+}  // namespace mckpt

@@ -1,0 +1,29 @@
+#include "mappings/model/plain_family.h"
+
+#include <algorithm>
+
+namespace mckpt {
+
+PlainFamily::PlainFamily(std::span<const Parameter> parameters) {
+  for (const Parameter& p : parameters) {
+    bool empty = p.dims.empty() || std::ranges::find(p.dims, 0) != p.dims.end();
+    if (empty || p.name.find_first_of("{}") != p.name.npos)
+      throw Error(Code::kNotHeld, "this is no parameter that can be sharded")
+          .tensor(p.name)
+          .expected("at least one dimension and one item, and a name without braces")
+          .found(dims_to_string(p.dims));
+    std::string& shape = texts_.emplace_back();
+    for (i64 d : p.dims) shape += cat(shape.empty() ? "" : " ", d);
+    Row row;
+    row.megatron = texts_.emplace_back(p.name);
+    row.rule = "replicate";
+    row.sources[0] = {row.megatron, shape};
+    rows_.push_back(row);
+  }
+  section_.rows = rows_;
+  family_.name = kPlainFamily;
+  family_.summary = "any model";
+  family_.sections = {&section_, 1};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,41 @@
+// What both drawings show: matrices of squares, the sources first, then one for every cell.
+#pragma once
+
+#include "mappings/picture/picture.h"
+
+namespace mckpt {
+
+inline constexpr i32 kEveryCell = -1;
+
+struct Square {
+  i32 part = -1;  // of the example's parts; -1: padding
+  i64 item = 0;   // of the source
+  i32 cell = kEveryCell;
+};
+
+// A key of the checkpoint beside the rows that it stores.
+struct RowLabel {
+  i64 first_row = 0, rows = 0;
+  std::string_view text;
+};
+
+struct Panel {
+  std::string title, shape;
+  i64 rows = 0, columns = 0;
+  i64 group_rows = 0;           // a gap after every so many rows: one expert's
+  std::vector<Square> squares;  // row by row
+  std::vector<RowLabel> labels;
+
+  bool gap_above(i64 row) const { return row > 0 && row % group_rows == 0; }
+};
+
+struct Picture {
+  std::vector<Panel> sources, cells;
+};
+
+Picture lay_out(const RuleExample& example);
+
+// "q12"; "." for padding.
+std::string mark_of(const RuleExample& example, const Square& square);
+
+}  // namespace mckpt

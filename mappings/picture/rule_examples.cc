@@ -1,0 +1,283 @@
+#include "mappings/picture/picture.h"
+
+namespace mckpt {
+namespace {
+
+// rows [first, first + rows) of a source of `columns` columns, repeated `times` times, `step` rows apart.
+ItemRun rows(i32 slot, i64 columns, i64 first, i64 count, i64 step = 0, i64 times = 1) {
+  return {slot, first * columns, count * columns, {step * columns, times}, {}};
+}
+
+ModelConfig attention(bool gate, i64 groups) {
+  ModelConfig m;
+  m.text.hidden = 2;
+  m.text.heads = 4;
+  m.text.kv_groups = groups;
+  m.text.head_dim = 2;
+  m.text.output_gate = gate;
+  return m;
+}
+
+ModelConfig experts(i64 width, i64 hidden) {
+  ModelConfig m;
+  m.text.hidden = hidden;
+  m.moe.experts = 2;
+  m.moe.ffn = width;
+  return m;
+}
+
+ModelConfig gdn() {
+  ModelConfig m;
+  m.text.hidden = 2;
+  m.gdn = {2, 4, 2, 1, 2};
+  return m;
+}
+
+ModelConfig mamba() {
+  ModelConfig m;
+  m.text.hidden = 2;
+  m.mamba = {4, 1, 2, 2, 2};
+  return m;
+}
+
+ModelConfig latent_attention() {
+  ModelConfig m;
+  m.text.hidden = 2;
+  m.mla.q_lora = 3;
+  m.mla.kv_lora = 2;
+  m.mla.rope = 1;
+  return m;
+}
+
+ModelConfig vocabulary() {
+  ModelConfig m;
+  m.vocab = 5;
+  return m;
+}
+
+std::vector<RuleExample> plain() {
+  return {
+      {.name = "column",
+       .rule = "column",
+       .caption = "rows in equal parts",
+       .sources = {{{4, 3}}},
+       .parts = {{"weight", rows(0, 3, 0, 4)}}},
+      {.name = "row",
+       .rule = "row",
+       .caption = "columns in equal parts",
+       .sources = {{{3, 4}}},
+       .parts = {{"weight", rows(0, 4, 0, 3)}}},
+      {.name = "replicate",
+       .rule = "replicate",
+       .caption = "every cell holds all of it",
+       .sources = {{{4}}},
+       .parts = {{"weight", rows(0, 1, 0, 4)}}},
+      {.name = "zero_centered_norm",
+       .rule = "zero_centered_norm",
+       .caption = "every cell holds all of it, less one",
+       .sources = {{{4}}},
+       .parts = {{"weight", rows(0, 1, 0, 4)}}},
+      {.name = "vocab",
+       .rule = "vocab",
+       .caption = "5 rows padded to 8 over 4 cells",
+       .model = vocabulary(),
+       .sources = {{{5, 2}}},
+       .parts = {{"weight", rows(0, 2, 0, 5)}},
+       .cells = 4,
+       .padded_vocab = 8},
+      {.name = "gated_mlp",
+       .rule = "gated_mlp",
+       .caption = "a gated MLP of width 4",
+       .sources = {{{4, 2}}, {{4, 2}}},
+       .parts = {{"gate", rows(0, 2, 0, 4)}, {"up", rows(1, 2, 0, 4)}},
+       .split = KeySplit::kSwiglu},
+  };
+}
+
+std::vector<RuleExample> attentions() {
+  return {
+      {.name = "qkv",
+       .rule = "qkv",
+       .caption = "4 query heads in 2 groups, heads of 2 rows",
+       .model = attention(false, 2),
+       .sources = {{{8, 2}}, {{4, 2}}, {{4, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(1, 2, 0, 4)}, {"value", rows(2, 2, 0, 4)}}},
+      {.name = "qkv_output_gate",
+       .rule = "qkv",
+       .caption = "4 query heads in 2 groups, an output gate beside every query head",
+       .model = attention(true, 2),
+       .sources = {{{16, 2}}, {{4, 2}}, {{4, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 2, 4, 4)},
+                 {"gate", rows(0, 2, 2, 2, 4, 4)},
+                 {"key", rows(1, 2, 0, 4)},
+                 {"value", rows(2, 2, 0, 4)}}},
+      {.name = "qkv_few_groups",
+       .rule = "qkv",
+       .caption = "one group over 4 cells: cut by rows, nothing twice",
+       .model = attention(false, 1),
+       .sources = {{{8, 2}}, {{2, 2}}, {{2, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(1, 2, 0, 2)}, {"value", rows(2, 2, 0, 2)}},
+       .cells = 4},
+      {.name = "qkv_joined",
+       .rule = "qkv_joined",
+       .caption = "4 heads in 4 groups from one tensor",
+       .model = attention(false, 4),
+       .sources = {{{24, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(0, 2, 8, 8)}, {"value", rows(0, 2, 16, 8)}}},
+      {.name = "mla_down",
+       .rule = "mla_down",
+       .caption = "query rank 3, key-value rank 2 and 1 rotary row",
+       .model = latent_attention(),
+       .sources = {{{3, 2}}, {{3, 2}}},
+       .parts = {{"q_a", rows(0, 2, 0, 3)}, {"kv_a", rows(1, 2, 0, 3)}},
+       .split = KeySplit::kMlaDown},
+  };
+}
+
+std::vector<RuleExample> gated_experts() {
+  const std::vector<SourcePart> halves = {{"gate", rows(0, 3, 0, 4, 8, 2)}, {"up", rows(0, 3, 4, 4, 8, 2)}};
+  const std::vector<SourcePart> even_odd = {{"gate", rows(0, 3, 0, 1, 2, 8)}, {"up", rows(0, 3, 1, 1, 2, 8)}};
+  return {
+      {.name = "gated_expert",
+       .rule = "gated_expert",
+       .caption = "2 experts of width 4, stored [E, 2I, H]",
+       .model = experts(4, 3),
+       .sources = {{{2, 8, 3}}},
+       .parts = halves,
+       .experts = 2,
+       .split = KeySplit::kSwiglu},
+      {.name = "gated_expert_transposed",
+       .rule = "gated_expert_transposed",
+       .caption = "2 experts of width 4, stored [E, H, 2I]",
+       .model = experts(4, 3),
+       .sources = {{{2, 3, 8}}},
+       .parts = {{"gate", rows(0, 1, 0, 4, 8, 6)}, {"up", rows(0, 1, 4, 4, 8, 6)}},
+       .experts = 2,
+       .split = KeySplit::kSwiglu},
+      {.name = "gated_expert_interleaved",
+       .rule = "gated_expert_interleaved",
+       .caption = "2 experts of width 4, stored [E, H, 2I], gate and up in turn",
+       .model = experts(4, 3),
+       .sources = {{{2, 3, 8}}},
+       .parts = {{"gate", rows(0, 1, 0, 1, 2, 24)}, {"up", rows(0, 1, 1, 1, 2, 24)}},
+       .experts = 2},
+      {.name = "gated_expert_interleaved_rows",
+       .rule = "gated_expert_interleaved_rows",
+       .caption = "2 experts of width 4, stored [E, 2I, H], gate and up in turn",
+       .model = experts(4, 3),
+       .sources = {{{2, 8, 3}}},
+       .parts = even_odd,
+       .experts = 2},
+      {.name = "gated_expert_interleaved_bias",
+       .rule = "gated_expert_interleaved_bias",
+       .caption = "the bias of 2 experts of width 4, gate and up in turn",
+       .model = experts(4, 3),
+       .sources = {{{2, 8}}},
+       .parts = {{"gate", rows(0, 1, 0, 1, 2, 8)}, {"up", rows(0, 1, 1, 1, 2, 8)}},
+       .experts = 2},
+  };
+}
+
+std::vector<RuleExample> other_experts() {
+  auto all = [](i64 items) { return std::vector<SourcePart>{{"down", rows(0, 1, 0, items)}}; };
+  return {
+      {.name = "expert_column",
+       .rule = "expert_column",
+       .caption = "2 experts of width 4 without gate, stored [E, I, H]",
+       .model = experts(4, 3),
+       .sources = {{{2, 4, 3}}},
+       .parts = {{"up", rows(0, 1, 0, 24)}},
+       .experts = 2},
+      {.name = "expert_row",
+       .rule = "expert_row",
+       .caption = "2 experts of width 4, stored [E, H, I]",
+       .model = experts(4, 3),
+       .sources = {{{2, 3, 4}}},
+       .parts = all(24),
+       .experts = 2},
+      {.name = "expert_row_transposed",
+       .rule = "expert_row_transposed",
+       .caption = "2 experts of width 4, stored [E, I, H]",
+       .model = experts(4, 3),
+       .sources = {{{2, 4, 3}}},
+       .parts = all(24),
+       .experts = 2},
+      {.name = "expert_replicate",
+       .rule = "expert_replicate",
+       .caption = "the second bias of 2 experts, stored [E, H]",
+       .model = experts(4, 3),
+       .sources = {{{2, 3}}},
+       .parts = all(6),
+       .experts = 2},
+  };
+}
+
+std::vector<RuleExample> state_space() {
+  return {
+      {.name = "gdn_in_proj",
+       .rule = "gdn_in_proj",
+       .caption = "2 key heads of 2 rows, 4 value heads of 1 row, flat",
+       .model = gdn(),
+       .sources = {{{12, 2}}, {{4, 2}}, {{4, 2}}, {{4, 2}}},
+       .parts = {{"q", rows(0, 2, 0, 4)},
+                 {"k", rows(0, 2, 4, 4)},
+                 {"v", rows(0, 2, 8, 4)},
+                 {"z", rows(1, 2, 0, 4)},
+                 {"b", rows(2, 2, 0, 4)},
+                 {"a", rows(3, 2, 0, 4)}},
+       .split = KeySplit::kGdnInProj},
+      {.name = "gdn_in_proj_grouped",
+       .rule = "gdn_in_proj_grouped",
+       .caption = "2 key heads of 2 rows, 4 value heads of 1 row, grouped by key head",
+       .model = gdn(),
+       .sources = {{{16, 2}}, {{8, 2}}},
+       .parts = {{"q", rows(0, 2, 0, 2, 8, 2)},
+                 {"k", rows(0, 2, 2, 2, 8, 2)},
+                 {"v", rows(0, 2, 4, 2, 8, 2)},
+                 {"z", rows(0, 2, 6, 2, 8, 2)},
+                 {"b", rows(1, 2, 0, 2, 4, 2)},
+                 {"a", rows(1, 2, 2, 2, 4, 2)}},
+       .split = KeySplit::kGdnInProj},
+      {.name = "gdn_conv",
+       .rule = "gdn_conv",
+       .caption = "the channels of 2 key heads of 2 rows and 4 value heads of 1 row, 2 taps",
+       .model = gdn(),
+       .sources = {{{12, 1, 2}}},
+       .parts = {{"q", rows(0, 2, 0, 4)}, {"k", rows(0, 2, 4, 4)}, {"v", rows(0, 2, 8, 4)}},
+       .split = KeySplit::kGdnConv},
+      {.name = "mamba_in_proj",
+       .rule = "mamba_in_proj",
+       .caption = "4 heads of 1 row, 2 groups of 2 states",
+       .model = mamba(),
+       .sources = {{{20, 2}}},
+       .parts = {{"z", rows(0, 2, 0, 4)},
+                 {"x", rows(0, 2, 4, 4)},
+                 {"B", rows(0, 2, 8, 4)},
+                 {"C", rows(0, 2, 12, 4)},
+                 {"dt", rows(0, 2, 16, 4)}},
+       .split = KeySplit::kMambaInProj},
+      {.name = "mamba_conv",
+       .rule = "mamba_conv",
+       .caption = "the channels of 4 heads of 1 row and 2 groups of 2 states, 2 taps",
+       .model = mamba(),
+       .sources = {{{12, 1, 2}}},
+       .parts = {{"x", rows(0, 2, 0, 4)}, {"B", rows(0, 2, 4, 4)}, {"C", rows(0, 2, 8, 4)}},
+       .split = KeySplit::kMambaConv},
+  };
+}
+
+}  // namespace
+
+std::span<const RuleExample> all_examples() {
+  static const std::vector<RuleExample> examples = [] {
+    std::vector<RuleExample> all;
+    for (auto family : {plain, attentions, gated_experts, other_experts, state_space}) {
+      std::vector<RuleExample> more = family();
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  }();
+  return examples;
+}
+
+}  // namespace mckpt

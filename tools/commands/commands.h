@@ -1,0 +1,23 @@
+// Every command: one function in one file of the same name.
+#pragma once
+
+#include "tools/options/command_line.h"
+
+namespace mckpt {
+
+Exit cat_command(CommandLine& line);
+Exit convert_command(CommandLine& line);
+Exit env_command(CommandLine& line);
+Exit explain_command(CommandLine& line);
+Exit export_command(CommandLine& line);
+Exit formats_command(CommandLine& line);
+Exit layout_command(CommandLine& line);
+Exit inspect_command(CommandLine& line);
+Exit ls_command(CommandLine& line);
+Exit mappings_command(CommandLine& line);
+Exit pattern_command(CommandLine& line);
+Exit roundtrip_command(CommandLine& line);
+Exit stats_command(CommandLine& line);
+Exit verify_command(CommandLine& line);
+
+}  // namespace mckpt

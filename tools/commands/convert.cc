@@ -1,0 +1,84 @@
+// mckpt convert: one table of modes. A mode declares its own options and does the work.
+#include "tools/commands/convert_modes.h"
+
+#include "runtime/comm/world.h"
+#include "tools/commands/commands.h"
+
+namespace mckpt {
+namespace {
+
+struct Mode {
+  std::string_view name, summary;
+  Exit (*run)(CommandLine&);
+  bool shares_work = false;  // among ranks; the others run in rank 0 alone
+};
+
+constexpr Mode kModes[] = {
+    {"hf-to-fsdp", "a Hugging Face model into the checkpoint of a Megatron-FSDP run of any grid",
+     convert_hf_to_fsdp, true},
+    {"fsdp-to-hf", "such a checkpoint into a Hugging Face folder; the same as `mckpt export`",
+     convert_fsdp_to_hf, true},
+    {"reshard", "such a checkpoint, optimizer states included, onto another grid or strategy",
+     convert_reshard, true},
+    {"ungroup", "layers of a hybrid checkpoint out of their groups: [*-]M becomes *-M", convert_ungroup,
+     true},
+    {"group", "layers of a hybrid checkpoint into groups: *-M becomes [*-]M", convert_group, true},
+    {"hybrid-to-gpt", "a hybrid checkpoint of attention and MLP layers into one of a GPT model",
+     convert_hybrid_to_gpt, true},
+    {"gpt-to-hybrid", "a GPT model's checkpoint into one of a hybrid model", convert_gpt_to_hybrid, true},
+    {"pt-to-safetensors", "tensors of a .pt file into a safetensors file, bit for bit",
+     convert_pt_to_safetensors},
+    {"safetensors-to-pt", "tensors of safetensors files into a .pt file that torch.load takes",
+     convert_safetensors_to_pt},
+};
+
+// The mode stands first among the arguments that are no options; --help may stand alone.
+std::size_t mode_index(const CommandLine& line) {
+  const std::vector<std::string>& args = line.args();
+  for (std::size_t i = 0; i < args.size(); i++) {
+    if (args[i] == "--color" || args[i] == "--progress") {
+      i++;
+    } else if (!args[i].starts_with("-")) {
+      return i;
+    }
+  }
+  return args.size();
+}
+
+[[noreturn]] void throw_unknown_mode(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Mode& m : kModes) names.push_back(m.name);
+  Error e(Code::kUsage, name.empty() ? "a mode is missing" : cat("there is no mode '", escaped(name), "'"));
+  e.expected(listed(names, 20));
+  if (std::string_view near = nearest(name, names); !near.empty())
+    throw e.help(cat("did you mean ", near, "?"));
+  throw e.help("mckpt convert --help");
+}
+
+}  // namespace
+
+Exit convert_command(CommandLine& line) {
+  std::size_t at = mode_index(line);
+  std::string name = at < line.args().size() ? line.args()[at] : "";
+  for (const Mode& m : kModes) {
+    if (m.name != name) continue;
+    if (launch().rank != 0 && !m.shares_work) return Exit::kOk;
+    line.enter(at, std::string(m.summary));
+    return m.run(line);
+  }
+  if (!name.empty()) throw_unknown_mode(name);
+  for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
+  line.description("");
+  line.description("mckpt convert MODE --help   shows the options of a mode");
+  std::string mode, source, target;
+  line.positional("MODE", mode, "what becomes of what");
+  line.positional("SRC", source, "a checkpoint");
+  line.positional("DST", target, "where the result goes");
+  line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
+  line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
+  line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");
+  line.parse();
+  throw_unknown_mode("");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,268 @@
+// convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a
+// model of another form has for them. No number changes, boxes and ranks stay.
+#include <algorithm>
+
+#include "convert/layers/migration_job.h"
+#include "convert/layers/run_pattern.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/run_args.h"
+#include "runtime/comm/world.h"
+#include "tools/checkpoint_model.h"
+#include "tools/commands/convert_modes.h"
+#include "tools/fsdp_output.h"
+#include "tools/render/layer_move_text.h"
+#include "tools/proved_plan.h"
+#include "tools/source_args.h"
+#include "tools/staged_copy.h"
+
+namespace mckpt {
+namespace {
+
+class LayerMove {
+ public:
+  LayerMove(CommandLine& line, LayerWay way) : flags_(line.flags()), way_(way) { parse(line); }
+  Exit run();
+
+ private:
+  void parse(CommandLine& line);
+  void open();
+  LayerPattern source_pattern() const;
+  bool may_lack_mixers() const;
+  LayerForm source_form() const;
+  LayerForm target_form() const;
+  void check_ways(LayerForm from, LayerForm to) const;
+  std::string target_text() const;
+  void add_objects(MigrationJob& job, DcpLayout& layout);
+  void tell(LayerForm from, LayerForm to) const;
+
+  const GlobalFlags& flags_;
+  LayerWay way_;
+  ConvertOptions options_;
+  std::optional<std::string> pattern_flag_;
+  std::string keys_ = "auto", layers_ = "auto", norms_ = "keep";
+  std::vector<std::string> accept_;
+  MigrationOptions how_;
+
+  std::unique_ptr<Store> store_;
+  DcpDialect dialect_ = DcpDialect::kPlain;
+  std::optional<SourceArgs> args_;
+  LayerPattern pattern_;
+  std::vector<ArgChange> changes_;
+  LayerMigration migration_;
+  std::string common_;  // the new common.pt
+  ConvertReport report_;
+};
+
+void LayerMove::parse(CommandLine& line) {
+  const LayerWayText& text = text_of(way_);
+  options_.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",
+                   "the folder of the checkpoints of the new run");
+  options_.declare_resume(line);
+  line.option("--pattern PATTERN", pattern_flag_, text.pattern_help);
+  if (way_ == LayerWay::kGroup || way_ == LayerWay::kToHybrid)
+    line.option("--keys NAMES", keys_, "how groups are named; by default as the format of SRC stores them")
+        .choices({"auto", "logical", "member"});
+  if (way_ == LayerWay::kToGpt)
+    line.option("--layers FORM", layers_,
+                "one tensor for all layers or one a layer; by default as GPT models have them")
+        .choices({"auto", "stacked", "indexed"});
+  if (way_ == LayerWay::kToGpt)
+    line.flag("--without-mixers", how_.without_mixers, "leave the M layers behind: a GPT model has none");
+  if (way_ == LayerWay::kToHybrid)
+    line.flag("--without-mixers", how_.without_mixers,
+              "the result lacks the M layers: the run has to begin them");
+  if (way_ == LayerWay::kToGpt || way_ == LayerWay::kToHybrid)
+    line.option(
+            "--norms PLACE", norms_,
+            "norms of * and -: fused, in the linear layer behind them, as hybrid models have them; apart, "
+            "in the layer; or keep")
+        .choices({"keep", "fused", "apart"});
+  line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
+  declare_accept(line, accept_);
+  for (const char* paragraph : text.description) line.description(paragraph);
+  line.description("");
+  line.description(
+      "Weights, optimizer states and objects go along bit for bit, in the chunks and files of the ranks "
+      "that");
+  line.description(
+      "wrote them; num_layers and the pattern in the args are replaced. A key that has no place in the "
+      "result");
+  line.description(
+      "is an error that names it. Under mpirun the ranks share the work. `mckpt pattern` explains a "
+      "pattern.");
+  for (const char* example : text.examples) line.example(example);
+  line.parse();
+  options_.check();
+  if (norms_ != "keep") how_.norms = norms_ == "fused" ? NormPlace::kFused : NormPlace::kApart;
+}
+
+void LayerMove::open() {
+  store_ = open_store(options_.source);
+  std::optional<DcpDialect> dialect = dcp_dialect(*store_);
+  if (dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor)
+    throw Error(Code::kUnknownFormat, "the layers of such a checkpoint cannot be renamed")
+        .file(store_->root())
+        .expected("DCP torch_dist or DCP fsdp_dtensor")
+        .found(store_->format());
+  dialect_ = *dialect;
+  refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_, flags_);
+  for (const std::string& folder : folders_left_behind(*store_))
+    warn(flags_, cat("the folder ", escaped(folder), " of the source does not go along"));
+  args_.emplace(*store_);
+}
+
+LayerPattern LayerMove::source_pattern() const {
+  std::optional<std::string> text = pattern_flag_;
+  bool of_source = way_ == LayerWay::kUngroup || way_ == LayerWay::kToGpt;
+  if (!text && of_source && args_->value()) text = pattern_of_args(*args_->value());
+  if (!text)
+    throw Error(Code::kUsage, of_source ? "the checkpoint does not say of which layer pattern it is"
+                                        : "the layer pattern of the result is missing")
+        .file(store_->root())
+        .help(cat("--pattern PATTERN   ", text_of(way_).pattern_help));
+  LayerPattern pattern = parse_pattern(*text, Dialect::kGrouped);
+  if ((way_ == LayerWay::kUngroup || way_ == LayerWay::kGroup) && !pattern.has_groups())
+    throw Error(Code::kBadPattern, "the pattern has no groups, so no name would change")
+        .found(*text)
+        .help("--pattern gives one with [ and ]");
+  for (const GroupHazard& h : group_hazards(pattern))
+    if (way_ == LayerWay::kGroup && h.same_keys && keys_ != "member")
+      throw Error(Code::kBadPattern, "two layers of a group would have the same names")
+          .found(cat("[", pattern.symbols(pattern.items[static_cast<std::size_t>(h.logical_index)]), "]"))
+          .help("a group is safe with at most one of M, one of * G D +, and one of - E");
+  return pattern;
+}
+
+// What was made of a GPT model lacks the M layers: where that is asked for, and where the source's own
+// pattern has these layers, so that it is no slip in the one that is given.
+bool LayerMove::may_lack_mixers() const {
+  if (how_.without_mixers) return true;
+  std::optional<LayerPattern> own = pattern_of_run(*store_);
+  return own && physical_symbols(*own) == physical_symbols(pattern_);
+}
+
+LayerForm LayerMove::source_form() const {
+  using F = LayerForm;
+  std::vector<F> forms;
+  if (way_ == LayerWay::kToHybrid)
+    forms = dialect_ == DcpDialect::kTorchDist ? std::vector{F::kStacked, F::kGpt} : std::vector{F::kGpt};
+  else if (!pattern_.has_groups())
+    forms = {F::kFlat};
+  else if (way_ == LayerWay::kGroup)
+    forms = {F::kFlat, F::kMember, F::kLogical};
+  else
+    forms = {F::kLogical, F::kMember, F::kFlat};
+  return detect_form(*store_, dialect_, pattern_, forms, may_lack_mixers());
+}
+
+LayerForm LayerMove::target_form() const {
+  bool stacks = dialect_ == DcpDialect::kTorchDist;
+  if (way_ == LayerWay::kToGpt) {
+    if (layers_ == "stacked" && !stacks)
+      throw Error(Code::kUsage, "fsdp_dtensor has no stacked layers").help("leave --layers out");
+    return stacks && layers_ != "indexed" ? LayerForm::kStacked : LayerForm::kGpt;
+  }
+  if (keys_ != "auto" && !pattern_.has_groups())
+    throw Error(Code::kUsage, "--keys says how groups are named, and the pattern has none")
+        .found(pattern_.text)
+        .help("leave --keys out, or give a pattern with [ and ]");
+  if (way_ == LayerWay::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
+  bool member = keys_ == "auto" ? !stacks : keys_ == "member";
+  return member ? LayerForm::kMember : LayerForm::kLogical;
+}
+
+void LayerMove::check_ways(LayerForm from, LayerForm to) const {
+  if (from == to)
+    throw Error(Code::kUsage, "the checkpoint has these names already")
+        .file(store_->root())
+        .found(cat(form_name(from), " keys of ", pattern_.text));
+  std::vector<i64> mixers = layers_of_kind(pattern_, LayerKind::kMamba);
+  if (way_ != LayerWay::kToHybrid || mixers.empty() || how_.without_mixers) return;
+  throw Error(Code::kNotHeld, "a GPT model has no weights for the M layers of the pattern")
+      .found(cat(mixers.size(), " of ", pattern_.physical_layers(), " layers of ", pattern_.text))
+      .help("--without-mixers leaves them out; the run that loads the result has to begin them");
+}
+
+std::string LayerMove::target_text() const {
+  std::string text = pattern_.text;
+  if (way_ == LayerWay::kUngroup) std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+  return text;
+}
+
+void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
+  for (const MovedObject& m : migration_.objects) {
+    const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_))
+      layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
+    else
+      job.add_record(m);
+  }
+}
+
+void LayerMove::tell(LayerForm from, LayerForm to) const {
+  note(flags_, cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
+  for (const std::string& name : migration_.dropped_objects)
+    note(flags_, cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
+  if (!args_->value())
+    warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
+}
+
+Exit LayerMove::run() {
+  if (!follow_rank_0(options_)) return Exit::kOk;
+  open();
+  pattern_ = source_pattern();
+  LayerForm from = source_form(), to = target_form();
+  check_ways(from, to);
+  LayerNames source(pattern_, from),
+      target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? "transformer_layer" : "mtp_model_layer");
+  migration_ = migrate_layers(*store_, dialect_, source, target, how_);
+  if (args_->value()) {
+    LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);
+    changes_ = args_for_layers(*args_->value(), result, is_gpt(to),
+                               is_gpt(to) ? target.layers() : result.physical_layers());
+  }
+
+  DcpLayout layout(MigrationJob::ranks_of(*store_));
+  bool nested = dialect_ == DcpDialect::kFsdpDtensor;
+  if (!nested) layout.leave_out_paths();
+  ReadSums sums;
+  if (launch().rank == 0) expect_object_files(sums, *store_);
+  MigrationJob job(*store_, migration_, layout, nested, &sums);
+  add_objects(job, layout);
+  common_ = args_->patched_file(changes_, flags_);
+
+  tell(from, to);
+  prove_plan(job, {side_of(*store_), side_of(layout), migration_.dropped, {}, {}}, options_, report_);
+  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
+  report_.dropped_objects -= std::ssize(migration_.objects);
+  FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
+  PlanText plan(text_of(way_).name);
+  ChangedFiles changed;
+  if (!common_.empty()) changed.emplace(kCommonFile, common_);
+  FsdpFolder::Beside beside = all_beside(*store_, changed);
+  for (const std::string& part :
+       {source_identity(*store_), target_text(), output.metadata_sha256, beside.identity()})
+    plan.add(part);
+  StagedCopy copy{report_.output,
+                  plan.text(),
+                  {store_->root()},
+                  output.files,
+                  job,
+                  [&](OutputFiles& out, const std::string& to_folder) {
+                    output.folder.write_rest(layout, out, to_folder, beside);
+                  },
+                  beside,
+                  &sums,
+                  store_.get()};
+  copy.run = &output.folder;
+  return carry_out(copy, report_, "convert", options_, flags_);
+}
+
+}  // namespace
+
+Exit convert_ungroup(CommandLine& line) { return LayerMove(line, LayerWay::kUngroup).run(); }
+Exit convert_group(CommandLine& line) { return LayerMove(line, LayerWay::kGroup).run(); }
+Exit convert_hybrid_to_gpt(CommandLine& line) { return LayerMove(line, LayerWay::kToGpt).run(); }
+Exit convert_gpt_to_hybrid(CommandLine& line) { return LayerMove(line, LayerWay::kToHybrid).run(); }
+
+}  // namespace mckpt

@@ -1,0 +1,18 @@
+// The modes of `mckpt convert`, each in a file of its own.
+#pragma once
+
+#include "tools/options/command_line.h"
+
+namespace mckpt {
+
+Exit convert_fsdp_to_hf(CommandLine& line);
+Exit convert_gpt_to_hybrid(CommandLine& line);
+Exit convert_group(CommandLine& line);
+Exit convert_hf_to_fsdp(CommandLine& line);
+Exit convert_hybrid_to_gpt(CommandLine& line);
+Exit convert_pt_to_safetensors(CommandLine& line);
+Exit convert_reshard(CommandLine& line);
+Exit convert_safetensors_to_pt(CommandLine& line);
+Exit convert_ungroup(CommandLine& line);
+
+}  // namespace mckpt

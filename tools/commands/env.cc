@@ -1,0 +1,148 @@
+// mckpt env: what this mckpt is and runs on, and which of its modules are here and load.
+#include <sched.h>
+
+#include <fstream>
+#include <thread>
+
+#include "build_info.h"
+#include "io/hdf5/helper.h"
+#include "runtime/modules/module.h"
+#include "runtime/comm/world.h"
+#include "tools/commands/commands.h"
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+struct ModuleReport {
+  std::string_view name, purpose;
+  std::string path;                                        // "": no file was found
+  std::vector<std::pair<std::string, std::string>> facts;  // when it loads
+  std::string problem, help;                               // when it does not
+  bool loads() const { return problem.empty(); }
+  // A module that nobody built is no fault; one that is here and does not load is.
+  bool faulty() const { return !path.empty() && !loads(); }
+};
+
+std::string_view build_state(std::string_view name) {
+  for (const ModuleBuild& build : kModuleBuilds)
+    if (build.name == name) return build.state;
+  return "unknown to this build";
+}
+
+// What is said of a module that nobody finds.
+void report_absent(ModuleReport& report, std::string_view get) {
+  std::string_view state = build_state(report.name);
+  report.problem = state == "built" ? "built, but not found beside the program" : cat("not built: ", state);
+  report.help = get;
+}
+
+// `facts` loads the module, or starts the program, and tells about it.
+template <typename Facts>
+ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
+  if (report.path.empty()) {
+    report_absent(report, get);
+    return report;
+  }
+  try {
+    report.facts = facts(report.path);
+  } catch (const Error& e) {
+    report.problem = e.what();
+    for (const std::string& text : e.notes()) report.problem += cat(": ", text);
+    report.help = e.help();
+  }
+  return report;
+}
+
+ModuleReport look_at_module(const ModuleKind& kind) {
+  return look_at({kind.name, kind.purpose, find_module(kind.name), {}, {}, {}}, kind.get,
+                 [&](const std::string&) { return describe_module(load_module(kind.name)); });
+}
+
+ModuleReport look_at_hdf5() {
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(), {}, {}, {}}, kHdf5HelperHelp,
+                 [](const std::string& path) {
+                   return Facts{{"version", hdf5_helper_version(path)}};
+                 });
+}
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "unknown";
+}
+
+// Those this process may use: a container or a launcher may give fewer than there are.
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+std::string compiler() {
+#ifdef __clang__
+  return cat("clang ", __clang_major__, ".", __clang_minor__, ".", __clang_patchlevel__);
+#else
+  return cat("gcc ", __GNUC__, ".", __GNUC_MINOR__, ".", __GNUC_PATCHLEVEL__);
+#endif
+}
+
+void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, int ranks) {
+  JsonWriter json(out);
+  json.begin_answer("env", ok).field("version", MCKPT_VERSION).field("compiler", compiler());
+  json.field("build_type", kBuildType).field("processor", processor()).field("cores", usable_cores());
+  json.field("ranks", ranks).key("modules").begin_array();
+  for (const ModuleReport& m : modules) {
+    json.begin_object().field("name", m.name).field("purpose", m.purpose);
+    json.field("built", build_state(m.name) == "built");
+    m.path.empty() ? json.null_field("path") : json.field("path", m.path);
+    json.field("loads", m.loads()).key("facts").begin_object();
+    for (const auto& [key, value] : m.facts) json.field(key, value);
+    json.end_object();
+    m.loads() ? json.null_field("problem") : json.field("problem", m.problem);
+    m.loads() ? json.null_field("help") : json.field("help", m.help);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_answer();
+}
+
+void write_text(Output& out, const std::vector<ModuleReport>& modules, int ranks) {
+  out.line(out.styled(Style::kBold, cat("mckpt ", MCKPT_VERSION)));
+  out.line(cat("  compiler   ", compiler(), ", ", kBuildType));
+  out.line(cat("  processor  ", processor(), ", ", counted(usable_cores(), "core")));
+  out.line(cat("  ranks      ", ranks));
+  for (const ModuleReport& m : modules) {
+    std::string name(m.name);
+    out.line(cat("\n", out.styled(Style::kBold, name), std::string(11 - name.size(), ' '), m.purpose));
+    if (!m.path.empty()) out.line(cat("  file       ", escaped(m.path, 4096)));
+    for (const auto& [key, value] : m.facts)
+      out.line(cat("  ", key, std::string(key.size() < 11 ? 11 - key.size() : 1, ' '), escaped(value)));
+    if (m.loads()) continue;
+    out.line(cat("  ", out.styled(m.faulty() ? Style::kRed : Style::kYellow, m.problem)));
+    out.line(cat("  to get it  ", m.help));
+  }
+}
+
+}  // namespace
+
+Exit env_command(CommandLine& line) {
+  line.example("mckpt env");
+  line.example("mpirun -n 2 mckpt env");
+  line.parse();
+  Comm& ranks = world();
+  if (ranks.rank() != 0) return Exit::kOk;
+  std::vector<ModuleReport> modules;
+  bool ok = true;
+  for (const ModuleKind& kind : module_kinds()) modules.push_back(look_at_module(kind));
+  modules.push_back(look_at_hdf5());
+  for (const ModuleReport& m : modules) ok &= !m.faulty();
+  Output out(line.flags());
+  out.json() ? write_json(out, modules, ok, ranks.size()) : write_text(out, modules, ranks.size());
+  out.flush();
+  return ok ? Exit::kOk : Exit::kNo;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,90 @@
+// mckpt explain: what an error code means.
+#include <algorithm>
+#include <cctype>
+
+#include "tools/commands/commands.h"
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+// "MC0102", "mc0102", "0102" and "102" all mean the same code.
+const CodeInfo& find_code(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.size() > 2 && std::toupper(digits[0]) == 'M' && std::toupper(digits[1]) == 'C')
+    digits.remove_prefix(2);
+  for (const CodeInfo& info : all_codes()) {
+    std::string name = code_name(info.code);
+    if (digits == std::string_view(name).substr(2) || digits == cat(static_cast<int>(info.code))) return info;
+  }
+  std::vector<std::string> names, begun;
+  for (const CodeInfo& info : all_codes()) {
+    names.push_back(code_name(info.code));
+    if (!digits.empty() && names.back().compare(2, digits.size(), digits) == 0) begun.push_back(names.back());
+  }
+  Error e(Code::kUnknownCode, cat("there is no error code '", escaped(text), "'"));
+  if (!begun.empty())
+    e.note(cat("codes that begin so: ", listed(begun, 12)));
+  else if (std::string_view near = nearest(text, names); !near.empty())
+    e.note(cat("the nearest code is ", near));
+  else
+    e.note(cat("codes are MC and four digits, from ", names.front(), " to ", names.back()));
+  throw e.help("mckpt explain   lists all of them");
+}
+
+void write_code(JsonWriter& json, const CodeInfo& info) {
+  json.field("code", code_name(info.code)).field("exit", static_cast<int>(info.exit));
+  json.field("title", info.title).field("explanation", info.explanation);
+}
+
+// Breaks text into lines of at most `width` bytes at spaces.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(' '), text.size());
+    if (column > 0 && column + 1 + end > width) out += '\n', column = 0;
+    if (column > 0) out += ' ', column++;
+    out += text.substr(0, end);
+    column += end;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+Exit explain_command(CommandLine& line) {
+  std::optional<std::string> code;
+  line.positional("CODE", code, "an error code such as MC0102; without it, all codes are listed");
+  line.example("mckpt explain MC0102");
+  line.parse();
+  Output out(line.flags());
+  JsonWriter json(out);
+  if (code) {
+    const CodeInfo& info = find_code(*code);
+    if (out.json()) {
+      json.begin_answer("explain", true);
+      write_code(json, info);
+      json.end_answer();
+    } else {
+      out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
+                   wrapped(info.explanation, 100), "\n\nExit status ", static_cast<int>(info.exit), "."));
+    }
+  } else if (out.json()) {
+    json.begin_answer("explain", true).key("codes").begin_array();
+    for (const CodeInfo& info : all_codes()) {
+      json.begin_object();
+      write_code(json, info);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_answer();
+  } else {
+    for (const CodeInfo& info : all_codes()) out.line(cat(code_name(info.code), "  ", info.title));
+  }
+  out.flush();
+  return Exit::kOk;
+}
+
+}  // namespace mckpt

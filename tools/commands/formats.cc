@@ -1,0 +1,86 @@
+// mckpt formats: the file formats and the data types that mckpt knows.
+#include "core/items/dtype.h"
+#include "tools/commands/commands.h"
+#include "tools/json_writer.h"
+#include "tools/render/text_table.h"
+
+namespace mckpt {
+namespace {
+
+// As `inspect` calls it, and what it is recognised by. Formats that are not read are named when they are met.
+struct FileFormat {
+  std::string_view name, recognised_by;
+  bool reads = true, writes = false;
+};
+
+constexpr FileFormat kFileFormats[] = {
+    {"safetensors", "a length of 8 bytes and a JSON header", true, true},
+    {"safetensors folder",
+     "*.safetensors with or without *.safetensors.index.json; torch DCP's shard-*-model-*", true, true},
+    {"torch.save zip", "a zip archive with data.pkl (.pt .pth .bin .ckpt)", true, true},
+    {"torch.save legacy", "torch's number in a pickle, before torch 1.6"},
+    {"torch.save, sharded", "pytorch_model-*-of-*.bin"},
+    {"torch.save, one file a rank", "model_world_size_*_rank_*.pt"},
+    {"torch.save, several files", "other .pt .pth .bin .ckpt files of a folder"},
+    {"Megatron per-rank .pt", "mp_rank_* folders"},
+    {"DCP", ".metadata and *.distcp of torch.distributed.checkpoint"},
+    {"DCP fsdp_dtensor", "the same, with the names of a Megatron-FSDP save by Megatron-LM", true, true},
+    {"DCP megatron_fsdp", "the same, with the names of a Megatron-FSDP module"},
+    {"DCP torch_dist", "the same and metadata.json, or the names of Megatron's dist_checkpointing", true,
+     true},
+    {"DCP state_dict", "the same, with the names of torch's get_state_dict"},
+    {"Megatron run", "latest_checkpointed_iteration.txt: the iter_* or release folder that it names", true,
+     true},
+    {"HDF5", "its first 8 bytes, or those behind a user block of 512, 1024, 2048 ... bytes"},
+    {"TorchScript", "a zip archive with code", false},
+    {"torch.save tar", "a tar archive, before torch 0.2", false},
+    {"GGUF", "its first 4 bytes", false},
+    {"NumPy", "its first 6 bytes", false},
+};
+
+void write_json(Output& out) {
+  JsonWriter json(out);
+  json.begin_answer("formats", true).key("formats").begin_array();
+  for (const FileFormat& f : kFileFormats)
+    json.begin_object()
+        .field("name", f.name)
+        .field("recognised_by", f.recognised_by)
+        .field("reads", f.reads)
+        .field("writes", f.writes)
+        .end_object();
+  json.end_array().key("dtypes").begin_array();
+  for (const DTypeInfo& d : all_dtypes()) {
+    json.begin_object().field("name", d.name).field("bits", d.bits).field("in_torch", d.in_torch);
+    d.safetensors.empty() ? json.null_field("safetensors") : json.field("safetensors", d.safetensors);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_answer();
+}
+
+void write_text(Output& out) {
+  using enum Align;
+  TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft}});
+  auto yes_or_no = [](bool v) { return std::string(v ? "yes" : "no"); };
+  for (const FileFormat& f : kFileFormats)
+    formats.row({std::string(f.name), yes_or_no(f.reads), yes_or_no(f.writes), std::string(f.recognised_by)});
+  formats.write(out);
+  out.line("");
+  TextTable dtypes({{"dtype", kLeft}, {"safetensors", kLeft}, {"bits", kRight}});
+  for (const DTypeInfo& d : all_dtypes())
+    dtypes.row({std::string(d.name), d.safetensors.empty() ? "-" : std::string(d.safetensors), cat(d.bits)});
+  dtypes.write(out);
+}
+
+}  // namespace
+
+Exit formats_command(CommandLine& line) {
+  line.example("mckpt formats");
+  line.parse();
+  Output out(line.flags());
+  out.json() ? write_json(out) : write_text(out);
+  out.flush();
+  return Exit::kOk;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,137 @@
+// mckpt inspect: what lies at a path.
+#include "io/store/beside.h"
+#include "io/file/source_stamps.h"
+#include "io/store/summary.h"
+#include "tools/options/choice.h"
+#include "tools/commands/commands.h"
+#include "tools/render/findings.h"
+#include "tools/render/inspect_objects.h"
+#include "tools/render/inspect_text.h"
+#include "tools/json_writer.h"
+#include "tools/render/shard_map.h"
+
+namespace mckpt {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  bool tree = false, args = false;
+  std::optional<std::string> map;
+};
+
+void write_amount(JsonWriter& json, const Amount& a) {
+  json.begin_object()
+      .field("tensors", a.tensors)
+      .field("parameters", a.items)
+      .field("bytes", a.bytes)
+      .end_object();
+}
+
+// The fields of one checkpoint, inside an object that is open.
+void write_fields(JsonWriter& json, const Store& store, const std::string& path, bool values) {
+  StoreSummary s = summarize(store);
+  json.field("path", path).field("root", store.root()).field("format", store.format());
+  json.field("tensors", s.all.tensors)
+      .field("parameters", s.part(StatePart::kModel).items)
+      .field("bytes", s.all.bytes);
+  json.key("dtypes").begin_object();
+  for (const StoreSummary::OfType& d : s.dtypes) {
+    json.key(dtype_name(d.dtype));
+    write_amount(json, d.amount);
+  }
+  json.end_object().key("parts").begin_object();
+  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther}) {
+    json.key(part_name(p));
+    write_amount(json, s.part(p));
+  }
+  json.end_object()
+      .field("ranks", store.ranks())
+      .field("file_bytes", s.file_bytes)
+      .key("files")
+      .begin_array();
+  for (std::size_t f = 0; f < store.files().size(); f++) {
+    json.begin_object().field("path", file_label(store, static_cast<i32>(f)));
+    json.field("bytes", store.files()[f].bytes).end_object();
+  }
+  json.end_array().key("beside").begin_array();
+  for (const std::string& name : checkpoints_beside(path, store)) json.value(name);
+  json.end_array().key("facts").begin_object();
+  for (const auto& [name, value] : store.facts()) json.field(name, value);
+  json.end_object().key("objects");
+  write_objects_json(json, store, values);
+  json.key("problems");
+  write_findings(json, store.findings());
+}
+
+Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
+  std::vector<std::unique_ptr<Store>> stores;
+  for (const std::string& path : options.paths) stores.push_back(open_store(path));
+  JsonWriter json(out);
+  bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
+  bool list = stores.size() > 1 && !flags.jsonl;
+  if (list) json.begin_answer("inspect", all_sound).key("checkpoints").begin_array();
+  for (std::size_t i = 0; i < stores.size(); i++) {
+    list ? json.begin_object().field("ok", is_sound(*stores[i]))
+         : json.begin_answer("inspect", is_sound(*stores[i]));
+    write_fields(json, *stores[i], options.paths[i], options.args);
+    json.end_object();
+    if (!list) out.write("\n");
+  }
+  if (list) {
+    json.end_array();
+    json.end_answer();
+  }
+  return all_sound ? Exit::kOk : Exit::kNo;
+}
+
+void write_text(Output& out, const Store& store, const std::string& path, const Options& options) {
+  write_card(out, store, path);
+  if (options.map) {
+    TensorChoice choice{*options.map, false};
+    write_shard_map(out, store, choice.choose(store));
+  } else if (options.args) {
+    out.line("");
+    write_object_values(out, store, options.tree);
+  } else {
+    write_tree(out, store, options.tree);
+  }
+}
+
+}  // namespace
+
+Exit inspect_command(CommandLine& line) {
+  Options options;
+  line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
+  line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
+  line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
+  line.optional_value("--map GLOB", options.map,
+                      "which ranks hold what of each tensor (of those that match)");
+  line.description(
+      "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
+      "or run.");
+  line.description("Exit status 1 when something is wrong with what was found.");
+  line.example("mckpt inspect Qwen3-0.6B");
+  line.example("mckpt inspect ckpt --args");
+  line.example("mckpt inspect ckpt --map='*layers.0.*'");
+  line.parse();
+
+  Output out(line.flags());
+  if (out.json()) {
+    Exit exit = write_json(out, line.flags(), options);
+    check_sources_unchanged();
+    out.flush();
+    return exit;
+  }
+  Exit exit = Exit::kOk;
+  for (const std::string& path : options.paths) {
+    std::unique_ptr<Store> store = open_store(path);
+    if (&path != &options.paths[0]) out.line("");
+    write_text(out, *store, path, options);
+    check_sources_unchanged();
+    out.flush();
+    if (report_findings(line.flags(), *store) != Exit::kOk) exit = Exit::kNo;
+  }
+  return exit;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,357 @@
+#include "tools/options/command_line.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "io/file/folder.h"
+
+namespace mckpt {
+namespace {
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& l : lines) out += cat(l.empty() ? "" : "  ", l, "\n");
+  return out;
+}
+
+// CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; behind this byte it leaves them alone.
+constexpr char kShield = '\x01';
+constexpr std::string_view kShielded = "[{\x01";
+
+std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
+
+// The argument as CLI11 shall see it. Megatron writes tensor_model_parallel_size, Hugging Face dry-run: both
+// spellings of every long option are taken.
+std::string prepared(std::string arg, bool options_end) {
+  std::size_t value = 0;
+  if (!options_end && arg.starts_with("--")) {
+    auto name_end = std::find(arg.begin(), arg.end(), '=');
+    std::replace(arg.begin(), name_end, '_', '-');
+    value = static_cast<std::size_t>(name_end - arg.begin()) + 1;
+  }
+  if (value < arg.size() && kShielded.find(arg[value]) != kShielded.npos) arg.insert(value, 1, kShield);
+  return arg;
+}
+
+// What puts the values of a positional or of a repeatable option into a command's own variable.
+template <typename Value>
+CLI::callback_t into(Value& value) {
+  return [&value](const std::vector<std::string>& v) {
+    if constexpr (std::is_same_v<Value, std::vector<std::string>>)
+      for (const std::string& one : v) value.push_back(unshielded(one));
+    else
+      value = unshielded(v.at(0));
+    return true;
+  };
+}
+
+}  // namespace
+
+bool asks_for_help(std::span<const std::string> args) {
+  auto end = std::find(args.begin(), args.end(), "--");
+  return std::any_of(args.begin(), end, [](const std::string& a) { return a == "-h" || a == "--help"; });
+}
+
+struct CommandLine::Impl {
+  struct Row {
+    std::string heading, left, help;
+  };
+  struct Positional {
+    std::string name;
+    CLI::Option* option;
+  };
+
+  CLI::App app;
+  std::string summary, heading = "Options", unknown_option_note;
+  std::vector<std::string> description, examples, spellings;
+  std::vector<Row> rows;
+  std::vector<Positional> positionals;
+  std::string companion;  // of the options that are declared now; see only_with()
+  std::vector<std::pair<CLI::Option*, std::string>> dependents;
+
+  CLI::Option* noted(CLI::Option* option) {
+    if (!companion.empty()) dependents.emplace_back(option, companion);
+    return option;
+  }
+  void check_dependents() const {
+    for (const auto& [option, needed] : dependents)
+      if (option->count() > 0 && app.get_option(needed)->count() == 0)
+        throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", needed));
+  }
+  // "-n,--dry-run|--plan VALUE" -> CLI11's list of names; the row of the help page is noted.
+  std::string declare(const std::string& names, std::string_view value, const std::string& text) {
+    std::size_t blank = names.find(' ');
+    std::string all = names.substr(0, blank), shown = all.substr(0, all.find('|'));
+    std::replace(all.begin(), all.end(), '|', ',');
+    for (std::string_view rest = all; !rest.empty();) {
+      std::string_view name = rest.substr(0, rest.find(','));
+      spellings.emplace_back(name);
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    }
+    std::string left = shown.starts_with("--") ? "    " : "";
+    for (char c : shown) left += c == ',' ? std::string(", ") : std::string(1, c);
+    rows.push_back({heading, cat(left, blank == names.npos ? value : names.substr(blank)), text});
+    return all;
+  }
+  CLI::Option* flag(const std::string& names, bool& value, const std::string& text) {
+    return noted(app.add_flag(declare(names, "", text), value, text)->disable_flag_override());
+  }
+  // `take` gets the one value and the option's name for messages.
+  template <typename Fn>
+  CLI::Option* valued(const std::string& names, const char* value, const std::string& text, Fn&& take) {
+    std::string shown = names.substr(0, names.find_first_of("| "));
+    std::string label = shown.substr(shown.rfind(',') == std::string::npos ? 0 : shown.rfind(',') + 1);
+    auto take_one = [take, label](const std::vector<std::string>& v) {
+      if (v.size() != 1) throw Error(Code::kUsage, cat(label, " is given more than once")).found(listed(v));
+      take(unshielded(v[0]), label);
+      return true;
+    };
+    return repeatable(declare(names, value, text), take_one);
+  }
+  // pre: `take` is called with every value that was given, at least one, and returns true.
+  CLI::Option* repeatable(const std::string& all_names, CLI::callback_t take) {
+    return noted(
+        app.add_option(all_names, std::move(take))->take_all()->expected(1)->allow_extra_args(false));
+  }
+  Option positional(const std::string& name, const std::string& text, CLI::callback_t take) {
+    rows.push_back({"Arguments", name, text});
+    positionals.push_back({name, app.add_option(name, std::move(take))});
+    return Option(positionals.back().option);
+  }
+
+  std::string usage(std::string_view command) const {
+    std::string out = cat("Usage: mckpt ", command, " [OPTIONS]");
+    for (const Positional& p : positionals)
+      out += p.option->get_required() ? cat(" ", p.name) : cat(" [", p.name, "]");
+    return out + "\n";
+  }
+
+  Error unexpected(const std::string& arg) const {
+    if (!arg.starts_with('-'))
+      return Error(Code::kUsage, cat("the argument '", escaped(arg), "' is one too many"));
+    std::string name = arg.substr(0, arg.find('='));
+    std::string message = cat("there is no option '", escaped(name), "'");
+    if (std::string_view near = nearest(name, spellings); !near.empty())
+      message += cat("; did you mean ", near, "?");
+    Error e(Code::kUsage, message);
+    if (!unknown_option_note.empty()) e.note(unknown_option_note);
+    return e;
+  }
+
+  // CLI11 knows what is wrong, in words of its own.
+  void parse(std::vector<std::string> reversed) {
+    try {
+      app.parse(reversed);
+    } catch (const CLI::ExtrasError&) {
+      throw unexpected(unshielded(app.remaining().at(0)));
+    } catch (const CLI::ArgumentMismatch& e) {
+      std::string_view words = e.what(), name = words.substr(0, words.find_first_of(": "));
+      if (words.ends_with("missing")) throw Error(Code::kUsage, cat(name, " needs a value"));
+      if (words.ends_with("override"))
+        throw Error(Code::kUsage, cat(name.size() > 1 ? "--" : "-", name, " takes no value"));
+      throw Error(Code::kUsage, escaped(words));
+    } catch (const CLI::ParseError& e) {
+      throw Error(Code::kUsage, escaped(e.what()));
+    }
+  }
+};
+
+CommandLine::CommandLine(std::string command, std::string summary, std::vector<std::string> args)
+    : command_(std::move(command)), args_(std::move(args)), impl_(std::make_unique<Impl>()) {
+  impl_->summary = std::move(summary);
+  impl_->app.set_help_flag();
+  impl_->app.set_help_all_flag();
+  impl_->app.allow_extras(false);
+}
+
+CommandLine::~CommandLine() = default;
+
+CommandLine::Option CommandLine::Option::required() {
+  option_->required();
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values) {
+  option_->check(CLI::Validator(
+      [values](const std::string& given) -> std::string {
+        std::string v = unshielded(given);
+        if (std::find(values.begin(), values.end(), v) != values.end()) return {};
+        std::string text = cat("'", escaped(v), "' is not one of ", listed(values, 20));
+        if (std::string_view near = nearest(v, values); !near.empty())
+          text += cat("; did you mean ", near, "?");
+        return text;
+      },
+      ""));
+  return *this;
+}
+
+void CommandLine::enter(std::size_t at, std::string summary) {
+  command_ += cat(" ", args_[at]);
+  impl_->summary = std::move(summary);
+  args_.erase(args_.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void CommandLine::heading(std::string title) { impl_->heading = std::move(title); }
+
+void CommandLine::only_with(std::string name) { impl_->companion = std::move(name); }
+
+CommandLine::Option CommandLine::flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(impl_->flag(names, value, help));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, std::string& value,
+                                        const std::string& help) {
+  return Option(
+      impl_->valued(names, " TEXT", help, [&value](const std::string& v, const std::string&) { value = v; }));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, std::optional<std::string>& value,
+                                        const std::string& help) {
+  return Option(
+      impl_->valued(names, " TEXT", help, [&value](const std::string& v, const std::string&) { value = v; }));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, std::vector<std::string>& values,
+                                        const std::string& help) {
+  return Option(impl_->repeatable(impl_->declare(names, " TEXT", help), into(values)));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, i64& value, const std::string& help) {
+  return Option(impl_->valued(
+      names, " N", help, [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, std::optional<i64>& value,
+                                        const std::string& help) {
+  return Option(impl_->valued(
+      names, " N", help, [&value](const std::string& v, const std::string& n) { value = parse_i64(v, n); }));
+}
+
+CommandLine::Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
+  return Option(impl_->valued(names, " X", help, [&value](const std::string& v, const std::string& n) {
+    value = parse_double(v, n);
+  }));
+}
+
+CommandLine::Option CommandLine::optional_value(const std::string& names, std::optional<std::string>& value,
+                                                const std::string& help) {
+  // Only the form --name=VALUE takes a value, so that a path behind a bare --name stays a path. CLI11 knows
+  // no such option: it sees the bare flag, and the valued form is taken out of the arguments here.
+  std::size_t blank = names.find(' ');
+  std::string bare = names.substr(0, blank), word = blank == names.npos ? "TEXT" : names.substr(blank + 1);
+  std::string prefix = cat(bare.substr(bare.rfind("--")), "=");
+  auto options_end = std::find(args_.begin(), args_.end(), "--");
+  auto kept = std::remove_if(args_.begin(), options_end, [&](const std::string& arg) {
+    if (!arg.starts_with(prefix)) return false;
+    value = arg.substr(prefix.size());
+    return true;
+  });
+  args_.erase(kept, options_end);
+  return Option(impl_->app.add_flag_function(
+      impl_->declare(bare, cat("[=", word, "]"), help),
+      [&value](std::int64_t) {
+        if (!value) value = "";
+      },
+      help));
+}
+
+CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, const std::string& help) {
+  return Option(impl_->valued(names, " SIZE", help, [&value](const std::string& v, const std::string& n) {
+    value = parse_bytes(v, n);
+  }));
+}
+
+CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
+  static constexpr i64 kMost = 1024;
+  return Option(
+      impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
+        i64 given = parse_i64(v, n);
+        if (given < 0 || given > kMost)
+          throw Error(Code::kUsage, cat(n, " is no number of threads"))
+              .expected(cat("1 to ", kMost))
+              .found(given);
+        if (given > 0) value = static_cast<int>(given);
+      }));
+}
+
+CommandLine::Option CommandLine::positional(const std::string& name, std::string& value,
+                                            const std::string& help) {
+  return impl_->positional(name, help, into(value));
+}
+
+CommandLine::Option CommandLine::positional(const std::string& name, std::optional<std::string>& value,
+                                            const std::string& help) {
+  return impl_->positional(name, help, into(value));
+}
+
+CommandLine::Option CommandLine::positional(const std::string& name, std::vector<std::string>& values,
+                                            const std::string& help) {
+  // Its name on the help page alone has dots.
+  Option option = impl_->positional(name, help, into(values));
+  impl_->positionals.back().option->expected(-1)->take_all();
+  impl_->positionals.back().name += "...";
+  impl_->rows.back().left += "...";
+  return option;
+}
+
+void CommandLine::description(std::string text) { impl_->description.push_back(std::move(text)); }
+void CommandLine::example(std::string command) { impl_->examples.push_back(std::move(command)); }
+void CommandLine::on_unknown_option(std::string note) { impl_->unknown_option_note = std::move(note); }
+
+std::string CommandLine::help() const {
+  std::string out = cat("mckpt ", command_, " - ", impl_->summary, "\n\n", impl_->usage(command_));
+  if (!impl_->description.empty()) out += cat("\n", join_lines(impl_->description));
+  std::vector<std::string> headings;
+  for (const Impl::Row& r : impl_->rows)
+    if (std::find(headings.begin(), headings.end(), r.heading) == headings.end())
+      headings.push_back(r.heading);
+  for (const std::string& heading : headings) {
+    std::size_t wide = 0;
+    for (const Impl::Row& r : impl_->rows)
+      if (r.heading == heading && r.left.size() <= 34) wide = std::max(wide, r.left.size());
+    out += cat("\n", heading, "\n");
+    for (const Impl::Row& r : impl_->rows)
+      if (r.heading == heading)
+        out += cat("  ", r.left, std::string(r.left.size() < wide ? wide - r.left.size() : 0, ' '), "  ",
+                   r.help, "\n");
+  }
+  if (!impl_->examples.empty()) out += cat("\nExamples\n", join_lines(impl_->examples));
+  return out;
+}
+
+void CommandLine::parse() {
+  impl_->heading = "Global";
+  impl_->companion.clear();
+  bool help = false;
+  flag("--json", flags_.json, "the answer as one JSON object");
+  flag("--jsonl", flags_.jsonl, "long lists as one JSON object a line");
+  flag("-q,--quiet", flags_.quiet, "no notes on stderr");
+  impl_->app.add_flag(impl_->declare("-v,--verbose", "", "more detail; -vv for all"), flags_.verbose, "");
+  option("--progress HOW", flags_.progress, "auto, bar, plain, json or none")
+      .choices({"auto", "bar", "plain", "json", "none"});
+  std::string color = "auto";
+  option("--color WHEN", color, "auto, always or never").choices({"auto", "always", "never"});
+  flag("--ascii", flags_.ascii, "draw with ASCII characters only");
+  flag("--follow-links", flags_.follow_links, "follow links that lead out of the folder of a checkpoint");
+  flag("-h,--help", help, "this page");
+  if (asks_for_help(args_)) {
+    Output out(flags_);
+    out.write(this->help());
+    out.flush();
+    throw HelpShown{};
+  }
+  std::vector<std::string> reversed;  // CLI11 takes them last first
+  bool options_end = false;
+  for (const std::string& arg : args_) {
+    reversed.push_back(prepared(arg, options_end));
+    options_end |= arg == "--";
+  }
+  std::reverse(reversed.begin(), reversed.end());
+  impl_->parse(std::move(reversed));
+  impl_->check_dependents();
+  flags_.color = color == "always" ? When::kAlways : color == "never" ? When::kNever : When::kAuto;
+  Folder::follow_links(flags_.follow_links);
+}
+
+}  // namespace mckpt

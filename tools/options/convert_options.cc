@@ -1,0 +1,118 @@
+#include "tools/options/convert_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <unordered_set>
+
+#include "io/file/parallel.h"
+#include "io/file/place.h"
+#include "tools/options/choice.h"
+#include "tools/interrupt.h"
+#include "tools/render/progress.h"
+
+namespace mckpt {
+namespace {
+
+// Runs fn; what it refuses is said of --report.
+void said_of_report(const std::function<void()>& fn) {
+  try {
+    fn();
+  } catch (Error& e) {
+    e.prefix("--report: ");
+    throw;
+  }
+}
+
+}  // namespace
+
+ConvertOptions::ConvertOptions() : threads(default_threads()) {}
+
+void ConvertOptions::declare(CommandLine& line, const std::string& source_is, const std::string& target_is) {
+  line.positional("SRC", source, source_is).required();
+  line.positional("DST", target, target_is).required();
+  line.flag("-n,--dry-run", dry_run, "tell what would be done, and write nothing");
+  line.flag("--overwrite", overwrite, "replace DST, once the new one is whole");
+  line.option("--report FILE", report, "write the account as JSON into this file as well");
+  line.flag("--no-sync", no_sync, "do not wait until the disk has it; for scratch");
+  line.threads(threads, "threads, by default one a processor");
+  line.bytes("--max-memory", memory_bytes, "for buffers, of all threads together; by default 256MiB");
+}
+
+void ConvertOptions::declare_choice(CommandLine& line) {
+  line.option("--include GLOB", include, "only tensors whose whole name matches; may be given several times");
+  line.option("--exclude GLOB", exclude, "no tensors whose whole name matches; may be given several times");
+}
+
+void ConvertOptions::declare_resume(CommandLine& line) {
+  line.flag("--resume", resume, "go on with what an interrupted run of the same command left");
+  ranks.declare(line);
+}
+
+void ConvertOptions::declare_casts(CommandLine& line) {
+  line.flag("--allow-overflow", allow_overflow,
+            "publish the result also where a cast made finite values infinite; without it that is an error");
+}
+
+void ConvertOptions::declare_iteration(CommandLine& line, const std::string& otherwise) {
+  line.option("--iteration N", iteration, cat("write DST/iter_000000N, N above 0; by default ", otherwise));
+}
+
+void ConvertOptions::check() const {
+  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
+    throw Error(Code::kUsage,
+                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+        .found(cat("--iteration ", *iteration));
+  ranks.check();
+  if (resume && overwrite)
+    throw Error(Code::kUsage,
+                "--resume goes on with what was begun, --overwrite starts anew: give one of them");
+}
+
+void ConvertOptions::check_report() const {
+  namespace fs = std::filesystem;
+  if (!report) return;
+  if (report->empty()) throw Error(Code::kUsage, "--report is given without the name of a file");
+  std::error_code ec;
+  if (fs::equivalent(*report, source, ec) || same_place(*report, target))
+    throw Error(Code::kUsage, "--report names a file of its own, neither SRC nor DST")
+        .found(escaped(*report));
+  std::string folder = parent_folder(*report);
+  bool will_be = !dry_run && !fs::exists(folder, ec) && same_place(folder, target);
+  if (!will_be && !fs::is_directory(folder, ec))
+    throw Error(Code::kNoRoom, "--report: its folder is not there")
+        .file(*report)
+        .help("make the folder, or name another file");
+  said_of_report([&] {
+    OutputRules({source}).check_report(*report, {});
+    if (!will_be) StagedFile::check(*report, {.replace = true}, 0);
+  });
+}
+
+void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {
+  if (report) said_of_report([&] { rules.check_report(*report, results); });
+}
+
+std::vector<i64> ConvertOptions::choose(const Store& store) const {
+  std::vector<i64> chosen = natural_order(store);
+  auto matching = [&](const std::vector<std::string>& globs) {
+    std::unordered_set<i64> tensors;
+    for (const std::string& glob : globs)
+      for (i64 t : TensorChoice{.pattern = glob}.choose(store)) tensors.insert(t);
+    return tensors;
+  };
+  if (!include.empty()) std::erase_if(chosen, [in = matching(include)](i64 t) { return !in.contains(t); });
+  if (!exclude.empty()) std::erase_if(chosen, [out = matching(exclude)](i64 t) { return out.contains(t); });
+  if (chosen.empty() && store.tensor_count() > 0)
+    throw Error(Code::kNoSuchTensor, "--include and --exclude leave no tensor").file(store.root());
+  return chosen;
+}
+
+CopyOptions ConvertOptions::copying(Progress& progress) const {
+  return {.threads = threads,
+          .memory_bytes = memory_bytes,
+          .stop = stop_flag(),
+          .written_bytes = progress.counter()};
+}
+
+}  // namespace mckpt

@@ -1,0 +1,56 @@
+// The options that every mode of `mckpt convert` takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/copy/engine.h"
+#include "io/file/output_rules.h"
+#include "io/file/staged_file.h"
+#include "io/store/store.h"
+#include "tools/options/command_line.h"
+#include "tools/options/rank_limits.h"
+
+namespace mckpt {
+
+class Progress;
+
+struct ConvertOptions {
+  std::string source, target;
+  std::optional<std::string> report;
+  std::vector<std::string> include, exclude;
+  std::optional<i64> iteration;
+  bool overwrite = false, dry_run = false, no_sync = false, resume = false;
+  bool allow_overflow = false;
+  int threads;
+  i64 memory_bytes = i64{256} << 20;
+  RankLimits ranks;
+
+  ConvertOptions();
+  // `source` and `target` are said of SRC and DST: "a .pt file".
+  void declare(CommandLine& line, const std::string& source_is, const std::string& target_is);
+  // Of modes that write some tensors and not others; of modes that can go on with what was begun, and whose
+  // ranks share the work.
+  void declare_choice(CommandLine& line);
+  void declare_resume(CommandLine& line);
+  // Of modes that cast values.
+  void declare_casts(CommandLine& line);
+  // Of modes that write an iteration of a run. `otherwise`: what is written without it.
+  void declare_iteration(CommandLine& line, const std::string& otherwise);
+  // Throws kUsage for options that exclude each other, and for an iteration that is none. Called when the
+  // line is parsed.
+  void check() const;
+  // Throws where the file of --report cannot be made, or would do harm: before anything is planned, and when
+  // it is known what is read and made. It may be in DST, but not in the result there.
+  void check_report() const;
+  void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
+  // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
+  // name matches, and when none is left.
+  std::vector<i64> choose(const Store& store) const;
+  StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
+  // The copy stops when a signal asks for it.
+  CopyOptions copying(Progress& progress) const;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,196 @@
+#include "tools/options/layout_flags.h"
+
+#include <algorithm>
+
+#include "core/base/names.h"
+#include "tools/options/parse_number.h"
+
+namespace mckpt {
+namespace {
+
+// More than there are GPUs in one place; planning takes a time that grows with the world, here minutes for a
+// large model.
+constexpr i64 kMostRanks = 262'144;
+
+// "a,b" as two words.
+std::vector<std::string> words(const std::vector<std::string>& values) {
+  std::vector<std::string> out;
+  for (const std::string& value : values)
+    for (std::size_t at = 0; at <= value.size();) {
+      std::size_t end = std::min(value.find(',', at), value.size());
+      out.push_back(value.substr(at, end - at));
+      at = end + 1;
+    }
+  return out;
+}
+
+void refuse_unmatched_glob(const char* option, std::string_view glob, i64 names,
+                           const std::function<std::string_view(i64)>& name) {
+  for (i64 i = 0; i < names; i++)
+    if (glob_match(glob, name(i))) return;
+  throw Error(Code::kNoSuchTensor, cat(option, ": no name matches"))
+      .found(escaped(glob))
+      .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
+}
+
+}  // namespace
+
+DType parameter_type(std::string_view name, std::string_view option) {
+  DType type = parse_dtype(name, option);
+  if (type != DType::kBF16 && type != DType::kF16 && type != DType::kF32)
+    throw Error(Code::kUsage, cat(option, " takes bf16, fp16 or fp32")).found(escaped(name));
+  return type;
+}
+
+void GridFlags::declare(CommandLine& line) {
+  line.heading("Grid");
+  line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size");
+  line.option("--cp|--context-parallel-size", sizes_.cp, "context-parallel size");
+  line.option("--ep|--expert-model-parallel-size", sizes_.ep, "expert-parallel size");
+  line.option("--etp|--expert-tensor-parallel-size", sizes_.etp,
+              "expert-tensor-parallel size, 1 by default (not tp)");
+  line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
+  line.option("--dp|--data-parallel-size", dp_,
+              "data-parallel size without cp, with hsdp; by default the smallest that works");
+  line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "FSDP instances");
+  line.option("--hsdp-outer HOW", outer_, "over the instances: replicate or shard")
+      .choices({"replicate", "shard"});
+}
+
+Grid GridFlags::grid() const {
+  Grid g = sizes_;
+  g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
+  g.dp = dp_ ? *dp_ : smallest_dp(g);
+  check_grid(g);
+  if (g.world() > kMostRanks)
+    throw Error(Code::kBadGrid, "the world of this grid is larger than any that there is")
+        .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))
+        .found(cat(with_commas(g.world()), " ranks: ", to_string(g)))
+        .help("choose a smaller --dp, or other sizes");
+  return g;
+}
+
+std::string GridFlags::note() const {
+  if (dp_) return "";
+  Grid g = grid();
+  return cat("dp=", g.dp, " chosen, the smallest that works; the world has ", counted(g.world(), "rank"));
+}
+
+void FsdpFlags::declare(CommandLine& line) {
+  line.heading("Megatron-FSDP");
+  line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
+              "no_shard, optim, optim_grads or optim_grads_params");
+  line.option("--fsdp-unit CLASS", units_,
+              "layer classes that are FSDP units: TransformerLayer, MambaLayer, or none; both by default");
+  line.option("--fsdp-units-for WHICH", units_for_,
+              "strategies that have units: full (optim_grads_params alone) or sharded (later versions)")
+      .choices({"full", "sharded"});
+  line.option("--freeze GLOB", frozen_,
+              "parameters that are not trained, by glob; none: all are, also where the family freezes some");
+  line.option("--bucket-size", bucket_,
+              "items at which parameters outside units are cut into buckets; 0: never");
+}
+
+FsdpSetup FsdpFlags::setup(const Grid& grid) const {
+  FsdpSetup s;
+  s.strategy = strategy_from_name(strategy_);
+  s.unit_scope = units_for_ == "full" ? UnitScope::kFullShardOnly : UnitScope::kAllSharded;
+  s.bucket_items = bucket_ ? *bucket_ : default_bucket_items(grid.dp * grid.cp);
+  if (units_.empty()) return s;
+  s.transformer_units = s.mamba_units = false;
+  for (const std::string& name : words(units_)) {
+    if (name == "TransformerLayer")
+      s.transformer_units = true;
+    else if (name == "MambaLayer")
+      s.mamba_units = true;
+    else if (name != "none")
+      throw Error(Code::kUsage, "there is no such class of layers")
+          .expected("TransformerLayer, MambaLayer or none")
+          .found(cat("--fsdp-unit ", escaped(name)));
+  }
+  return s;
+}
+
+void FsdpFlags::freeze(std::vector<ModelParameter>& parameters) const {
+  std::vector<std::string> globs = words(frozen_);
+  bool none = std::find(globs.begin(), globs.end(), "none") != globs.end();
+  for (ModelParameter& p : parameters) {
+    if (none) p.trainable = true;
+    for (const std::string& glob : globs)
+      if (glob_match(glob, p.global_name)) p.trainable = false;
+  }
+}
+
+void FsdpFlags::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
+  auto name = [&](i64 p) -> std::string_view { return parameters[static_cast<std::size_t>(p)].global_name; };
+  for (const std::string& glob : words(frozen_))
+    if (glob != "none") refuse_unmatched_glob("--freeze", glob, std::ssize(parameters), name);
+}
+
+void ValueFlags::declare(CommandLine& line) {
+  line.heading("Values");
+  declare_vocab(line);
+  declare_params(line);
+  line.option("--dtype TYPE", dtype_,
+              "type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+  declare_rules(line);
+}
+
+void ValueFlags::declare_vocab(CommandLine& line) {
+  line.option("--vocab-size ROWS", vocab_,
+              "rows of the vocabulary: keep, auto (padded where it does not divide by tp) or a number");
+}
+
+void ValueFlags::declare_params(CommandLine& line) {
+  line.option("--params-dtype TYPE", params_dtype_,
+              "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
+}
+
+VocabChoice ValueFlags::vocab() const {
+  if (vocab_ == "keep") return {VocabChoice::kKeep, 0};
+  if (vocab_ == "auto") return {VocabChoice::kAuto, 0};
+  return {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
+}
+
+std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
+  if (params_dtype_ == "none") return std::nullopt;
+  if (params_dtype_ == "auto") return model.dtype.value_or(DType::kF32);
+  return parameter_type(params_dtype_, "--params-dtype");
+}
+
+void ValueFlags::declare_rules(CommandLine& line) {
+  line.option("--dtype-rule GLOB=TYPE", rules_,
+              "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
+}
+
+DtypeRules ValueFlags::dtype_rules() const {
+  DtypeRules rules;
+  for (const std::string& rule : rules_) rules.add(rule);
+  return rules;
+}
+
+void DtypeRules::add(std::string_view rule) {
+  std::size_t equals = rule.rfind('=');
+  if (equals == rule.npos)
+    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
+  rules_.push_back(
+      {std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule")});
+}
+
+std::optional<DType> DtypeRules::of(std::string_view name) const {
+  std::optional<DType> type;
+  for (const Rule& rule : rules_)
+    if (glob_match(rule.glob, name)) type = rule.type;
+  return type;
+}
+
+void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
+  for (const Rule& rule : rules_) refuse_unmatched_glob("--dtype-rule", rule.glob, names, name);
+}
+
+std::optional<DType> ValueFlags::dtype() const {
+  if (dtype_ == "keep") return std::nullopt;
+  return parameter_type(dtype_, "--dtype");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,16 @@
+// Numbers and types as they stand on a command line. `option` is what messages call the place.
+#pragma once
+
+#include <string_view>
+
+#include "core/items/dtype.h"
+
+namespace mckpt {
+
+// Each throws Error(kUsage) that names the option.
+i64 parse_bytes(std::string_view text, std::string_view option);  // "5GB", "64MiB", "1024"
+i64 parse_i64(std::string_view text, std::string_view option);    // kSizeOverflow beyond 63 bits
+double parse_double(std::string_view text, std::string_view option);
+DType parse_dtype(std::string_view text, std::string_view option);  // "bf16", "float32"
+
+}  // namespace mckpt

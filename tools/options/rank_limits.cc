@@ -1,0 +1,39 @@
+#include "tools/options/rank_limits.h"
+
+#include "runtime/comm/world.h"
+#include "tools/interrupt.h"
+
+namespace mckpt {
+namespace {
+
+constexpr double kLeast = 1, kMost = 1e6;
+
+void check_seconds(const char* option, double seconds) {
+  if (seconds == 0 || (seconds >= kLeast && seconds <= kMost)) return;
+  throw Error(Code::kUsage, cat(option, " is a number of seconds"))
+      .expected(cat("0, or ", kLeast, " to ", kMost))
+      .found(seconds);
+}
+
+}  // namespace
+
+void RankLimits::declare(CommandLine& line) {
+  line.option("--rank-timeout SECONDS", silence_s,
+              cat("end the job when a rank is not heard for so long; by default ", silence_s, ", 0: never"));
+  line.option("--phase-timeout SECONDS", phase_s,
+              cat("end it when a rank makes no progress for so long; by default ", phase_s, ", 0: never"));
+}
+
+void RankLimits::check() const {
+  check_seconds("--rank-timeout", silence_s);
+  check_seconds("--phase-timeout", phase_s);
+}
+
+void RankLimits::join() const {
+  // Before the ranks have met, one reports, and the signal that the launcher then sends is to end the others
+  // at once.
+  watch_world(*this, [] { stop_flag(); });
+  stop_flag();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,92 @@
+#include "tools/options/roundtrip_options.h"
+
+#include <algorithm>
+
+#include "io/file/output_rules.h"
+#include "io/file/parallel.h"
+#include "io/file/staged_folder.h"
+#include "runtime/comm/same_host.h"
+#include "runtime/comm/world.h"
+#include "tools/live_folder.h"
+
+namespace mckpt {
+
+void RoundtripOptions::parse(CommandLine& line) {
+  line.positional("HF_DIR", source, "the folder of a Hugging Face model, with safetensors files").required();
+  line.option("--device", device, "where the model lives: cpu or cuda").choices({"cpu", "cuda"});
+  line.option("--main-dtype", main_dtype, "type of the main weights: fp32, or none to have none")
+      .choices({"fp32", "none"});
+  line.option("--output DIR", output,
+              "keep the exported folder; by default a temporary one that is removed, on one host");
+  line.option("--checkpoint DIR", checkpoint,
+              "save the sharded model in DIR/release too, and load it from there before it is exported");
+  line.option("--hybrid-pattern PATTERN", pattern_text,
+              "the layers of a hybrid model in groups, as in '[*-]M'; the model is built and saved so");
+  line.flag("--no-sync", no_sync, "do not wait until the disk has what --output and --checkpoint keep");
+  line.threads(threads, "threads a rank; by default the processors, shared among the ranks");
+  line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
+      .choices({"load", "unshard", "check"});
+  line.option("--repeat N", repeat, "load, and unshard every module, so many times: what is told of each");
+  ranks.declare(line);
+  model_flags.declare(line);
+  grid_flags.declare(line);
+  fsdp_flags.declare(line);
+  line.heading("Values");
+  values.declare_vocab(line);
+  values.declare_params(line);
+  line.description(
+      "Loads the model into a live sharded one, as Megatron-FSDP holds it on this grid; compares every");
+  line.description(
+      "rank's weights with the files, unshards every module once and compares its values, exports the");
+  line.description("main weights, and compares every bit with the source. Exit status 1: something differs.");
+  line.example("mckpt roundtrip Qwen3-0.6B");
+  line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4 --dp 4");
+  line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
+  line.parse();
+  ranks.check();
+  if (repeat < 1) throw Error(Code::kUsage, "--repeat wants at least 1").found(repeat);
+  if (pattern_text) pattern = parse_pattern(*pattern_text, Dialect::kGrouped);
+}
+
+void RoundtripOptions::refuse_early() const {
+  for (const auto& folder : {output, checkpoint})
+    if (folder && until)
+      throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
+          .found(cat("--until ", *until))
+          .help("leave out --output and --checkpoint, or --until");
+  if (launch().rank != 0) return;
+  // The export is made of what the checkpoint gave back.
+  std::vector<std::string> read = {source};
+  for (const auto& [named, result] : {std::pair(checkpoint, cat(checkpoint.value_or(""), "/release")),
+                                      std::pair(output, output.value_or(""))}) {
+    if (!named) continue;
+    OutputRules(read).check_folder(result);
+    StagedFolder::check(*named, live_staging(!no_sync), "", 0, 1);
+    read.push_back(result);
+  }
+}
+
+void RoundtripOptions::settle(Comm& world) {
+  constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
+  int here = ranks_of_host(world)->size();
+  if (here < world.size() && !output && !until)
+    throw Error(Code::kUsage, "the ranks of several hosts export into one folder, and none is named")
+        .note("without --output it is a temporary one, of rank 0's host alone")
+        .help("--output DIR on a file system that all hosts share, or --until check to export nothing");
+  if (threads > 0) return;
+  threads = std::max(1, default_threads() / here);
+  if (device == "cuda") threads = std::min(threads, kMostThreadsOfGpu);
+}
+
+LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
+  LiveSetup s;
+  s.grid = grid_flags.grid();
+  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, values.vocab()), values.params_dtype(map.model()),
+           pattern ? &*pattern : nullptr};
+  s.fsdp = fsdp_flags.setup(s.grid);
+  if (main_dtype == "none") s.main_dtype.reset();
+  s.adjust = [this](std::vector<ModelParameter>& p) { fsdp_flags.freeze(p); };
+  return s;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,38 @@
+// What a round trip is asked to do: its command line, and the setup of the live model that follows from it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "live/model/model.h"
+#include "tools/hf_model.h"
+#include "tools/options/layout_flags.h"
+#include "tools/options/rank_limits.h"
+
+namespace mckpt {
+
+struct RoundtripOptions {
+  std::string source, device = "cpu", main_dtype = "fp32";
+  std::optional<std::string> output, checkpoint, pattern_text;
+  std::optional<LayerPattern> pattern;
+  bool no_sync = false;
+  int threads = 0;  // of a rank; 0: its share of the processors
+  i64 repeat = 1;
+  std::optional<std::string> until;
+  HfModelFlags model_flags;
+  GridFlags grid_flags;
+  FsdpFlags fsdp_flags;
+  ValueFlags values{"auto"};
+  RankLimits ranks;
+
+  // Declares them, and takes what the line says. Throws kUsage.
+  void parse(CommandLine& line);
+  // What can be refused before the ranks of the job meet. Throws kUsage, and what StagedFolder::check throws.
+  void refuse_early() const;
+  // What depends on how many ranks share a host. Collective. Throws kUsage.
+  void settle(Comm& world);
+  // pre: this outlives the setup.
+  LiveSetup setup(const ModelMap& map) const;
+};
+
+}  // namespace mckpt

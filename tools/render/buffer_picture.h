@@ -1,0 +1,29 @@
+// A flat buffer drawn with one letter per parameter, and the ranks' boundaries:
+//
+//   0                16               32               48
+//   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
+//    r0               r1               r2               r3
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/fsdp/flat_buffer.h"
+
+namespace mckpt {
+
+struct PictureStyle {
+  bool unicode = true;
+  int columns = 80;                             // the widest line allowed
+  std::function<std::string(i64)> shard_label;  // what stands below a shard
+};
+
+// a to z, A to Z, and from the start again.
+char parameter_letter(i64 p);
+
+// The lines of the picture, without line ends. A column stands for one item where there is room, else for the
+// parameter that has most of its items; many shards are drawn on several lines, very many in one strip.
+std::vector<std::string> buffer_picture(const FlatBuffer& buffer, const PictureStyle& style);
+
+}  // namespace mckpt

@@ -1,0 +1,18 @@
+// The screen of `mckpt inspect`: what the checkpoint is, what it holds, and its tensors as a tree.
+#pragma once
+
+#include "io/store/store.h"
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+// The format, the parts and what is not a tensor.
+void write_card(Output& out, const Store& store, const std::string& path);
+
+// The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is.
+void write_tree(Output& out, const Store& store, bool whole);
+
+// "1.24 B (1,235,814,400)"; small numbers stand alone.
+std::string human_count(i64 n);
+
+}  // namespace mckpt

@@ -1,0 +1,53 @@
+#include "tools/render/json_error.h"
+
+#include <unistd.h>
+
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+bool wanted(const GlobalFlags& flags) { return (flags.json || flags.jsonl) && !Output::has_written(); }
+
+void write_fields(JsonWriter& json, const Error& e) {
+  auto text = [&](std::string_view name, const std::string& value) {
+    value.empty() ? json.null_field(name) : json.field(name, value);
+  };
+  json.field("code", code_name(e.code())).field("message", e.message());
+  text("file", e.file());
+  text("tensor", e.tensor());
+  e.offset() < 0 ? json.null_field("offset") : json.field("offset", e.offset());
+  text("expected", e.expected());
+  text("found", e.found());
+  json.key("notes").begin_array();
+  for (const std::string& note : e.notes()) json.value(note);
+  json.end_array();
+  text("help", e.help());
+}
+
+}  // namespace
+
+void write_json_error(const GlobalFlags& flags, const Error& error) noexcept {
+  if (!wanted(flags)) return;
+  try {
+    Output out(flags);
+    JsonWriter json(out);
+    json.begin_answer("error", false).key("error").begin_object();
+    write_fields(json, error);
+    json.end_object();
+    json.end_answer();
+    out.flush();
+  } catch (...) {
+  }
+}
+
+void write_json_out_of_memory(const GlobalFlags& flags) noexcept {
+  constexpr std::string_view kText =
+      R"({"schema": "mckpt.error/1", "ok": false, "error": {"code": "MC9902", "message": "out of memory", )"
+      R"("file": null, "tensor": null, "offset": null, "expected": null, "found": null, "notes": [], "help": null}})"
+      "\n";
+  if (wanted(flags)) [[maybe_unused]]
+    auto n = ::write(STDOUT_FILENO, kText.data(), kText.size());
+}
+
+}  // namespace mckpt

@@ -1,0 +1,18 @@
+// Under --json and --jsonl an error is an object on stdout as well, so that whoever reads the answers need
+// not read words:
+//
+//   {"schema": "mckpt.error/1", "ok": false, "error": {"code": "MC1001", "message": ..., "file": ..., ...}}
+#pragma once
+
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+// Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. What stdout
+// cannot take is given up: the exit status says it too.
+void write_json_error(const GlobalFlags& flags, const Error& error) noexcept;
+
+// The same when there is no memory left.
+void write_json_out_of_memory(const GlobalFlags& flags) noexcept;
+
+}  // namespace mckpt

@@ -1,0 +1,14 @@
+// The pictures of split rules, as text for a terminal and as SVG.
+#pragma once
+
+#include <string>
+
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+// `name`: a rule with all its pictures, or one picture; "" lists them. `svg` takes one picture.
+// Throws kUsage.
+void draw_rules(Output& out, const GlobalFlags& flags, const std::string& name, bool svg);
+
+}  // namespace mckpt

@@ -1,0 +1,162 @@
+#include "tools/render/output.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "runtime/comm/world.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+
+bool stdout_used = false;
+
+bool env_set(const char* name) {
+  const char* v = std::getenv(name);
+  return v && *v;
+}
+
+// The pseudo-terminal that mpirun gives a rank is not the one that the user looks at.
+bool is_terminal(int fd) { return isatty(fd) && launch().size == 1; }
+
+std::optional<int> terminal_width(int fd) {
+  winsize size{};
+  if (!is_terminal(fd)) return {};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// https://no-color.org and https://bixense.com/clicolors; an explicit --color wins over both.
+bool want_color(When when, int fd) {
+  if (when != When::kAuto) return when == When::kAlways;
+  if (env_set("NO_COLOR")) return false;
+  if (env_set("CLICOLOR_FORCE") && std::strcmp(std::getenv("CLICOLOR_FORCE"), "0") != 0) return true;
+  const char* term = std::getenv("TERM");
+  return is_terminal(fd) && !(term && std::strcmp(term, "dumb") == 0);
+}
+
+bool utf8_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* v = std::getenv(name); v && *v) return std::strstr(v, "UTF-8") || std::strstr(v, "utf8");
+  return false;
+}
+
+void to_stderr(std::string_view text) {
+  // Nothing can be done about a stderr that does not take the text.
+  [[maybe_unused]] auto n = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace
+
+Output::Output(const GlobalFlags& flags)
+    : color_(want_color(flags.color, STDOUT_FILENO) && !flags.json && !flags.jsonl),
+      unicode_(!flags.ascii && utf8_locale()),
+      json_(flags.json || flags.jsonl),
+      width_(terminal_width(STDOUT_FILENO).value_or(1 << 20)) {}
+
+void Output::write(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= kFlushBytes) flush();
+}
+
+void Output::flush() {
+  if (into_) *into_ += std::exchange(buffer_, {});
+  std::size_t done = 0;
+  while (done < buffer_.size()) {
+    ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);
+    if (n >= 0) {
+      stdout_used = true;
+      done += static_cast<std::size_t>(n);
+    } else if (errno == EPIPE) {
+      throw BrokenPipe{};
+    } else if (errno != EINTR) {
+      throw Error(Code::kWriteFailed, cat("cannot write to stdout: ", std::strerror(errno)));
+    }
+  }
+  buffer_.clear();
+}
+
+bool Output::has_written() { return stdout_used; }
+
+std::string Output::styled(Style style, std::string_view text) const { return paint(color_, style, text); }
+
+std::string paint(bool color, Style style, std::string_view text) {
+  static constexpr const char* kCodes[] = {"", "1", "2", "1;31", "32", "33", "36"};
+  if (!color || style == Style::kPlain) return std::string(text);
+  return cat("\x1b[", kCodes[static_cast<int>(style)], "m", text, "\x1b[0m");
+}
+
+bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STDERR_FILENO); }
+std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
+
+void note(const GlobalFlags& flags, std::string_view text) {
+  if (!flags.quiet && launch().rank == 0) to_stderr(cat(text, "\n"));
+}
+
+void warn(const GlobalFlags& flags, std::string_view text) {
+  if (launch().rank != 0) return;
+  to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", text, "\n"));
+}
+
+void complain(std::string_view text) { to_stderr(cat(text, "\n")); }
+
+void print_error(const GlobalFlags& flags, const Error& e) {
+  bool color = stderr_color(flags);
+  std::string out =
+      cat(paint(color, Style::kRed, cat("error[", code_name(e.code()), "]")), ": ", e.message(), "\n");
+  if (!e.file().empty()) out += cat("  --> ", escaped(e.file(), 4096), "\n");
+  if (!e.tensor().empty()) out += cat("   | tensor   ", escaped(e.tensor()), "\n");
+  if (e.offset() >= 0) out += cat("   | at byte  ", with_commas(e.offset()), "\n");
+  if (!e.expected().empty()) out += cat("   | expected ", e.expected(), "\n");
+  if (!e.found().empty()) out += cat("   | found    ", e.found(), "\n");
+  for (const std::string& text : e.notes()) out += cat("   = ", text, "\n");
+  if (!e.help().empty()) out += cat(paint(color, Style::kGreen, "help"), ": ", e.help(), "\n");
+  out += cat(e.help().empty() ? paint(color, Style::kGreen, "help") + ": " : std::string("      "),
+             "more: mckpt explain ", code_name(e.code()), "\n");
+  to_stderr(out);
+}
+
+std::string human_bytes(std::int64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double v = static_cast<double>(bytes);
+  int unit = 0;
+  while (v >= 1024 && unit < 6) v /= 1024, unit++;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : "%.1f %s", v, kUnits[unit]);
+  return text;
+}
+
+std::string human_rate(std::int64_t bytes, double seconds) {
+  double rate = static_cast<double>(bytes) / std::max(seconds, 1e-9);
+  return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");
+}
+
+void append_with_commas(std::string& out, std::int64_t n) {
+  char digits[20], text[26];  // those of -2^63
+  const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
+  char* to = text;
+  if (*at == '-') *to++ = *at++;
+  *to++ = *at++;
+  for (; at != end; *to++ = *at++)
+    if ((end - at) % 3 == 0) *to++ = ',';
+  out.append(text, to);
+}
+
+std::string with_commas(std::int64_t n) {
+  std::string out;
+  append_with_commas(out, n);
+  return out;
+}
+
+std::string counted(std::int64_t n, std::string_view noun) {
+  return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,81 @@
+// Where a command's words go: the answer to stdout through Output, everything else to stderr through note()
+// and warn(). Colour and drawing characters are decided here, once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/error.h"
+
+namespace mckpt {
+
+enum class When { kAuto, kAlways, kNever };
+enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
+
+// Flags that every command takes.
+struct GlobalFlags {
+  bool json = false;
+  bool jsonl = false;
+  bool quiet = false;
+  bool ascii = false;
+  bool follow_links = false;
+  int verbose = 0;
+  When color = When::kAuto;
+  std::string progress = "auto";
+};
+
+// Thrown when whoever reads stdout has gone; main ends quietly.
+struct BrokenPipe {};
+
+// Buffered stdout. Throws BrokenPipe, or Error(kWriteFailed) when stdout cannot take what is written.
+class Output {
+ public:
+  explicit Output(const GlobalFlags& flags);
+  // Writes into the text instead.
+  Output(const GlobalFlags& flags, std::string& into) : Output(flags) { into_ = &into; }
+
+  void write(std::string_view text);
+  void line(std::string_view text) {
+    write(text);
+    write("\n");
+  }
+  void flush();
+  // Whether this process has put anything on stdout.
+  static bool has_written();
+
+  // The text wrapped in colour codes, or as it is where colour is off.
+  std::string styled(Style style, std::string_view text) const;
+  bool json() const { return json_; }
+  bool unicode() const { return unicode_; }  // false: draw with ASCII only
+  int width() const { return width_; }       // columns of the terminal; a large number in a pipe
+
+ private:
+  std::string buffer_;
+  std::string* into_ = nullptr;  // null: stdout
+  bool color_, unicode_, json_;
+  int width_;
+};
+
+bool stderr_color(const GlobalFlags& flags);
+// Columns of the terminal that stderr is; nothing where it is none.
+std::optional<int> stderr_width();
+std::string paint(bool color, Style style, std::string_view text);
+
+// One line on stderr, from rank 0 alone: all ranks have the same to say. note() is silent under -q.
+void note(const GlobalFlags& flags, std::string_view text);
+void warn(const GlobalFlags& flags, std::string_view text);
+
+// One line on stderr, whatever the flags.
+void complain(std::string_view text);
+
+// The error as a person reads it (rustc's shape), on stderr.
+void print_error(const GlobalFlags& flags, const Error& error);
+
+std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
+std::string human_rate(std::int64_t bytes, double seconds);  // "1.2 GiB/s"
+std::string with_commas(std::int64_t n);                     // "1,235,814,400"
+void append_with_commas(std::string& out, std::int64_t n);
+std::string counted(std::int64_t n, std::string_view noun);  // "1 rank", "1,024 ranks"
+
+}  // namespace mckpt

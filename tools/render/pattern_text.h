@@ -1,0 +1,26 @@
+// The answers of `mckpt pattern` for people.
+#pragma once
+
+#include "core/hybrid/keys.h"
+#include "core/hybrid/segment.h"
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+struct PatternWarning {
+  std::string_view name;  // for scripts: "duplicate_keys"
+  std::string message;
+};
+
+std::string range_words(const LayerRange& layers);  // "layers 4 to 8"; pre: not empty
+
+// `verbose` adds the path of every layer in memory.
+void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose);
+void write_stage_text(Output& out, std::string_view pattern, const StageLayers& stage,
+                      const StageRequest& request, bool verbose);
+void write_segment_text(Output& out, std::string_view text, std::span<const PatternItem> items, bool verbose);
+void write_warnings_text(Output& out, std::span<const PatternWarning> warnings);
+// The pattern with a mark below the byte at fault, the class, and what to do.
+void write_failure_text(Output& out, std::string_view pattern, const PatternFailure& failure);
+
+}  // namespace mckpt

@@ -1,0 +1,56 @@
+// How far a long run is, on stderr: a line that is redrawn on a terminal, a plain line every 10 seconds
+// elsewhere, or JSON lines. Nothing is said of runs that are over at once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/base/int.h"
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+// A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 where
+// the system does not tell.
+i64 status_bytes(std::string_view name);
+
+class Progress {
+ public:
+  // `what` is one word: "verify". `total_bytes` 0: not known.
+  Progress(const GlobalFlags& flags, std::string what, i64 total_bytes);
+  ~Progress();  // clears the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Thread-safe.
+  void add(i64 bytes) { done_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  // For those who count themselves.
+  std::atomic<i64>* counter() { return &done_bytes_; }
+
+ private:
+  enum class How { kNone, kBar, kPlain, kJson };
+  using Clock = std::chrono::steady_clock;
+
+  void run();
+  std::string line(double seconds) const;
+  std::string json_line(double seconds) const;
+
+  How how_;
+  bool color_;
+  std::string what_;
+  i64 total_bytes_;
+  Clock::time_point begin_ = Clock::now();
+  std::atomic<i64> done_bytes_ = 0;
+  bool shown_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,113 @@
+#include "tools/render/roundtrip_report.h"
+
+#include <cstdio>
+
+#include "tools/json_writer.h"
+
+namespace mckpt {
+namespace {
+
+double rate(const RoundtripPhase& phase) {
+  return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
+}
+
+// Phases may be repeated.
+const RoundtripPhase* last_of(const RoundtripReport& report, std::string_view name) {
+  const RoundtripPhase* last = nullptr;
+  for (const RoundtripPhase& p : report.phases)
+    if (p.name == name) last = &p;
+  return last;
+}
+
+std::string module_name(const LiveModel& model, i32 module) {
+  return module == 0 ? "model" : model.modules()[module].name;
+}
+
+void write_groups(JsonWriter& json, const LiveModel& model) {
+  json.key("groups").begin_array();
+  for (i32 module : model.sharded_modules())
+    for (const std::unique_ptr<LiveGroup>& group : model.groups_of(module)) {
+      json.begin_object().field("module", module_name(model, module)).field("expert", group->bucket().expert);
+      json.field("parameters", static_cast<i64>(group->bucket().members.size()));
+      json.field("dtype", dtype_name(group->how().compute));
+      json.field("stored_dtype", dtype_name(group->stored_type()));
+      json.field("bucket_items", group->buffer().bucket_items);
+      json.field("shards", group->buffer().shards);
+      json.field("shard_items", group->buffer().shard_items).end_object();
+    }
+  json.end_array();
+}
+
+void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
+  JsonWriter json(out);
+  json.begin_answer("roundtrip", !r.differs);
+  r.compared || r.differs ? json.field("equal", !r.differs) : json.null_field("equal");
+  json.field("tensors", r.tensors);
+  json.field("parameters", r.parameters).field("grid", to_string(model.setup().grid));
+  json.field("ranks", model.world().size()).field("device", r.device).field("threads", r.threads);
+  json.field("strategy", strategy_name(model.setup().fsdp.strategy));
+  for (const RoundtripPhase& p : r.phases)
+    if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
+  json.key("phases").begin_array();
+  for (const RoundtripPhase& p : r.phases)
+    json.begin_object()
+        .field("name", p.name)
+        .field("seconds", p.seconds)
+        .field("bytes", p.bytes)
+        .end_object();
+  json.end_array();
+  json.field("weights_bytes", r.weights_bytes).field("gathered_bytes", r.gathered_bytes);
+  json.field("peak_rss", r.peak_rss);
+  write_groups(json, model);
+  r.output.empty() ? json.null_field("output") : json.field("output", r.output);
+  r.checkpoint.empty() ? json.null_field("checkpoint") : json.field("checkpoint", r.checkpoint);
+  json.field("difference_count", r.difference_count).key("differences").begin_array();
+  for (const std::string& d : r.differences) json.value(d);
+  json.end_array();
+  json.end_answer();
+}
+
+std::string groups_text(const LiveModel& model) {
+  i64 groups = 0, experts = 0;
+  for (LiveGroup* group : model.groups()) groups++, experts += group->bucket().expert;
+  std::string text = counted(groups, "parameter group");
+  if (experts > 0) text += cat(", ", with_commas(experts), " of experts");
+  return cat(text, ", in ", counted(std::ssize(model.sharded_modules()), "sharded module"));
+}
+
+void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
+  out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
+               strategy_name(model.setup().fsdp.strategy), ", ", r.device));
+  out.line(cat("model    ", counted(r.tensors, "tensor"), ", ", with_commas(r.parameters),
+               " Megatron parameters"));
+  out.line(cat("groups   ", groups_text(model)));
+  for (const RoundtripPhase& p : r.phases) {
+    char numbers[64];
+    if (p.bytes > 0 && p.seconds >= 0.001)
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9.2f GB/s  ", p.seconds, rate(p));
+    else
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9s        ", p.seconds, "-");
+    out.line(
+        cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
+  }
+  out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
+               human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(r.peak_rss), " a rank"));
+  for (const std::string& d : r.differences) out.line(cat("differs  ", d));
+  if (i64 more = r.difference_count - std::ssize(r.differences); more > 0)
+    out.line(cat("         and ", with_commas(more), " more"));
+  if (r.differs)
+    out.line("NOT EQUAL");
+  else
+    out.line(r.compared ? "equal: every bit came back" : "stopped before anything was exported");
+}
+
+}  // namespace
+
+void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model) {
+  if (model.world().rank() != 0) return;
+  Output out(flags);
+  out.json() ? write_json(out, report, model) : write_text(out, report, model);
+  out.flush();
+}
+
+}  // namespace mckpt

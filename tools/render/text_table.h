@@ -1,0 +1,67 @@
+// Columns of text that line up.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+enum class Align { kLeft, kRight };
+
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  explicit TextTable(std::vector<Column> columns);
+
+  // pre: one cell for each column; what comes from files is escaped.
+  void row(const std::vector<std::string>& cells);
+  // The same cell by cell, for long tables; expect() makes room for so many rows.
+  void expect(std::size_t rows);
+  void cell(std::string_view text);
+  // The same with a text that write(std::string&) appends, so that none is made beside the table's own.
+  template <typename Write>
+  void cell_by(Write&& write) {
+    std::size_t begin = text_.size();
+    write(text_);
+    close_cell(begin);
+  }
+  void end_row();
+  // A line of its own between rows.
+  void heading(std::string_view text);
+  // Titles first, where there are any. Columns in which every cell is empty are left out.
+  void write(Output& out) const;
+
+ private:
+  struct Cell {
+    std::size_t begin;
+    std::uint32_t bytes, width;
+  };
+  struct Line {
+    bool heading;
+    std::size_t end;  // of its cells
+  };
+
+  void close_cell(std::size_t begin);
+  std::string_view text(const Cell& c) const { return std::string_view(text_).substr(c.begin, c.bytes); }
+  void append_aligned(std::string& out, std::span<const Cell> cells,
+                      std::span<const std::size_t> widths) const;
+
+  std::vector<Column> columns_;
+  std::string text_;  // of all cells: one after the other they take a table of 100,000 lines no time
+  std::vector<Cell> cells_;
+  std::vector<Line> lines_;  // the first one has the titles
+};
+
+// Characters that the text takes on a terminal, where each takes one cell. pre: the text is UTF-8.
+std::size_t display_width(std::string_view text);
+
+}  // namespace mckpt
