@@ -1,12 +1,11 @@
-#include "tools/hf_assets.h"
+#include "hf/assets.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "io/file/json.h"
-#include "io/verify/manifest.h"
 #include "io/store/store.h"
-#include "tools/json_writer.h"
+#include "io/verify/manifest.h"
 
 namespace mckpt {
 namespace {
@@ -72,20 +71,22 @@ std::string tensor_table_json(const SourceTable& tensors, std::string_view exper
   bool complete = true;
   for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
   if (!complete && map_text.empty()) return "";
-  std::string text;
-  GlobalFlags flags;
-  Output out(flags, text);
-  JsonWriter json(out);
-  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout);
-  if (!map_text.empty()) json.field("map_file", map_text);
-  if (complete) json.key("tensors").begin_array();
-  for (i32 t = 0; complete && t < tensors.size(); t++) {
-    json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
-    json.end_array();
+  std::string text = "{\"schema\": \"mckpt.tensors/1\", \"expert_layout\": ";
+  append_json_string(text, expert_layout);
+  if (!map_text.empty()) {
+    text += ", \"map_file\": ";
+    append_json_string(text, map_text);
   }
-  if (complete) json.end_array();
-  json.end_object();
-  out.flush();
+  if (complete) text += ", \"tensors\": [";
+  for (i32 t = 0; complete && t < tensors.size(); t++) {
+    text += t > 0 ? ", [" : "[";
+    append_json_string(text, tensors[t].name);
+    text += cat(", \"", dtype_name(tensors[t].dtype), "\", [");
+    std::span<const i64> dims = tensors[t].dims;
+    for (std::size_t d = 0; d < dims.size(); d++) text += cat(d > 0 ? ", " : "", dims[d]);
+    text += "]]";
+  }
+  text += complete ? "]}" : "}";
   return text;
 }
 
