@@ -1,13 +1,14 @@
 // mckpt ls: one line a tensor.
-#include "io/values/digest.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "io/values/digest.h"
 #include "io/values/tensor_reader.h"
-#include "tools/options/choice.h"
 #include "tools/commands/commands.h"
-#include "tools/render/findings.h"
-#include "tools/render/answer_json.h"
 #include "tools/commands/ls_as.h"
+#include "tools/json_writer.h"
+#include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -122,10 +123,10 @@ Exit ls_command(CommandLine& line) {
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   declare_choice(line, choice);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
-  line.threads(threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read; by default one for each processor");
   LsAs as;
   as.declare(line);
-  line.description("Lists every tensor by name, from headers alone. With -q, only names.");
+  line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");

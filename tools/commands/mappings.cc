@@ -149,9 +149,8 @@ Exit mappings_command(CommandLine& line) {
   line.flag("--svg", svg, "draw one picture as SVG");
   how.declare(line);
   line.description(
-      "Lists the model families, shows the table of one, pairs every tensor of a model with a parameter, or "
-      "draws "
-      "what a rule does.");
+      "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
+      "parameter, or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draw gated_mlp");
@@ -161,7 +160,7 @@ Exit mappings_command(CommandLine& line) {
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));
   if (what == "list" && !subject.empty())
-    throw Error(Code::kUsage, cat("the argument '", escaped(subject), "' is one too many"));
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(subject), "'"));
   Output out(line.flags());
   if (what == "list") list_families(out);
   if (what == "show") show_family(out, family_named(subject));
