@@ -96,7 +96,7 @@ struct Case {
 class Watcher final : public Observer {
  public:
   explicit Watcher(i64 stop_after = -1) : stop_after_(stop_after) {}
-  void begin(const char* phase, i64) override { phases += cat(phase, " "); }
+  void begin(const std::string& phase, i64) override { phases += cat(phase, " "); }
   void done(i64 bytes) override { bytes_ += bytes; }
   bool stop() override { return stop_after_ >= 0 && bytes_ >= stop_after_; }
   void staged(const std::string&) override { is_staged = true; }
