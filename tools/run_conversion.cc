@@ -6,6 +6,7 @@
 
 #include "runtime/comm/world.h"
 #include "tools/render/convert_report.h"
+#include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/run_observer.h"
 
@@ -15,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void show_and_check(ConversionPlan& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
+  for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
   prove(conversion, options.threads);
   note_plan(flags, conversion);
@@ -56,7 +58,7 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   Comm& ranks = own ? *own : world();
   if (leader) options.check_report();
   if (!leader) ranks.barrier();
-  ConversionPlan conversion = plan();
+  ConversionPlan conversion = tell_damage(flags, plan);
   if (leader) {
     show_and_check(conversion, options, flags);
     ranks.barrier();

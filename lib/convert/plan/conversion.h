@@ -71,6 +71,12 @@ struct TwinSearch {
   std::span<const i32> table_key{};  // by key of the layout
 };
 
+// What the reader of a source found odd, though not wrong.
+struct Oddities {
+  std::vector<Finding> findings;
+  std::string root;  // of the source
+};
+
 struct ConversionPlan {
   Parts parts;  // what all pointers below lead to
 
