@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "io/file/json.h"
+#include "io/file/json_writer.h"
 #include "io/store/store.h"
 #include "io/verify/manifest.h"
 
@@ -85,22 +86,17 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
   bool complete = true;
   for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
   if (!complete && map_text.empty()) return "";
-  std::string text = "{\"schema\": \"mckpt.tensors/1\", \"expert_layout\": ";
-  append_json_string(text, expert_layout_name(expert_layout));
-  if (!map_text.empty()) {
-    text += ", \"map_file\": ";
-    append_json_string(text, map_text);
-  }
-  if (complete) text += ", \"tensors\": [";
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout_name(expert_layout));
+  if (!map_text.empty()) json.field("map_file", map_text);
+  if (complete) json.key("tensors").begin_array();
   for (i32 t = 0; complete && t < tensors.size(); t++) {
-    text += t > 0 ? ", [" : "[";
-    append_json_string(text, tensors[t].name);
-    text += cat(", \"", dtype_name(tensors[t].dtype), "\", [");
-    std::span<const i64> dims = tensors[t].dims;
-    for (std::size_t d = 0; d < dims.size(); d++) text += cat(d > 0 ? ", " : "", dims[d]);
-    text += "]]";
+    json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
+    json.end_array();
   }
-  text += complete ? "]}" : "}";
+  if (complete) json.end_array();
+  json.end_object();
   return text;
 }
 
