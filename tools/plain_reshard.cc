@@ -1,9 +1,11 @@
 #include "tools/plain_reshard.h"
 
 #include "convert/jobs/reshard_job.h"
+#include "convert/source/identity.h"
+#include "convert/source/source_model.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/paths.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
 #include "tools/proved_plan.h"
 #include "tools/staged_copy.h"

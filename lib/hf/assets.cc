@@ -88,7 +88,9 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
   if (!complete && map_text.empty()) return "";
   std::string text;
   JsonWriter json(text);
-  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout_name(expert_layout));
+  json.begin_object()
+      .field("schema", "mckpt.tensors/1")
+      .field("expert_layout", expert_layout_name(expert_layout));
   if (!map_text.empty()) json.field("map_file", map_text);
   if (complete) json.key("tensors").begin_array();
   for (i32 t = 0; complete && t < tensors.size(); t++) {

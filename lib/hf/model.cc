@@ -109,7 +109,9 @@ std::string text_of_map(const std::string& path) {
     return read_map_text(path);
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
-      e.help("`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes the rows");
+      e.help(
+          "`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes "
+          "the rows");
     throw;
   }
 }
@@ -131,7 +133,8 @@ MapOptions map_options(ExpertLayout layout) {
 // The one map that the options, the checkpoint and the folder of the model name; "" if none of them does.
 std::string agreed_map(const HfModelOptions& options, const TensorTable* table) {
   std::string agreed;
-  for (const std::string& text : {text_of_map(options.map_file), options.kept_map, table ? table->map_text : ""}) {
+  for (const std::string& text :
+       {text_of_map(options.map_file), options.kept_map, table ? table->map_text : ""}) {
     if (text.empty()) continue;
     if (agreed.empty()) agreed = text;
     if (parse_map_file(text) != parse_map_file(agreed))

@@ -32,15 +32,17 @@ struct HfModelOptions {
 
 struct HfModel {
   std::string path;
-  ExpertLayout expert_layout = ExpertLayout::kAuto;  // of the options, or of an earlier conversion of the model
-  std::string map_text;                              // of the map file, likewise; "" where there is none
+  ExpertLayout expert_layout =
+      ExpertLayout::kAuto;  // of the options, or of an earlier conversion of the model
+  std::string map_text;     // of the map file, likewise; "" where there is none
   HfConfig config;
-  std::unique_ptr<Store> store;             // null: the folder has no weights
-  std::unique_ptr<TensorTable> table;       // where the folder has mckpt's list of tensors and no weights
-  std::unique_ptr<SafetensorsIndex> index;  // where the folder has the index but none of the files that it names
-  std::unique_ptr<OwnFamily> own;           // where a map file changes the family's tables
-  std::unique_ptr<PlainFamily> plain;       // of a model that no family knows
-  std::unique_ptr<ModelMap> map;            // its source table has the store's tensors, in the store's order
+  std::unique_ptr<Store> store;        // null: the folder has no weights
+  std::unique_ptr<TensorTable> table;  // where the folder has mckpt's list of tensors and no weights
+  std::unique_ptr<SafetensorsIndex>
+      index;                           // where the folder has the index but none of the files that it names
+  std::unique_ptr<OwnFamily> own;      // where a map file changes the family's tables
+  std::unique_ptr<PlainFamily> plain;  // of a model that no family knows
+  std::unique_ptr<ModelMap> map;       // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }
 };

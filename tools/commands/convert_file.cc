@@ -99,7 +99,8 @@ void FileJob::open() {
         .expected(mode.source)
         .found(store->format())
         .help("mckpt convert --help   lists the modes");
-  require_sound(flags, store->findings(), store->root());
+  tell_damage(flags, [&] { require_sound(store->findings(), store->root()); });
+  tell_findings(flags, store->findings(), store->root());
   require_listed_files(store->root());
   check_objects();
   warn_of_metadata();

@@ -6,16 +6,17 @@
 #include "convert/jobs/holding_reader.h"
 #include "convert/jobs/import_job.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/source/identity.h"
 #include "io/verify/manifest.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/fsdp_output.h"
-#include "tools/hf_model.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
 #include "tools/render/convert_report.h"
+#include "tools/render/notes.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -73,7 +74,7 @@ void HfToFsdp::parse(CommandLine& line) {
 void HfToFsdp::open() {
   run_.grid = grid_flags_.grid();
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
-  model_ = open_hf_model(options_.source, model_flags_);
+  model_ = open_hf_model(options_.source, model_flags_.options());
   if (!model_.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to convert")
         .file(options_.source)
@@ -83,15 +84,16 @@ void HfToFsdp::open() {
                         escaped(options_.source, 4096),
                         "/model.safetensors   makes them of the .bin files there")
                   : "download the model with its weights");
-  tell_notes(flags_, model_);
+  print_notes(flags_, notes_of(model_));
   if (launch().rank == 0) refuse_unlike_copies(model_, options_.threads);
   const ModelMap& map = *model_.map;
-  run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values_.vocab()),
-              values_.params_dtype(map.model())};
+  const ValueOptions values = values_.options();
+  run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values.vocab),
+              values.params_dtype.of(map.model())};
   run_.fsdp = fsdp_flags_.setup(run_.grid);
-  run_.main_dtype = values_.dtype();
+  run_.main_dtype = values.dtype;
   run_.threads = options_.threads;
-  rules_ = values_.dtype_rules();
+  rules_ = values.rules;
   run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
   beside_.assets =
       plan_assets(options_.source, tensor_table_json(map.sources(), model_.expert_layout, model_.map_text));
@@ -127,8 +129,8 @@ Exit HfToFsdp::run() {
   if (!follow_rank_0(options_)) return Exit::kOk;
   open();
   KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
-  FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
-  fsdp_flags_.refuse_unmatched(keys.parameters());
+  FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.frozen().apply(p); });
+  fsdp_flags_.frozen().refuse_unmatched(keys.parameters());
   rules_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
     return plan.layout.key(static_cast<i32>(k)).name.text;
   });

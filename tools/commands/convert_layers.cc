@@ -4,15 +4,19 @@
 
 #include "convert/layers/migration_job.h"
 #include "convert/layers/run_pattern.h"
+#include "convert/objects/source_args.h"
+#include "convert/source/damage.h"
+#include "convert/source/identity.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/fsdp_output.h"
+#include "tools/options/checkpoint_flags.h"
 #include "tools/proved_plan.h"
+#include "tools/render/findings.h"
 #include "tools/render/layer_move_text.h"
-#include "tools/source_args.h"
+#include "tools/render/notes.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -40,7 +44,7 @@ class LayerMove {
   ConvertOptions options_;
   std::optional<std::string> pattern_flag_;
   std::string keys_ = "auto", layers_ = "auto", norms_ = "keep";
-  std::vector<std::string> accept_;
+  AcceptFlag accept_;
   MigrationOptions how_;
 
   std::unique_ptr<Store> store_;
@@ -79,7 +83,7 @@ void LayerMove::parse(CommandLine& line) {
                 "(in the layer) or keep")
         .choices({"keep", "fused", "apart"});
   line.flag("--weights-only", how_.weights_only, "do not copy the states of the optimizer");
-  declare_accept(line, accept_);
+  accept_.declare(line);
   line.description(text.description);
   line.description(
       "Weights, optimizer states and objects are copied bit for bit and keep the chunks and files of the "
@@ -101,7 +105,10 @@ void LayerMove::open() {
         .expected("DCP torch_dist or DCP fsdp_dtensor")
         .found(store_->format());
   dialect_ = *dialect;
-  refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_, flags_);
+  std::vector<Finding> oddities = tell_damage(flags_, [&] {
+    return refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_.codes());
+  });
+  tell_findings(flags_, oddities, store_->root());
   for (const std::string& folder : folders_left_behind(*store_))
     warn(flags_, cat("the folder ", escaped(folder), " of the source does not go along"));
   args_.emplace(*store_);
@@ -186,13 +193,16 @@ std::string LayerMove::target_text() const {
 }
 
 void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
+  Notes notes;
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
-    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_))
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes))
       layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
     else
       job.add_record(m);
   }
+  common_ = args_->patched_file(changes_, notes);
+  print_notes(flags_, notes);
 }
 
 void LayerMove::tell(LayerForm from, LayerForm to) const {
@@ -225,7 +235,6 @@ Exit LayerMove::run() {
   if (launch().rank == 0) expect_object_files(sums, *store_);
   MigrationJob job(*store_, migration_, layout, nested, &sums);
   add_objects(job, layout);
-  common_ = args_->patched_file(changes_, flags_);
 
   tell(from, to);
   prove_plan(job, {side_of(*store_), side_of(layout), migration_.dropped, {}, {}}, options_, report_);

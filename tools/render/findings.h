@@ -1,8 +1,8 @@
 // Prints on stderr what a reader found odd or wrong, for commands whose answer is something else.
 #pragma once
 
-#include "io/store/soundness.h"
 #include "io/file/json_writer.h"
+#include "io/store/soundness.h"
 #include "tools/render/output.h"
 
 namespace mckpt {
@@ -20,6 +20,14 @@ auto tell_damage(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
     tell_findings(flags, e.others(), e.root());
     throw;
   }
+}
+
+// Runs fn, which returns a CheckpointModel, as tell_damage() does; prints what is odd about the checkpoint.
+template <typename Fn>
+auto tell_opened(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
+  auto checkpoint = tell_damage(flags, fn);
+  tell_findings(flags, checkpoint.oddities(), checkpoint.store().root());
+  return checkpoint;
 }
 
 // Writes an array of objects, as in `inspect` (problems) and `verify` (findings).

@@ -1,4 +1,4 @@
-// The args of the run that wrote a DCP folder, and the objects they are in with other values in them.
+// The args of the training run that wrote a DCP folder, and the objects that hold the args, with changed values.
 #pragma once
 
 #include <memory>
@@ -6,16 +6,16 @@
 #include <span>
 #include <string>
 
-#include "convert/layers/pattern_args.h"
+#include "convert/objects/pattern_args.h"
+#include "core/base/notes.h"
 #include "io/store/store.h"
-#include "tools/render/output.h"
 
 namespace mckpt {
 
-// A field that args of any run have, beside which others are put.
+// A field that the args of every run have, beside which other fields are put.
 inline constexpr std::string_view kAlwaysThere = "num_layers";
 
-// The pickle in an object's record. Throws what TorchZip throws, kUnsupportedTorchFile where the object holds
+// The pickle in an object's record. Throws what TorchZip throws, kUnsupportedTorchFile for an object that holds
 // tensors, whose bytes are beside the pickle.
 std::string object_pickle(const Store& store, const Object& object);
 
@@ -24,13 +24,12 @@ class SourceArgs {
   // The store must outlive it. Throws what reading the object throws: no run could load such args either.
   explicit SourceArgs(const Store& store);
 
-  const PickleValue* value() const { return value_.get(); }  // null: there are none
-  // The pickle of the object with the changes, where it is one that holds the args and there are changes;
-  // warns of what cannot be changed.
-  std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes,
-                                     const GlobalFlags& flags) const;
-  // The same of common.pt, as a file; "" where it stays as it is.
-  std::string patched_file(std::span<const ArgChange> changes, const GlobalFlags& flags) const;
+  const PickleValue* value() const { return value_.get(); }  // null: the folder has no args
+  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without changes.
+  // Adds a warning for each value that cannot be changed.
+  std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes, Notes& notes) const;
+  // The file common.pt with the changes; "" if it stays as it is.
+  std::string patched_file(std::span<const ArgChange> changes, Notes& notes) const;
 
  private:
   const Store& store_;

@@ -1,14 +1,14 @@
-#include "tools/reshard_objects.h"
+// Copies, changes and makes the objects of a resharded checkpoint.
+#include "convert/plan/reshard_objects.h"
 
-#include "convert/objects/args_patch.h"
 #include "convert/keys/key_section.h"
+#include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
+#include "convert/objects/source_args.h"
+#include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/pickle/copy.h"
-#include "io/dcp/run_args.h"
-#include "tools/render/findings.h"
-#include "tools/source_args.h"
 
 namespace mckpt {
 namespace {
@@ -17,7 +17,7 @@ const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoi
 constexpr const char* kRunConfig = "run_config.yaml";
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
-// Puts the number in place of what stands behind "  key: ", a line of the configuration's sections.
+// Replaces the value in each line "  key: value" of the configuration's sections.
 void set_yaml_number(std::string& text, std::string_view key, i64 value) {
   std::string front = cat("\n  ", key, ": ");
   for (std::size_t at = text.find(front); at != text.npos; at = text.find(front, at + 1)) {
@@ -26,79 +26,100 @@ void set_yaml_number(std::string& text, std::string_view key, i64 value) {
   }
 }
 
-}  // namespace
+class ReshardObjects {
+ public:
+  // All arguments outlive this.
+  ReshardObjects(const ReshardSource& source, const FsdpRun& run, std::optional<i64> iteration,
+                 DcpLayout& layout)
+      : source_(source), run_(run), iteration_(iteration), layout_(layout) {}
 
-ReshardObjects::ReshardObjects(const ReshardSource& source, const FsdpRun& run, std::optional<i64> iteration,
-                               const GlobalFlags& flags)
-    : source_(source), run_(run), iteration_(iteration), flags_(flags) {}
+  ReshardedObjects take();
 
-// Of another format they may lack what fused tensors are read by, and be of a run whose stages are gone.
-std::string ReshardObjects::with_grid(std::string args) const {
+ private:
+  void add_made(const std::string& name, std::string pickle);
+  void add_stored();
+  void add_missing();
+  std::string with_grid(std::string args);
+  void change_files();
+  void note_left_out();
+
+  const ReshardSource& source_;
+  const FsdpRun& run_;
+  std::optional<i64> iteration_;
+  DcpLayout& layout_;
+  NameSet<std::string> names_;  // objects of the result
+  ReshardedObjects out_;
+};
+
+// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline stages.
+std::string ReshardObjects::with_grid(std::string args) {
   bool other_format = source_.model().translated() != nullptr;
   for (auto [name, value] : grid_args(run_.grid)) {
     bool done =
         other_format ? put_value(args, name, value, kAlwaysThere) : replace_integer(args, name, value);
     if (!done && (other_format || args.find(name) != args.npos))
-      warn(flags_, cat("args: ", name, " keeps its old value"));
+      out_.notes.warn(cat("args: ", name, " keeps its old value"));
   }
   return args;
 }
 
-void ReshardObjects::add_made(DcpLayout& layout, const std::string& name, std::string pickle) {
-  if (source_.is_left_behind(name) || !there_.insert(name).second) return;
+void ReshardObjects::add_made(const std::string& name, std::string pickle) {
+  if (source_.drops_object(name) || !names_.insert(name).second) return;
   if (name == kIteration && iteration_) pickle = pickle_integer(*iteration_);
   if (name == kArgs) pickle = with_grid(std::move(pickle));
-  layout.add_object({name, nesting_dots(name)}, 0, pickle);
+  layout_.add_object({name, nesting_dots(name)}, 0, pickle);
 }
 
-std::vector<CarriedRecord> ReshardObjects::add_to(DcpLayout& layout) {
+void ReshardObjects::add_stored() {
   const Store& store = source_.model().store();
-  std::vector<CarriedRecord> records;
-  // States from the ranks' own files come with what these say of their groups.
-  if (const RankStates* ranks = source_.rank_states())
-    ranks->each_run_object([&](const std::string& name, PickleValue value) {
-      if (name.starts_with("optimizer.")) add_made(layout, name, copy_pickle(value));
-    });
   for (const Object& o : store.objects()) {
     if (is_file(store, o)) continue;
-    if (source_.is_left_behind(o.name)) {
-      left_out_++;
-      continue;
-    }
-    if (o.name == kArgs || (o.name == kIteration && iteration_)) {
-      add_made(layout, o.name, object_pickle(store, o));
-    } else if (there_.insert(o.name).second) {
+    if (source_.drops_object(o.name)) {
+      out_.left_out++;
+    } else if (o.name == kArgs || (o.name == kIteration && iteration_)) {
+      add_made(o.name, object_pickle(store, o));
+    } else if (names_.insert(o.name).second) {
       if (o.file < 0)
         throw Error(Code::kRecordMissing, "the object has no bytes").file(store.root()).tensor(o.name);
-      i64 to = layout.add_object_record(source_.named(o.name), 0, o.record_bytes);
-      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+      i64 to = layout_.add_object_record(source_.named(o.name), 0, o.record_bytes);
+      out_.records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
     }
   }
+}
+
+ReshardedObjects ReshardObjects::take() {
+  const RankStates* ranks = source_.rank_states();
+  // States from the ranks' own files come with the groups that these files give.
+  if (ranks)
+    ranks->each_run_object([&](const std::string& name, PickleValue value) {
+      if (name.starts_with("optimizer.")) add_made(name, copy_pickle(value));
+    });
+  add_stored();
   if (const PieceStore* pieces = source_.model().translated())
-    for (const PieceStore::Made& made : pieces->made()) add_made(layout, made.name, made.pickle);
-  if (const RankStates* ranks = source_.rank_states())
+    for (const PieceStore::Made& made : pieces->made()) add_made(made.name, made.pickle);
+  if (ranks)
     ranks->each_run_object(
-        [&](const std::string& name, PickleValue value) { add_made(layout, name, copy_pickle(value)); });
-  add_missing(layout);
-  list_files();
-  tell_left_out();
-  return records;
+        [&](const std::string& name, PickleValue value) { add_made(name, copy_pickle(value)); });
+  add_missing();
+  change_files();
+  note_left_out();
+  return std::move(out_);
 }
 
 // A checkpoint that becomes one of Megatron's gets what Megatron reads first of all.
-void ReshardObjects::add_missing(DcpLayout& layout) {
+void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();
-  if (!source_.any_model() && !there_.contains(kArgs))
-    layout.add_object(
+  if (!source_.any_model() && !names_.contains(kArgs))
+    layout_.add_object(
         {kArgs, {}}, 0,
         pickle_args({model.map->model(), run_, iteration_.value_or(0), model.config.max_positions}));
-  if (!there_.contains(kVersion)) layout.add_object({kVersion, {}}, 0, pickle_real(3.0));
-  if (!there_.contains(kIteration))
-    layout.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
+  if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
+  if (!names_.contains(kIteration))
+    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
 }
 
-void ReshardObjects::list_files() {
+void ReshardObjects::change_files() {
   const std::string& root = source_.model().store().root();
   Folder folder(root);
   std::optional<i64> bytes = folder.file_bytes(kRunConfig);
@@ -106,14 +127,14 @@ void ReshardObjects::list_files() {
   std::string text(static_cast<std::size_t>(*bytes), '\0');
   folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
   for (auto [name, value] : grid_args(run_.grid)) set_yaml_number(text, name, value);
-  changed_.emplace(kRunConfig, std::move(text));
+  out_.changed_files.emplace(kRunConfig, std::move(text));
 }
 
-void ReshardObjects::tell_left_out() {
+void ReshardObjects::note_left_out() {
   std::vector<std::string> names;
   if (const RankStates* ranks = source_.rank_states())
     if (names = ranks->not_taken(); !names.empty())
-      note(flags_, cat("of the ranks' files there is no place for ", listed(names)));
+      out_.notes.note(cat("of the ranks' files there is no place for ", listed(names)));
   const PieceStore* pieces = source_.model().translated();
   if (!pieces || pieces->objects().size() > 0) return;
   names.clear();
@@ -123,14 +144,21 @@ void ReshardObjects::tell_left_out() {
       extra++;
     else if (!is_common_state(o.name) && !is_file(pieces->source(), o))
       names.push_back(o.name);
-  left_out_ += std::ssize(names) + extra;
+  out_.left_out += std::ssize(names) + extra;
   if (std::shared_ptr<const PickleValue> common = common_state_of(pieces->source()))
     for (PickleEntry e : common->entries())
       if (e.key.is(PickleValue::Kind::kText) &&
           !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
         names.push_back(cat("common_state.", escaped(e.key.text())));
   if (extra > 0) names.push_back(cat(extra, " _extra_state objects"));
-  if (!names.empty()) note(flags_, cat("fsdp_dtensor has no place for ", listed(names)));
+  if (!names.empty()) out_.notes.note(cat("fsdp_dtensor has no place for ", listed(names)));
+}
+
+}  // namespace
+
+ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
+                                 std::optional<i64> iteration, DcpLayout& layout) {
+  return ReshardObjects(source, run, iteration, layout).take();
 }
 
 }  // namespace mckpt

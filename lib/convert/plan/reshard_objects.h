@@ -1,41 +1,33 @@
-// What becomes of a checkpoint's objects when it is resharded: they go along, with the new grid in the args
-// and in Megatron-Bridge's configuration; what the source has none of and Megatron asks for is made.
+// What becomes of a checkpoint's objects when the checkpoint is resharded:
+//
+//   source                                  result
+//   args, iteration                         the same, with the new grid and iteration
+//   param_groups, random states, ...        copied as they are
+//   run_config.yaml                         a side file with the new grid
+//   no args, of another format              args made of the model's config
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "convert/jobs/carried_record.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/output/fsdp_folder.h"
-#include "tools/reshard_source.h"
+#include "convert/source/reshard_source.h"
+#include "core/base/notes.h"
 
 namespace mckpt {
 
-class ReshardObjects {
- public:
-  // All outlive this. `iteration`: the new one, if it changes.
-  ReshardObjects(const ReshardSource& source, const FsdpRun& run, std::optional<i64> iteration,
-                 const GlobalFlags& flags);
-
-  // Into the file of rank 0, whose chunks are all there. Returns those that are copied as they are.
-  std::vector<CarriedRecord> add_to(DcpLayout& layout);
-  // Objects of the source that the result does not have.
-  i64 left_out() const { return left_out_; }
-  // New contents of files beside the data.
-  const ChangedFiles& changed_files() const { return changed_; }
-
- private:
-  void add_made(DcpLayout& layout, const std::string& name, std::string pickle);
-  void add_missing(DcpLayout& layout);
-  std::string with_grid(std::string args) const;
-  void list_files();
-  void tell_left_out();
-
-  const ReshardSource& source_;
-  const FsdpRun& run_;
-  std::optional<i64> iteration_;
-  const GlobalFlags& flags_;
-  NameSet<std::string> there_;  // objects of the result
-  ChangedFiles changed_;
-  i64 left_out_ = 0;
+struct ReshardedObjects {
+  std::vector<CarriedRecord> records;  // objects that are copied as they are
+  ChangedFiles changed_files;          // new contents of files beside the data
+  i64 left_out = 0;                    // objects of the source that the result does not have
+  Notes notes;
 };
+
+// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in the layout.
+// `iteration`: the new one, if it changes.
+ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
+                                 std::optional<i64> iteration, DcpLayout& layout);
 
 }  // namespace mckpt

@@ -5,10 +5,10 @@
 #include "convert/source/checkpoint.h"
 
 #include "convert/layers/model_layers.h"
-#include "convert/views/state_dict_pieces.h"
-#include "convert/views/torch_dist_pieces.h"
 #include "convert/source/damage.h"
 #include "convert/source/source_model.h"
+#include "convert/views/state_dict_pieces.h"
+#include "convert/views/torch_dist_pieces.h"
 #include "io/dcp/run_args.h"
 
 namespace mckpt {
@@ -93,11 +93,11 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
 }
 
 CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
-                                 const CheckpointOptions& options, const LayerPattern* groups)
-    : store_(std::move(store)), model_(std::move(model)), setup_{0, std::nullopt, groups} {
+                                 const CheckpointOptions& options, RunSetup setup)
+    : store_(std::move(store)), model_(std::move(model)), setup_(setup) {
   refuse_other_formats(*store_);
-  oddities_ = refuse_damage(*store_, options.parts, options.accept,
-                            options.records_apart ? is_of_records : nullptr);
+  oddities_ =
+      refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
   if (!model_.plain) refuse_other_heads(*store_, map().model());
   run_ = dcp_run_facts(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);

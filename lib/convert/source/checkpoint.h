@@ -22,10 +22,10 @@ namespace mckpt {
 
 class CheckpointModel {
  public:
-  // What open_checkpoint() does for a model that is known. `groups`: the pattern of a hybrid model whose layers are
-  // saved in groups; outlives this.
+  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the store, whatever
+  // `setup` says.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
-                  const LayerPattern* groups = nullptr);
+                  RunSetup setup = {0, std::nullopt});
 
   // Under the names of fsdp_dtensor, whatever the format on disk.
   const Store& store() const { return *store_; }

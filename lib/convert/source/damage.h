@@ -9,8 +9,8 @@
 
 namespace mckpt {
 
-// True for damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
-bool is_acceptable(Code code);
+// The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
+std::span<const Code> acceptable_damage();
 
 // Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that do not
 // fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the oddities;

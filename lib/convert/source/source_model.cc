@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "convert/keys/key_table.h"
+#include "core/items/convert_items.h"
 #include "io/dcp/dialect.h"
 #include "io/file/folder.h"
 
@@ -91,9 +92,9 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
     if (std::string keys = dialect == DcpDialect::kPlain ? keys_of_no_format(store) : ""; !keys.empty())
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
-        .help(
-            cat("`assets` HF_DIR   the folder of the original model, or one with its config.json",
-                options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` does without one" : ""));
+        .help(cat(
+            "`assets` HF_DIR   the folder of the original model, or one with its config.json",
+            options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` does without one" : ""));
   }
   HfModelOptions how = options.model;
   if (options.assets) how.kept_map = kept_map(store);

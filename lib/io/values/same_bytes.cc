@@ -45,9 +45,8 @@ std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<
                                   int threads) {
   StoreFiles files(store);
   std::vector<char> same(pairs.size());  // threads write neighbours
-  parallel_for(std::ssize(pairs), threads, [&](int, i64 i) {
-    same[i] = have_same_bytes(store, files, pairs[i].first, pairs[i].second);
-  });
+  parallel_for(std::ssize(pairs), threads,
+               [&](int, i64 i) { same[i] = have_same_bytes(store, files, pairs[i].first, pairs[i].second); });
   return {same.begin(), same.end()};
 }
 
