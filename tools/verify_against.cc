@@ -12,6 +12,8 @@
 #include "convert/jobs/reshard_job.h"
 #include "convert/layers/flat_layers.h"
 #include "convert/layers/run_pattern.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/source_model.h"
 #include "io/verify/manifest_findings.h"
 #include "tools/comparison.h"
 #include "tools/render/findings.h"
@@ -61,20 +63,20 @@ void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
 // A checkpoint against the Hugging Face model that it was made of.
 bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& against, Comparison& compare,
                           const GlobalFlags& flags, VerifyReport& report) {
-  HfModelFlags reading = against.model.model;
+  HfModelOptions reading = against.model().model;
   reading.kept_map = kept_map(*there);
   HfModel model = open_hf_model(*against.source, reading);
   if (!model.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to compare with").file(*against.source);
   const Store* source = model.store.get();  // stays where it is
-  CheckpointModel checkpoint;
-  RunSetup values{0, against.values.params_dtype(model.map->model())};
-  CheckpointModelFlags how = against.model;
+  RunSetup values{0, against.values.options().params_dtype.of(model.map->model())};
+  CheckpointOptions how = against.model();
   how.records_apart = true;
   // PATH is the one checkpoint, so that either option describes it.
-  if (against.path_tp) how.source_tp = against.path_tp, how.tp_option = "--path-tp";
-  if (against.path_etp) how.source_etp = against.path_etp, how.etp_option = "--path-etp";
-  checkpoint.open(std::move(there), std::move(model), how, flags, values);
+  if (against.path_tp) how.source_tp = against.path_tp, how.tp_setting = "path_tp";
+  if (against.path_etp) how.source_etp = against.path_etp, how.etp_setting = "path_etp";
+  CheckpointModel checkpoint =
+      tell_opened(flags, [&] { return CheckpointModel(std::move(there), std::move(model), how, values); });
   warn_of_casts(checkpoint, report);
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) {
@@ -119,7 +121,7 @@ std::optional<NameSet<std::string>> listed_tensors(const Store& checkpoint,
 bool model_against_chunks(const Store& there, const std::string& path, std::unique_ptr<Store> source,
                           const AgainstFlags& against, Comparison& compare, const GlobalFlags& flags,
                           VerifyReport& report) {
-  HfModelFlags reading = against.model.model;
+  HfModelOptions reading = against.model().model;
   reading.kept_map = kept_map(*source);
   HfModel model = open_hf_model(path, reading);
   const SourceTable& tensors = model.map->sources();
@@ -131,7 +133,7 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
       computed[static_cast<std::size_t>(u.tensor)] = true;
     else
       content[static_cast<std::size_t>(u.tensor)] = u.of;
-  std::optional<NameSet<std::string>> names = listed_tensors(*source, against.model.assets);
+  std::optional<NameSet<std::string>> names = listed_tensors(*source, against.model().assets);
   std::vector<std::pair<i32, i32>> listed;  // by tensor of the model
   for (i32 t = 0; t < tensors.size(); t++) {
     // The table is that of the same folder, in its order.
@@ -152,10 +154,10 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
       listed.emplace_back(t, t);
   }
   ListedChunks whole(there, listed);
-  CheckpointModel checkpoint;
-  CheckpointModelFlags how = against.model;
+  CheckpointOptions how = against.model();
   how.records_apart = true;
-  checkpoint.open(std::move(source), std::move(model), how, flags, {0, std::nullopt});
+  CheckpointModel checkpoint =
+      tell_opened(flags, [&] { return CheckpointModel(std::move(source), std::move(model), how); });
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) -> ChunkJob {
     auto places = std::make_shared<TensorPlaces>();
@@ -188,10 +190,10 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
 
 // Tensors of a Hugging Face folder that no parameter is made of, and that nothing computes again: an exported
 // folder has none of them. Empty where nobody knows the model.
-std::set<std::string, std::less<>> dropped_tensors(const std::string& path, const HfModelFlags& flags) {
+std::set<std::string, std::less<>> dropped_tensors(const std::string& path, const HfModelOptions& options) {
   std::set<std::string, std::less<>> out;
   try {
-    HfModel model = open_hf_model(path, flags);
+    HfModel model = open_hf_model(path, options);
     for (const UnreadTensor& u : model.map->unread())
       if (u.of < 0) out.emplace(model.map->sources()[u.tensor].name);
   } catch (const Error&) {
@@ -260,12 +262,12 @@ bool differ_in_groups(const Store& there, const Store& source) {
 }
 
 // PATH of a comparison of two checkpoints, whose ranks have options of their own: --source-tp describes SRC.
-void open_path(CheckpointModel& to, std::unique_ptr<Store> there, CheckpointModelFlags how,
-               const AgainstFlags& against, const GlobalFlags& flags) {
-  how.source_tp = against.path_tp, how.tp_option = "--path-tp";
-  how.source_etp = against.path_etp, how.etp_option = "--path-etp";
+CheckpointModel open_path(std::unique_ptr<Store> there, CheckpointOptions how, const AgainstFlags& against,
+                          const GlobalFlags& flags) {
+  how.source_tp = against.path_tp, how.tp_setting = "path_tp";
+  how.source_etp = against.path_etp, how.etp_setting = "path_etp";
   try {
-    to.open(std::move(there), how, flags);
+    return tell_opened(flags, [&] { return open_checkpoint(std::move(there), how); });
   } catch (Error& e) {
     if (e.code() == Code::kUnknownPartition)
       e.help("give it with --path-tp N, for experts with --path-etp N");
@@ -286,20 +288,19 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
     note(flags, "layers  are compared under the names that they have without groups");
     return names_against_names(*there, *source, nullptr, compare, report);
   }
-  std::string assets = against.model.assets.value_or(own_assets(*there));
+  std::string assets = against.model().assets.value_or(own_assets(*there));
   if (assets.empty()) assets = own_assets(*source);
   if (assets.empty() && dcp_dialect(*there) == dcp_dialect(*source)) {
     bool same = compare_objects(*there, *source, threads, report);
     return names_against_names(*there, *source, nullptr, compare, report) && same;
   }
   bool other_layers = differ_in_layers(*there, *source);
-  CheckpointModelFlags how = against.model;
+  CheckpointOptions how = against.model();
   how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
-  CheckpointModel to, from;
-  from.open(std::move(source), how, flags);
-  open_path(to, std::move(there), how, against, flags);
+  CheckpointModel from = tell_opened(flags, [&] { return open_checkpoint(std::move(source), how); });
+  CheckpointModel to = open_path(std::move(there), how, against, flags);
   ReshardJob::Fused fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
     std::optional<std::string> key = model_key(from.store().name(t));
@@ -337,7 +338,7 @@ bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
     // Files alone are converted tensor by tensor, and lose none.
     Dropped dropped;
     if (there->format() == source->format() && !there->files().empty() && !there->files()[0].path.empty())
-      dropped = [&] { return dropped_tensors(*against.source, against.model.model); };
+      dropped = [&] { return dropped_tensors(*against.source, against.model().model); };
     return names_against_names(*there, *source, nullptr, compare, report, dropped) && same;
   }
   refuse_single_file(is_sharded(*there) ? *source : *there);
@@ -355,7 +356,7 @@ void AgainstFlags::declare(CommandLine& line) {
       "what PATH was made from: PATH must hold, bit for bit, what converting SRC would write; objects "
       "are compared by value, and those that are not compared are named");
   line.only_with("--against");
-  model.declare(line);
+  checkpoint.declare(line);
   line.option(
       "--path-tp N", path_tp,
       "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (--source-tp describes SRC)");
@@ -372,7 +373,7 @@ bool verify_against(std::unique_ptr<Store> there, const std::string& path, const
   require_sound(findings, source->root());
   Comparison compare(*there, *source, threads, flags);
   bool listed = check_listed(*there, *source, report);
-  bool same_assets = compare_assets(*there, *source, against.model.assets, report);
+  bool same_assets = compare_assets(*there, *source, against.model().assets, report);
   name_beside(path, *there, report);
   bool same =
       compare_stores(std::move(there), std::move(source), path, against, compare, threads, flags, report);

@@ -3,18 +3,19 @@
 #pragma once
 
 #include "io/verify/verify.h"
-#include "tools/checkpoint_model.h"
+#include "tools/options/checkpoint_flags.h"
 #include "tools/options/layout_flags.h"
 
 namespace mckpt {
 
 struct AgainstFlags {
   std::optional<std::string> source;
-  CheckpointModelFlags model;
+  CheckpointFlags checkpoint;
   std::optional<i64> path_tp, path_etp;  // of PATH, where both are checkpoints
   ValueFlags values{"none"};
 
   void declare(CommandLine& line);
+  CheckpointOptions model() const { return checkpoint.options(); }
 };
 
 // Adds what a Comparison finds, and the check "casts" where what is equal is no longer what the source holds.

@@ -6,9 +6,10 @@
 #include <array>
 #include <utility>
 
+#include "convert/source/source_model.h"
 #include "hf/assets.h"
+#include "io/dcp/dcp.h"
 #include "io/file/json.h"
-#include "tools/checkpoint_model.h"
 
 namespace mckpt {
 namespace {

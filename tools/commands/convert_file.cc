@@ -18,8 +18,8 @@ struct FileFlags {
   void declare(CommandLine& line, const char* source, const char* target);
   void parse(CommandLine& line);
   FileOptions planning() const {
-    return {options.source, options.target, options.include, options.exclude, options.threads,
-            options.memory_bytes};
+    return {options.source,  options.target,  options.include,
+            options.exclude, options.threads, options.memory_bytes};
   }
 };
 

@@ -26,7 +26,7 @@ struct LayerFlags {
 void LayerFlags::parse(CommandLine& line) {
   const LayerWayText& text = text_of(planning.way);
   options.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",
-                   "the folder of the checkpoints of the new run");
+                  "the folder of the checkpoints of the new run");
   options.declare_resume(line);
   line.option("--pattern PATTERN", planning.pattern, text.pattern_help);
   if (planning.way == LayerWay::kGroup || planning.way == LayerWay::kToHybrid)
@@ -39,7 +39,8 @@ void LayerFlags::parse(CommandLine& line) {
             "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models have them")
         .choices({"auto", "stacked", "indexed"});
   if (planning.way == LayerWay::kToGpt)
-    line.flag("--without-mixers", planning.how.without_mixers, "drop the M layers, which a GPT model does not have");
+    line.flag("--without-mixers", planning.how.without_mixers,
+              "drop the M layers, which a GPT model does not have");
   if (planning.way == LayerWay::kToHybrid)
     line.flag("--without-mixers", planning.how.without_mixers,
               "write a result without the M layers, which the training run has to initialise");

@@ -23,9 +23,9 @@ struct ReshardModeFlags {
 
 void ReshardModeFlags::parse(CommandLine& line) {
   options.declare(line,
-                   "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "
-                   "folder, or one iteration",
-                   "the folder of the checkpoints of the new run");
+                  "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "
+                  "folder, or one iteration",
+                  "the folder of the checkpoints of the new run");
   options.declare_resume(line);
   options.declare_iteration(line, "as SRC is called");
   source.declare(line);

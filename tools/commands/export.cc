@@ -24,7 +24,7 @@ struct ExportFlags {
 
 void ExportFlags::parse(CommandLine& line) {
   options.declare(line, "a checkpoint: a run's folder, or one iteration of it",
-                   "the Hugging Face folder to make");
+                  "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);
   line.option(

@@ -152,10 +152,11 @@ void LsAs::declare(CommandLine& line) {
 
 // What no rank of any grid has, which is more than this rank lacks.
 void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
-  DtypeRules rules = values_.dtype_rules();
-  if (!fsdp_.names_frozen() && rules.empty()) return;
+  const DtypeRules rules = values_.options().rules;
+  const FrozenNames frozen = fsdp_.frozen();
+  if (frozen.empty() && rules.empty()) return;
   std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
-  fsdp_.refuse_unmatched(all);
+  frozen.refuse_unmatched(all);
   std::vector<std::string> names;
   if (as_ == "fsdp")
     for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, fsdp_.setup(Grid{})).tensors(Cell{}))
@@ -170,16 +171,17 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
                int threads) {
   Grid grid = grid_.grid();
   Cell cell = cell_of(grid, rank_);
-  HfModel model = open_hf_model(path, model_);
+  HfModel model = open_hf_model(path, model_.options());
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);
   tell_notes(flags, model);
 
-  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values_.vocab()),
-                 values_.params_dtype(map.model())};
+  const ValueOptions values = values_.options();
+  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
+                 values.params_dtype.of(map.model())};
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
-  fsdp_.freeze(parameters);
-  StoredTypes types{values_.dtype_rules(), values_.dtype()};
+  fsdp_.frozen().apply(parameters);
+  StoredTypes types{values.rules, values.dtype};
   std::vector<Held> held;
   bool fsdp = as_ == "fsdp";
   if (fsdp)

@@ -68,7 +68,9 @@ ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool ma
 class FilePlanner {
  public:
   FilePlanner(const FileOptions& options, std::unique_ptr<Store> source)
-      : options_(options), store_(c.parts.keep(std::move(source))), tensors_(chosen_tensors(store_, options)) {
+      : options_(options),
+        store_(c.parts.keep(std::move(source))),
+        tensors_(chosen_tensors(store_, options)) {
     c.store = &store_;
     c.sources = {options.source};
     c.oddities.push_back({store_.findings(), store_.root()});
@@ -94,8 +96,8 @@ class FilePlanner {
       places.push_back({tensors_[static_cast<std::size_t>(i)], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
     // Half of a thread's memory; the other half is the engine's.
-    i64 strided = std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20,
-                                  TensorReader::kStridedBytes);
+    i64 strided =
+        std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20, TensorReader::kStridedBytes);
     auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind, strided);
     const TensorCopy* copy = job.get();
     c.job = std::move(job);
@@ -148,7 +150,8 @@ void note_metadata(const Store& store, Notes& notes) {
 }  // namespace
 
 ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
-  std::unique_ptr<Store> source = open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
+  std::unique_ptr<Store> source =
+      open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
   Notes notes;
   check_objects(*source, tensors_only, notes);
   FilePlanner planner(options, std::move(source));
@@ -161,8 +164,8 @@ ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_o
 }
 
 ConversionPlan plan_safetensors_to_pt(const FileOptions& options) {
-  FilePlanner planner(options,
-                      open_as(options, "safetensors-to-pt", "safetensors", "a safetensors file, or a folder of them"));
+  FilePlanner planner(options, open_as(options, "safetensors-to-pt", "safetensors",
+                                       "a safetensors file, or a folder of them"));
   ConversionPlan& c = planner.c;
   note_metadata(planner.store(), c.notes);
   auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());

@@ -12,8 +12,8 @@
 namespace mckpt {
 
 struct FileOptions {
-  std::string source;  // a file, or a folder of files
-  std::string target;  // one file
+  std::string source;                             // a file, or a folder of files
+  std::string target;                             // one file
   std::vector<std::string> include{}, exclude{};  // globs of tensors; no include: all
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;

@@ -61,8 +61,8 @@ ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
   auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map));
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
-  auto& plan = c.parts.make<FsdpPlan>(
-      keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
+  auto& plan =
+      c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
   DcpLayout& layout = plan.layout;
   options.frozen.refuse_unmatched(keys.parameters());
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {

@@ -122,7 +122,8 @@ ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& opti
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, store);
-  c.job = std::make_unique<ReshardJob>(store, chunks, &plan.layout, nullptr, std::move(records), c.sums.get());
+  c.job =
+      std::make_unique<ReshardJob>(store, chunks, &plan.layout, nullptr, std::move(records), c.sums.get());
 
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
@@ -132,11 +133,8 @@ ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& opti
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
   FsdpFolder::Beside beside{files_beside(store, {}), {}};
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = PlanIdentity("reshard by key")
-                   .add(source_identity(store))
-                   .add(metadata)
-                   .add(beside.identity())
-                   .text();
+  c.identity =
+      PlanIdentity("reshard by key").add(source_identity(store)).add(metadata).add(beside.identity()).text();
   return c;
 }
 

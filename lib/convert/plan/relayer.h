@@ -28,7 +28,7 @@ struct RelayerOptions {
   enum class GptLayers : u8 { kAuto, kStacked, kIndexed } layers = GptLayers::kAuto;
   MigrationOptions how{};
   std::vector<Code> accept{};  // codes of damage that is accepted
-  int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
+  int rank = 0;                // of this process; rank 0 alone compares the sums of objects that are files
 };
 
 // Throws kUnknownFormat, kUsage for options that do not fit the way, kBadPattern, kNotHeld, and what

@@ -187,15 +187,15 @@ void Resharding::set_up_run() {
   run_.fsdp.engine = Engine::kV2;
   if (!source_.asked_for_any_model())
     notes.note(
-         "the layers have the names of another form than those of the model in hf_assets, and keep them");
+        "the layers have the names of another form than those of the model in hf_assets, and keep them");
   if (model().translated())
     notes.note(
-         "names   become those of fsdp_dtensor: model.X is model.module.X, and states of the optimizer "
-         "likewise; "
-         "`keep_names` keeps them");
+        "names   become those of fsdp_dtensor: model.X is model.module.X, and states of the optimizer "
+        "likewise; "
+        "`keep_names` keeps them");
   notes.note(
-       "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
-       "checkpoint");
+      "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
+      "checkpoint");
 }
 
 // The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
