@@ -28,8 +28,8 @@ std::string safetensors(const std::vector<GoldenTensor>& tensors) {
     for (std::size_t d : t.dims) shape += cat(shape.empty() ? "" : ",", d);
     i64 begin = std::ssize(data);
     data += t.bytes;
-    header += cat(header.size() > 1 ? "," : "",
-                  safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data)));
+    header +=
+        cat(header.size() > 1 ? "," : "", safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data)));
   }
   return safetensors_file(header + "}", data);
 }
@@ -143,8 +143,8 @@ TEST(HfAssets, AreWhatIsNotAWeight) {
                            "additional_chat_templates/tool.jinja", "onnx/model.onnx"})
     folder.put(name, "x");
   Folder opened(folder.path());
-  EXPECT_EQ(hf_assets(opened), (std::vector<std::string>{"additional_chat_templates/tool.jinja", "config.json",
-                                                         "modeling_x.py", "tokenizer.json"}));
+  EXPECT_EQ(hf_assets(opened), (std::vector<std::string>{"additional_chat_templates/tool.jinja",
+                                                         "config.json", "modeling_x.py", "tokenizer.json"}));
   EXPECT_EQ(folders_without_assets(opened), std::vector<std::string>{"onnx/"});
   EXPECT_TRUE(has_torch_weights(opened));
   SideFiles planned = plan_assets(folder.path(), "table");

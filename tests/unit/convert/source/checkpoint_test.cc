@@ -42,7 +42,8 @@ TEST(OpenCheckpoint, ReturnsAValueThatCanBeMoved) {
   std::vector<std::optional<DType>> stored = first.stored_types();
   CheckpointModel second = std::move(first);
   EXPECT_EQ(second.stored_types(), stored);
-  EXPECT_EQ(second.keys().parameters().size(), second.map().parameters(Grid{}, Cell{}, second.setup()).size());
+  EXPECT_EQ(second.keys().parameters().size(),
+            second.map().parameters(Grid{}, Cell{}, second.setup()).size());
 }
 
 TEST(OpenCheckpoint, NeedsToKnowTheModel) {
@@ -150,7 +151,8 @@ TEST(SourceIdentity, ChangesWithAFile) {
   std::filesystem::copy(kSaved, folder.at("ckpt"), std::filesystem::copy_options::recursive);
   std::string before = source_identity(*open_store(folder.at("ckpt")));
   EXPECT_EQ(source_identity(*open_store(folder.at("ckpt"))), before);
-  std::filesystem::last_write_time(folder.at("ckpt/__0_0.distcp"), std::filesystem::file_time_type::clock::now());
+  std::filesystem::last_write_time(folder.at("ckpt/__0_0.distcp"),
+                                   std::filesystem::file_time_type::clock::now());
   EXPECT_NE(source_identity(*open_store(folder.at("ckpt"))), before);
 }
 
