@@ -1,3 +1,4 @@
+// The list of families, found by the model_type of config.json or by name, and the checks of their tables.
 #include "mappings/registry.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::vector<const Family*> collect() {
   return all;
 }
 
-// The placeholders whose number a scope knows; the first `needed` tell its sites apart.
+// The placeholders that a scope fills; the first `needed` of them identify a site.
 struct ScopeLetters {
   std::string_view known;
   std::string_view needed;

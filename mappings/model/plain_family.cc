@@ -1,3 +1,4 @@
+// Makes a table for a model that has none: one row for each parameter.
 #include "mappings/model/plain_family.h"
 
 #include <algorithm>

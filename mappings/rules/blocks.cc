@@ -1,3 +1,4 @@
+// Runs that many rules share: whole tensors, equal parts of rows or columns, parts of sections.
 #include "mappings/rules/blocks.h"
 
 namespace mckpt {

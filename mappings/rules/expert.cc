@@ -1,8 +1,8 @@
-// The layers of an expert that are not gated, out of a tensor of all experts:
+// The layers of an expert without a gate, taken from a tensor of all experts:
 //
 //   expert_column             [E, I, H]   first layer of an expert without gate: rows in equal parts
 //   expert_row                [E, H, I]   second layer: columns in equal parts
-//   expert_row_transposed     [E, I, H]   second layer, stored turned around
+//   expert_row_transposed     [E, I, H]   second layer, stored transposed
 //   expert_replicate          [E, H]      bias of the second layer: every cell holds all of it
 #include "mappings/rules/expert.h"
 

@@ -1,3 +1,4 @@
+// Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 #include "core/hybrid/names.h"
 
 #include <charconv>
