@@ -1,11 +1,12 @@
 // mckpt cat: values of one tensor.
 #include "io/file/source_stamps.h"
 #include "io/store/slice.h"
+#include "io/store/tensor_choice.h"
 #include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
 #include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 
@@ -226,7 +227,7 @@ Exit cat_command(CommandLine& line) {
   Output out(line.flags());
   if (out.json()) {
     Values values(*store, target.tensor, target.ranges, false);
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("cat", is_sound(*store)).field("name", store->name(target.tensor));
     json.field("dtype", dtype_name(store->dtype(target.tensor)))
         .field("tensor_shape", store->dims(target.tensor));

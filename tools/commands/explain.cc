@@ -3,8 +3,8 @@
 #include <cctype>
 
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
 #include "tools/options/help_page.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {
@@ -47,7 +47,7 @@ Exit explain_command(CommandLine& line) {
   line.example("mckpt explain MC0102");
   line.parse();
   Output out(line.flags());
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (code) {
     const CodeInfo& info = find_code(*code);
     if (out.json()) {

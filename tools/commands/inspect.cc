@@ -2,9 +2,11 @@
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 #include "io/store/summary.h"
+#include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
 #include "tools/json_writer.h"
 #include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/inspect_objects.h"
 #include "tools/render/inspect_text.h"
@@ -66,7 +68,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
 Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   std::vector<std::unique_ptr<Store>> stores;
   for (const std::string& path : options.paths) stores.push_back(open_store(path));
-  JsonWriter json(out);
+  AnswerJson json(out);
   bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
   bool list = stores.size() > 1 && !flags.jsonl;
   if (list) json.begin_answer("inspect", all_sound).key("checkpoints").begin_array();

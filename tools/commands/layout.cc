@@ -6,7 +6,7 @@
 #include "core/fsdp/flat_buffer.h"
 #include "core/items/dtype.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/buffer_picture.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
@@ -119,7 +119,7 @@ void write_json(Output& out, const Layout& l) {
         .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
         .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
         .help("without --json, ranks that hold alike are folded");
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("layout", l.aligned).key("shapes").begin_array();
   for (const Shape& s : l.shapes) json.value(s.dims());
   json.end_array().field("world", l.packing.ranks).field("strategy", strategy_name(l.packing.strategy));

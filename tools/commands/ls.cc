@@ -7,6 +7,7 @@
 #include "tools/commands/ls_as.h"
 #include "tools/json_writer.h"
 #include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 
@@ -100,7 +101,7 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
 
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
                 std::span<const std::string> digests) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (!lines) json.begin_answer("ls", is_sound(store)).key("tensors").begin_array();
   for (std::size_t i = 0; i < tensors.size(); i++) {
     write_tensor(json, store, tensors[i], digests.empty() ? nullptr : &digests[i]);
@@ -120,7 +121,7 @@ Exit ls_command(CommandLine& line) {
   bool digest = false;
   int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  choice.declare(line);
+  declare_choice(line, choice);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
   line.threads(threads, "threads that read; by default one for each processor");
   LsAs as;

@@ -6,7 +6,7 @@
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
 #include "io/file/source_stamps.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -91,7 +91,7 @@ void write_held(JsonWriter& json, const Held& h, i64 rank, const std::string* sh
 
 void write_json(Output& out, bool lines, std::span<const Held> held, i64 rank,
                 std::span<const std::string> digests) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (!lines) json.begin_answer("ls", true).key("tensors").begin_array();
   for (std::size_t i = 0; i < held.size(); i++) {
     write_held(json, held[i], rank, digests.empty() ? nullptr : &digests[i]);

@@ -4,7 +4,7 @@
 #include "mappings/registry.h"
 #include "tools/commands/commands.h"
 #include "tools/hf_model.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/mappings_draw.h"
 #include "tools/render/text_table.h"
 
@@ -18,7 +18,7 @@ std::string joined(std::span<const std::string_view> words) {
 }
 
 void list_families(Output& out) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (out.json()) {
     json.begin_answer("mappings", true).key("families").begin_array();
     for (const Family* f : all_families()) {
@@ -87,7 +87,7 @@ void write_unread(JsonWriter& json, std::string_view name, std::string_view copy
 
 void show_family(Output& out, const Family& family) {
   std::vector<ShownRow> rows = shown_rows(family);
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (out.json()) {
     json.begin_answer("mappings", true).field("family", family.name).key("rows").begin_array();
     for (const ShownRow& r : rows) write_row(json, r);
@@ -118,7 +118,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
   i64 unlike = warn_of_unlike_copies(flags, m, default_threads());
   const ModelMap& map = *m.map;
   if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("mappings", true).field("family", map.family().name);
     json.field("architecture", m.config.architecture).field("parameters", map.parameter_count());
     json.field("tensors", static_cast<i64>(map.sources().size()))

@@ -2,7 +2,7 @@
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, which pattern the old ratios
 // mean, and which rows a context-parallel rank computes with.
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/cp_slice_answer.h"
 #include "tools/render/pattern_text.h"
 #include "tools/render/setting_names.h"
@@ -164,7 +164,7 @@ void write_warnings(JsonWriter& json, std::span<const PatternWarning> warnings) 
   json.end_array();
 }
 
-void write_pattern_json(JsonWriter& json, const LayerPattern& pattern) {
+void write_pattern_json(AnswerJson& json, const LayerPattern& pattern) {
   std::optional<std::string_view> main, mtp;
   if (pattern.has_main) main = pattern.main_part();
   if (pattern.mtp_depths > 0) mtp = pattern.mtp_part();
@@ -189,7 +189,7 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
   if (!out.json()) {
     write_failure_text(out, pattern, failure);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", false).field("error", fault_name(failure.fault));
     json.field("byte", failure.byte < 0 ? std::nullopt : std::optional(failure.byte));
     json.field("message", fault_sentence(failure, pattern))
@@ -209,7 +209,7 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
     write_pattern_text(out, pattern, verbose);
     write_warnings_text(out, warnings);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     write_pattern_json(json, pattern);
     write_warnings(json, warnings);
     json.end_answer();
@@ -225,7 +225,7 @@ Exit answer_segment(Output& out, const Options& o, bool verbose) {
   if (!out.json()) {
     write_segment_text(out, *o.pattern, items, verbose);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", true).field("dialect", o.dialect).key("items");
     write_items(json, *o.pattern, items);
     json.end_answer();
@@ -246,7 +246,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
     write_stage_text(out, main, stage, request, verbose);
     write_warnings_text(out, warnings);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", true).field("dialect", o.dialect);
     json.field("physical_offset", stage.physical_offset).field("logical_offset", stage.logical_offset);
     json.key("items");
@@ -277,8 +277,9 @@ Exit answer_ratios(Output& out, const Options& o) {
       pattern_from_ratios(layers, ratio(first + 1, second), ratio(second + 1, text.size()));
   if (const auto* failure = std::get_if<PatternFailure>(&checked)) return answer_failure(out, "", *failure);
   if (out.json()) {
-    JsonWriter json(out);
-    json.begin_answer("pattern", true).field("pattern", std::get<std::string>(checked)).end_answer();
+    AnswerJson json(out);
+    json.begin_answer("pattern", true).field("pattern", std::get<std::string>(checked));
+    json.end_answer();
   } else {
     out.line(std::get<std::string>(checked));
   }

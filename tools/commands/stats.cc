@@ -5,8 +5,8 @@
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
 #include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/progress.h"
 #include "tools/render/text_table.h"
@@ -115,7 +115,7 @@ Exit stats_command(CommandLine& line) {
   int threads = default_threads();
   i64 bins = 16;
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  choice.declare(line);
+  declare_choice(line, choice);
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
@@ -141,7 +141,7 @@ Exit stats_command(CommandLine& line) {
   }
   Output out(line.flags());
   if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     bool lines = line.flags().jsonl;
     if (!lines) json.begin_answer("stats", is_sound(*store)).key("tensors").begin_array();
     for (std::size_t i = 0; i < tensors.size(); i++) {

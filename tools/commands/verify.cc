@@ -10,6 +10,7 @@
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 #include "tools/commands/commands.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 #include "tools/verify_against.h"
@@ -91,7 +92,7 @@ void write_differences(JsonWriter& json, const std::vector<Difference>& differen
 }
 
 void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
   json.key("checks").begin_array();

@@ -7,6 +7,7 @@
 
 #include "io/file/parallel.h"
 #include "io/file/place.h"
+#include "io/store/tensor_choice.h"
 #include "tools/interrupt.h"
 #include "tools/options/choice.h"
 #include "tools/render/progress.h"
