@@ -103,7 +103,7 @@ void check_twice(const Section& section, std::span<const Row> rows) {
   for (std::size_t i = 0; i < rows.size(); i++)
     for (std::size_t j = i + 1; j < rows.size(); j++) {
       if (exclusive(rows[i].needs, rows[j].needs)) continue;
-      if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name stands twice");
+      if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name occurs twice");
       for (const Source& a : rows[i].sources)
         for (const Source& b : rows[j].sources)
           if (!a.name.empty() && a.name == b.name)
@@ -169,7 +169,7 @@ void check_family(const Family& family) {
       for (const Row& row : list.rows) {
         check_row(section, row);
         std::string name = cat(list.kind, " ", section.megatron, row.megatron, " ", needs_name(row.needs));
-        if (!names.insert(name).second) fault(section, row, "the name stands twice");
+        if (!names.insert(name).second) fault(section, row, "the name occurs twice");
       }
     }
 }

@@ -100,7 +100,7 @@ Partition partition_of(const PartitionClues& clues) {
     return checked(clues, known.dim, PartitionEvidence::kName);
   }
   if (is_norm_name(clues.name)) return {-1, PartitionEvidence::kNormName};
-  refuse(clues, "nothing says how a parameter lies over the tensor-parallel ranks");
+  refuse(clues, "the partition of a parameter over the tensor-parallel ranks is not known");
 }
 
 std::string_view rule_of(const Partition& partition) {

@@ -13,11 +13,11 @@ struct FaultInfo {
 };
 
 constexpr FaultInfo kTable[] = {
-    {PatternFault::kInvalidSymbol, "invalid_symbol", "this is no layer symbol here",
+    {PatternFault::kInvalidSymbol, "invalid_symbol", "not a layer symbol here",
      "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main "
      "part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
     {PatternFault::kUnclosedGroup, "unclosed_group", "the group that begins here is not closed",
-     "close the group with ']' before the next '|' or '/': a group lies within one segment"},
+     "close the group with ']' before the next '|' or '/': a group is within one segment"},
     {PatternFault::kUnopenedGroup, "unopened_group", "no group is open here",
      "remove this ']' or open the group with '['"},
     {PatternFault::kEmptyGroup, "empty_group", "the group is empty",
@@ -25,7 +25,7 @@ constexpr FaultInfo kTable[] = {
     {PatternFault::kNestedGroup, "nested_group", "a group cannot contain another",
      "close the first group before the second begins"},
     {PatternFault::kMoeNotLast, "moe_not_last_in_group", "an E must be the last layer of its group",
-     "end the group behind the E"},
+     "end the group after the E"},
     {PatternFault::kMixedAttention, "mixed_attention_kinds", "'*' cannot be in one model with 'D' or '+'",
      "use '*' alone, or 'D' and '+' without '*'; the MTP part is checked apart from the main part"},
     {PatternFault::kMtpNotIdentical, "mtp_not_identical", "the MTP parts are not identical",
@@ -39,7 +39,7 @@ constexpr FaultInfo kTable[] = {
      "cut the pattern into pp size x virtual stages segments, or leave out `vp_stage`"},
     {PatternFault::kSegmentsNotDivisible, "segments_not_divisible",
      "the segments do not divide by the pipeline size",
-     "the number of segments is that of '|' and one; choose a `pp_size` that divides it"},
+     "the number of segments is one more than the number of '|'; choose a `pp_size` that divides it"},
     {PatternFault::kSegmentOutOfRange, "segment_out_of_range", "there is no such segment",
      "rank r of virtual stage v runs segment v x pp size + r"},
     {PatternFault::kLayersNotDivisible, "layers_not_divisible",

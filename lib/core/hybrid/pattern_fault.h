@@ -50,7 +50,7 @@ std::string_view fault_name(PatternFault fault);  // "invalid_symbol": stable, s
 std::string_view fault_title(PatternFault fault);
 std::string_view fault_help(PatternFault fault);
 
-// The sentence that says what is wrong, without the place: "'X' is no layer symbol".
+// The sentence that says what is wrong, without the place: "'X': not a layer symbol here".
 std::string fault_sentence(const PatternFailure& failure, std::string_view pattern);
 // The failure as an error with code kBadPattern.
 Error pattern_error(const PatternFailure& failure, std::string_view pattern);
