@@ -1,6 +1,6 @@
 """The places that the documentation names exist, and contain what it says they contain.
 
-usage: map_is_true.py SOURCE
+usage: MCKPT_SOURCE=FOLDER map_is_true.py
 
 In every page below, a name in backquotes that begins with a folder of the project is a file or folder: `lib/io/store/store.h`,
 `io/store/store` (the same without lib/ and without the ending), `lib/io/store/store.{h,cc}`. In docs/map.md, names in backquotes after
@@ -10,8 +10,8 @@ import os
 import re
 import sys
 
-ROOT = sys.argv[1]
-PAGES = ["README.md", "docs/map.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/adding_a_model.md"]
+ROOT = os.environ["MCKPT_SOURCE"]
+PAGES = ["README.md", "docs/map.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/adding_a_model.md", "docs/json.md", "docs/testing.md", "docs/rules.md", "docs/reliability.md", "docs/performance.md", "SECURITY.md", "docs/formats/dcp.md", "docs/formats/hdf5.md", "docs/formats/layer_patterns.md", "docs/formats/manifest.md", "docs/formats/pickle.md", "docs/formats/safetensors.md", "docs/formats/torch_file.md", "docs/formats/fsdp_buffers.md"]
 TOP = ["lib", "mappings", "tools", "tests", "docs", "scripts", "cmake", "test_data"]
 LIBRARIES = ["api", "core", "io", "hf", "convert", "runtime", "live"]
 PATH = re.compile(r"^(?:%s)/[\w./{},*-]*$" % "|".join(TOP + LIBRARIES))

@@ -4,7 +4,6 @@
 #include "io/store/summary.h"
 #include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
 #include "tools/options/choice.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"

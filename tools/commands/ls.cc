@@ -5,7 +5,6 @@
 #include "io/values/tensor_reader.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"
-#include "tools/json_writer.h"
 #include "tools/options/choice.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
