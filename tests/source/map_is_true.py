@@ -3,7 +3,7 @@
 usage: MCKPT_SOURCE=FOLDER map_is_true.py
 
 In every page below, a name in backquotes that begins with a folder of the project is a file or folder: `lib/io/store/store.h`,
-`io/store/store` (the same without lib/ and without the ending), `lib/io/store/store.{h,cc}`. In docs/map.md, names in backquotes after
+`io/store/store` (the same without lib/ and without the ending), `lib/io/store/store.{h,cc}`, or a test: `faults/stopped_runs`. In docs/map.md, names in backquotes after
 "FILE: " are functions or types that the file contains: `lib/io/store/store.h`: `Store`, `open_store`.
 """
 import os
@@ -11,10 +11,11 @@ import re
 import sys
 
 ROOT = os.environ["MCKPT_SOURCE"]
-PAGES = ["README.md", "docs/map.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/adding_a_model.md", "docs/json.md", "docs/testing.md", "docs/rules.md", "docs/reliability.md", "docs/performance.md", "SECURITY.md", "docs/formats/dcp.md", "docs/formats/hdf5.md", "docs/formats/layer_patterns.md", "docs/formats/manifest.md", "docs/formats/pickle.md", "docs/formats/safetensors.md", "docs/formats/torch_file.md", "docs/formats/fsdp_buffers.md"]
+PAGES = ["README.md", "docs/map.md", "docs/design.md", "docs/glossary.md", "docs/conventions.md", "docs/getting_started.md", "docs/adding_a_model.md", "docs/json.md", "docs/rules.md", "docs/reliability.md", "docs/performance.md", "SECURITY.md", "docs/formats/dcp.md", "docs/formats/hdf5.md", "docs/formats/layer_patterns.md", "docs/formats/manifest.md", "docs/formats/pickle.md", "docs/formats/safetensors.md", "docs/formats/torch_file.md", "docs/formats/fsdp_buffers.md"]
 TOP = ["lib", "mappings", "tools", "tests", "docs", "scripts", "cmake", "test_data"]
+TESTS = ["faults", "judges", "program", "unit"]
 LIBRARIES = ["api", "core", "io", "hf", "convert", "runtime", "live"]
-PATH = re.compile(r"^(?:%s)/[\w./{},*-]*$" % "|".join(TOP + LIBRARIES))
+PATH = re.compile(r"^(?:%s)/[\w./{},*-]*$" % "|".join(TOP + TESTS + LIBRARIES))
 
 
 def files_of(name):
@@ -23,16 +24,15 @@ def files_of(name):
         front, endings, back = re.match(r"(.*)\{(.*)\}(.*)", name).groups()
         found = [files_of(front + ending + back) for ending in endings.split(",")]
         return sum(found, []) if all(found) else []
-    bases = [name] if name.split("/")[0] in TOP else ["lib/" + name]
-    if name.startswith("tests/"):
-        bases.append(name)
+    top = name.split("/")[0]
+    bases = [name] if top in TOP else ["tests/" + name] if top in TESTS else ["lib/" + name]
     for base in bases:
         if "*" in base:
             import glob
 
             found = [os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, base))]
         else:
-            found = [base + e for e in ("", ".h", ".cc", ".py", ".sh") if os.path.exists(os.path.join(ROOT, base + e))]
+            found = [base + e for e in ("", ".h", ".cc", ".py", ".sh", "_test.cc") if os.path.exists(os.path.join(ROOT, base + e))]
         if found:
             return found
     return []
