@@ -98,7 +98,7 @@ TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
   TempFolder folder;
   put_config(folder, "tiny_dense1");
   auto map = [](std::string_view reason) {
-    return cat(R"({"schema": "mckpt.map/1", "base": "qwen3_dense", "rows": [], )",
+    return cat(R"({"rows": [], )",
                R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason, R"("}]})");
   };
   std::string file = folder.put("map.json", map("one"));
