@@ -7,6 +7,7 @@
 #include "io/file/sha256.h"
 #include "io/file/source_stamps.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/notes.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -174,7 +175,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   HfModel model = open_hf_model(path, model_.options());
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);
-  tell_notes(flags, model);
+  print_notes(flags, notes_of(model));
 
   const ValueOptions values = values_.options();
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
@@ -194,7 +195,8 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
 
   std::vector<std::string> digests;
   if (digest) {
-    warn_of_unlike_copies(flags, model, threads);
+    for (const std::string& pair : unlike_copies(model, threads))
+      warn(flags, cat(pair, ", which it should repeat; it is not read"));
     digests = digests_of(model, held, threads);
   }
   Output out(flags);

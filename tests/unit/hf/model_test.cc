@@ -28,8 +28,8 @@ std::string safetensors(const std::vector<GoldenTensor>& tensors) {
     for (std::size_t d : t.dims) shape += cat(shape.empty() ? "" : ",", d);
     i64 begin = std::ssize(data);
     data += t.bytes;
-    header += cat(header.size() > 1 ? "," : "",
-                  safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data)));
+    header +=
+        cat(header.size() > 1 ? "," : "", safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data)));
   }
   return safetensors_file(header + "}", data);
 }
@@ -84,7 +84,7 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
   TempFolder folder;
   EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path()); }),
-            "MC1001 config.json not found; it is needed to identify the model");
+            cat("MC1001 ", folder.path(), ": config.json not found; it is needed to identify the model"));
   folder.put(".metadata", "");
   try {
     open_hf_model(folder.path());
@@ -97,9 +97,9 @@ TEST(HfModel, RefusesAFolderThatIsNotAModel) {
 TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
   TempFolder folder;
   put_config(folder, "tiny_dense1");
-  auto map = [](std::string_view name) {
-    return cat(R"({"rows": [{"megatron": "extra.)", name, R"(", "hugging_face": "model.)", name,
-               R"(", "shape": "hidden"}]})");
+  auto map = [](std::string_view reason) {
+    return cat(R"({"rows": [], )",
+               R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason, R"("}]})");
   };
   std::string file = folder.put("map.json", map("one"));
   EXPECT_EQ(thrown_by([&] {
@@ -143,8 +143,8 @@ TEST(HfAssets, AreWhatIsNotAWeight) {
                            "additional_chat_templates/tool.jinja", "onnx/model.onnx"})
     folder.put(name, "x");
   Folder opened(folder.path());
-  EXPECT_EQ(hf_assets(opened), (std::vector<std::string>{"additional_chat_templates/tool.jinja", "config.json",
-                                                         "modeling_x.py", "tokenizer.json"}));
+  EXPECT_EQ(hf_assets(opened), (std::vector<std::string>{"additional_chat_templates/tool.jinja",
+                                                         "config.json", "modeling_x.py", "tokenizer.json"}));
   EXPECT_EQ(folders_without_assets(opened), std::vector<std::string>{"onnx/"});
   EXPECT_TRUE(has_torch_weights(opened));
   SideFiles planned = plan_assets(folder.path(), "table");

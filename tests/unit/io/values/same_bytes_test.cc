@@ -17,9 +17,10 @@ TEST(SameBytes, SeesADifferenceInAnyWindow) {
   for (const auto& [name, dtype, shape, bytes] :
        {std::tuple("one", "BF16", cat(kItems), one), std::tuple("equal", "BF16", cat(kItems), one),
         std::tuple("last", "BF16", cat(kItems), last), std::tuple("middle", "BF16", cat(kItems), middle),
-        std::tuple("type", "F16", cat(kItems), one), std::tuple("shape", "BF16", cat("2,", kItems / 2), one)}) {
-    header += cat(header.size() > 1 ? "," : "",
-                  safetensors_entry(name, dtype, shape, std::ssize(data), std::ssize(data) + std::ssize(bytes)));
+        std::tuple("type", "F16", cat(kItems), one),
+        std::tuple("shape", "BF16", cat("2,", kItems / 2), one)}) {
+    header += cat(header.size() > 1 ? "," : "", safetensors_entry(name, dtype, shape, std::ssize(data),
+                                                                  std::ssize(data) + std::ssize(bytes)));
     data += bytes;
   }
   TempFolder folder;
