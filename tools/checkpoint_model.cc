@@ -5,10 +5,10 @@
 #include "convert/layers/model_layers.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
+#include "hf/assets.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store_files.h"
 #include "tools/render/findings.h"
-#include "tools/hf_assets.h"
 
 namespace mckpt {
 namespace {

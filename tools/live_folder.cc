@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "convert/objects/megatron_args.h"
+#include "convert/output/fsdp_folder.h"
 #include "io/copy/engine.h"
-#include "io/safetensors/layout.h"
 #include "io/file/source_stamps.h"
+#include "io/safetensors/layout.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
 #include "runtime/watch/activity.h"
 #include "tools/folder_manifest.h"
-#include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
 #include "tools/rank_errors.h"
 

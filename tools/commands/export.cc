@@ -3,17 +3,17 @@
 #include <map>
 
 #include "convert/jobs/export_job.h"
+#include "hf/assets.h"
 #include "io/pickle/value.h"
 #include "io/safetensors/layout.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
-#include "tools/render/convert_report.h"
-#include "tools/render/findings.h"
-#include "tools/hf_assets.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
+#include "tools/render/convert_report.h"
+#include "tools/render/findings.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {

@@ -1,4 +1,4 @@
-#include "tools/hf_assets.h"
+#include "hf/assets.h"
 
 #include <algorithm>
 #include <iterator>
