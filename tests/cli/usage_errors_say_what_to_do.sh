@@ -20,7 +20,7 @@ said "SHAPE is required" layout
 said "a shape is not understood" layout 10x
 said "follows --" pattern '-*-*'
 said "the argument 'layout' is one too many" help pattern layout
-said "the argument 'x' is one too many" mappings list x
+said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999
 has err "error[MC0201]"
 has err "at most 262,144 ranks"

@@ -1,14 +1,14 @@
-// mckpt inspect: what lies at a path.
-#include "io/store/beside.h"
+// mckpt inspect: what is stored at a path.
 #include "io/file/source_stamps.h"
+#include "io/store/beside.h"
 #include "io/store/summary.h"
 #include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/holders_text.h"
 #include "tools/render/inspect_objects.h"
 #include "tools/render/inspect_text.h"
-#include "tools/render/answer_json.h"
-#include "tools/render/shard_map.h"
 
 namespace mckpt {
 namespace {
@@ -88,7 +88,7 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   write_card(out, store, path);
   if (options.map) {
     TensorChoice choice{*options.map, false};
-    write_shard_map(out, store, choice.choose(store));
+    write_holders(out, store, choice.choose(store));
   } else if (options.args) {
     out.line("");
     write_object_values(out, store, options.tree);
@@ -103,13 +103,14 @@ Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
-  line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
+  line.flag("--args", options.args,
+            "the values of everything that is not a tensor: arguments, iteration, schedules");
   line.optional_value("--map GLOB", options.map,
-                      "which ranks hold what of each tensor (of those that match)");
+                      "which ranks hold what of each tensor, or of those that match");
   line.description(
-      "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
-      "or run.");
-  line.description("Exit status 1 when something is wrong with what was found.");
+      "Prints the format, tensors, data types, layout and other objects of a checkpoint, from headers alone. "
+      "Nothing "
+      "is changed or run. The exit status is 1 when something is wrong with what was found.");
   line.example("mckpt inspect Qwen3-0.6B");
   line.example("mckpt inspect ckpt --args");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");

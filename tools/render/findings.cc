@@ -10,34 +10,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 5;
 
-const Finding* first_problem(std::span<const Finding> findings) {
-  auto at = std::ranges::find(findings, false, &Finding::warning);
-  return at == findings.end() ? nullptr : &*at;
-}
-
 }  // namespace
-
-bool is_sound(const Store& store) {
-  return std::all_of(store.findings().begin(), store.findings().end(),
-                     [](const Finding& f) { return f.warning; });
-}
-
-bool is_of_records(const Finding& finding) {
-  constexpr std::array kCodes = {Code::kIncomplete,   Code::kChunkOutside,  Code::kChunkHole,
-                                 Code::kChunkOverlap, Code::kRecordMissing, Code::kRecordOutside};
-  return !finding.warning && std::ranges::find(kCodes, finding.code) != kCodes.end();
-}
-
-void require_sound(std::span<const Finding> findings, const std::string& root) {
-  const Finding* first = first_problem(findings);
-  if (first == nullptr) return;
-  Error e(first->code, first->message);
-  e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
-  if (i64 more = std::ranges::count(findings, false, &Finding::warning) - 1; more > 0)
-    e.note(cat("and ", more, " more"));
-  throw e.note(cat("found in ", escaped(root, 4096), ", which is not sound: mckpt verify tells all of it"))
-      .help(first->help.empty() ? cat("mckpt verify ", escaped(root, 4096)) : first->help);
-}
 
 void require_sound(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
   tell_findings(flags, findings, root, first_problem(findings));

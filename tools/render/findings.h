@@ -1,23 +1,13 @@
 // What a reader found odd or wrong, told on stderr by commands whose answer is something else.
 #pragma once
 
-#include "io/store/store.h"
 #include "io/file/json_writer.h"
+#include "io/store/findings.h"
 #include "tools/render/output.h"
 
 namespace mckpt {
 
-// Whether nothing is wrong; oddities do not count.
-bool is_sound(const Store& store);
-
-// Whether something is wrong with single records, behind which the rest of a checkpoint can be read.
-bool is_of_records(const Finding& finding);
-
-// Throws the first problem of the list as an error, with a count of the rest; oddities pass. What is wrong is
-// not converted: the result would look sound.
-void require_sound(std::span<const Finding> findings, const std::string& root);
-
-// The same, and the other findings are told before it.
+// Prints all findings but the first problem, which is thrown.
 void require_sound(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
 
 // Turns problems of the named codes ("MC1315") into oddities: the user wants them taken as they are. Throws
