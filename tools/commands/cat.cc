@@ -78,9 +78,9 @@ Exit cat_command(CommandLine& line) {
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   line.positional("NAME[SLICE]", name, "a tensor, or a part of it: 'lm_head.weight[0:4, :8]'").required();
   line.description(
-      "Prints values in the shortest form that leads back to them. Without a slice, a large tensor is shown "
-      "by its "
-      "edges. A slice may cross the shards of a tensor.");
+      "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only "
+      "the first and last items of each dimension of a large tensor are printed. A slice may span several "
+      "shards of a tensor.");
   line.example("mckpt cat model.safetensors 'model.norm.weight'");
   line.example("mckpt cat ckpt 'lm_head.weight[-1, :16]' --json");
   line.parse();

@@ -102,15 +102,14 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
 Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
-  line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
+  line.flag("--tree", options.tree, "print every tensor on a line of its own; fold nothing");
   line.flag("--args", options.args,
-            "the values of everything that is not a tensor: arguments, iteration, schedules");
+            "print objects that are not tensors: arguments, iteration, schedules");
   line.optional_value("--map GLOB", options.map,
-                      "which ranks hold what of each tensor, or of those that match");
+                      "show which ranks hold which part of each tensor (that matches GLOB)");
   line.description(
-      "Prints the format, tensors, data types, layout and other objects of a checkpoint, from headers alone. "
-      "Nothing "
-      "is changed or run. The exit status is 1 when something is wrong with what was found.");
+      "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
+      "and no code of the checkpoint is run. Exit status 1: a problem was found.");
   line.example("mckpt inspect Qwen3-0.6B");
   line.example("mckpt inspect ckpt --args");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");

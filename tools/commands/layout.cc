@@ -28,7 +28,7 @@ Exit layout_command(CommandLine& line) {
   std::vector<std::string> shapes;
   std::string strategy = "optim_grads_params", engine = "v1", outer = "replicate", dtype = "bf16";
   PackedShapes l;
-  line.positional("SHAPE", shapes, "TP-local shapes in order of registration: 4096x128, 10, scalar")
+  line.positional("SHAPE", shapes, "TP-local shapes in order of registration, such as 4096x128, 10 or scalar")
       .required();
   line.option("--world", l.packing.ranks, "ranks that share the bucket; default 1");
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy,
@@ -41,9 +41,8 @@ Exit layout_command(CommandLine& line) {
       .choices({"replicate", "shard"});
   line.option("--dtype TYPE", dtype, "data type of the parameters, for sizes in bytes; default bf16");
   line.description(
-      "Shows how Megatron-FSDP packs parameters of these shapes into one bucket and cuts it into shards. The "
-      "exit "
-      "status is 1 when a shard would cut a row in two: Megatron-FSDP v1 fails on such a bucket.");
+      "Shows how Megatron-FSDP packs parameters into one buffer. Exit status 1: a shard would cut a row in "
+      "two, on which Megatron-FSDP v1 fails.");
   line.example("mckpt layout 10x4 10 --world 4");
   line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");
   line.example("mckpt layout 2x6 4x5 --world 2 --engine v2 --json");

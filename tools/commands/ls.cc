@@ -36,10 +36,10 @@ Exit ls_command(CommandLine& line) {
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   declare_choice(line, choice);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
-  line.threads(threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read; by default one for each processor");
   LsAs as;
   as.declare(line);
-  line.description("Lists every tensor by name, from headers alone. With -q it prints only the names.");
+  line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");

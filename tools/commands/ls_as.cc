@@ -43,11 +43,10 @@ std::vector<std::string> digests_of(const HfModel& model, std::span<const HeldTe
 void LsAs::declare(CommandLine& line) {
   line.heading("As a rank would hold it");
   line.option("--as WHOM", as_,
-              "list what one rank holds of a Hugging Face model: megatron (at run time) or fsdp (as it is "
-              "saved)")
+              "for a Hugging Face model: list what one rank holds, megatron (at run time) or fsdp (as saved)")
       .choices({"megatron", "fsdp"});
   line.only_with("--as");
-  line.option("--rank", rank_, "the rank, tp fastest, then cp, dp, pp");
+  line.option("--rank", rank_, "the rank whose tensors are listed; tp varies fastest, then cp, dp, pp");
   model_.declare(line);
   grid_.declare(line);
   fsdp_.declare(line);

@@ -46,8 +46,7 @@ Exit mappings_command(CommandLine& line) {
   how.declare(line);
   line.description(
       "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
-      "parameter, or "
-      "draws what a rule does.");
+      "parameter, or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draw gated_mlp");

@@ -25,14 +25,12 @@ struct Options {
 
 void declare(CommandLine& line, Options& o) {
   line.description(
-      "Explains the layer pattern of a hybrid model. A pattern has one symbol for each layer: M Mamba, G "
-      "gated "
-      "delta net, * attention, D sparse and + latent attention, - dense MLP, E mixture of experts. '|' cuts "
-      "pipeline segments, '/' separates MTP parts, and in the grouped dialect [ ] join layers that share one "
-      "index in checkpoint keys.");
+      "A pattern has one symbol for each layer: M Mamba, G gated delta net, * attention, D sparse and + "
+      "latent attention, - dense MLP, E mixture of experts. A | separates pipeline segments, a / separates "
+      "MTP parts, and in the grouped dialect [ ] enclose layers that share one index in checkpoint keys.");
   line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
-  line.positional("PATTERN", o.pattern, "the layer pattern; one that begins with - follows --");
-  line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which does not know brackets")
+  line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
+  line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
       .choices({"flat", "grouped"});
   line.flag("--segment", o.segment, "take PATTERN as one pipeline segment, without | and /");
   line.heading("One pipeline stage");

@@ -35,14 +35,12 @@ Exit stats_command(CommandLine& line) {
   i64 bins = 16;
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   declare_choice(line, choice);
-  line.option("--bins", bins, "bins of the histogram between min and max, 16 by default; 0 for none");
-  line.threads(threads, "threads that read, by default one a processor");
+  line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
+  line.threads(threads, "threads that read; by default one for each processor");
   line.description(
-      "Prints for every tensor the minimum, maximum, mean, standard deviation (divided by n) and a histogram "
-      "of "
-      "its finite values, the number of zeros, and the number of NaN and infinities with the index of the "
-      "first. "
-      "Reads all data.");
+      "Prints minimum, maximum, mean, standard deviation (divided by n) and a histogram of the finite values "
+      "of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
+      "infinity. Reads all data.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");
   line.parse();

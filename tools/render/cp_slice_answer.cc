@@ -242,12 +242,13 @@ Exit answer_indivisible(Output& out, const Question& q, const Error& e) {
 }  // namespace
 
 void describe_cp_slice(CommandLine& line) {
-  line.description("");
-  line.description("--cp-slice takes a kind and its sizes, all of one tensor-parallel rank:");
+  line.description(
+      "--cp-slice takes a kind and sizes of one tensor-parallel rank, written without blanks as "
+      "KIND:SIZE=N,SIZE=N:");
   for (const SliceKind& kind : kinds()) {
-    std::string text = cat("  ", kind.name, ":");
-    for (std::string_view name : short_names(kind)) text += cat(text.ends_with(':') ? "" : ",", name, "=N");
-    line.description(text);
+    std::string sizes;
+    for (std::string_view name : short_names(kind)) sizes += cat(sizes.empty() ? "" : ", ", name, "=N");
+    line.described(std::string(kind.name), sizes);
   }
 }
 
