@@ -1,6 +1,6 @@
 // mckpt cat: values of one tensor.
 #include "io/file/source_stamps.h"
-#include "io/store/findings.h"
+#include "io/store/soundness.h"
 #include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"

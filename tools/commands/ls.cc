@@ -1,7 +1,7 @@
 // mckpt ls: one line for each tensor.
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
-#include "io/store/findings.h"
+#include "io/store/soundness.h"
 #include "io/values/digest.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"

@@ -3,6 +3,7 @@
 
 #include "io/file/source_stamps.h"
 #include "tools/render/held_tensors_text.h"
+#include "tools/render/notes.h"
 
 namespace mckpt {
 namespace {
@@ -55,10 +56,11 @@ void LsAs::declare(CommandLine& line) {
 
 // Throws where a name of the options matches no parameter of any rank; this rank may lack it all the same.
 void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
-  DtypeRules rules = values_.dtype_rules();
-  if (!fsdp_.names_frozen() && rules.empty()) return;
+  const DtypeRules rules = values_.options().rules;
+  const FrozenNames frozen = fsdp_.frozen();
+  if (frozen.empty() && rules.empty()) return;
   std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
-  fsdp_.refuse_unmatched(all);
+  frozen.refuse_unmatched(all);
   std::vector<std::string> names;
   if (as_ == "fsdp")
     for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, fsdp_.setup(Grid{})).tensors(Cell{}))
@@ -72,17 +74,17 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
                int threads) {
   Grid grid = grid_.grid();
   Cell cell = cell_of(grid, rank_);
-  HfModel model = open_hf_model(path, model_);
+  HfModel model = open_hf_model(path, model_.options());
   const ModelMap& map = *model.map;
   if (std::string text = grid_.note(); !text.empty()) note(flags, text);
-  tell_notes(flags, model);
+  print_notes(flags, notes_of(model));
 
-  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values_.vocab()),
-                 values_.params_dtype(map.model())};
+  const ValueOptions values = values_.options();
+  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
+                 values.params_dtype.of(map.model())};
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
-  fsdp_.freeze(parameters);
-  DtypeRules rules = values_.dtype_rules();
-  StoredTypes types{values_.dtype(), [&](std::string_view name) { return rules.of(name); }};
+  fsdp_.frozen().apply(parameters);
+  StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
   bool fsdp = as_ == "fsdp";
   std::vector<HeldTensor> held =
       fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell,
@@ -93,7 +95,8 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
 
   std::vector<std::string> digests;
   if (digest) {
-    warn_of_unlike_copies(flags, model, threads);
+    for (const std::string& pair : unlike_copies(model, threads))
+      warn(flags, cat(pair, ", which it should repeat; it is not read"));
     digests = digests_of(model, held, threads);
   }
   Output out(flags);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "io/store/tensor_choice.h"
-#include "tools/hf_model.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 
 namespace mckpt {

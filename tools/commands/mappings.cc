@@ -1,17 +1,19 @@
 // mckpt mappings: the tables of the model families, whether a model fits its table, and what the rules do.
 #include "io/file/parallel.h"
 #include "tools/commands/commands.h"
-#include "tools/hf_model.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/render/mappings_draw.h"
 #include "tools/render/mappings_text.h"
+#include "tools/render/notes.h"
 
 namespace mckpt {
 namespace {
 
-void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelFlags& how) {
+void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
   HfModel m = open_hf_model(path, how);
-  tell_notes(flags, m);
-  i64 unlike = warn_of_unlike_copies(flags, m, default_threads());
+  print_notes(flags, notes_of(m));
+  const std::vector<std::string> unlike = unlike_copies(m, default_threads());
+  for (const std::string& pair : unlike) warn(flags, cat(pair, ", which it should repeat; it is not read"));
   const ModelMap& map = *m.map;
   if (out.json()) {
     AnswerJson json(out);
@@ -19,7 +21,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
     json.field("architecture", m.config.architecture).field("parameters", map.parameter_count());
     json.field("tensors", static_cast<i64>(map.sources().size()))
         .field("data", m.has_data())
-        .field("unlike_copies", unlike)
+        .field("unlike_copies", std::ssize(unlike))
         .key("unread")
         .begin_array();
     for (const UnreadTensor& u : map.unread())
@@ -61,7 +63,7 @@ Exit mappings_command(CommandLine& line) {
   if (what == "list") write_families(out);
   if (what == "show") write_family(out, family_named(subject));
   if (what == "draw") draw_rules(out, line.flags(), subject, svg);
-  if (what == "check") check_model(out, line.flags(), subject, how);
+  if (what == "check") check_model(out, line.flags(), subject, how.options());
   out.flush();
   return Exit::kOk;
 }

@@ -1,7 +1,7 @@
 // mckpt stats: what the values of tensors are like.
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
-#include "io/store/findings.h"
+#include "io/store/soundness.h"
 #include "io/values/tensor_reader.h"
 #include "tools/commands/commands.h"
 #include "tools/options/choice.h"

@@ -1,12 +1,14 @@
 // The parts of compare(): one function for each pair of what the two sides are.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
 #include "convert/compare/compare.h"
 #include "convert/compare/comparison.h"
 #include "convert/jobs/reshard_job.h"
+#include "convert/source/checkpoint.h"
 
 namespace mckpt {
 
@@ -15,6 +17,11 @@ struct Comparing {
   Comparison& comparison;
   Observer& observer;
   VerifyReport& report;
+  std::vector<Oddities>& oddities;
+
+  void note_oddities(const CheckpointModel& opened) const {
+    oddities.push_back({opened.store().root(), opened.oddities()});
+  }
 };
 
 // A job that knows the chunks of its tasks.
@@ -41,7 +48,7 @@ using TensorNames = std::set<std::string, std::less<>>;
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are stored
 // rank after rank by different numbers of ranks; null: there are none. `dropped` is asked where the source has more
 // tensors: those that every conversion drops.
-bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused, const Comparing& c,
-                   const std::function<TensorNames()>& dropped = {});
+bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused,
+                   const Comparing& c, const std::function<TensorNames()>& dropped = {});
 
 }  // namespace mckpt

@@ -7,7 +7,6 @@
 #include "convert/compare/tensor_differences.h"
 #include "convert/layers/flat_layers.h"
 #include "convert/layers/run_pattern.h"
-#include "convert/source/checkpoint.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -44,10 +43,17 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
 }
 
 // The options that give ranks describe the source; the tested side has options of its own.
-CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const CompareOptions& options) {
-  how.source_tp = options.tested_tp, how.tp_setting = options.tested_tp_setting;
-  how.source_etp = options.tested_etp, how.etp_setting = options.tested_etp_setting;
-  return open_checkpoint(std::move(tested), how);
+CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how,
+                            const CompareOptions& options) {
+  how.source_tp = options.path_tp, how.tp_setting = "path_tp";
+  how.source_etp = options.path_etp, how.etp_setting = "path_etp";
+  try {
+    return open_checkpoint(std::move(tested), how);
+  } catch (Error& e) {
+    if (e.code() == Code::kUnknownPartition)
+      e.help("give it with `path_tp` N, for experts with `path_etp` N");
+    throw;
+  }
 }
 
 // Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
@@ -73,6 +79,8 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   if (!assets.empty()) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);
   CheckpointModel to = open_tested(std::move(tested), how, c.options);
+  c.note_oddities(from);
+  c.note_oddities(to);
   ReshardJob::Fused fused = fused_tensors(from, to);
   bool same = true;
   if (other_layers)

@@ -4,7 +4,6 @@
 
 #include "convert/compare/against.h"
 #include "convert/jobs/export_job.h"
-#include "convert/source/checkpoint.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -67,7 +66,8 @@ ComparedJob export_of(const CheckpointModel& checkpoint, const ChunkList& some) 
     chunk_of[some.key(c)] = c;
     places->tensors[some.key(c)] = {place.file, place.data_offset, place.dtype, Shape(some.box(c).sizes)};
   }
-  auto made = std::make_unique<ExportJob>(checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), *places);
+  auto made =
+      std::make_unique<ExportJob>(checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), *places);
   const ExportPlan& plan = made->plan();
   return {std::move(made), [&plan, places, chunk_of](i64 task) {
             return std::vector<i32>{chunk_of.at(plan.tensor_of_task(task))};
@@ -102,11 +102,13 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   CheckpointOptions how = c.options.opening;
   how.records_apart = true;
   CheckpointModel checkpoint(std::move(source), std::move(model), how);
+  c.note_oddities(checkpoint);
   std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
   auto job = [&](const ChunkList& some) { return export_of(checkpoint, some); };
   auto made_of = [&](i32 tensor) { return stored[tensor]; };
   auto name = [&](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
-  return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of}, c.report);
+  return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of},
+                          c.report);
 }
 
 }  // namespace mckpt

@@ -1,7 +1,6 @@
 // Compares a checkpoint with what an import of the model would write into it.
 #include "convert/compare/against.h"
 #include "convert/jobs/import_job.h"
-#include "convert/source/checkpoint.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -42,8 +41,8 @@ HfModel source_model(const Store& tested, const std::string& source, const Compa
 CheckpointOptions opening_of(const CompareOptions& options) {
   CheckpointOptions how = options.opening;
   how.records_apart = true;
-  if (options.tested_tp) how.source_tp = options.tested_tp, how.tp_setting = options.tested_tp_setting;
-  if (options.tested_etp) how.source_etp = options.tested_etp, how.etp_setting = options.tested_etp_setting;
+  if (options.path_tp) how.source_tp = options.path_tp, how.tp_setting = "path_tp";
+  if (options.path_etp) how.source_etp = options.path_etp, how.etp_setting = "path_etp";
   return how;
 }
 
@@ -52,9 +51,9 @@ CheckpointOptions opening_of(const CompareOptions& options) {
 bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Comparing& c) {
   HfModel model = source_model(*tested, path, c);
   const Store& source = *model.store;  // stays where it is when the model is moved
-  std::optional<DType> params;
-  if (c.options.params_dtype) params = c.options.params_dtype(model.map->model());
-  CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), {0, params});
+  RunSetup values{0, c.options.params_dtype.of(model.map->model())};
+  CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
+  c.note_oddities(checkpoint);
   warn_of_casts(checkpoint, c.report);
   const KeyTable& keys = checkpoint.keys();
   auto job = [&](const ChunkList& some) {

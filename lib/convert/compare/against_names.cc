@@ -33,8 +33,8 @@ std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison
 
 }  // namespace
 
-bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused, const Comparing& c,
-                   const std::function<TensorNames()>& dropped) {
+bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused,
+                   const Comparing& c, const std::function<TensorNames()>& dropped) {
   NamedChunks chunks(tested, source, report_unlike(tested, source, c.comparison, dropped));
   auto job = [&](const ChunkList& some) {
     return compared_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));

@@ -6,10 +6,10 @@
 
 #include "convert/compare/asset_check.h"
 #include "io/copy/observed_sink.h"
-#include "io/store/beside.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/pickle/pickle.h"
+#include "io/store/beside.h"
 #include "io/store/sniff.h"
 #include "io/verify/manifest_findings.h"
 

@@ -74,19 +74,21 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
 
 }  // namespace
 
-bool compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
-             const CompareOptions& options, Observer& observer, VerifyReport& report) {
+Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
+                 const CompareOptions& options, Observer& observer) {
+  Compared out;
   std::unique_ptr<Store> source = open_store(source_path);
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());
   Comparison comparison(*tested, *source, options.threads, observer);
-  bool listed = check_listed(*tested, *source, report);
-  bool same_assets = compare_assets(*tested, *source, options.opening.assets, report);
-  name_beside(path, *tested, report);
-  Comparing c{options, comparison, observer, report};
+  bool listed = check_listed(*tested, *source, out.report);
+  bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
+  name_beside(path, *tested, out.report);
+  Comparing c{options, comparison, observer, out.report, out.oddities};
   bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
-  return same && same_assets && listed;
+  out.equal = same && same_assets && listed;
+  return out;
 }
 
 }  // namespace mckpt

@@ -8,11 +8,12 @@
 //   a model's files     a model's files     likewise                                             against_names.cc
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/observer.h"
 #include "io/verify/verify.h"
@@ -21,19 +22,27 @@ namespace mckpt {
 
 struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
-  // The ranks that wrote the tested side, where it does not say so, and the caller's names of these two.
-  std::optional<i64> tested_tp{}, tested_etp{};
-  const char *tested_tp_setting = "tested_tp", *tested_etp_setting = "tested_etp";
-  // The type in which an import passes the values of a model on; empty: each keeps its own.
-  std::function<std::optional<DType>(const ModelConfig&)> params_dtype{};
+  std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, where it does not say so
+  ParamsDtype params_dtype{};                // through which an import passes the values of a model
   int threads = 1;
 };
 
-// Adds the checks "manifest", "assets", "objects" and those of Comparison, and "casts" where what is equal no longer
-// has all that the source has. Returns whether both sides are equal. `tested`: what open_store(path) gave. Throws what
-// opening the source throws, what is wrong with either side other than single records, and kUnaccounted where a
-// checkpoint lacks parameters of the model.
-bool compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
-             const CompareOptions& options, Observer& observer, VerifyReport& report);
+// What is odd about a checkpoint and does not keep it from being compared.
+struct Oddities {
+  std::string root;  // of the checkpoint
+  std::vector<Finding> findings;
+};
+
+struct Compared {
+  VerifyReport report{};
+  bool equal = false;
+  std::vector<Oddities> oddities{};  // of either side
+};
+
+// The report has the checks "manifest", "assets", "objects" and those of Comparison, and "casts" where what is equal no
+// longer has all that the source has. `tested`: what open_store(path) gave. Throws what opening the source throws, what
+// is wrong with either side other than single records, and kUnaccounted where a checkpoint lacks parameters of the model.
+Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
+                 const CompareOptions& options, Observer& observer);
 
 }  // namespace mckpt

@@ -7,6 +7,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/dcp/dcp.h"
 #include "io/file/parallel.h"
+#include "io/store/soundness.h"
 #include "io/verify/checksums.h"
 
 namespace mckpt {

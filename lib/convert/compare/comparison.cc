@@ -36,7 +36,7 @@ void Comparison::leave_out(Finding finding, bool of_tested) {
   others_.push_back(std::move(finding));
 }
 
-bool Comparison::run(const Compared& compared, VerifyReport& report) {
+bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks);
   ComparedJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
@@ -74,7 +74,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
 
 // Reports the records that keep a task from being carried out. Returns the chunks of the task that can be
 // compared without them.
-std::vector<i32> Comparison::judge(const Compared& compared, const Failure& failure,
+std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure& failure,
                                    const std::vector<i32>& chunks) {
   std::vector<i32> sound;
   std::set<i32> keys;
@@ -109,7 +109,7 @@ void Comparison::report_failure(const Failure& failure, const std::string& tenso
 }
 
 // A comparison that finds nothing does not pay for this pass.
-Comparison::Counts Comparison::counted_items(const Compared& compared, const std::set<i32>& keys) {
+Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, const std::set<i32>& keys) {
   std::vector<i32> chunks;
   for (i32 c = 0; c < compared.chunks.size(); c++)
     if (keys.contains(compared.chunks.key(c))) chunks.push_back(c);
@@ -120,7 +120,7 @@ Comparison::Counts Comparison::counted_items(const Compared& compared, const std
   return tally.counts();
 }
 
-std::vector<Finding> Comparison::described(const Compared& compared, const CompareSink& sink,
+std::vector<Finding> Comparison::described(const ComparedChunks& compared, const CompareSink& sink,
                                            VerifyReport& report) {
   std::vector<CompareSink::Difference> differences = sink.differences();
   if (differences.empty()) return {};
@@ -146,7 +146,7 @@ std::vector<Finding> Comparison::described(const Compared& compared, const Compa
 }
 
 // The records of both sides behind these keys.
-std::vector<ComparedSides::Record> Comparison::records_of(const Compared& compared,
+std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& compared,
                                                           const std::set<i32>& keys) const {
   std::vector<ComparedSides::Record> records;
   std::set<i64> seen;  // tensors of the source
@@ -176,7 +176,8 @@ void Comparison::warn_of_overflow(VerifyReport& report) const {
   if (count > 0) report.add({"overflow", Check::Status::kWarn, count, "tensors"}, std::move(found));
 }
 
-bool Comparison::add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report) {
+bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding> against,
+                            VerifyReport& report) {
   against.insert(against.begin(), others_.begin(), others_.end());
   bool equal = against.empty() && unseen_.empty() && !sides_.wrong();
   sides_.add_checks(report);

@@ -34,7 +34,7 @@ struct ComparedJob {
 
 // What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the source
 // puts there.
-struct Compared {
+struct ComparedChunks {
   const Store& tested;        // whose chunks these are
   const StoreChunks& chunks;  // everything of it that is compared
   const Store& source;
@@ -58,7 +58,7 @@ class Comparison {
   void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
   // Adds the check "against", the checks "path" and "source" where something is wrong on that side, and "overflow"
   // where casts lost values. Returns whether all of it was compared and is equal.
-  bool run(const Compared& compared, VerifyReport& report);
+  bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:
   struct Failure {
@@ -68,13 +68,16 @@ class Comparison {
   using Counts = std::map<i32, ItemTally::Count>;
 
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
-  std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
+  std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure,
+                         const std::vector<i32>& chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
   void warn_of_overflow(VerifyReport& report) const;
-  std::vector<Finding> described(const Compared& compared, const CompareSink& sink, VerifyReport& report);
-  Counts counted_items(const Compared& compared, const std::set<i32>& keys);
-  std::vector<ComparedSides::Record> records_of(const Compared& compared, const std::set<i32>& keys) const;
-  bool add_checks(const Compared& compared, std::vector<Finding> against, VerifyReport& report);
+  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,
+                                 VerifyReport& report);
+  Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
+  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared,
+                                                const std::set<i32>& keys) const;
+  bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
 
   const Store& tested_;
   ComparedSides sides_;

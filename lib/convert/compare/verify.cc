@@ -33,8 +33,8 @@ bool verify_parts(const std::string& path, int threads, Observer& observer, Veri
 }
 
 // Null where the checkpoint cannot be opened and the report says why, or has its parts.
-std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options, Observer& observer,
-                                       VerifyReport& report) {
+std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
+                                       Observer& observer, VerifyReport& report) {
   try {
     return open_store(path);
   } catch (const Error& e) {
@@ -70,10 +70,12 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
   Verified out;
   std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report);
   std::string root = store && !options.against ? store->root() : path;
-  if (options.against) {
+  if (options.against) out.equal = false;
+  if (store && options.against) {
     CompareOptions how = options.compare;
     how.threads = options.threads;
-    out.equal = store && compare(std::move(store), path, *options.against, how, observer, out.report);
+    Compared compared = compare(std::move(store), path, *options.against, how, observer);
+    out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
   } else if (store) {
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
     check_beside(path, store.get(), judged, options.threads, observer, out.report);

@@ -17,8 +17,9 @@ struct VerifyOptions {
 };
 
 struct Verified {
-  VerifyReport report;
-  std::optional<bool> equal{};  // where two sides were compared
+  VerifyReport report{};
+  std::optional<bool> equal{};       // where two sides were compared
+  std::vector<Oddities> oddities{};  // of these
 };
 
 // Throws what cannot be judged: kNotFound, kReadFailed, a format that is not known; kInterrupted; what compare() throws.

@@ -1,6 +1,6 @@
 // Findings collects findings. A damaged folder can have a hundred thousand of one kind: the first of each kind are kept
 // and the rest are counted. What threads find is put in order first, so that the same ones are kept for any number of
-// threads. And what a store's findings mean for who wants to read or convert it.
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -73,18 +73,5 @@ class PlacedFindings {
   std::mutex mutex_;
   std::vector<Placed> list_;
 };
-
-// Whether nothing is wrong with the store; warnings do not count.
-bool is_sound(const Store& store);
-
-// Whether the finding is about a single record: the rest of the checkpoint can be read all the same.
-bool is_of_records(const Finding& finding);
-
-// Throws the first problem of the list as an error, with a count of the others; warnings pass. What is wrong is not
-// converted: the result would look sound.
-void require_sound(std::span<const Finding> findings, const std::string& root);
-
-// The problem that require_sound() throws; null where it throws nothing.
-const Finding* first_problem(std::span<const Finding> findings);
 
 }  // namespace mckpt
