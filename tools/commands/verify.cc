@@ -1,5 +1,5 @@
-// mckpt verify: whether a checkpoint is whole and sound by itself, and whether it holds what converting another one
-// would write.
+// mckpt verify: whether a checkpoint is whole and sound by itself, and whether it holds what converting
+// another one would write.
 #include "convert/compare/verify.h"
 
 #include "io/file/parallel.h"

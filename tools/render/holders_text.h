@@ -1,4 +1,5 @@
-// Who holds what, as text: for every tensor, which ranks (or files) hold how much of it, and whether all of it is there.
+// Who holds what, as text: for every tensor, which ranks (or files) hold how much of it, and whether all of
+// it is there.
 #pragma once
 
 #include <span>

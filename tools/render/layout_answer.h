@@ -1,4 +1,5 @@
-// The answer of `mckpt layout`: how the parameters of one bucket are packed and cut, as text with a picture or as JSON.
+// The answer of `mckpt layout`: how the parameters of one bucket are packed and cut, as text with a picture
+// or as JSON.
 #pragma once
 
 #include <vector>

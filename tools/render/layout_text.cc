@@ -1,4 +1,5 @@
-// A packing as a person reads it: sizes, a line for each parameter, a picture of the buffer, and what cuts a row.
+// A packing as a person reads it: sizes, a line for each parameter, a picture of the buffer, and what cuts a
+// row.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

@@ -1,5 +1,5 @@
-// ShownWork: how the program watches long work of the library. Progress is shown on stderr, notes are printed, and a
-// signal such as Ctrl-C ends the work.
+// ShownWork: how the program watches long work of the library. Progress is shown on stderr, notes are
+// printed, and a signal such as Ctrl-C ends the work.
 #pragma once
 
 #include <optional>

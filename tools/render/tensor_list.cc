@@ -1,5 +1,5 @@
-// Prints names, types, shapes, sizes and places. A hundred thousand tensors take milliseconds: cells are appended in
-// place, without a text of their own.
+// Prints names, types, shapes, sizes and places. A hundred thousand tensors take milliseconds: cells are
+// appended in place, without a text of their own.
 #include "tools/render/tensor_list.h"
 
 #include <algorithm>

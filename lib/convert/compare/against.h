@@ -45,9 +45,9 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
 bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c);
 
 using TensorNames = std::set<std::string, std::less<>>;
-// Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are stored
-// rank after rank by different numbers of ranks; null: there are none. `dropped` is asked where the source has more
-// tensors: those that every conversion drops.
+// Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
+// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is asked where the
+// source has more tensors: those that every conversion drops.
 bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused,
                    const Comparing& c, const std::function<TensorNames()>& dropped = {});
 

@@ -1,5 +1,6 @@
-// Compares two checkpoints of one model: under the names of fsdp_dtensor where they are of two formats, under the names
-// without groups where layers are grouped differently, and as they are where nobody knows the model.
+// Compares two checkpoints of one model: under the names of fsdp_dtensor where they are of two formats, under
+// the names without groups where layers are grouped differently, and as they are where nobody knows the
+// model.
 #include <algorithm>
 
 #include "convert/compare/against.h"
@@ -15,14 +16,15 @@ namespace {
 constexpr const char* kOtherLayers =
     "args and settings name the layers, which have other names on the two sides";
 
-// Whether the training runs name the layers differently: one is a GPT model and one a hybrid, or the groups differ.
+// Whether the training runs name the layers differently: one is a GPT model and one a hybrid, or the groups
+// differ.
 bool differ_in_layers(const Store& tested, const Store& source) {
   std::optional<LayerPattern> a = pattern_of_run(tested), b = pattern_of_run(source);
   return a.has_value() != b.has_value() || (a && a->text != b->text);
 }
 
-// Whether both are hybrid models of the same format, in which groups of layers have other names. A GPT model is
-// compared under the names of its table.
+// Whether both are hybrid models of the same format, in which groups of layers have other names. A GPT model
+// is compared under the names of its table.
 bool differ_in_groups(const Store& tested, const Store& source) {
   std::optional<DcpDialect> dialect = dcp_dialect(tested);
   bool has_groups = dialect == DcpDialect::kTorchDist || dialect == DcpDialect::kFsdpDtensor;
@@ -56,7 +58,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
   }
 }
 
-// Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks wrote them.
+// Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks
+// wrote them.
 ReshardJob::Fused fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
   ReshardJob::Fused fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {

@@ -11,7 +11,8 @@ bool holds_values_of(DType to, DType from) {
   return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
 }
 
-// What equals the result of a conversion does not equal the source where the stored type cannot hold its values.
+// What equals the result of a conversion does not equal the source where the stored type cannot hold its
+// values.
 void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
   std::vector<std::optional<DType>> stored = checkpoint.stored_types();
   const SourceTable& tensors = checkpoint.map().sources();

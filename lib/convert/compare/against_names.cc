@@ -14,7 +14,8 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
                                          type_and_shape(source, d.other))};
 }
 
-// Reports the tensors that the two sides do not have alike. Returns those of the tested side: they cannot be compared.
+// Reports the tensors that the two sides do not have alike. Returns those of the tested side: they cannot be
+// compared.
 std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison& comparison,
                             const std::function<TensorNames()>& dropped) {
   std::set<i64> tensors;

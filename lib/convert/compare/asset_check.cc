@@ -52,8 +52,8 @@ std::vector<std::string> json_files(const Folder& folder) {
   return names;
 }
 
-// The opener, which does not need the config, reported a bad one as a warning. Without it nothing can be done with the
-// model, so the warning becomes a problem. Returns whether there was one.
+// The opener, which does not need the config, reported a bad one as a warning. Without it nothing can be done
+// with the model, so the warning becomes a problem. Returns whether there was one.
 bool raise_config_findings(VerifyReport& report) {
   bool told = false;
   for (std::size_t f = 0; f < report.findings.size(); f++) {

@@ -1,5 +1,6 @@
-// The check "beside": what is in the folder of a checkpoint beside the checkpoint's own files. Other checkpoints there are
-// verified like the one that was opened, JSON files are parsed, and everything else is named as not read.
+// The check "beside": what is in the folder of a checkpoint beside the checkpoint's own files. Other
+// checkpoints there are verified like the one that was opened, JSON files are parsed, and everything else is
+// named as not read.
 #pragma once
 
 #include <string>
@@ -11,13 +12,15 @@
 
 namespace mckpt {
 
-// Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were judged,
-// relative to the store's root. `phase`: the name under which the observer hears of it. Throws kInterrupted.
+// Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
+// judged, relative to the store's root. `phase`: the name under which the observer hears of it. Throws
+// kInterrupted.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report);
 
-// Adds the check, where anything beside the checkpoint was read, and the list of what was not. `store`: what is at
-// `path`; null: nothing was opened there. `seen`: files, relative to the root of the store, that other checks judged.
+// Adds the check, where anything beside the checkpoint was read, and the list of what was not. `store`: what
+// is at `path`; null: nothing was opened there. `seen`: files, relative to the root of the store, that other
+// checks judged.
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
                   Observer& observer, VerifyReport& report);
 

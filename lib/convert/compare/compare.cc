@@ -15,7 +15,8 @@ namespace {
 
 bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
 
-// The keys of a DCP folder are Megatron's or of no known kind; config.json leads from them to the names of a model.
+// The keys of a DCP folder are Megatron's or of no known kind; config.json leads from them to the names of a
+// model.
 void refuse_single_file(const Store& model) {
   struct stat st;
   if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
@@ -25,8 +26,8 @@ void refuse_single_file(const Store& model) {
       .found(cat("a file, ", model.format()));
 }
 
-// Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they repeat no other
-// tensor. Empty where nobody knows the model.
+// Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
+// repeat no other tensor. Empty where nobody knows the model.
 TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
   TensorNames out;
   try {

@@ -1,5 +1,5 @@
-// ComparedSides: what is wrong with the two checkpoints of a comparison, each by itself. It tells damage of a record,
-// which is a finding about one side, from a difference, which is a finding about both.
+// ComparedSides: what is wrong with the two checkpoints of a comparison, each by itself. It tells damage of a
+// record, which is a finding about one side, from a difference, which is a finding about both.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ class ComparedSides {
 
   // Whether the header of the record can be read. The first time that it cannot, the finding is added.
   bool reads(const Record& record);
-  // Adds a finding about a file, given by its whole path, to the side that the file is of. Returns whether there is
-  // such a side.
+  // Adds a finding about a file, given by its whole path, to the side that the file is of. Returns whether
+  // there is such a side.
   bool add_by_file(Finding& finding);
   // Adds the records whose bytes do not have the sum that the format keeps of them. Throws kInterrupted.
   void check_sums(const std::vector<Record>& records, int threads, Observer& observer);

@@ -163,8 +163,8 @@ std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& 
   return records;
 }
 
-// What equals the result of a conversion may have lost values all the same, where the user wanted the cast. They are
-// not counted: what is compared once more beside damage is cast once more.
+// What equals the result of a conversion may have lost values all the same, where the user wanted the cast.
+// They are not counted: what is compared once more beside damage is cast once more.
 void Comparison::warn_of_overflow(VerifyReport& report) const {
   std::vector<Finding> found;
   for (const LostValues::Tensor& t : lost_.tensors())

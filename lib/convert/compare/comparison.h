@@ -1,5 +1,5 @@
-// Comparison: whether chunks of a checkpoint hold what converting another checkpoint would write there. It carries out
-// the job that converts, with a comparison in place of the writing:
+// Comparison: whether chunks of a checkpoint hold what converting another checkpoint would write there. It
+// carries out the job that converts, with a comparison in place of the writing:
 //
 //   1. compare     every task; a task that fails is judged: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
@@ -32,8 +32,8 @@ struct ComparedJob {
   std::function<std::vector<i32>(i64 task)> chunks_of;
 };
 
-// What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the source
-// puts there.
+// What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
+// source puts there.
 struct ComparedChunks {
   const Store& tested;        // whose chunks these are
   const StoreChunks& chunks;  // everything of it that is compared
@@ -47,17 +47,18 @@ struct ComparedChunks {
 
 class Comparison {
  public:
-  // The stores as they were opened, without a view over them: what their openers found wrong with single records is
-  // reported. All outlive this.
+  // The stores as they were opened, without a view over them: what their openers found wrong with single
+  // records is reported. All outlive this.
   Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
 
-  // Reports a tensor that cannot be compared because the two sides do not have it alike. `of_tested`: the tested side
-  // has it.
+  // Reports a tensor that cannot be compared because the two sides do not have it alike. `of_tested`: the
+  // tested side has it.
   void leave_out(Finding finding, bool of_tested);
-  // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides unequal.
+  // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides
+  // unequal.
   void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
-  // Adds the check "against", the checks "path" and "source" where something is wrong on that side, and "overflow"
-  // where casts lost values. Returns whether all of it was compared and is equal.
+  // Adds the check "against", the checks "path" and "source" where something is wrong on that side, and
+  // "overflow" where casts lost values. Returns whether all of it was compared and is equal.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

@@ -1,5 +1,5 @@
-// The check "objects" of a comparison: everything beside tensors that both sides have, such as args and an iteration
-// number. Tensors alone are never called equal without a word about the objects.
+// The check "objects" of a comparison: everything beside tensors that both sides have, such as args and an
+// iteration number. Tensors alone are never called equal without a word about the objects.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mckpt {
 
-// Adds the check. Returns whether all objects were compared and are equal. pre: both sides have the same names, as a
-// conversion of `source` would carry its objects over.
+// Adds the check. Returns whether all objects were compared and are equal. pre: both sides have the same
+// names, as a conversion of `source` would carry its objects over.
 bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report);
 
 // Adds the check where objects cannot be compared, with the reason.

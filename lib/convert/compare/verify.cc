@@ -1,5 +1,5 @@
-// Opens what is at a path and runs every check on it. A checkpoint that cannot be opened, or that changes while it is
-// read, is a finding.
+// Opens what is at a path and runs every check on it. A checkpoint that cannot be opened, or that changes
+// while it is read, is a finding.
 #include "convert/compare/verify.h"
 
 #include <sys/stat.h>
@@ -24,8 +24,8 @@ bool is_folder_of_folders(const std::string& path) {
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) && !is_checkpoint_folder(Folder(path), "");
 }
 
-// A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is verified. Returns
-// whether there were any.
+// A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is
+// verified. Returns whether there were any.
 bool verify_parts(const std::string& path, int threads, Observer& observer, VerifyReport& report) {
   if (!is_folder_of_folders(path)) return false;
   check_beside(path, nullptr, {}, threads, observer, report);
@@ -46,7 +46,8 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
   }
 }
 
-// A file that was changed meanwhile is a finding, whatever the checks found in it. Returns whether there is none.
+// A file that was changed meanwhile is a finding, whatever the checks found in it. Returns whether there is
+// none.
 bool check_unchanged(const std::string& path, VerifyReport& report) {
   try {
     check_sources_unchanged();

@@ -11,8 +11,8 @@
 
 namespace mckpt {
 
-// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have, may have a
-// type of their own; frozen parameters and buffers keep that of the run.
+// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
+// may have a type of their own; frozen parameters and buffers keep that of the run.
 struct StoredTypes {
   std::optional<DType> main_dtype;  // none: there are no main weights
   // For single keys, before all else.

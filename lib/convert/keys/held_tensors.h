@@ -1,8 +1,9 @@
-// HeldTensor: what one rank of a Megatron run holds of a model, found by arithmetic. At run time the rank holds the
-// whole of each of its parameters; what Megatron-FSDP saves are boxes of global tensors, under the keys on disk:
+// HeldTensor: what one rank of a Megatron run holds of a model, found by arithmetic. At run time the rank
+// holds the whole of each of its parameters; what Megatron-FSDP saves are boxes of global tensors, under the
+// keys on disk:
 //
-//   at run time   decoder.layers.0.mlp.linear_fc1.weight                        [64, 32]   all
-//   saved         model.module.decoder.layers.0.mlp.linear_fc1.weight_w         [64, 32]   [16, 32] at [16, 0]
+//   at run time   decoder.layers.0.mlp.linear_fc1.weight                  [128, 32]  all
+//   saved         model.module.decoder.layers.0.mlp.linear_fc1.weight_w   [64, 32]   [16, 32] at [16, 0]
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Where the shards of a flat buffer cut a parameter inside one of its rows. Megatron-FSDP v1 fails when it builds the
-// DTensor of such a parameter, and no checkpoint can hold such a shard.
+// Where the shards of a flat buffer cut a parameter inside one of its rows. Megatron-FSDP v1 fails when it
+// builds the DTensor of such a parameter, and no checkpoint can hold such a shard.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct RowCut {
 // The first cut of each parameter that has one.
 std::vector<RowCut> row_cuts(const FlatBuffer& buffer);
 
-// The number of ranks nearest to that of the packing with which no row is cut; nothing where none is near, or the
-// search would take long.
+// The number of ranks nearest to that of the packing with which no row is cut; nothing where none is near, or
+// the search would take long.
 std::optional<i64> ranks_without_cuts(std::span<const Shape> shapes, const Packing& packing);
 
 }  // namespace mckpt

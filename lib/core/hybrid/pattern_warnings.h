@@ -1,4 +1,5 @@
-// What is odd about a valid layer pattern: checkpoints of such a model may lack layers, or keep two under one name.
+// What is odd about a valid layer pattern: checkpoints of such a model may lack layers, or keep two under one
+// name.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ struct PatternWarning {
 // Groups in which two layers share names of parameters.
 std::vector<PatternWarning> pattern_warnings(const LayerPattern& pattern);
 
-// What is odd about running one pipeline stage of the pattern, `main` being its part before the first '/'. The stage
-// may be valid although the pattern as a whole is not.
+// What is odd about running one pipeline stage of the pattern, `main` being its part before the first '/'.
+// The stage may be valid although the pattern as a whole is not.
 std::vector<PatternWarning> stage_warnings(std::string_view main, Dialect dialect,
                                            const StageRequest& request);
 

@@ -1,5 +1,5 @@
-// ValueRows: some values of one tensor, read row by row and shown as text. A slice chooses them; of a large tensor
-// only the edges are taken:
+// ValueRows: some values of one tensor, read row by row and shown as text. A slice chooses them; of a large
+// tensor only the edges are taken:
 //
 //   indexes of a dimension of 1,000     0 1 2 -1 997 998 999        -1: values that are left out
 #pragma once
@@ -15,7 +15,8 @@ namespace mckpt {
 
 class ValueRows {
  public:
-  // `ranges`: one for each dimension. `edges`: leave out the middle of long dimensions. The store outlives this.
+  // `ranges`: one for each dimension. `edges`: leave out the middle of long dimensions. The store outlives
+  // this.
   ValueRows(const Store& store, i64 tensor, std::vector<SliceRange> ranges, bool edges);
 
   std::size_t rank() const { return ranges_.size(); }
