@@ -3,9 +3,11 @@
 #include "convert/jobs/reshard_job.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/source/identity.h"
+#include "convert/source/source_model.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/paths.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 
 namespace mckpt {
 namespace {

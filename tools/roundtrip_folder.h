@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "hf/model.h"
 #include "io/copy/engine.h"
 #include "runtime/comm/comm.h"
-#include "tools/hf_model.h"
 
 namespace mckpt {
 

@@ -84,7 +84,8 @@ std::unique_ptr<Store> FileJob::open(Notes& notes) const {
         .expected(mode.source)
         .found(store->format())
         .help("mckpt convert --help   lists the modes");
-  require_sound(flags, store->findings(), store->root());
+  tell_damage(flags, [&] { require_sound(store->findings(), store->root()); });
+  tell_findings(flags, store->findings(), store->root());
   check_objects(*store, notes);
   note_metadata(*store, notes);
   return store;

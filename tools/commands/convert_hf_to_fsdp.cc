@@ -7,13 +7,14 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/source/identity.h"
 #include "io/verify/manifest.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/hf_model.h"
 #include "tools/options/convert_options.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
+#include "tools/render/notes.h"
 #include "tools/run_conversion.h"
 
 namespace mckpt {
@@ -69,7 +70,7 @@ void HfToFsdp::parse(CommandLine& line) {
 void HfToFsdp::open() {
   run_.grid = grid_flags_.grid();
   if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
-  model_ = open_hf_model(options_.source, model_flags_);
+  model_ = open_hf_model(options_.source, model_flags_.options());
   if (!model_.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to convert")
         .file(options_.source)
@@ -79,15 +80,16 @@ void HfToFsdp::open() {
                         escaped(options_.source, 4096),
                         "/model.safetensors   makes them of the .bin files there")
                   : "download the model with its weights");
-  tell_notes(flags_, model_);
+  print_notes(flags_, notes_of(model_));
   if (launch().rank == 0) refuse_unlike_copies(model_, options_.threads);
   const ModelMap& map = *model_.map;
-  run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values_.vocab()),
-              values_.params_dtype(map.model())};
+  const ValueOptions values = values_.options();
+  run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values.vocab),
+              values.params_dtype.of(map.model())};
   run_.fsdp = fsdp_flags_.setup(run_.grid);
-  run_.main_dtype = values_.dtype();
+  run_.main_dtype = values.dtype;
   run_.threads = options_.threads;
-  rules_ = values_.dtype_rules();
+  rules_ = values.rules;
   run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
 }
 
@@ -109,10 +111,10 @@ ConversionPlan HfToFsdp::plan() {
   open();
   ConversionPlan c;
   auto& keys = c.parts.make<KeyTable>(*model_.map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
-  auto& plan =
-      c.parts.make<FsdpPlan>(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
+  auto& plan = c.parts.make<FsdpPlan>(keys, run_,
+                                      [&](std::vector<ModelParameter>& p) { fsdp_flags_.frozen().apply(p); });
   DcpLayout& layout = plan.layout;
-  fsdp_flags_.refuse_unmatched(keys.parameters());
+  fsdp_flags_.frozen().refuse_unmatched(keys.parameters());
   rules_.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });

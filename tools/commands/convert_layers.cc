@@ -4,16 +4,20 @@
 
 #include "convert/layers/migration_job.h"
 #include "convert/layers/run_pattern.h"
+#include "convert/objects/source_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/source/damage.h"
+#include "convert/source/identity.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/checkpoint_flags.h"
+#include "tools/render/findings.h"
 #include "tools/render/layer_move_text.h"
+#include "tools/render/notes.h"
 #include "tools/run_conversion.h"
-#include "tools/source_args.h"
 
 namespace mckpt {
 namespace {
@@ -32,7 +36,7 @@ class LayerMove {
   LayerForm target_form() const;
   void check_ways(LayerForm from, LayerForm to) const;
   std::string target_text() const;
-  void add_objects(MigrationJob& job, DcpLayout& layout);
+  void add_objects(MigrationJob& job, DcpLayout& layout, Notes& notes);
   Notes notes(LayerForm from, LayerForm to) const;
   ConversionPlan plan();
 
@@ -41,7 +45,7 @@ class LayerMove {
   ConvertOptions options_;
   std::optional<std::string> pattern_flag_;
   std::string keys_ = "auto", layers_ = "auto", norms_ = "keep";
-  std::vector<std::string> accept_;
+  AcceptFlag accept_;
   MigrationOptions how_;
 
   std::unique_ptr<Store> store_;
@@ -78,7 +82,7 @@ void LayerMove::parse(CommandLine& line) {
                 "(in the layer) or keep")
         .choices({"keep", "fused", "apart"});
   line.flag("--weights-only", how_.weights_only, "do not copy the states of the optimizer");
-  declare_accept(line, accept_);
+  accept_.declare(line);
   line.description(text.description);
   line.description(
       "Weights, optimizer states and objects are copied bit for bit and keep the chunks and files of the "
@@ -100,7 +104,10 @@ void LayerMove::open() {
         .expected("DCP torch_dist or DCP fsdp_dtensor")
         .found(store_->format());
   dialect_ = *dialect;
-  refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_, flags_);
+  std::vector<Finding> oddities = tell_damage(flags_, [&] {
+    return refuse_damage(*store_, how_.weights_only ? NamesOf::kModel : NamesOf::kAll, accept_.codes());
+  });
+  tell_findings(flags_, oddities, store_->root());
   for (const std::string& folder : folders_left_behind(*store_))
     warn(flags_, cat("the folder ", escaped(folder), " of the source does not go along"));
   args_.emplace(*store_);
@@ -184,10 +191,10 @@ std::string LayerMove::target_text() const {
   return text;
 }
 
-void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
+void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout, Notes& notes) {
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
-    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_))
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes))
       layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
     else
       job.add_record(m);
@@ -225,7 +232,8 @@ ConversionPlan LayerMove::plan() {
   c.sums = std::make_unique<ReadSums>();
   if (launch().rank == 0) expect_object_files(*c.sums, *store_);
   auto job = std::make_unique<MigrationJob>(*store_, migration_, layout, nested, c.sums.get());
-  add_objects(*job, layout);
+  Notes warnings;
+  add_objects(*job, layout, warnings);
   c.job = std::move(job);
 
   c.sources = {store_->root()};
@@ -234,9 +242,10 @@ ConversionPlan LayerMove::plan() {
   for (const Object& o : store_->objects()) c.dropped_objects += !is_file(*store_, o);
   c.dropped_objects -= std::ssize(migration_.objects);
   ChangedFiles changed;
-  if (std::string common = args_->patched_file(changes_, flags_); !common.empty())
+  if (std::string common = args_->patched_file(changes_, warnings); !common.empty())
     changed.emplace(kCommonFile, std::move(common));
-  c.notes = notes(from, to);
+  c.notes = std::move(warnings);
+  c.notes.append(notes(from, to));
   FsdpFolder::Beside beside = all_beside(*store_, changed);
   std::string metadata = plan_iteration(c, layout, options_.target, iteration_of(store_->root()), beside);
   c.identity = PlanIdentity(text_of(way_).name)

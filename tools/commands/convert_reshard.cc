@@ -6,12 +6,16 @@
 #include "convert/keys/key_section.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/reshard_objects.h"
+#include "convert/source/source_model.h"
 #include "core/base/name_hash.h"
 #include "runtime/comm/world.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/layout_flags.h"
+#include "tools/options/reshard_flags.h"
 #include "tools/plain_reshard.h"
-#include "tools/reshard_objects.h"
+#include "tools/render/findings.h"
+#include "tools/render/notes.h"
 #include "tools/run_conversion.h"
 
 namespace mckpt {
@@ -35,12 +39,13 @@ class Reshard {
   ConversionPlan plan();
   ConversionPlan plan_known();
   SideFiles assets() const;
-  const Store& source() const { return source_.store(); }
-  const CheckpointModel& model() const { return source_.model(); }
+  const Store& source() const { return source_->store(); }
+  const CheckpointModel& model() const { return source_->model(); }
 
   const GlobalFlags& flags_;
   ConvertOptions options_;
-  ReshardSource source_;
+  ReshardFlags source_flags_;
+  std::optional<ReshardSource> source_;
   GridFlags grid_flags_;
   FsdpFlags fsdp_flags_;
 
@@ -58,7 +63,7 @@ void Reshard::parse(CommandLine& line) {
                    "the folder of the checkpoints of the new run");
   options_.declare_resume(line);
   options_.declare_iteration(line, "as SRC is called");
-  source_.declare(line);
+  source_flags_.declare(line);
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
   line.description(
@@ -74,18 +79,23 @@ void Reshard::parse(CommandLine& line) {
   line.example("mckpt convert reshard fsdp2_ckpt out --any-model --dp 8");
   line.parse();
   options_.check();
-  source_.check();
+  static_cast<void>(source_flags_.options());
 }
 
 void Reshard::open() {
-  source_.open(options_.source, flags_);
+  source_ = tell_damage(flags_, [&] {
+    return std::optional<ReshardSource>(std::in_place, options_.source, source_flags_.options());
+  });
+  tell_findings(flags_, model().oddities(), model().store().root());
   set_up_run();
   target_keys_ =
       std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
                                  [&](const std::string& name) { return model().keys().find(name) >= 0; });
-  source_.open_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); }, flags_);
+  source_->join_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); });
+  if (const RankStates* states = source_->rank_states())
+    tell_findings(flags_, states->findings(), states->root());
   for (i32 t = 0; t < source().tensor_count(); t++)
-    if (!source_.left_behind(t)) tensor_of_.emplace(source().name(t), t);
+    if (!source_->drops_tensor(t)) tensor_of_.emplace(source().name(t), t);
 }
 
 void Reshard::set_up_run() {
@@ -105,21 +115,21 @@ void Reshard::set_up_run() {
     i32 t = model().tensor_of_key(*model_key(key));
     return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
   };
-  if (!source_.any_model()) return;
-  source_.refuse_ranks_of_unknown_model();
+  if (!source_->any_model()) return;
+  source_->refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
     throw Error(Code::kUnknownPartition,
                 "of a model without tables it is not known how ranks split its parameters")
         .expected("--tp 1, --ep 1 and --etp 1")
         .found(to_string(run_.grid))
         .help(
-            source_.said_any_model()
+            source_->asked_for_any_model()
                 ? "--assets HF_DIR names the model; or choose a grid of --dp, --cp and --hsdp"
                 : "reshard the checkpoint before its layers get the names of another form, or after convert "
                   "hybrid-to-gpt or ungroup; or choose a grid of --dp, --cp and --hsdp");
   // The packing that never cuts a row, whatever shapes stand beside each other.
   run_.fsdp.engine = Engine::kV2;
-  if (!source_.said_any_model())
+  if (!source_->asked_for_any_model())
     note(flags_,
          "the layers have the names of another form than those of the model in hf_assets, and keep them");
   if (model().translated())
@@ -140,10 +150,10 @@ void Reshard::match_states() {
   std::vector<std::string> faults;
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::optional<StateName> state = state_name(store.name(t));
-    if (!state || source_.left_behind(t)) continue;
+    if (!state || source_->drops_tensor(t)) continue;
     i32 key = target_keys_->find(state->key);
     std::string name(store.name(t));
-    if (key < 0 && source_.is_carried(state->key)) {
+    if (key < 0 && source_->is_carried(state->key)) {
       whole_.push_back(t);
     } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
@@ -165,7 +175,7 @@ void Reshard::match_states() {
 
 // The fused parameters stay in the form, parts or whole, in which the source has them.
 void Reshard::keep_forms(std::vector<ModelParameter>& parameters) const {
-  fsdp_flags_.freeze(parameters);
+  fsdp_flags_.frozen().apply(parameters);
   for (ModelParameter& p : parameters) {
     if (p.split != KeySplit::kNone && target_keys_->find(p.global_name) >= 0) p.split = KeySplit::kNone;
     KeySplit parts = rule_named(p.row->rule).parts;
@@ -186,10 +196,10 @@ void Reshard::carry_tensors(DcpLayout& layout) const {
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::string name(store.name(t));
     std::optional<std::string> key = model_key(name);
-    if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
+    if (key && (name.ends_with("._extra_state") || source_->is_carried(*key)))
       carry(t, {name, {kModelDot}});
-    else if (!key && !state_name(name) && !source_.left_behind(t))
-      carry(t, source_.named(name));
+    else if (!key && !state_name(name) && !source_->drops_tensor(t))
+      carry(t, source_->named(name));
   }
   for (i32 t : whole_) carry(t, {std::string(store.name(t)), state_name(store.name(t))->dots});
 }
@@ -207,7 +217,7 @@ std::vector<i32> Reshard::source_of(const DcpLayout& layout) const {
 ProofInput Reshard::proof(const DcpLayout& layout) const {
   ProofInput input{side_of(source()), side_of(layout)};
   for (i32 t = 0; t < source().tensor_count(); t++)
-    if (source_.left_behind(t)) input.dropped.push_back(t);
+    if (source_->drops_tensor(t)) input.dropped.push_back(t);
   input.copies.assign(model().chunks().copies().begin(), model().chunks().copies().end());
   return input;
 }
@@ -226,7 +236,7 @@ ReshardJob::Fused Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i
 
 // The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
 SideFiles Reshard::assets() const {
-  if (!source_.any_model())
+  if (!source_->any_model())
     return plan_assets(
         model().assets_path(),
         tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text));
@@ -235,10 +245,14 @@ SideFiles Reshard::assets() const {
 }
 
 ConversionPlan Reshard::plan() {
-  if (std::unique_ptr<Store> plain = source_.open_plain(options_.source, flags_)) {
+  PlainSource plain =
+      tell_damage(flags_, [&] { return open_plain_source(options_.source, source_flags_.options()); });
+  if (plain.store) {
+    tell_findings(flags_, plain.oddities, plain.store->root());
     Grid grid = grid_flags_.grid();
     if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
-    return PlainReshard{std::move(plain), options_.target, options_.iteration, grid, source_.weights_only()}
+    return PlainReshard{std::move(plain.store), options_.target, options_.iteration, grid,
+                        source_flags_.options().weights_only}
         .plan();
   }
   return plan_known();
@@ -247,31 +261,31 @@ ConversionPlan Reshard::plan() {
 ConversionPlan Reshard::plan_known() {
   open();
   match_states();
-  fsdp_flags_.refuse_unmatched(target_keys_->parameters());
+  fsdp_flags_.frozen().refuse_unmatched(target_keys_->parameters());
   ConversionPlan c;
   auto& plan = c.parts.make<FsdpPlan>(
       *target_keys_, run_, [&](std::vector<ModelParameter>& p) { keep_forms(p); }, states_);
   carry_tensors(plan.layout);
   std::optional<i64> iteration =
       options_.iteration ? options_.iteration : iteration_of(model().store().root());
-  ReshardObjects objects(source_, run_, options_.iteration, flags_);
-  std::vector<CarriedRecord> records = objects.add_to(plan.layout);
+  ReshardedObjects objects = reshard_objects(*source_, run_, options_.iteration, plan.layout);
+  print_notes(flags_, objects.notes);
 
   auto& source = c.parts.make<std::vector<i32>>(source_of(plan.layout));
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
   auto& fused = c.parts.make<ReshardJob::Fused>(fused_tensors(plan, source));
   c.sums = std::make_unique<ReadSums>();
   if (launch().rank == 0) expect_object_files(*c.sums, model().on_disk());
-  c.job = std::make_unique<ReshardJob>(this->source(), chunks, &plan.layout, &fused, std::move(records),
-                                       c.sums.get());
+  c.job = std::make_unique<ReshardJob>(this->source(), chunks, &plan.layout, &fused,
+                                       std::move(objects.records), c.sums.get());
 
-  c.sources = source_.roots();
+  c.sources = source_->roots();
   c.store = &this->source();
   c.proof = proof(plan.layout);
-  c.dropped_objects = objects.left_out();
-  FsdpFolder::Beside beside{files_beside(model().store(), objects.changed_files()), assets()};
+  c.dropped_objects = objects.left_out;
+  FsdpFolder::Beside beside{files_beside(model().store(), objects.changed_files), assets()};
   std::string metadata = plan_iteration(c, plan.layout, options_.target, iteration, beside);
-  c.identity = PlanIdentity("reshard").add(source_.identity()).add(metadata).add(beside.identity()).text();
+  c.identity = PlanIdentity("reshard").add(source_->identity()).add(metadata).add(beside.identity()).text();
   return c;
 }
 

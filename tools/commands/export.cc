@@ -4,12 +4,14 @@
 
 #include "convert/jobs/export_job.h"
 #include "convert/plan/identity.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/identity.h"
 #include "hf/assets.h"
 #include "io/pickle/value.h"
 #include "io/safetensors/layout.h"
-#include "tools/checkpoint_model.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/checkpoint_flags.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/render/findings.h"
@@ -35,12 +37,12 @@ class Export {
   const GlobalFlags& flags_;
   std::string command_;
   ConvertOptions options_;
-  CheckpointModelFlags model_flags_;
+  CheckpointFlags model_flags_;
   std::string dtype_ = "auto";
   ValueFlags rules_{"none"};
   i64 max_shard_bytes_ = 5'000'000'000;
 
-  CheckpointModel model_;
+  std::optional<CheckpointModel> model_;
   std::vector<i32> written_;  // tensors of the source table, in the order of the layout
   std::optional<SafetensorsLayout> layout_;
   TensorPlaces places_;
@@ -74,26 +76,26 @@ void Export::parse(CommandLine& line) {
 }
 
 std::vector<DType> Export::types(const DtypeRules& rules) const {
-  std::vector<DType> types = model_.original_types();
-  std::vector<std::optional<DType>> stored = model_.stored_types();
+  std::vector<DType> types = model_->original_types();
+  std::vector<std::optional<DType>> stored = model_->stored_types();
   for (std::size_t t = 0; t < types.size(); t++) {
     if (dtype_ == "keep")
       types[t] = stored[t].value_or(types[t]);
     else if (dtype_ != "auto")
       types[t] = parameter_type(dtype_, "--dtype");
-    std::string_view name = model_.map().sources()[static_cast<i32>(t)].name;
+    std::string_view name = model_->map().sources()[static_cast<i32>(t)].name;
     types[t] = rules.of(name).value_or(types[t]);
   }
   return types;
 }
 
 void Export::lay_out() {
-  const SourceTable& tensors = model_.map().sources();
-  std::vector<Shape> shapes = model_.map().source_shapes();
+  const SourceTable& tensors = model_->map().sources();
+  std::vector<Shape> shapes = model_->map().source_shapes();
   std::vector<bool> computed(static_cast<std::size_t>(tensors.size()));
-  for (const UnreadTensor& u : model_.map().unread())
+  for (const UnreadTensor& u : model_->map().unread())
     if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
-  DtypeRules rules = rules_.dtype_rules();
+  DtypeRules rules = rules_.options().rules;
   std::vector<DType> types = this->types(rules);
   std::vector<TensorSpec> specs;
   for (i32 t = 0; t < tensors.size(); t++) {
@@ -114,25 +116,25 @@ void Export::lay_out() {
 }
 
 ProofInput Export::proof() const {
-  const SourceTable& tensors = model_.map().sources();
+  const SourceTable& tensors = model_->map().sources();
   auto items = [this](i64 t) {
     const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t)];
     return place.file < 0 ? -1 : place.shape.items();
   };
   ProofInput input{
-      side_of(model_.keys()),
+      side_of(model_->keys()),
       {tensors.size(), [&](i64 t) { return std::string(tensors[static_cast<i32>(t)].name); }, items}};
-  for (const UnreadTensor& u : model_.map().unread())
+  for (const UnreadTensor& u : model_->map().unread())
     if (u.of >= 0) input.repeats.push_back(u.tensor);
   return input;
 }
 
 // config.json is copied as it is, and programs that go by its type cast what they load.
 void Export::add_details(ConversionPlan& c) const {
-  if (i64 rows = model_.setup().vocab_rows, own = model_.map().model().vocab; rows > own)
+  if (i64 rows = model_->setup().vocab_rows, own = model_->map().model().vocab; rows > own)
     c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
                        " rows are padding by vocab_size of config.json, and not in the result"));
-  std::optional<DType> promised = model_.map().model().dtype;
+  std::optional<DType> promised = model_->map().model().dtype;
   std::map<DType, i64> items;
   for (i32 t : written_) {
     const TensorPlaces::Place& place = places_.tensors[static_cast<std::size_t>(t)];
@@ -147,22 +149,23 @@ void Export::add_details(ConversionPlan& c) const {
 
 std::string Export::identity() const {
   PlanIdentity text("export");
-  text.add(source_identity(model_.store())).add(mapping_identity(model_.model()));
-  text.add(cat(model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0)));
+  text.add(source_identity(model_->store())).add(mapping_identity(model_->model()));
+  text.add(cat(model_->run().tensor_ranks.value_or(0), " ", model_->run().expert_tensor_ranks.value_or(0)));
   for (const SafetensorsLayout::File& f : layout_->files()) text.add(f.name).add(f.header);
   return text.add(assets_.identity()).text();
 }
 
 ConversionPlan Export::plan() {
-  model_.open(options_.source, model_flags_, flags_);
+  model_ = tell_opened(flags_, [&] { return open_checkpoint(options_.source, model_flags_.options()); });
   lay_out();
   ConversionPlan c;
   c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ExportJob>(model_.store(), model_.keys(), model_.chunks(), places_, c.sums.get());
-  assets_ = plan_assets(model_.assets_path(), "");
+  c.job =
+      std::make_unique<ExportJob>(model_->store(), model_->keys(), model_->chunks(), places_, c.sums.get());
+  assets_ = plan_assets(model_->assets_path(), "");
 
-  c.sources = {model_.store().root(), model_.assets_path()};
-  c.store = &model_.store();
+  c.sources = {model_->store().root(), model_->assets_path()};
+  c.store = &model_->store();
   c.proof = proof();
   c.path = options_.target;
   c.layout = &*layout_;

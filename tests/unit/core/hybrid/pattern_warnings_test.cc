@@ -11,7 +11,10 @@ std::string names(const std::vector<PatternWarning>& warnings) {
   return out;
 }
 
-std::string stage(std::string_view pattern, StageRequest request) {
+// Of the first stage.
+std::string stage(std::string_view pattern, i64 stages) {
+  StageRequest request;
+  request.pp_size = stages;
   return names(stage_warnings(pattern, Dialect::kGrouped, request));
 }
 
@@ -24,14 +27,14 @@ TEST(PatternWarnings, GroupsWhoseLayersShareNames) {
 }
 
 TEST(PatternWarnings, StagesThatLoseLayersOrRunSomeTwice) {
-  EXPECT_EQ(stage("MMMM|MMMM", {.pp_size = 2}), "");
-  EXPECT_EQ(stage("MMMMMMMM", {.pp_size = 2}), "uncut_pipeline ");
+  EXPECT_EQ(stage("MMMM|MMMM", 2), "");
+  EXPECT_EQ(stage("MMMMMMMM", 2), "uncut_pipeline ");
   EXPECT_EQ(range_words({4, 9}), "layers 4 to 8");
   EXPECT_EQ(range_words({4, 5}), "layer 4");
 }
 
 TEST(PatternWarnings, AStageMayBeValidWhereThePatternIsNot) {
-  EXPECT_EQ(stage("MM|[M", {.pp_size = 2}), "invalid_elsewhere ");
+  EXPECT_EQ(stage("MM|[M", 2), "invalid_elsewhere ");
 }
 
 }  // namespace

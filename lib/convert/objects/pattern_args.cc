@@ -1,4 +1,4 @@
-#include "convert/layers/pattern_args.h"
+#include "convert/objects/pattern_args.h"
 
 #include "io/dcp/run_args.h"
 

@@ -1,4 +1,6 @@
-#include "tools/hf_model.h"
+// Opens a Hugging Face folder: reads config.json, the headers of the weights and the map file, and pairs tensors with
+// parameters.
+#include "hf/model.h"
 
 #include <sys/stat.h>
 
@@ -7,8 +9,8 @@
 
 #include "hf/map_file.h"
 #include "io/file/folder.h"
-#include "io/values/digest.h"
-#include "tools/render/findings.h"
+#include "io/store/soundness.h"
+#include "io/values/same_bytes.h"
 
 namespace mckpt {
 namespace {
@@ -33,7 +35,7 @@ std::string read_text(const Folder& folder, const std::string& name, i64 most) {
 
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
-    Error e(Code::kNotFound, "config.json is not there: without it nobody knows what model this is");
+    Error e(Code::kNotFound, "config.json not found; it is needed to identify the model");
     bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
     if (of_a_run) e.found("the checkpoint of a training run; mckpt export makes a Hugging Face model of it");
     throw e.file(folder.path()).help("give the folder of a Hugging Face model");
@@ -59,7 +61,7 @@ void refuse_findings(const Store& store) {
   for (const Finding& f : store.findings()) {
     if (f.warning) continue;
     if (!first) first = &f;
-    if (lines.size() < 20) lines.push_back(finding_line(false, f));
+    if (lines.size() < 20) lines.push_back(finding_line(f));
   }
   if (!first) return;
   Error e(first->code, first->message);
@@ -75,7 +77,7 @@ SourceTable table_of(const Store& store) {
   SourceTable table;
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (table.add({store.name(t), store.dims(t), store.dtype(t), true}) < 0)
-      throw Error(Code::kUnaccounted, "a tensor stands in the model twice").tensor(store.name(t));
+      throw Error(Code::kUnaccounted, "a tensor is in the model twice").tensor(store.name(t));
   return table;
 }
 
@@ -83,7 +85,7 @@ SourceTable table_of(const TensorTable& tensors) {
   SourceTable table;
   for (const TensorTable::Entry& e : tensors.tensors)
     if (table.add({e.name, e.dims, e.dtype, true}) < 0)
-      throw Error(Code::kUnaccounted, "a tensor stands in the list twice").tensor(e.name);
+      throw Error(Code::kUnaccounted, "a tensor is in the list twice").tensor(e.name);
   return table;
 }
 
@@ -101,58 +103,72 @@ void refuse_missing(const std::string& path) {
     static_cast<void>(open_store(path));
 }
 
-std::string said_map(const std::string& path) {
+std::string text_of_map(const std::string& path) {
   if (path.empty()) return "";
   try {
     return read_map_text(path);
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
-          "--map-file FILE   rows over the built-in mapping; docs/adding_a_model.md tells what stands in it");
+          "`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes "
+          "the rows");
     throw;
   }
 }
 
-// The one map that the command line, the checkpoint and the folder of the model name; "" where none does.
-std::string agreed_map(const HfModelFlags& flags, const TensorTable* table) {
+MapOptions map_options(ExpertLayout layout) {
+  switch (layout) {
+    case ExpertLayout::kAuto:
+      break;
+    case ExpertLayout::kApart:
+      return {Needs::kExpertsApart};
+    case ExpertLayout::kFused:
+      return {Needs::kExpertsFused};
+    case ExpertLayout::kHub:
+      return {Needs::kExpertsHub};
+  }
+  return {};
+}
+
+// The one map that the options, the checkpoint and the folder of the model name; "" if none of them does.
+std::string agreed_map(const HfModelOptions& options, const TensorTable* table) {
   std::string agreed;
-  for (const std::string& text : {said_map(flags.map_file), flags.kept_map, table ? table->map_text : ""}) {
+  for (const std::string& text :
+       {text_of_map(options.map_file), options.kept_map, table ? table->map_text : ""}) {
     if (text.empty()) continue;
     if (agreed.empty()) agreed = text;
     if (parse_map_file(text) != parse_map_file(agreed))
       throw Error(Code::kContradiction, "the checkpoint was made with another map")
-          .file(flags.map_file)
-          .help("leave --map-file out: the checkpoint keeps the map that it was made with");
+          .file(options.map_file)
+          .help("leave `map_file` out: the checkpoint keeps the map that it was made with");
   }
   return agreed;
 }
 
+// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of them, with
+// those that the tables promise.
+std::unique_ptr<ModelMap> map_of(const HfModel& m) {
+  const Family& family = m.own ? m.own->family() : *m.config.family;
+  const MapOptions how = map_options(m.expert_layout);
+  auto map = [&](SourceTable tensors) {
+    return std::make_unique<ModelMap>(m.config.model, family, std::move(tensors), how);
+  };
+  if (m.store) return map(table_of(*m.store));
+  if (m.table && m.table->complete) return map(table_of(*m.table));
+  if (m.index) return map(table_of(*m.index));
+  return std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, how));
+}
+
 }  // namespace
-
-void HfModelFlags::declare(CommandLine& line) {
-  line.option("--expert-layout HOW", expert_layout,
-              "how experts are stored: auto, apart, fused or hub (transposed)")
-      .choices({"auto", "apart", "fused", "hub"});
-  line.option("--map-file FILE", map_file,
-              "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
-}
-
-MapOptions HfModelFlags::options() const {
-  MapOptions options;
-  if (expert_layout == "apart") options.expert_form = Needs::kExpertsApart;
-  if (expert_layout == "fused") options.expert_form = Needs::kExpertsFused;
-  if (expert_layout == "hub") options.expert_form = Needs::kExpertsHub;
-  return options;
-}
 
 HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
 
-HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
+HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path);
   Folder folder(path);
   HfModel m;
   m.path = path;
-  m.expert_layout = flags.expert_layout;
+  m.expert_layout = options.expert_layout;
   m.config = read_config(folder);
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
@@ -160,30 +176,24 @@ HfModel open_hf_model(const std::string& path, const HfModelFlags& flags) {
     m.table = with_file(cat(path, "/", list), [&] {
       return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
     });
-  m.map_text = agreed_map(flags, m.table.get());
+  m.map_text = agreed_map(options, m.table.get());
   if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
-  return with_file(path, [&] {
-    const Family& family = m.own ? m.own->family() : *m.config.family;
+  with_file(path, [&] {
     if (weights) {
       m.store = open_safetensors_folder(path);
       refuse_findings(*m.store);
-      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.store), flags.options());
     } else if (m.table && m.table->complete) {
-      // What was said when the model was converted holds as long as nothing else is said.
-      if (m.expert_layout == "auto") m.expert_layout = m.table->expert_layout;
-      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.table),
-                                         HfModelFlags{m.expert_layout, "", ""}.options());
+      // The layout that was given when the model was converted holds unless another one is given.
+      if (m.expert_layout == ExpertLayout::kAuto) m.expert_layout = m.table->expert_layout;
     } else if (!index.empty()) {
       m.index = with_file(cat(path, "/", index), [&] {
         return std::make_unique<SafetensorsIndex>(
             parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
       });
-      m.map = std::make_unique<ModelMap>(m.config.model, family, table_of(*m.index), flags.options());
-    } else {
-      m.map = std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, flags.options()));
     }
-    return std::move(m);
+    m.map = map_of(m);
   });
+  return m;
 }
 
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
@@ -208,33 +218,22 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  return cat(read_text(Folder(model.path), "config.json", kMaxConfigBytes), "\n", model.expert_layout, "\n",
-             model.map_text);
+  return cat(read_text(Folder(model.path), "config.json", kMaxConfigBytes), "\n",
+             expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
-namespace {
-
-// "lm_head.weight differs from model.embed_tokens.weight": of those that are known as copies.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
-  std::vector<std::string> out;
-  if (!model.has_data()) return out;
-  std::vector<i64> tensors;
+  if (!model.has_data()) return {};
+  std::vector<std::pair<i64, i64>> pairs;  // a copy, and the tensor that it repeats
   for (const UnreadTensor& u : model.map->unread())
-    if (u.of >= 0) tensors.insert(tensors.end(), {u.tensor, u.of});
-  std::vector<std::string> digests = tensor_digests(*model.store, tensors, threads);
-  for (std::size_t i = 0; i < tensors.size(); i += 2)
-    if (digests[i] != digests[i + 1])
-      out.push_back(cat(escaped(model.store->name(tensors[i])), " differs from ",
-                        escaped(model.store->name(tensors[i + 1]))));
+    if (u.of >= 0) pairs.emplace_back(u.tensor, u.of);
+  std::vector<bool> same = have_same_bytes(*model.store, pairs, threads);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < pairs.size(); i++)
+    if (!same[i])
+      out.push_back(cat(escaped(model.store->name(pairs[i].first)), " differs from ",
+                        escaped(model.store->name(pairs[i].second))));
   return out;
-}
-
-}  // namespace
-
-i64 warn_of_unlike_copies(const GlobalFlags& flags, const HfModel& model, int threads) {
-  std::vector<std::string> unlike = unlike_copies(model, threads);
-  for (const std::string& pair : unlike) warn(flags, cat(pair, ", which it should repeat; it is not read"));
-  return std::ssize(unlike);
 }
 
 void refuse_unlike_copies(const HfModel& model, int threads) {
@@ -249,15 +248,17 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
           "it");
 }
 
-void tell_notes(const GlobalFlags& flags, const HfModel& model) {
+Notes notes_of(const HfModel& model) {
+  Notes notes;
   if (model.own)
-    for (const std::string& text : model.own->notes()) note(flags, text);
-  for (const std::string& text : model.map->notes()) note(flags, text);
+    for (const std::string& text : model.own->notes()) notes.note(text);
+  for (const std::string& text : model.map->notes()) notes.note(text);
   const SourceTable& sources = model.map->sources();
   for (const UnreadTensor& u : model.map->unread()) {
     std::string what = u.of < 0 ? "" : cat("as a copy of ", escaped(sources[u.of].name), ", ");
-    note(flags, cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
+    notes.note(cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
   }
+  return notes;
 }
 
 }  // namespace mckpt

@@ -1,4 +1,5 @@
-#include "tools/source_args.h"
+// Reads the args of a training run and puts other values into their pickle.
+#include "convert/objects/source_args.h"
 
 #include "io/dcp/record.h"
 #include "io/dcp/run_args.h"
@@ -6,7 +7,6 @@
 #include "io/torch/zip.h"
 
 namespace mckpt {
-namespace {}  // namespace
 
 std::string object_pickle(const Store& store, const Object& object) {
   std::string path = file_path(store, object.file);
@@ -28,11 +28,11 @@ std::string object_pickle(const Store& store, const Object& object) {
 SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store)) {}
 
 std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgChange> changes,
-                                               const GlobalFlags& flags) const {
+                                               Notes& notes) const {
   const Object& o = store_.objects()[static_cast<std::size_t>(object)];
   if (changes.empty() || !holds_args(o.name)) return std::nullopt;
   auto kept = [&](std::string_view name) {
-    warn(flags, cat("args: ", name, " keeps its old value; set it in the new run"));
+    notes.warn(cat("args: ", name, " keeps its old value; set it in the new run"));
   };
   std::string pickle;
   try {
@@ -46,10 +46,10 @@ std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgCh
   return pickle;
 }
 
-std::string SourceArgs::patched_file(std::span<const ArgChange> changes, const GlobalFlags& flags) const {
+std::string SourceArgs::patched_file(std::span<const ArgChange> changes, Notes& notes) const {
   for (std::size_t i = 0; i < store_.objects().size(); i++)
     if (store_.objects()[i].name == kCommonFile)
-      if (std::optional<std::string> pickle = patched(static_cast<i64>(i), changes, flags))
+      if (std::optional<std::string> pickle = patched(static_cast<i64>(i), changes, notes))
         return dcp_object_record(*pickle);
   return "";
 }
