@@ -65,6 +65,9 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   if (!options.dry_run) result = carry_out(conversion, options, ranks, flags);
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);
+  if (!result && conversion.single_file)
+    note(flags,
+         cat("would write ", human_bytes(conversion.bytes), " to ", escaped(conversion.path, 4096)));
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   write_report(flags, command, conversion, result ? &*result : nullptr, seconds, options.report);
   return Exit::kOk;

@@ -15,7 +15,7 @@ class ShownWork : public Observer {
  public:
   explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }
 
-  void begin(const char* phase, i64 bytes) override { progress_.emplace(flags_, phase, bytes); }
+  void begin(const std::string& phase, i64 bytes) override { progress_.emplace(flags_, phase, bytes); }
   void done(i64 bytes) override {
     if (progress_) progress_->add(bytes);
   }

@@ -113,7 +113,7 @@ class BesideCheck {
 
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report) {
-  observer.begin(phase.c_str(), verify_bytes(store));
+  observer.begin(phase, verify_bytes(store));
   report = verify_store(store, threads, [&](i64 bytes) {
     check_stop(observer);
     observer.done(bytes);

@@ -13,9 +13,9 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // A part of the work begins, such as "write" or "compare", and ends the one before it. The name is valid
-  // until the part ends. `bytes`: how many done() is going to report; 0: not known.
-  virtual void begin(const char* /*phase*/, i64 /*bytes*/) {}
+  // A part of the work begins, such as "write" or "compare", and ends the one before it. `bytes`: how many
+  // done() is going to report; 0: not known.
+  virtual void begin(const std::string& /*phase*/, i64 /*bytes*/) {}
   // So many bytes of the phase more are done. Called by all threads of the work; 0: work goes on.
   virtual void done(i64 /*bytes*/) {}
   virtual void end() {}  // of the last phase

@@ -122,7 +122,7 @@ TEST_F(Compare, ObjectsBesideTheTensorsAreCompared) {
 
 TEST_F(Compare, TheObserverHearsOfEveryByteAndEndsTheWork) {
   struct Watching : Observer {
-    void begin(const char* phase, i64 bytes) override { phases += cat(phase, " ", bytes, "; "); }
+    void begin(const std::string& phase, i64 bytes) override { phases += cat(phase, " ", bytes, "; "); }
     void done(i64 bytes) override { seen += bytes; }
     bool stop() override { return stopped; }
     std::string phases;
