@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/comm/world.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr std::size_t kMostShown = 5;
 
 std::string painted_line(bool color, const Finding& f) {
-  return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ", finding_text(f));
+  return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ", with_flags(finding_text(f)));
 }
 
 }  // namespace
@@ -27,8 +28,8 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings) {
     f.rank < 0 ? json.null_field("rank") : json.field("rank", static_cast<i64>(f.rank));
     text("file", f.file);
     f.offset < 0 ? json.null_field("offset") : json.field("offset", f.offset);
-    json.field("message", f.message);
-    text("help", f.help);
+    json.field("message", with_flags(f.message));
+    text("help", with_flags(f.help));
     json.field("warning", f.warning).end_object();
   }
   json.end_array();

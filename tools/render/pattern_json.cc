@@ -1,6 +1,8 @@
 // A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object.
 #include "tools/render/pattern_json.h"
 
+#include "tools/render/setting_names.h"
+
 namespace mckpt {
 namespace {
 
@@ -117,7 +119,7 @@ void write_failure_json(Output& out, std::string_view pattern, const PatternFail
   AnswerJson json(out);
   json.begin_answer("pattern", false).field("error", fault_name(failure.fault));
   json.field("byte", failure.byte < 0 ? std::nullopt : std::optional(failure.byte));
-  json.field("message", fault_sentence(failure, pattern)).field("help", fault_help(failure.fault));
+  json.field("message", fault_sentence(failure, pattern)).field("help", with_flags(fault_help(failure.fault)));
   json.end_answer();
 }
 

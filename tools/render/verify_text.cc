@@ -7,6 +7,7 @@
 #include "io/store/soundness.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -78,12 +79,12 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
     if (report.check_of[f] != check) continue;
     if (!report.findings[f].help.empty()) helps.insert(report.findings[f].help);
     if (all || shown++ < kMostShown)
-      out.line(cat("      ", finding_line(report.findings[f])));
+      out.line(cat("      ", with_flags(finding_line(report.findings[f]))));
     else
       hidden++;
   }
   if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
-  for (const std::string& help : helps) out.line(cat("      help: ", help));
+  for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
 }
 
 void write_check(Output& out, const Check& check) {
