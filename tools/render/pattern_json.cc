@@ -119,7 +119,8 @@ void write_failure_json(Output& out, std::string_view pattern, const PatternFail
   AnswerJson json(out);
   json.begin_answer("pattern", false).field("error", fault_name(failure.fault));
   json.field("byte", failure.byte < 0 ? std::nullopt : std::optional(failure.byte));
-  json.field("message", fault_sentence(failure, pattern)).field("help", with_flags(fault_help(failure.fault)));
+  json.field("message", fault_sentence(failure, pattern))
+      .field("help", with_flags(fault_help(failure.fault)));
   json.end_answer();
 }
 
