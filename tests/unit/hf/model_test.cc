@@ -84,7 +84,7 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
   TempFolder folder;
   EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path()); }),
-            "MC1001 config.json not found; it is needed to identify the model");
+            cat("MC1001 ", folder.path(), ": config.json not found; it is needed to identify the model"));
   folder.put(".metadata", "");
   try {
     open_hf_model(folder.path());
@@ -97,9 +97,9 @@ TEST(HfModel, RefusesAFolderThatIsNotAModel) {
 TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
   TempFolder folder;
   put_config(folder, "tiny_dense1");
-  auto map = [](std::string_view name) {
-    return cat(R"({"rows": [{"megatron": "extra.)", name, R"(", "hugging_face": "model.)", name,
-               R"(", "shape": "hidden"}]})");
+  auto map = [](std::string_view reason) {
+    return cat(R"({"rows": [], )",
+               R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason, R"("}]})");
   };
   std::string file = folder.put("map.json", map("one"));
   EXPECT_EQ(thrown_by([&] {

@@ -19,7 +19,7 @@ TEST(DtypeRules, GiveTheTypeOfTheLastThatMatches) {
   EXPECT_EQ(rules.of("b.bias"), std::nullopt);
   const std::string_view names[] = {"b.weight"};
   EXPECT_EQ(thrown_by([&] { rules.refuse_unmatched(1, [&](i64 i) { return names[i]; }); }),
-            "MC1007 `dtype_rule`: no name matches");
+            "MC1007 `dtype_rule`: no name matches: found a.*");
 }
 
 std::vector<ModelParameter> two_parameters() {
@@ -43,7 +43,7 @@ TEST(FrozenNames, AddToWhatTheFamilyFreezesUnlessNoneComesFirst) {
   EXPECT_FALSE(FrozenNames({"none"}).empty());
   FrozenNames({"none"}).refuse_unmatched(two_parameters());
   EXPECT_EQ(thrown_by([] { FrozenNames({"c.*"}).refuse_unmatched(two_parameters()); }),
-            "MC1007 `freeze`: no name matches");
+            "MC1007 `freeze`: no name matches: found c.*");
 }
 
 TEST(ParamsDtype, IsTheSourcesTheConfigsOrTheOneThatIsGiven) {
