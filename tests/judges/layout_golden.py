@@ -101,7 +101,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(got["row_aligned"], False)
         [finding] = got["findings"]
         self.assertEqual((finding["code"], finding["tensor"]), ("MC0204", "parameter 1"))
-        self.assertIn("item 18 is no multiple of 5", finding["message"])
+        self.assertIn("item 18 is not a multiple of 5", finding["message"])
         shapes = ["1x3", "1x5", "3x6"]
         [finding] = answer(*shapes, "--world", 3)["findings"]
         ranks = finding["help"].split("--world ")[1].split()[0]

@@ -1,4 +1,5 @@
-#include "tools/verify_objects.h"
+// Compares objects by the values that their pickles have, and lists what of them no conversion carries over.
+#include "convert/compare/object_check.h"
 
 #include "convert/objects/object_differences.h"
 #include "convert/views/piece_store.h"
@@ -6,7 +7,7 @@
 namespace mckpt {
 namespace {
 
-// What of a translated checkpoint stays behind is told by its conversion, object by object.
+// Whether the checkpoint is seen under other names, and that view has no place for its objects.
 bool leaves_objects(const Store& store) {
   const auto* pieces = dynamic_cast<const PieceStore*>(&store);
   return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();
@@ -14,15 +15,15 @@ bool leaves_objects(const Store& store) {
 
 }  // namespace
 
-bool compare_objects(const Store& there, const Store& source, int threads, VerifyReport& report) {
-  ObjectDifferences result = object_differences(there, source, threads);
+bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report) {
+  ObjectDifferences result = object_differences(tested, source, threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which say the grid of a run"));
   if (result.renumbered) reasons.push_back("iteration, by which PATH's folder is named");
   if (!result.made.empty())
     reasons.push_back(cat(listed(result.made), ", which a change of format makes anew"));
-  if (leaves_objects(there) || leaves_objects(source))
+  if (leaves_objects(tested) || leaves_objects(source))
     reasons.push_back("what fsdp_dtensor has no place for");
   std::string note;
   for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);

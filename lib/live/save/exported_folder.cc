@@ -1,11 +1,13 @@
-#include "tools/roundtrip_folder.h"
+// Each rank compares its share of an exported folder with the source, byte by byte; rank 0 compares names and
+// shapes.
+#include "live/save/exported_folder.h"
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "convert/compare/compare_sink.h"
-#include "convert/jobs/reshard_job.h"
 #include "convert/compare/tensor_differences.h"
+#include "convert/jobs/reshard_job.h"
 #include "runtime/comm/world.h"
 
 namespace mckpt {
@@ -22,7 +24,7 @@ std::vector<std::string> described(const Store& source, const std::vector<bool>&
     else if (d.other >= 0)
       lines.push_back(cat(escaped(source.name(d.one)), " came back as ", type_and_shape(there, d.other),
                           ", it was ", type_and_shape(source, d.one)));
-    else if (!may_lack[static_cast<std::size_t>(d.one)])
+    else if (!may_lack[d.one])
       lines.push_back(cat(escaped(source.name(d.one)), " did not come back"));
   }
   return lines;
@@ -43,7 +45,9 @@ ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
     if (!::mkdtemp(path_.data()))
-      throw Error(Code::kWriteFailed, "cannot make a temporary folder").file(path_).help("--output DIR");
+      throw Error(Code::kWriteFailed, "cannot make a temporary folder")
+          .file(path_)
+          .help("name a folder for the exported model");
   }
   Gathered all = world.all_gather_v(std::as_bytes(std::span(path_)));
   path_.assign(reinterpret_cast<const char*>(all.of(0).data()), all.of(0).size());
@@ -60,10 +64,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
                                CopyOptions how) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
-  std::vector<bool> dropped(static_cast<std::size_t>(source.store->tensor_count()));
-  for (const UnreadTensor& u : source.map->unread())
-    if (u.of < 0) dropped[static_cast<std::size_t>(u.tensor)] = true;
-  if (ranks.rank() == 0) found.differences = described(*source.store, dropped, *there);
+  if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
   NamedChunks chunks(*there, *source.store);
   ReshardJob job(*source.store, chunks, nullptr);
   CompareSink sink(*there, chunks);

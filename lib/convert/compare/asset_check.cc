@@ -1,4 +1,5 @@
-#include "tools/verify_assets.h"
+// Reads the JSON files among the assets, and compares the assets of two sides byte by byte.
+#include "convert/compare/asset_check.h"
 
 #include <sys/stat.h>
 
@@ -33,14 +34,14 @@ std::string text_of(const Folder& folder, const std::string& name) {
   return text;
 }
 
-// Other files of a folder may be lists, and are nothing that this program reads.
+// Other files may be lists: mckpt copies them and does not read them.
 bool must_be_object(std::string_view name) { return name == kConfig || name == "generation_config.json"; }
 
 void read_asset(const Folder& folder, const std::string& name) {
   std::string text = text_of(folder, name);
   if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
   bool object = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython).is(JsonType::kObject);
-  if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is no JSON object");
+  if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is not a JSON object");
 }
 
 std::vector<std::string> json_files(const Folder& folder) {
@@ -51,8 +52,9 @@ std::vector<std::string> json_files(const Folder& folder) {
   return names;
 }
 
-// The opener, which needs no config, has told it as an oddity; nothing can be done with the model without it.
-bool told_of_config(VerifyReport& report) {
+// The opener, which does not need the config, reported a bad one as a warning. Without it nothing can be done
+// with the model, so the warning becomes a problem. Returns whether there was one.
+bool raise_config_findings(VerifyReport& report) {
   bool told = false;
   for (std::size_t f = 0; f < report.findings.size(); f++) {
     Finding& finding = report.findings[f];
@@ -84,25 +86,44 @@ Check::Status status_of(const std::vector<Finding>& found) {
   return odd ? Check::Status::kWarn : Check::Status::kFail;
 }
 
+// The name of an asset relative to the root of the store.
+std::string path_in_store(const Store& store, const std::string& folder, const std::string& name) {
+  return folder == store.root() ? name : cat(kAssetsFolder, "/", name);
+}
+
+// Files and folders that one of the two has and the other does not.
+std::vector<std::string> on_one_side(const Folder& a, const Folder& b) {
+  std::vector<std::string> alone;
+  for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}})
+    for (const std::string& name : hf_assets(*one))
+      if (!other->has_file(name)) alone.push_back(name);
+  for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}}) {
+    std::vector<std::string> others = folders_without_assets(*other);
+    for (const std::string& name : folders_without_assets(*one))
+      if (std::ranges::count(others, name) == 0) alone.push_back(name);
+  }
+  return alone;
+}
+
 }  // namespace
 
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
   std::string path = assets_of(store);
   if (path.empty()) return {};
   Folder folder(path);
-  bool told = told_of_config(report);
+  bool told = raise_config_findings(report);
   std::vector<std::string> names = json_files(folder);
   std::vector<Finding> found;
   NameSet<std::string> judged;
   for (const std::string& name : names) {
-    judged.insert(path == store.root() ? name : cat(kAssetsFolder, "/", name));
+    judged.insert(path_in_store(store, path, name));
     if (name == kConfig && told) continue;
     try {
       read_asset(folder, name);
     } catch (const Error& e) {
       Finding finding = to_finding(e);
-      finding.file = path == store.root() ? name : cat(kAssetsFolder, "/", name);
-      // What cannot be parsed is copied all the same; what cannot be opened is not.
+      finding.file = path_in_store(store, path, name);
+      // A file that cannot be parsed is copied all the same; one that cannot be opened is not.
       finding.warning = e.code() == Code::kBadJson && !must_be_object(name) && name != kTensorTableName;
       found.push_back(std::move(finding));
     }
@@ -112,39 +133,31 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
   return judged;
 }
 
-bool compare_assets(const Store& there, const Store& source, const std::optional<std::string>& assets,
+bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report) {
   // Between two models nothing is converted: their weights may be equal where other files are not.
-  const bool converted = dcp_dialect(there) || dcp_dialect(source);
-  std::string mine = assets_of(there);
+  const bool converted = dcp_dialect(tested) || dcp_dialect(source);
+  std::string mine = assets_of(tested);
   std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
   if (mine.empty() || theirs.empty()) return true;
   Folder here(mine), other(theirs);
   std::vector<Finding> found;
   i64 count = 0;
-  std::vector<std::string> alone;
-  for (const std::string& name : hf_assets(other))
-    if (!here.has_file(name)) alone.push_back(name);
   for (const std::string& name : hf_assets(here)) {
-    if (!other.has_file(name)) {
-      alone.push_back(name);
-      continue;
-    }
+    if (!other.has_file(name)) continue;
     count++;
     i64 at = difference_of(here.open_file(name), other.open_file(name));
     if (at < 0) continue;
     found.push_back({.code = Code::kUnequal,
-                     .file = mine == there.root() ? name : cat(kAssetsFolder, "/", name),
+                     .file = path_in_store(tested, mine, name),
                      .message = "is not the file of the other side",
                      .offset = at,
                      .warning = !converted});
   }
   bool equal = found.empty() || !converted;
   Check check{"assets", status_of(found), count, "files"};
-  for (const auto& [one, another] : {std::pair(&other, &here), {&here, &other}})
-    for (const std::string& name : folders_without_assets(*one))
-      if (std::ranges::count(folders_without_assets(*another), name) == 0) alone.push_back(name);
-  if (!alone.empty()) check.note = cat("not compared: ", listed(alone), ", on one side alone");
+  if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())
+    check.note = cat("not compared: ", listed(alone), ", on one side alone");
   report.add(std::move(check), std::move(found));
   return equal;
 }

@@ -1,29 +1,30 @@
-#include "tools/verify_beside.h"
+// Walks through what is beside a checkpoint, and through what is beside the checkpoints found there.
+#include "convert/compare/beside_check.h"
 
 #include <algorithm>
 #include <set>
 
-#include "io/store/beside.h"
+#include "convert/compare/asset_check.h"
+#include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/pickle/pickle.h"
+#include "io/store/beside.h"
 #include "io/store/sniff.h"
 #include "io/verify/manifest_findings.h"
-#include "tools/render/progress.h"
-#include "tools/verify_assets.h"
 
 namespace mckpt {
 namespace {
 
 constexpr i64 kMostJsonBytes = i64{1} << 30;
 
-// What keeps a file from being judged and is not its fault.
+// Reasons for which a file cannot be judged that are not faults of the file.
 bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
 
 class BesideCheck {
  public:
-  BesideCheck(int threads, const GlobalFlags& flags, VerifyReport& report)
-      : threads_(threads), flags_(flags), report_(report) {}
+  BesideCheck(int threads, Observer& observer, VerifyReport& report)
+      : threads_(threads), observer_(observer), report_(report) {}
 
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
   void look(const std::string& path, const std::string& prefix, const Store* store,
@@ -56,19 +57,19 @@ class BesideCheck {
       if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
       Finding finding = to_finding(e);
       finding.file = name;
-      finding.warning = b.kind == Beside::Kind::kJson;  // for those who read it to judge
+      finding.warning = b.kind == Beside::Kind::kJson;  // only a reader of the file can tell what it must be
       found_.push_back(std::move(finding));
       count_++;
     }
   }
 
   void look_at_checkpoint(const std::string& path, const std::string& name) {
-    if (visited_.contains(real_path_of(path))) return;  // by a link, it was reached again
+    if (visited_.contains(real_path_of(path))) return;  // a link led here again
     if (name.ends_with(".pkl") && sniff(InputFile(path)) == FileKind::kPickle)
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path);
     VerifyReport report;
-    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, flags_, report);
+    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report);
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
     for (Finding& f : report.findings) {
       bool of_file = store->files().size() == 1 && store->files()[0].path.empty();
@@ -80,7 +81,8 @@ class BesideCheck {
     count_ += std::ssize(judged);
   }
 
-  // A pickle that torch did not write, such as random states: it is read to its end, and nothing of it runs.
+  // A pickle that torch did not write, such as random states: it is read to its end, and nothing in it is
+  // run.
   void look_at_pickle(const std::string& path, const std::string& name) {
     InputFile file(path);
     auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));
@@ -100,7 +102,7 @@ class BesideCheck {
   }
 
   int threads_;
-  const GlobalFlags& flags_;
+  Observer& observer_;
   VerifyReport& report_;
   std::vector<Finding> found_;
   i64 count_ = 0;
@@ -109,20 +111,22 @@ class BesideCheck {
 
 }  // namespace
 
-NameSet<std::string> check_checkpoint(const Store& store, const std::string& label, int threads,
-                                      const GlobalFlags& flags, VerifyReport& report) {
-  {
-    Progress progress(flags, label, verify_bytes(store));
-    report = verify_store(store, threads, [&](i64 bytes) { progress.add(bytes); });
-  }
+NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
+                                      Observer& observer, VerifyReport& report) {
+  observer.begin(phase, verify_bytes(store));
+  report = verify_store(store, threads, [&](i64 bytes) {
+    check_stop(observer);
+    observer.done(bytes);
+  });
+  observer.end();
   NameSet<std::string> judged = check_assets(store, report);
   check_manifest(store, threads, judged, report);
   return judged;
 }
 
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
-                  const GlobalFlags& flags, VerifyReport& report) {
-  BesideCheck check(threads, flags, report);
+                  Observer& observer, VerifyReport& report) {
+  BesideCheck check(threads, observer, report);
   check.look(path, "", store, seen);
   check.finish();
 }

@@ -1,4 +1,5 @@
-#include "tools/render/shard_map.h"
+// Draws who holds what as a map: a line a tensor, a column a rank, and how full the square is.
+#include "tools/render/holders_text.h"
 
 #include <algorithm>
 
@@ -131,7 +132,7 @@ std::string column_titles(const Columns& columns) {
 
 }  // namespace
 
-void write_shard_map(Output& out, const Store& store, std::span<const i64> tensors) {
+void write_holders(Output& out, const Store& store, std::span<const i64> tensors) {
   const Signs& signs = out.unicode() ? kUnicodeSigns : kAsciiSigns;
   Columns columns(store);
   TextTable table({{"tensor", Align::kLeft},

@@ -1,4 +1,5 @@
-// What becomes of the folder that a round trip exports: it lies somewhere, and is compared with the source.
+// The folder that a live model is exported into for a comparison alone: a temporary one that is removed, and
+// what of it differs from the model's own files.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ class ScratchFolder {
   std::string path_;
 };
 
-// One rank's share of the tensors, compared with those of the source.
+// What one rank found in its share of the tensors.
 struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;
