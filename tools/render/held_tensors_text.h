@@ -1,7 +1,7 @@
 // What a rank holds, as a table or as JSON.
 #pragma once
 
-#include "convert/keys/held_tensors.h"
+#include "convert/jobs/held_tensors.h"
 #include "tools/render/answer_json.h"
 
 namespace mckpt {

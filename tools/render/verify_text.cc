@@ -97,7 +97,8 @@ void write_check(Output& out, const Check& check) {
 }
 
 std::string verdict(const Verified& verified) {
-  const auto& [report, equal] = verified;
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
   if (equal) return std::string(verdict_of_comparison(report, *equal));
   i64 failed = std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
   if (failed > 0) return cat(counted(failed, "check"), " failed");
@@ -107,7 +108,8 @@ std::string verdict(const Verified& verified) {
 }  // namespace
 
 void write_verified_json(Output& out, const std::string& path, const Verified& verified) {
-  const auto& [report, equal] = verified;
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
   AnswerJson json(out);
   json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
@@ -135,7 +137,8 @@ void write_verified_json(Output& out, const std::string& path, const Verified& v
 }
 
 void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all) {
-  const auto& [report, equal] = verified;
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
   for (std::size_t c = 0; c < report.checks.size(); c++) {
     write_check(out, report.checks[c]);
     write_check_findings(out, report, c, all);

@@ -1,5 +1,5 @@
 // Lists what a rank holds, and reads it from the files of the model to digest it.
-#include "convert/keys/held_tensors.h"
+#include "convert/jobs/held_tensors.h"
 
 #include "convert/jobs/holding_reader.h"
 #include "io/file/parallel.h"
