@@ -1,14 +1,19 @@
-#include "tools/render/cast_losses_text.h"
+// The losses of a rank travel as text: the number of its zeros, then for each tensor the number of its
+// infinite values, the length of its name, and the name.
+#include "convert/run/rank_sums.h"
 
-#include <algorithm>
 #include <cstring>
-
-#include "tools/render/output.h"
 
 namespace mckpt {
 namespace {
 
-constexpr std::size_t kMostNames = 5;
+template <typename T>
+void gather(std::vector<T>& mine, Comm& ranks) {
+  Gathered all = ranks.all_gather_v(std::as_bytes(std::span(mine)));
+  if (ranks.rank() != 0) return;
+  mine.resize(all.bytes.size() / sizeof(T));
+  std::memcpy(mine.data(), all.bytes.data(), all.bytes.size());
+}
 
 void append(std::string& text, i64 number) {
   text.append(reinterpret_cast<const char*>(&number), sizeof number);
@@ -21,18 +26,29 @@ i64 take(std::string_view& text) {
   return number;
 }
 
+std::string counted(i64 n, const char* noun) { return cat(n, " ", noun, n == 1 ? "" : "s"); }
+
 }  // namespace
 
-void gather_losses(LostValues& lost, Comm& comm) {
-  if (comm.size() == 1) return;
-  // Zeros, then for each tensor its count, the length of its name, and the name.
+void gather_sums(WrittenSums& sums, Comm& ranks) {
+  if (ranks.size() == 1) return;
+  gather(sums.data(), ranks);
+  gather(sums.stretches(), ranks);
+}
+
+void gather_sums(PartSums& sums, Comm& ranks) {
+  if (ranks.size() > 1) gather(sums.parts(), ranks);
+}
+
+void gather_losses(LostValues& lost, Comm& ranks) {
+  if (ranks.size() == 1) return;
   std::string mine;
   append(mine, lost.total().zero);
   for (const LostValues::Tensor& t : lost.tensors())
     append(mine, t.infinite), append(mine, std::ssize(t.name)), mine += t.name;
-  Gathered all = comm.all_gather_v(std::as_bytes(std::span(mine)));
-  for (int r = 0; r < comm.size(); r++) {
-    if (r == comm.rank()) continue;
+  Gathered all = ranks.all_gather_v(std::as_bytes(std::span(mine)));
+  for (int r = 0; r < ranks.size(); r++) {
+    if (r == ranks.rank()) continue;
     std::span<const std::byte> bytes = all.of(r);
     std::string_view theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     lost.add("", {0, take(theirs)});
@@ -45,26 +61,16 @@ void gather_losses(LostValues& lost, Comm& comm) {
   }
 }
 
-std::string overflow_text(i64 infinite, std::span<const LostValues::Tensor> tensors) {
-  std::string names;
-  for (const LostValues::Tensor& t : tensors.first(std::min(kMostNames, tensors.size())))
-    names += cat(names.empty() ? "" : ", ", escaped(t.name), " (", with_commas(t.infinite), ")");
-  if (tensors.size() > kMostNames) names += cat(" and ", tensors.size() - kMostNames, " more");
-  return cat(counted(infinite, "finite value"), " became infinite in ",
-             counted(std::ssize(tensors), "tensor"), ": ", names);
-}
-
-Error overflow_error(const LostValues& lost, const std::string& output) {
+Error overflow_error(const LostValues& lost, const std::string& result) {
   std::vector<LostValues::Tensor> tensors = lost.tensors();
   std::vector<std::string> lines;
   for (const LostValues::Tensor& t : tensors)
     lines.push_back(cat(escaped(t.name), ": ", counted(t.infinite, "value")));
   Error e(Code::kCastOverflow, "finite values would become infinite, so nothing is published");
-  e.file(output).found(
+  e.file(result).found(
       cat(counted(lost.total().infinite, "such value"), " in ", counted(std::ssize(tensors), "tensor")));
   e.each_note(lines);
-  e.help("--dtype bf16 and fp32 hold what fp16 does not; --allow-overflow publishes it all the same");
-  return e;
+  return e.help("bf16 and fp32 hold what fp16 does not");
 }
 
 }  // namespace mckpt

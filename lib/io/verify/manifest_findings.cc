@@ -1,7 +1,7 @@
-#include "tools/folder_manifest.h"
+// A manifest that describes most files wrongly belongs to another folder, and one finding says so.
+#include "io/verify/manifest_findings.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "io/file/folder.h"
@@ -9,14 +9,6 @@
 
 namespace mckpt {
 namespace {
-
-template <typename T>
-void gather(std::vector<T>& mine, Comm& comm) {
-  Gathered all = comm.all_gather_v(std::as_bytes(std::span(mine)));
-  if (comm.rank() != 0) return;
-  mine.resize(all.bytes.size() / sizeof(T));
-  std::memcpy(mine.data(), all.bytes.data(), all.bytes.size());
-}
 
 Check::Status status_of(const std::vector<Finding>& found) {
   if (found.empty()) return Check::Status::kPass;
@@ -67,23 +59,6 @@ bool add_check(Looked looked, VerifyReport& report) {
 }
 
 }  // namespace
-
-void gather_sums(WrittenSums& sums, Comm& comm) {
-  if (comm.size() == 1) return;
-  gather(sums.data(), comm);
-  gather(sums.stretches(), comm);
-}
-
-void gather_sums(PartSums& sums, Comm& comm) {
-  if (comm.size() > 1) gather(sums.parts(), comm);
-}
-
-void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
-  std::string text = make_manifest(folder, std::move(summed), MCKPT_VERSION).text();
-  OutputFiles out(folder, {{std::string(kManifestName), std::ssize(text)}}, OutputFiles::Begin::kReplace);
-  out.write(0, 0, std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
-  if (durable) out.sync();
-}
 
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report) {
   if (has_manifest(store.root())) judged.emplace(kManifestName);
