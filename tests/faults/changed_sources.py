@@ -8,10 +8,12 @@ import signal
 import subprocess
 import time
 
-from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import MPIRUN, Program, difference, expect, finish, make_model, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import FAULTY_IO, HAS_MPI, MCKPT, MPIRUN
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 CHANGED = "was changed while it was read"
 
@@ -21,7 +23,7 @@ def path(name):
 
 
 def done(*args):
-    result = program.run(*args)
+    result = run_mckpt(*args)
     expect(result.returncode == 0, f"{args}: {result.stderr[:500]}")
 
 
@@ -87,8 +89,8 @@ def stopped(job, n, change, file):
         if os.path.exists(old):
             os.remove(old)
     shutil.copytree(path(job.original), source)
-    env = {**os.environ, "LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:STOP"}
-    run = subprocess.Popen([program.mckpt, *job.arguments(source, target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP"}
+    run = subprocess.Popen([MCKPT, *job.arguments(source, target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            stdin=subprocess.DEVNULL, text=True, env=env)
     _, status = os.waitpid(run.pid, os.WUNTRACED)
     if not os.WIFSTOPPED(status):
@@ -101,7 +103,7 @@ def stopped(job, n, change, file):
     what = f"{job.name()}: {change.__name__} {file} at read {n}"
     told = CHANGED in err + out
     if run.returncode in (0, 1) and not told:
-        again = program.run(*job.arguments(source, fresh))
+        again = run_mckpt(*job.arguments(source, fresh))
         if published:
             pass
         elif isinstance(job, Make):
@@ -137,8 +139,8 @@ def of_ranks(file, rank, n):
     for old in (source, target):
         shutil.rmtree(old, ignore_errors=True)
     shutil.copytree(path("model"), source)
-    env = {**os.environ, "LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
-    run = subprocess.Popen([MPIRUN, "-n", "2", "--timeout", "100", program.mckpt, "convert", "hf-to-fsdp", source, target, "-j1"],
+    env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
+    run = subprocess.Popen([MPIRUN, "-n", "2", "--timeout", "100", MCKPT, "convert", "hf-to-fsdp", source, target, "-j1"],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
     pid = stopped_rank(run, source)
     if expect(pid is not None, f"rank {rank} makes less than {n} reads"):
@@ -198,7 +200,7 @@ for job in JOBS:
             turn += 1
     for file in job.files:
         expect((job.name(), file, True) in seen, f"{job.command}: no change of {file} was told")
-if program.with_ranks:
+if HAS_MPI:
     for rank, n in ((1, 3), (1, 8), (0, 8)):
         of_ranks("model.safetensors", rank, n)
 finish(500)

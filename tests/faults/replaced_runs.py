@@ -5,12 +5,13 @@ What came under the name meanwhile is not replaced. A call that a signal breaks 
 import os
 import shutil
 import signal
-import subprocess
 
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import Program, difference, expect, finish, make_model, scratch
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
 MARKS = [".done", ".plan", ".replaces"]
@@ -21,7 +22,7 @@ def path(*names):
 
 
 def faulty(*wishes):
-    return {"LD_PRELOAD": SHIM, "FAULTY_IO": ",".join(wishes)}
+    return {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": ",".join(wishes)}
 
 
 class Job:
@@ -36,7 +37,7 @@ class Job:
         return os.path.join(target, self.place) if self.place else target
 
     def run(self, target, more, env=None):
-        return program.run(*self.command, target, "-q", "-j2", *more, env=env)
+        return run_mckpt(*self.command, target, "-q", "-j2", *more, env=env)
 
     def begin(self):
         """A folder with the old result; its tracker is not that of the new one."""

@@ -10,8 +10,9 @@ import tempfile
 import time
 import uuid
 
-from mckpt_tests.setting import FAULTY_IO, MCKPT
-from mckpt_tests.made import MPIRUN, expect, finish, make_model  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import make_model
+from mckpt_tests.setting import FAULTY_IO, MCKPT, MPIRUN
 
 PROGRAM = MCKPT
 RANKS = 2

@@ -11,10 +11,12 @@ import signal
 import subprocess
 import time
 
-from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import Program, data_offset, difference, expect, finish, make_model, scratch, snapshot
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import data_offset, difference, scratch, snapshot
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import FAULTY_IO, HAS_MPI, MCKPT
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
 MARKS = [".done", ".plan", ".replaces"]  # of a result whose last steps are not done
@@ -25,7 +27,7 @@ def path(name):
 
 
 def faulty(call, n, what, rank=None):
-    return {"LD_PRELOAD": SHIM, "FAULTY_IO": f"{call}:{n}:{what}", **({} if rank is None else {"FAULTY_IO_RANK": str(rank)})}
+    return {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"{call}:{n}:{what}", **({} if rank is None else {"FAULTY_IO_RANK": str(rank)})}
 
 
 def fresh(name, before=None):
@@ -44,7 +46,7 @@ class Job:
 
     def run(self, runs, *more, options=None, **how):
         target = os.path.join(runs, self.place)
-        return program.run(*self.command, self.source, target, "-q", "-j2", *(self.options if options is None else options), *more, **how)
+        return run_mckpt(*self.command, self.source, target, "-q", "-j2", *(self.options if options is None else options), *more, **how)
 
     def made(self, runs):
         return os.path.join(runs, self.place, "iter_0000007") if self.place == "." else os.path.join(runs, self.place)
@@ -127,7 +129,7 @@ def kill_at_random(job, times):
     for i in range(times):
         runs = fresh("runs", "older")
         before = snapshot(runs)
-        p = subprocess.Popen([program.mckpt, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
+        p = subprocess.Popen([MCKPT, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         time.sleep(r.uniform(0, usual))
         p.send_signal(signal.SIGKILL)
@@ -183,7 +185,7 @@ def damage_meanwhile(job):
     """A byte of what an interrupted run has read becomes another: going on does not publish it."""
     runs = fresh("runs")
     job.run(runs, env=faulty("pwrite", 4, "TERM"))
-    listed = json.loads(program.run("ls", job.source, "--json").stdout)
+    listed = json.loads(run_mckpt("ls", job.source, "--json").stdout)
     embedding = next(t for t in listed["tensors"] if "word_embeddings" in t["name"])["chunks"][0]
     file = os.path.join(job.source, "iter_0000007", embedding["file"])
     stamp, at = os.stat(file), data_offset(file, embedding["offset"])
@@ -228,10 +230,10 @@ def dying_ranks(job):
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)
 model = make_model(path("model"), **SIZES)
 os.mkdir(path("older"))
-subprocess.run([program.mckpt, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL)
+subprocess.run([MCKPT, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL)
 for where, command in (("c", ["convert", "hf-to-fsdp", "--tp", "2", "--iteration", "7"]), ("e", ["export"])):
     source = model if where == "c" else path("c")
-    subprocess.run([program.mckpt, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([MCKPT, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
 
 GRID = ["--tp", "2", "--iteration", "7"]
 convert = Job("convert", ["convert", "hf-to-fsdp"], model, ".", GRID, path("c/iter_0000007"))
@@ -246,7 +248,7 @@ for job in (convert, export):
     stop_at_every_call(job, "pread", "EIO", [3], step=7)
     wrong_counts(job)
     kill_at_random(job, 20)
-    if program.with_ranks:
+    if HAS_MPI:
         dying_ranks(job)
 OTHER = ["--dtype fp16", "--params-dtype auto", "--dp 2", "--vocab-size 4098", "--strategy optim_grads --dp 3", "--expert-layout hub"]
 damage_meanwhile(export)

@@ -2,10 +2,11 @@
 without items. torch loads the result into the state dict that was saved.
 """
 import os
-import subprocess
 import tempfile
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish
+from mckpt_tests.program import run_mckpt
 
 need("torch", "numpy")
 import torch  # noqa: E402
@@ -13,7 +14,6 @@ import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
 
-from mckpt_tests.golden import MCKPT, expect_equal, finish  # noqa: E402
 
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_any_")
 torch.manual_seed(3)
@@ -30,7 +30,7 @@ def save(name, state):
 
 def reshard(source, *flags, status=0):
     target = place(f"out_{len(os.listdir(scratch.name))}")
-    run = subprocess.run([MCKPT, "convert", "reshard", source, target, "--no-sync", *map(str, flags)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", "reshard", source, target, "--no-sync", *flags, timeout=60)
     if run.returncode != status:
         print(run.stderr)
     expect_equal(f"{os.path.basename(source)} {flags}: status", [run.returncode], [status])
@@ -84,7 +84,7 @@ at = reshard(plain, "--any-model", "--dp", 3)
 sizes = dcp.FileSystemReader(at).read_metadata().state_dict_metadata["model.table.weight"].chunks
 expect_equal("rows of ranks, as torch cuts 13 for three", [list(c.sizes) for c in sizes], [[5, 6], [5, 6], [3, 6]])
 check("again", load_whole(reshard(at, "--any-model", "--dp", 2)), want)
-verify = subprocess.run([MCKPT, "verify", at, "--against", plain], capture_output=True, text=True, timeout=60)
+verify = run_mckpt("verify", at, "--against", plain, timeout=60)
 expect_equal("compared", [verify.returncode], [0])
 expect_equal("paths", [paths(at)], [paths(plain)])
 rebuilt, wanted = nested(at), nested(plain)
@@ -114,7 +114,7 @@ for flags in (["--dp", 1], ["--dp", 3]):
 check("named again", {k: v for k, v in load_whole(reshard(at, "--any-model", "--dp", 2)).items() if isinstance(v, torch.Tensor)}, want)
 # Whether names are kept is said, and can be asked for: one key more or less decides it otherwise.
 for source, flags, word in ((place("named"), [], "become those of fsdp_dtensor"), (plain, [], "belong to no known convention"), (place("named"), ["--keep-names"], "as --keep-names asks")):
-    told = subprocess.run([MCKPT, "convert", "reshard", source, place("n"), "-n", "--any-model", *flags], capture_output=True, text=True, timeout=60)
+    told = run_mckpt("convert", "reshard", source, place("n"), "-n", "--any-model", *flags, timeout=60)
     expect_equal(f"{source} {flags}: names", [told.returncode, word in told.stderr], [0, True])
 at = reshard(place("named"), "--any-model", "--keep-names", "--dp", 2)
 expect_equal("kept", [paths(at)], [paths(place("named"))])
@@ -146,7 +146,7 @@ for name, other, words in (("alike", {"w": torch.ones(3), "same": torch.zeros(2)
                            ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"])):
     at = of_two_ranks(name, other)
     for command in (["verify", at], ["convert", "reshard", at, place(f"{name}_out"), "--any-model", "--keep-names", "--no-sync"]):
-        told = subprocess.run([MCKPT, *command], capture_output=True, text=True, timeout=60)
+        told = run_mckpt(*command, timeout=60)
         said = told.stdout + told.stderr
         expect_equal(f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True])
 finish(84)

@@ -3,7 +3,10 @@ cannot be compared is told too, so that "equal" is never said of tensors alone w
 """
 import os
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, MCKPT
 
 need("torch", "numpy")
 import argparse  # noqa: E402
@@ -15,7 +18,6 @@ import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import save_as_ranks  # noqa: E402
 
-from mckpt_tests.golden import DATA, MCKPT, expect_equal, finish  # noqa: E402
 
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_objects_")
 
@@ -38,8 +40,8 @@ def saved(prefix="model.module.", **changes):
 
 
 def answer(path, source):
-    told = json.loads(subprocess.run([MCKPT, "verify", path, "--against", source, "--json"], capture_output=True, text=True, timeout=60).stdout)
-    text = subprocess.run([MCKPT, "verify", path, "--against", source, "-v"], capture_output=True, text=True, timeout=60)
+    told = json.loads(run_mckpt("verify", path, "--against", source, "--json", timeout=60).stdout)
+    text = run_mckpt("verify", path, "--against", source, "-v", timeout=60)
     told["text"], told["status"] = text.stdout + text.stderr, text.returncode
     return told
 

@@ -3,6 +3,7 @@
 import argparse
 
 from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.ranks import Shards, cuts, save_as_ranks
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
@@ -11,7 +12,6 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from mckpt_tests.ranks import Shards, cuts, save_as_ranks
 
 DTYPES = OLDER + NEWER
 PARAMETERS = ["embedding.word_embeddings.weight", "decoder.layers.{}.self_attention.linear_qkv.weight", "decoder.layers.{}.mlp.linear_fc1.weight_w",

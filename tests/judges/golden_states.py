@@ -4,7 +4,11 @@ keep for themselves it makes the pieces that the real code makes of sharded ones
 """
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, fail, need
+from mckpt_tests.golden import finish, listing, run_flags, sections, sha, text
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import filecmp  # noqa: E402
@@ -12,20 +16,19 @@ import json  # noqa: E402
 import math  # noqa: E402
 import random  # noqa: E402
 import re  # noqa: E402
-import subprocess  # noqa: E402
 import tarfile  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import DTensor, Shard  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
-from mckpt_tests.golden import DATA, GOLDEN, MCKPT, Models, expect_equal, fail, finish, listing, run_flags, sections, sha, text  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_states_")
@@ -35,7 +38,7 @@ SPLIT = re.compile(r"(.*(?:linear_fc1\.(?:weight|bias)\d*))_[wv]|(.*(?:in_proj|c
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *map(str, args), "-q"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q")
     if run.returncode:
         fail(f"{' '.join(map(str, args))}: {run.stdout}{run.stderr}")
     return run
@@ -236,7 +239,7 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
 
 def refused(what, code, words, *args, status=3):
     out = path("refused")
-    run = subprocess.run([MCKPT, "convert", "reshard", *map(str, args[:1]), out, *map(str, args[1:]), "--no-sync", "-q"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", "reshard", *map(str, args[:1]), out, *map(str, args[1:]), "--no-sync", "-q", timeout=60)
     expect_equal(f"{what}: {run.stderr}", [run.returncode, f"error[{code}]" in run.stderr, os.path.exists(out), [w for w in words if w not in run.stderr]],
                  [status, True, False, []])
 
@@ -297,17 +300,17 @@ def check_refusals():
     write(lambda rank, state: {})
     refused("no states", "MC2005", ["no states"], source, *assets)
     write()
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
     expect_equal(f"nothing else in the files: {told}", ["no place for" in told], [False])
     write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
     expect_equal(f"what else is in the files: {told}", ["no place for lr\n" in told], [True])
     # Objects of the run: those of the optimizer come with its states, of others the checkpoint's own count.
     meta = {f"module.module.module.{name}": {"lr": 0.25, "betas": (0.5, 0.75), "step": 7, "default_config": None} for name in shapes}
     write(save=lambda states, file: torch.save({"optimizer": {**states, "param_to_group_meta": meta}, "iteration": 7, "opt_param_scheduler": {"max_lr": 0.5, "lr_decay_style": "cosine"},
                                                 "num_floating_point_operations_so_far": 2 ** 70, "rng_state": [{"torch_rng_state": torch.zeros(3)}]}, file))
     before = objects_of(os.path.join(source, "release"))
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2", timeout=60).stderr
     expect_equal(f"random states have no place: {told}", ["no place for rng_state.0.torch_rng_state\n" in told], [True])
     after = objects_of(os.path.join(path("with_objects"), "release"))
     want = {f"optimizer.param_to_group_meta.{name}.{field}": repr(value) for name, fields in meta.items() for field, value in fields.items()}
@@ -335,7 +338,7 @@ def check_plain_saved(name):
     weights = weights_of(model, path(model))
     dcp.save({**{MODEL + key: t for key, t in weights.items()}, **{STATE + key: torch.ones(disk) for key, disk, _ in shapes}},
              storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
-    run = subprocess.run([MCKPT, "verify", folder, "--json"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("verify", folder, "--json", timeout=60)
     wrong = sorted(STATE + key for key, disk, whole in shapes if disk != whole)
     expect_equal(f"{name}: {len(wrong)} of {len(shapes)}", [(f["code"], f["tensor"]) for f in sorted(json.loads(run.stdout)["findings"], key=lambda f: f["tensor"])],
                  [("MC1311", key) for key in wrong])

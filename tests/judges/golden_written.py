@@ -6,11 +6,13 @@ Read here with pickle and zipfile alone, neither by mckpt nor by torch.
 import io
 import os
 import pickle
-import subprocess
 import tempfile
 import zipfile
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, expect_equal, fail, finish, in_parallel, is_expert_bias, listing, run_flags, sections, sha, text
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.golden import finish, is_expert_bias, listing, run_flags, sections, sha, text
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 
 PREFIX = "model.module."
 BYTES = {"float32": 4, "bfloat16": 2}
@@ -115,8 +117,8 @@ def golden_chunks(ranks):
 
 
 def convert(model, flags, out):
-    run = subprocess.run([MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--params-dtype", "auto", "--no-sync",
-                          "-q", "-j1", *flags], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", "hf-to-fsdp", models.path(model), out, "--params-dtype", "auto", "--no-sync",
+                          "-q", "-j1", *flags, timeout=60)
     if run.returncode:
         fail(f"{model} {' '.join(flags)}: {run.stderr}")
     return os.path.join(out, "release") if run.returncode == 0 else None

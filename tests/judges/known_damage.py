@@ -3,7 +3,11 @@
 """
 import os
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch")
 import argparse  # noqa: E402
@@ -11,14 +15,12 @@ import io  # noqa: E402
 import json  # noqa: E402
 import pickle  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 
-from mckpt_tests.golden import DATA, MCKPT, Models, expect_equal, finish  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_damage_")
@@ -32,7 +34,7 @@ def path(name):
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     return run.returncode, run.stdout + run.stderr
 
 

@@ -5,8 +5,11 @@ code as well; what cannot be moved is refused with every key, and nothing is wri
 import argparse
 import os
 
+from mckpt_tests.checks import expect, finish, need
+from mckpt_tests.folders import difference, scratch, snapshot
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, HAS_MPI
-from mckpt_tests.judge import need  # noqa: E402
 
 need("torch", "numpy")
 import io  # noqa: E402
@@ -22,10 +25,7 @@ from torch.distributed.checkpoint.filesystem import _StorageInfo  # noqa: E402
 from torch.distributed.checkpoint.metadata import (BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex,  # noqa: E402
                                                    TensorProperties, TensorStorageMetadata)
 
-from mckpt_tests.golden import Models  # noqa: E402
-from mckpt_tests.made import Program, difference, expect, finish, scratch, snapshot  # noqa: E402
 
-program = Program()
 folder = scratch()
 HIDDEN, INNER, STATE, HEADS = 4, 8, 2, 2
 
@@ -277,7 +277,7 @@ def path(name=""):
 
 def convert(mode, source, *args, **how):
     target = path("out")
-    result = program.run("convert", mode, source, target, "--no-sync", "-q", *args, **how)
+    result = run_mckpt("convert", mode, source, target, "--no-sync", "-q", *args, **how)
     expect(result.returncode == 0, f"{mode} {args}: {result.stderr[:600]}")
     return target
 
@@ -295,7 +295,7 @@ def moves(model, mode, start, target, *args, mixers=True):
     expect(not (found := unlike(got, model.write(target, mixers=mixers))), f"{what}: {found}")
     expect((metadata.planner_data is None) == torch_dist, f"{what}: planner_data")
     expect(os.path.exists(os.path.join(end, "iter_0000010", "metadata.json")) == torch_dist, f"{what}: metadata.json")
-    verified = program.run("verify", end, "-q")
+    verified = run_mckpt("verify", end, "-q")
     expect(verified.returncode == 0, f"{what}: {verified.stdout[:500]}{verified.stderr[:300]}")
     return end
 
@@ -316,14 +316,14 @@ def compared_over_groups(model, pattern, start, flat, grouped, renamed):
     """`verify --against` finds what was grouped or ungrouped equal to what it was made of, and the one item that is not."""
     count = len([v for v in model.write("flat").values() if isinstance(v, torch.Tensor)])
     for a, b in ((flat, start), (grouped, flat), (renamed, flat), (start, flat), (renamed, grouped)):
-        result = program.run("verify", a, "--against", b, "--json")
+        result = run_mckpt("verify", a, "--against", b, "--json")
         told = json.loads(result.stdout)
         expect(result.returncode == 0 and told["checks"][-1]["count"] == count, f"{model.dialect} {pattern}: {result.stdout[:400]}{result.stderr[:300]}")
     items = model.write("flat")
     key = next(k for k in items if k.endswith("linear_qkv.weight") and "optimizer" not in k)
     items[key] = items[key].clone()
     items[key].view(-1)[5] += 64
-    result = program.run("verify", grouped, "--against", save(items, path(), model.dialect == "torch_dist"), "--json")
+    result = run_mckpt("verify", grouped, "--against", save(items, path(), model.dialect == "torch_dist"), "--json")
     found = [f["tensor"] for f in json.loads(result.stdout)["findings"]]
     expect(result.returncode == 1 and found == [key], f"{model.dialect} {pattern}: one item: {found} {result.stderr[:300]}")
 
@@ -353,14 +353,14 @@ def lacking_mixers():
         hybrid = grouped if "[" in pattern else "flat"
         start = save(model.write(gpt, mixers=False), path(), torch_dist)
         end = moves(model, "gpt-to-hybrid", start, hybrid, "--pattern", pattern, "--without-mixers", mixers=False)
-        told = program.run("verify", end).stdout
+        told = run_mckpt("verify", end).stdout
         expect(("nothing is stored of any of the M layers" in told) == (pattern != "[M*-][M*-]"), f"{dialect} {pattern}: {told}")
         moves(model, "hybrid-to-gpt", end, gpt, "--without-mixers", mixers=False)
         if "[" in pattern:
             flat = moves(model, "ungroup", end, "flat", mixers=False)
             moves(model, "group", flat, grouped, "--pattern", pattern, mixers=False)
         if not torch_dist:
-            done = program.run("convert", "reshard", end, path("out"), "--any-model", "--no-sync", "-q")
+            done = run_mckpt("convert", "reshard", end, path("out"), "--any-model", "--no-sync", "-q")
             expect(done.returncode == 0, f"{dialect} {pattern}: reshard: {done.stderr[:400]}")
         # One of them lost is another matter.
         if pattern.count("M") > 1:
@@ -446,7 +446,7 @@ def real_stacks():
     source = os.path.join(DATA, "dcp", "torch_dist_pp2")
     start, _ = load(os.path.dirname(source), os.path.basename(source))
     end = path("out")
-    result = program.run("convert", "gpt-to-hybrid", source, end, "--pattern", "*-*-", "-q", "--no-sync")
+    result = run_mckpt("convert", "gpt-to-hybrid", source, end, "--pattern", "*-*-", "-q", "--no-sync")
     expect(result.returncode == 0, f"torch_dist_pp2: {result.stderr[:300]}")
     got, _ = load(end, "release")
     for key, value in start.items():
@@ -457,13 +457,13 @@ def real_stacks():
         if match and match[3]:
             expect(f"decoder.layers.{2 * int(match[4]) + (match[1] == 'mlp')}.{match[1]}{match[2]}/shard_0_1" in got, f"torch_dist_pp2: {key}")
     back = path("out")
-    result = program.run("convert", "hybrid-to-gpt", end, back, "--pattern", "*-*-", "-q", "--no-sync")
+    result = run_mckpt("convert", "hybrid-to-gpt", end, back, "--pattern", "*-*-", "-q", "--no-sync")
     expect(result.returncode == 0, f"torch_dist_pp2 back: {result.stderr[:300]}")
     again, _ = load(back, "release")
     same = {k: v for k, v in start.items() if not k.startswith(("common_state", "decoder")) or isinstance(v, torch.Tensor)}
     expect(set(again) == set(start) and not unlike({k: again[k] for k in same}, same), "torch_dist_pp2: there and back")
     mini = os.path.join(DATA, "dcp", "torch_dist_mini")
-    expect(program.run("verify", mini, "-q").returncode == 0, "torch_dist_mini does not verify")
+    expect(run_mckpt("verify", mini, "-q").returncode == 0, "torch_dist_mini does not verify")
     refused("MC0205", ["layer 0 of the pattern, * (self attention), has no key", "layer 2 of"], "gpt-to-hybrid", mini, "--pattern", "*-*-")
 
 
@@ -471,14 +471,14 @@ def made_of_hugging_face():
     """A checkpoint that mckpt made, whose args have no pattern, into groups and back, in both forms of groups."""
     models = Models()
     model, made = models.path("nemotron_h"), path("out")
-    done = program.run("convert", "hf-to-fsdp", model, made, "--tp", "2", "--dp", "2", "--vocab-size", "auto", "--no-sync", "-q")
+    done = run_mckpt("convert", "hf-to-fsdp", model, made, "--tp", "2", "--dp", "2", "--vocab-size", "auto", "--no-sync", "-q")
     expect(done.returncode == 0, f"nemotron_h: {done.stderr[:300]}")
     for keys in ("member", "logical"):
         grouped, flat = path("out"), path("out")
         for args in (["convert", "group", made, grouped, "--pattern", "[M-]M[*-]", "--keys", keys, "--no-sync"], ["verify", grouped],
                      ["convert", "ungroup", grouped, flat, "--no-sync"], ["verify", flat, "--against", made], ["verify", flat, "--against", model],
                      ["export", flat, path("out"), "--no-sync"]):
-            done = program.run(*args, "-q")
+            done = run_mckpt(*args, "-q")
             expect(done.returncode == 0, f"nemotron_h {args[:2]}: {done.stdout[:300]}{done.stderr[:300]}")
 
 
@@ -486,7 +486,7 @@ def made_of_hugging_face():
 
 def refused(code, words, mode, source, *args):
     before = snapshot(folder.name)
-    result = program.run("convert", mode, source, path("out"), *args)
+    result = run_mckpt("convert", mode, source, path("out"), *args)
     what = f"{mode} {os.path.basename(str(source))} {args}"
     expect(result.returncode != 0 and f"[{code}]" in result.stderr, f"{what}: not {code}: {result.stderr[:400]}")
     expect(all(word in result.stderr for word in words), f"{what}: lacks {words}: {result.stderr[:1200]}")
@@ -610,7 +610,7 @@ def damaged_objects():
                 with open(file, "wb") as f:
                     f.write(data.replace(word, bytes([word[0] ^ 1]) + word[1:] if where else word[:5] + bytes([word[5] ^ 1]) + word[6:], 1))
                 target = path("out")
-                told = program.run("convert", "ungroup", source, target, "--pattern", "[*-]M", "--no-sync", "-q")
+                told = run_mckpt("convert", "ungroup", source, target, "--pattern", "[*-]M", "--no-sync", "-q")
                 expect(told.returncode == 3 and "[MC1203]" in told.stderr and name.split("/")[0] in told.stderr, f"{name} damaged: {told.returncode}: {told.stderr[:400]}")
                 expect(not os.path.exists(os.path.join(target, "iter_0000010")), f"{name} damaged: published")
                 with open(file, "wb") as f:
@@ -674,23 +674,23 @@ def the_common_options():
     start = with_items(model, "logical")
     target, report = path("out"), path("report")
     before = snapshot(folder.name)
-    result = program.run("convert", "ungroup", start, target, "-n", "--json")
+    result = run_mckpt("convert", "ungroup", start, target, "-n", "--json")
     expect(result.returncode == 0 and snapshot(folder.name) == before, f"--dry-run: {result.stderr}")
     account = json.loads(result.stdout)
     count = sum(isinstance(v, torch.Tensor) for v in model.write("flat").values())
     expect((account["tensors_in"], account["tensors_out"], account["copied"], account["dropped"], account["invented"]) == (count, count, count, 0, 0), f"{account}")
-    result = program.run("convert", "ungroup", start, target, "--report", report, "--no-sync")
+    result = run_mckpt("convert", "ungroup", start, target, "--report", report, "--no-sync")
     expect(result.returncode == 0 and "logical -> flat" in result.stderr and json.load(open(report))["copied"] == count, f"--report: {result.stderr}")
-    expect(program.run("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
-    expect(program.run("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
-    expect(program.run("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
-    told = program.run("convert", "ungroup", start, target, "--no-sync", "--resume")
+    expect(run_mckpt("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
+    expect(run_mckpt("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
+    expect(run_mckpt("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
+    told = run_mckpt("convert", "ungroup", start, target, "--no-sync", "--resume")
     expect(told.returncode == 4 and "[MC3003]" in told.stderr and "nothing is left to resume" in told.stderr, f"--resume of what is done: {told.stderr}")
-    joined = json.loads(program.run("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout)
+    joined = json.loads(run_mckpt("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout)
     expect(joined["fused"] == joined["tensors_out"] - joined["copied"] and joined["fused"] == 6 * 3, f"{joined}")
     if HAS_MPI:
         alone, together = convert("ungroup", start), path("out")
-        result = program.run("convert", "ungroup", start, together, "--no-sync", ranks=3)
+        result = run_mckpt("convert", "ungroup", start, together, "--no-sync", ranks=3)
         expect(result.returncode == 0 and not difference(alone, together), f"as ranks: {difference(alone, together)} {result.stderr[:300]}")
 
 

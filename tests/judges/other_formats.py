@@ -4,21 +4,25 @@ value as torch loads it; torch_dist exports as the model it is of. What cannot b
 """
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish, sections, sha
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import argparse  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
 from mckpt_tests.ranks import Shards, load_whole, save_as_ranks  # noqa: E402
 
-from mckpt_tests.golden import DATA, MCKPT, Models, expect_equal, finish, safetensors, sections, sha  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_formats_")
@@ -31,7 +35,7 @@ def place(name):
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     expect_equal(f"{' '.join(map(str, args))}: {run.stderr}", [run.returncode], [status])
     return run.stderr
 
@@ -90,7 +94,7 @@ for name in ("fsdp2", "megatron_fsdp_v2"):
                 f.seek(found + len(bits) // 2)
                 f.write(bytes([bits[len(bits) // 2] ^ 1]))
                 break
-    run = subprocess.run([MCKPT, "verify", at, "--against", os.path.join(DATA, "dcp", name)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("verify", at, "--against", os.path.join(DATA, "dcp", name), timeout=60)
     expect_equal(f"{name}: a bit", [run.returncode, run.stdout.count("differs at ["), os.path.basename(file) in run.stdout], [1, 1, True])
     at = resharded(os.path.join(DATA, "dcp", name), "--any-model", "--dp", 1)
     # From there on it is an fsdp_dtensor checkpoint like any other.

@@ -2,15 +2,17 @@
 """
 import json
 import struct
-import subprocess
 import sys
 
-from mckpt_tests.judge import MCKPT, NEWER, OLDER, Judge, need, random_tensor, random_view, row  # noqa: E402
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
 
 need("safetensors", "huggingface_hub")
 import huggingface_hub  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
+
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row  # noqa: E402
 
 NAMES = ["weight", "bias", "model.layers.10.w", "model.layers.9.w", "a b", "\u952e", "q\"uote\\", "tab\t", "\u00e9", "x" * 300, "", "..", "__metadata", "1", "line\n\r\b\f"]
 DTYPES = [d for d in OLDER + NEWER if d != torch.complex128]  # which safetensors does not have
@@ -27,7 +29,7 @@ def expect(ok, what):
 
 
 def convert(mode, source, target, *options, status=0):
-    run = subprocess.run([MCKPT, "convert", mode, source, target, "--json", "--no-sync", *options], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", mode, source, target, "--json", "--no-sync", *options, timeout=60)
     expect(run.returncode == status, f"{mode} {source} {options}: exit status {run.returncode}, not {status}: {run.stderr}")
     return json.loads(run.stdout) if run.returncode == 0 else run.stderr
 
@@ -164,7 +166,7 @@ def choices(judge):
     account = convert("safetensors-to-pt", source, target, "--include", "model.0.*", "--include", "model.2.*", "--exclude", "*.b")
     expect(list(torch.load(target, weights_only=True)) == ["model.0.w", "model.2.w"], "--include and --exclude")
     expect((account["tensors_in"], account["tensors_out"], account["dropped"]) == (6, 2, 4), f"{account}")
-    run = subprocess.run([MCKPT, "convert", "safetensors-to-pt", source, target, "--overwrite"], capture_output=True, text=True)
+    run = run_mckpt("convert", "safetensors-to-pt", source, target, "--overwrite")
     expect("author" in run.stderr and "format" not in run.stderr, f"metadata that is left behind: {run.stderr}")
     convert("safetensors-to-pt", source, judge.path(".pt"), "--include", "nothing.*", status=1)
 

@@ -8,20 +8,20 @@ import json
 import os
 import sys
 
+from mckpt_tests.checks import fail, failures, in_parallel, need
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import SANITIZED
-from mckpt_tests.judge import need  # noqa: E402
 
 need("torch", "numpy")
 import random  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, fail, failures, in_parallel  # noqa: E402
 
 CHAINS = 2 if SANITIZED else 8  # of each model
 STEPS = 3
@@ -38,7 +38,7 @@ def place(name):
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, *args, "-q", "--no-sync"], capture_output=True, text=True, timeout=120)
+    return run_mckpt(*args, "-q", "--no-sync")
 
 
 def with_states(weights, r):

@@ -1,6 +1,6 @@
 """safetensors, transformers and torch's Hugging Face writer as judges: single files, folders with an index, and sharded folders without.
 """
-from mckpt_tests.judge import NEWER, OLDER, Judge, need, random_tensor, random_view, row
+from mckpt_tests.checks import need
 
 need("safetensors", "transformers")
 import json
@@ -11,7 +11,8 @@ import safetensors.torch
 import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
 
-from mckpt_tests.ranks import Shards, cuts, save_as_ranks
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row  # noqa: E402
+from mckpt_tests.ranks import Shards, cuts, save_as_ranks  # noqa: E402
 
 DTYPES = [t for t in OLDER + NEWER if t != torch.complex128] + [torch.float4_e2m1fn_x2]
 FLOATS = [t for t in OLDER + NEWER if t.is_floating_point]

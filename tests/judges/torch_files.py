@@ -2,9 +2,9 @@
 """
 import argparse
 import collections
-import subprocess
 
-from mckpt_tests.judge import MCKPT, NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.program import run_mckpt
 import numpy as np
 import torch
 
@@ -92,7 +92,7 @@ def script_files(judge, count):
     for i in judge.repeat(count):
         path = judge.path(".pt")
         torch.jit.trace(torch.nn.Linear(i + 1, 2), torch.ones(1, i + 1)).save(path)
-        run = subprocess.run([MCKPT, "inspect", path], capture_output=True, text=True)
+        run = run_mckpt("inspect", path)
         assert "TorchScript" in run.stdout + run.stderr, f"{path}: exit status {run.returncode}: {run.stdout}{run.stderr}"
         path.unlink()
 

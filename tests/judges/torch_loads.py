@@ -3,7 +3,10 @@ values, in one process and into DTensors on 1, 2, 4 and 8 gloo ranks, and its ow
 """
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish, run_flags, sections, sha, text
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT
 
 need("torch", "numpy")
 import argparse  # noqa: E402
@@ -15,13 +18,14 @@ import tempfile  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from mckpt_tests.ranks import load_whole  # noqa: E402
 import torch.distributed.tensor as dtensor  # noqa: E402
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # noqa: E402
 
-from mckpt_tests.golden import MCKPT, Models, expect_equal, finish, run_flags, sections, sha, text  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
+from mckpt_tests.ranks import load_whole  # noqa: E402
+
 
 PREFIX = "model.module."
 SAVES = ["qwen3_moe.tp2_cp1_ep4_world4", "nemotron_h.tp2_cp1_ep1_world4", "qwen3_vl.tp1_cp1_ep1_world2",

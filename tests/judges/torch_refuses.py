@@ -5,13 +5,12 @@ import concurrent.futures
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import warnings
 import zipfile
 
-from mckpt_tests.judge import MCKPT
+from mckpt_tests.program import run_mckpt
 import torch
 
 warnings.simplefilter("ignore")
@@ -171,7 +170,7 @@ case("one storage two types sizes", root={"w": tensor(), "v": tensor(st(G("torch
 
 def judged(args):
     name, path, refusal = args
-    run = subprocess.run([MCKPT, "verify", "--json", path], capture_output=True, text=True)
+    run = run_mckpt("verify", "--json", path)
     if run.returncode not in (0, 1):
         return f"{name}: exit status {run.returncode}: {run.stderr[:300]}"
     findings = [f["message"] for f in json.loads(run.stdout)["findings"]]

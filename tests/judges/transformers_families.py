@@ -1,8 +1,9 @@
 """Every family as transformers itself builds and writes it: each tensor of a tiny model is read by a parameter, and each
 parameter finds its tensors, on one rank and on two.
 """
-from mckpt_tests.setting import DATA, MCKPT
-from mckpt_tests.judge import need
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("transformers")
 import copy
@@ -10,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -30,7 +30,7 @@ def golden_config(model):
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *args], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     return json.loads(run.stdout) if run.returncode == 0 else run.stderr
 
 

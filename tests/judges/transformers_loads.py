@@ -5,16 +5,18 @@ is the same byte for byte.
 import os
 import sys
 
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
-from mckpt_tests.judge import MCKPT, need, raw_bytes  # noqa: E402
 
 need("transformers")
 import json  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
+
+from mckpt_tests.judge import raw_bytes  # noqa: E402
 
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
@@ -37,7 +39,7 @@ def config_of(model, **changes):
 
 
 def mckpt(what, *args):
-    run = subprocess.run([MCKPT, *args, "--json", "-q"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, "--json", "-q", timeout=60)
     if run.returncode:
         failures.append(f"{what}: {' '.join(args)}: {run.stdout}{run.stderr}")
     return json.loads(run.stdout) if run.returncode == 0 else None

@@ -25,6 +25,19 @@ KNOWN = {
     # The registry of tables and the list of rules name what is in the folders below them.
     ("mappings", "mappings/models"),
     ("mappings", "mappings/rules"),
+    # main() starts the commands.
+    ("tools", "tools/commands"),
+    # To be mended.
+    ("convert/keys", "convert/compare"),
+    ("convert/objects", "convert/layers"),
+    ("convert/objects", "convert/views"),
+    ("io/file", "io/copy"),
+    ("io/file", "io/verify"),
+    ("io/store", "io/torch"),
+    ("live/device", "live/cuda"),
+    ("runtime/comm", "runtime/watch"),
+    ("tools/options", "tools"),
+    ("tools/options", "tools/render"),
 }
 
 

@@ -2,18 +2,18 @@
 command that takes a grid, before anything is written.
 """
 import os
-import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
 folder = tempfile.TemporaryDirectory(prefix="mckpt_cp_")
 
 
 def ends(status, *args, word=""):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    run = run_mckpt(*args, timeout=60)
     expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stderr[-500:]}")
     expect(word in run.stderr, f"{args}: nothing of '{word}': {run.stderr[-500:]}")
 

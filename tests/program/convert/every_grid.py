@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 
+from mckpt_tests.checks import fail, failures, in_parallel
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import SANITIZED
-from mckpt_tests.golden import MCKPT, Models, fail, failures, in_parallel  # noqa: E402
 
 SHARD = "--hsdp-outer shard --strategy optim_grads_params"
 GRIDS = {
@@ -57,7 +58,7 @@ done = {}
 
 
 def run(*args):
-    return subprocess.run([MCKPT, *map(str, args), "-q", "-j1"], capture_output=True, text=True, timeout=60)
+    return run_mckpt(*args, "-q", "-j1", timeout=60)
 
 
 def tensors(folder):

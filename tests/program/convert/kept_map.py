@@ -3,12 +3,12 @@ checkpoint need it no more, and another one is refused.
 """
 import json
 import os
-import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT  # noqa: E402
-from mckpt_tests.made import difference, expect, finish  # noqa: E402
-from mckpt_tests.renamed import example, renamed_models  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import example, renamed_models
+from mckpt_tests.program import run_mckpt
 
 models, source, mine = renamed_models()
 folder = tempfile.TemporaryDirectory(prefix="mckpt_kept_map_")
@@ -19,7 +19,7 @@ def place(name):
 
 
 def run(*args):
-    return subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+    return run_mckpt(*args, timeout=100)
 
 
 def ends(status, *args, word=""):

@@ -10,11 +10,13 @@ import shutil
 import struct
 import subprocess
 
-from mckpt_tests.golden import Models  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch, snapshot
+from mckpt_tests.models import Models, make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import MCKPT
 
-from mckpt_tests.made import Program, difference, expect, finish, make_model, scratch, snapshot  # noqa: E402
 
-program = Program()
 golden = Models()
 folder = scratch()
 SIZES = dict(layers=2, hidden=48, heads=6, kv=3, head_dim=8, ffn=96, vocab=64)
@@ -26,7 +28,7 @@ def path(name):
 
 def refused(status, code, words, *args, **how):
     before = snapshot(folder.name)
-    result = program.run(*args, **how)
+    result = run_mckpt(*args, **how)
     what = " ".join(os.path.basename(str(a)) for a in args)
     expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {result.stderr[:300]}")
     expect(f"error[{code}]" in result.stderr, f"{what}: not {code}: {result.stderr[:300]}")
@@ -39,7 +41,7 @@ def convert(*args):
 
 
 def done(*args):
-    result = program.run(*args, "-q", "--no-sync")
+    result = run_mckpt(*args, "-q", "--no-sync")
     expect(result.returncode == 0, f"{args}: {result.stderr[:300]}")
     return result
 
@@ -177,7 +179,7 @@ def places(model):
     before = snapshot(folder.name)
     for args in (convert(model, os.path.join(runs, "deep", "er"), "--iteration", "7"), ["export", checkpoint, os.path.join(runs, "deep", "hf")]):
         for how in ([], ["--overwrite"], ["--resume"]):
-            result = program.run(*args, "-n", "--json", *how)
+            result = run_mckpt(*args, "-n", "--json", *how)
             expect(result.returncode == 0 and json.loads(result.stdout)["tensors_out"] > 0, f"{args} -n {how}: {result.stderr[:300]}")
     expect(snapshot(folder.name) == before, "a dry run wrote something")
 
@@ -189,9 +191,9 @@ def places(model):
             old.write("old")
         for flags in ([], ["-n"], ["--resume"]):
             refused(4, "MC3003", ["--overwrite"], *command(base, *flags))
-        result = program.run(*command(base, "--overwrite", "-n"))
+        result = run_mckpt(*command(base, "--overwrite", "-n"))
         expect(result.returncode == 0 and os.listdir(made) == ["old.safetensors"], f"{name} --overwrite -n: {os.listdir(made)} {result.stderr[:300]}")
-        small = subprocess.run([program.mckpt, *command(base, "--overwrite")], capture_output=True, text=True,
+        small = subprocess.run([MCKPT, *command(base, "--overwrite")], capture_output=True, text=True,
                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
         expect(small.returncode == 5 and "MC3001" in small.stderr, f"{name}: files too large: exit status {small.returncode}: {small.stderr[:300]}")
         expect(os.listdir(made) == ["old.safetensors"], f"{name}: what could not be written replaced what was there")

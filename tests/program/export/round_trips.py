@@ -7,11 +7,14 @@ import io
 import json
 import os
 import random
-import subprocess
 import tempfile
 import zipfile
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, expect_equal, fail, finish, in_parallel, safetensors
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
 GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2",
@@ -24,7 +27,7 @@ outcomes = collections.Counter()
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *args, "-q", "-j1"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q", "-j1")
     if run.returncode != status:
         fail(f"{' '.join(args)}: {run.stdout}{run.stderr}")
     return run.stdout + run.stderr
@@ -34,8 +37,8 @@ def round_trip(model, grid, dtype, shard):
     source = models.path(model)
     with tempfile.TemporaryDirectory(prefix="mckpt_round_") as folder:
         checkpoint, back = os.path.join(folder, "checkpoint"), os.path.join(folder, "back")
-        run = subprocess.run([MCKPT, "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--dtype", dtype,
-                              "--no-sync", "-q", "-j1", *grid.split()], capture_output=True, text=True, timeout=120)
+        run = run_mckpt("convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--dtype", dtype,
+                              "--no-sync", "-q", "-j1", *grid.split())
         outcomes[run.stderr.split("]")[0] or "converted"] += 1
         if run.returncode:
             return

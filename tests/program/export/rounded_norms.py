@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models, expect_equal, finish  # noqa: E402
+from mckpt_tests.checks import expect_equal
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_rounded_")
@@ -20,7 +22,7 @@ def path(name):
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, *args, "--json"], capture_output=True, text=True, timeout=60)
+    return run_mckpt(*args, "--json", timeout=60)
 
 
 def convert(mode, source, target, *flags):

@@ -6,12 +6,13 @@ import filecmp
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import SANITIZED
-from mckpt_tests.golden import DATA, GOLDEN, MCKPT, Models, expect_equal, fail, failures, in_parallel
+from mckpt_tests.checks import expect_equal, fail, failures, in_parallel
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, SANITIZED
 
 models = Models()
 GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8",
@@ -22,7 +23,7 @@ random.seed(7)
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *args, "-q"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q")
     if status is not None and run.returncode != status:
         fail(f"{' '.join(args)}: {run.stdout}{run.stderr}")
     return run

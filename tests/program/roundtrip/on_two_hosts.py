@@ -6,9 +6,10 @@ import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import MCKPT
-from mckpt_tests.made import MPIRUN, expect, finish, make_model  # noqa: E402
-from mckpt_tests.two_hosts import ON_TWO_HOSTS, on_two_hosts_each, why_not_two_hosts  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import make_model
+from mckpt_tests.setting import MCKPT, MPIRUN
+from mckpt_tests.two_hosts import ON_TWO_HOSTS, on_two_hosts_each, why_not_two_hosts
 
 PROGRAM = MCKPT
 RANKS = 2

@@ -5,8 +5,10 @@ import os
 import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, difference, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT, MPIRUN
 
 models = Models()
 

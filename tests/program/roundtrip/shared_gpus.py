@@ -10,9 +10,10 @@ gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdo
 if gpus == 0:
     print("skipped: no GPU is here")
     sys.exit(77)
-from mckpt_tests.setting import built
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, difference, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT, MPIRUN, built
 
 GRIDS = {
     4: ["--tp 4 --ep 2", "--tp 2 --cp 2 --ep 2", "--tp 2 --ep 4", "--dp 4", "--dp 4 --hsdp 2"],

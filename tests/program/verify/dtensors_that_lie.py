@@ -2,12 +2,11 @@
 """
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import zipfile
 
-from mckpt_tests.setting import MCKPT
+from mckpt_tests.program import run_mckpt
 
 failures = []
 
@@ -66,7 +65,7 @@ def save(path, value, **storages):
 
 
 def expect(what, command, path, status, *words):
-    run = subprocess.run([MCKPT, command, path], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(command, path, timeout=60)
     told = run.stdout + run.stderr
     if run.returncode != status or not all(word in told for word in words):
         failures.append(f"{what}: {command} ended with {run.returncode}, not {status}: {told}")

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import zipfile
 
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, MCKPT
 
 TRAINING = os.path.join(DATA, "pt/training.pt")
@@ -53,7 +54,7 @@ class Faults(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def run_mckpt(self, *args):
-        return subprocess.run([MCKPT, *args], capture_output=True, text=True, timeout=60)
+        return run_mckpt(*args, timeout=60)
 
     def verify(self, path):
         """The findings that are no warnings; the exit status must go with them."""

@@ -1,31 +1,32 @@
-"""Prints the source files that cannot share a translation unit with others of their library, for unity builds: those that
-give a name of their own (in an unnamed namespace, or by #define) which another file gives too, or which is a type of a
-header. They are compiled alone. What is found by looking at the text may be more than has to be.
+"""Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files of
+a group give the same name in an unnamed namespace, or by #define. A file that so gives a name which is also a type of a
+header is in no group. It looks at the text alone, so two files may be apart that need not be.
 
-usage: unity_strangers.py ROOT FILE...      ROOT: where the headers are; the files of one library
+usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what the files are relative to;
+prints a line "GROUP FILE" for each file that has a group, of at most MOST files
 """
-import collections
 import os
 import re
 import sys
 
 CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 TYPE = re.compile(r'^(?:template\s*<.*?>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)', re.S)
-USING = re.compile(r'^using\s+(\w+)\s*=(.*)', re.S)
+USING = re.compile(r'^using\s+(\w+)\s*=')
 TEST = re.compile(r'^TEST(?:_F|_P)?\s*\((\s*\w+\s*,\s*\w+\s*)\)')
 
 
 def declared(text):
-    """The name that a declaration gives, from its text up to its body, its value or its end."""
-    for pattern in (TEST, TYPE):
+    """The names that a declaration gives, from its text up to its body or its end."""
+    for pattern in (TEST, TYPE, USING):
         found = pattern.match(text)
         if found:
-            return re.sub(r"\s", "", found[1])
-    if USING.match(text):
-        return USING.match(text)[1]
+            return [re.sub(r"\s", "", found[1])]
     before = re.split(r"\(|=", re.sub(r"^template\s*<.*?>\s+(?=\w)", "", text, flags=re.S))[0].strip()
-    names = re.findall(r"\w+", re.sub(r"\[.*", "", before))
-    return names[-1] if names and "::" not in before.rsplit(None, 1)[-1] else None
+    words = re.findall(r"\w+", re.sub(r"\[.*", "", before))
+    if not words or "::" in before.rsplit(None, 1)[-1]:
+        return []
+    values = [] if text[len(before):].lstrip().startswith("(") else re.findall(r"(\w+)\s*=(?!=)", text)  # a = 1, b = 2
+    return [words[-1], *values]
 
 
 def own_names(path):
@@ -56,9 +57,8 @@ def own_names(path):
         elif depth > 0:
             continue
         if "" in scopes and before and not before.startswith(("namespace", "static_assert", "friend")):
-            name = declared(before)
-            if name:
-                names.add(("::".join(scope for scope in scopes if scope), name))
+            space = "::".join(scope for scope in scopes if scope)
+            names |= {(space, name) for name in declared(before)}
         if mark[0] == ";":
             start = mark.end()
     return names
@@ -76,13 +76,20 @@ def header_types(root):
 
 
 def main():
-    root, files = sys.argv[1], sys.argv[2:]
-    types, owners = header_types(root), collections.defaultdict(list)
+    root, folder, most, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
+    types, groups = header_types(root), []  # a group: its files, and the names that they give
     for file in files:
-        for name in own_names(os.path.join(root, file)):
-            owners[name].append(file)
-    strangers = {file for (_, name), of in owners.items() if len(of) > 1 or name in types for file in of[0 if name in types else 1:]}
-    print(";".join(sorted(strangers)), end="")
+        names = own_names(os.path.join(folder, file))
+        if any(name in types for _, name in names):
+            continue
+        group = next((group for group in groups if len(group[0]) < most and not group[1] & names), None)
+        if group is None:
+            groups.append(group := ([], set()))
+        group[0].append(file)
+        group[1].update(names)
+    for number, (together, _) in enumerate(groups):
+        for file in together:
+            print(f"{number} {file}")
 
 
 main()
