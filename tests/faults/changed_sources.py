@@ -2,6 +2,7 @@
 program goes on. What it publishes or answers is what a run over the source as it is then gives; otherwise it ends with an error
 that names a file, and nothing is published.
 """
+
 import os
 import shutil
 import signal
@@ -33,7 +34,7 @@ def rewrite_half(file):
     with open(file, "r+b") as f:
         data = f.read()
         f.seek(len(data) // 2)
-        f.write(bytes(b ^ 1 if b > 127 else b for b in data[len(data) // 2:]))
+        f.write(bytes(b ^ 1 if b > 127 else b for b in data[len(data) // 2 :]))
     os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
 
@@ -78,7 +79,11 @@ class Make(Look):
     """One that makes something of it."""
 
     def made(self, target):
-        return os.path.join(target, "release") if "hf-to-fsdp" in self.command or self.original == "ckpt" and "convert" in self.command else target
+        return (
+            os.path.join(target, "release")
+            if "hf-to-fsdp" in self.command or self.original == "ckpt" and "convert" in self.command
+            else target
+        )
 
 
 def stopped(job, n, change, file):
@@ -90,8 +95,14 @@ def stopped(job, n, change, file):
             os.remove(old)
     shutil.copytree(path(job.original), source)
     env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP"}
-    run = subprocess.Popen([MCKPT, *job.arguments(source, target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           stdin=subprocess.DEVNULL, text=True, env=env)
+    run = subprocess.Popen(
+        [MCKPT, *job.arguments(source, target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=env,
+    )
     _, status = os.waitpid(run.pid, os.WUNTRACED)
     if not os.WIFSTOPPED(status):
         run.communicate()
@@ -110,7 +121,10 @@ def stopped(job, n, change, file):
             same = again.returncode == run.returncode == 0 and made_alike(job.made(target), job.made(fresh))
             expect(same, f"{what}: published what is of neither state")
         else:
-            expect((again.returncode, again.stdout) == (run.returncode, out), f"{what}: an answer about neither state: {out} instead of {again.stdout}")
+            expect(
+                (again.returncode, again.stdout) == (run.returncode, out),
+                f"{what}: an answer about neither state: {out} instead of {again.stdout}",
+            )
     else:
         expect(run.returncode in (1, 3, 4), f"{what}: exit status {run.returncode}: {err[:300]}")
         expect(run.returncode != 1 or told, f"{what}: exit status 1: {out[:300]}")
@@ -140,8 +154,14 @@ def of_ranks(file, rank, n):
         shutil.rmtree(old, ignore_errors=True)
     shutil.copytree(path("model"), source)
     env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
-    run = subprocess.Popen([MPIRUN, "-n", "2", "--timeout", "100", MCKPT, "convert", "hf-to-fsdp", source, target, "-j1"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
+    run = subprocess.Popen(
+        [MPIRUN, "-n", "2", "--timeout", "100", MCKPT, "convert", "hf-to-fsdp", source, target, "-j1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=env,
+    )
     pid = stopped_rank(run, source)
     if expect(pid is not None, f"rank {rank} makes less than {n} reads"):
         rewrite_half(os.path.join(source, file))

@@ -2,6 +2,7 @@
 the tensor and the file, and nothing is published, also when the byte belongs to what an interrupted run did before. Experts
 that came out equal are told. Of several ranks one answers a dry run, and one says what is refused.
 """
+
 import json
 import math
 import os
@@ -68,7 +69,12 @@ def chunks_of(checkpoint):
     """Every chunk of the model: the tensor's name, its file, where its bytes lie."""
     listed = json.loads(run_mckpt("ls", checkpoint, "--json").stdout)
     file = lambda chunk: os.path.join(checkpoint, "release", chunk["file"])
-    return [(t["name"], file(c), data_offset(file(c), c["offset"]), 2 * math.prod(c["sizes"]), c) for t in listed["tensors"] for c in t["chunks"] if 0 not in c["sizes"]]
+    return [
+        (t["name"], file(c), data_offset(file(c), c["offset"]), 2 * math.prod(c["sizes"]), c)
+        for t in listed["tensors"]
+        for c in t["chunks"]
+        if 0 not in c["sizes"]
+    ]
 
 
 def one_byte(checkpoint, chunks, times):
@@ -107,9 +113,16 @@ def objects(checkpoint):
 
 
 def dry_run_of_ranks(model, checkpoint):
-    for what, args in (("hf-to-fsdp", ["convert", "hf-to-fsdp", model]), ("reshard", ["convert", "reshard", checkpoint, "--dp", "2"]), ("export", ["export", checkpoint])):
+    for what, args in (
+        ("hf-to-fsdp", ["convert", "hf-to-fsdp", model]),
+        ("reshard", ["convert", "reshard", checkpoint, "--dp", "2"]),
+        ("export", ["export", checkpoint]),
+    ):
         result = run_mckpt(*args, path("nowhere"), "--dry-run", "--json", ranks=3)
-        expect(result.returncode == 0 and len(result.stdout.splitlines()) == 1, f"{what}: dry run of 3 ranks: {result.stdout}{result.stderr[:300]}")
+        expect(
+            result.returncode == 0 and len(result.stdout.splitlines()) == 1,
+            f"{what}: dry run of 3 ranks: {result.stdout}{result.stderr[:300]}",
+        )
         expect(not os.path.exists(path("nowhere")), f"{what}: a dry run wrote something")
 
 

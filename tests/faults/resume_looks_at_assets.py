@@ -1,6 +1,7 @@
 """--resume does not go on where an asset was changed, became shorter or was removed; with the same ones it makes what
 a run that was left alone makes.
 """
+
 import os
 import shutil
 
@@ -35,9 +36,14 @@ def stopped(command, target, asset):
 
 
 def check(what, command, target, asset):
-    changes = {"unchanged": lambda: None, "shorter": lambda: write("notes.txt", TEXT[:9]), "longer": lambda: write("notes.txt", 2 * TEXT),
-               "other": lambda: write("notes.txt", TEXT.replace("first", "third")), "removed": lambda: os.remove(path("model", "notes.txt")),
-               "added": lambda: write("more.txt", TEXT)}
+    changes = {
+        "unchanged": lambda: None,
+        "shorter": lambda: write("notes.txt", TEXT[:9]),
+        "longer": lambda: write("notes.txt", 2 * TEXT),
+        "other": lambda: write("notes.txt", TEXT.replace("first", "third")),
+        "removed": lambda: os.remove(path("model", "notes.txt")),
+        "added": lambda: write("more.txt", TEXT),
+    }
     for name, change in changes.items():
         shutil.rmtree(path("model"), ignore_errors=True)
         shutil.copytree(MODEL, path("model"))
@@ -59,6 +65,11 @@ write("notes.txt", TEXT)
 run_mckpt("convert", "hf-to-fsdp", path("model"), path("whole"), "--tp", "2")
 shutil.copytree(path("whole", "release"), path("convert"))
 run_mckpt("export", path("whole"), path("export"), "--assets", path("model"))
-check("convert", ["convert", "hf-to-fsdp", path("model"), path("run"), "--tp", "2"], "run/release", "run/.release.mckpt-tmp/hf_assets/notes.txt")
+check(
+    "convert",
+    ["convert", "hf-to-fsdp", path("model"), path("run"), "--tp", "2"],
+    "run/release",
+    "run/.release.mckpt-tmp/hf_assets/notes.txt",
+)
 check("export", ["export", path("whole"), path("out/hf"), "--assets", path("model")], "out/hf", "out/.hf.mckpt-tmp/notes.txt")
 finish(30)

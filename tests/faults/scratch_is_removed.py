@@ -1,5 +1,5 @@
-"""`mckpt roundtrip` without --output exports into a temporary folder: whatever becomes of a rank, it is gone when the job is.
-"""
+"""`mckpt roundtrip` without --output exports into a temporary folder: whatever becomes of a rank, it is gone when the job is."""
+
 import os
 import subprocess
 import tempfile
@@ -17,7 +17,14 @@ source = models.path("qwen3_moe")
 def start(temporary, call, n, what, rank, *flags):
     command = [MPIRUN, "-n", str(RANKS), "--timeout", "100", MCKPT, "roundtrip", source, "--dp", str(RANKS), "--vocab-size", "auto", *flags]
     fault = {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"{call}:{n}:{what}", "FAULTY_IO_RANK": str(rank)} if call else {}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": temporary, **fault})
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": temporary, **fault},
+    )
 
 
 def left(temporary):

@@ -3,6 +3,7 @@ that is not whole, what was there before is untouched, and the same command with
 alone gives, byte for byte, and names it in the tracker. The error names --resume where there is something to go on with,
 and nowhere else, and says that the result is published where it is.
 """
+
 import json
 import os
 import random
@@ -71,7 +72,10 @@ class Job:
     def check_resumed(self, what, runs, *more, **how):
         again = self.run(runs, "--resume", *more, **how)
         if expect(again.returncode == 0, f"{what}: --resume: exit status {again.returncode}: {again.stderr[-500:]}"):
-            expect(difference(self.made(runs), self.reference) == "", f"{what}: --resume made something else: {difference(self.made(runs), self.reference)}")
+            expect(
+                difference(self.made(runs), self.reference) == "",
+                f"{what}: --resume made something else: {difference(self.made(runs), self.reference)}",
+            )
             expect(not any(".mckpt-" in name for name in os.listdir(runs)), f"{what}: left behind: {os.listdir(runs)}")
             if self.place == ".":
                 with open(os.path.join(runs, TRACKER)) as f:
@@ -106,7 +110,9 @@ def stop_at_every_call(job, call, what, statuses, step=1):
         if result.returncode > 0:
             expect(len(result.stderr.splitlines()) > 1 and "MC99" not in result.stderr, f"{label}: {result.stderr[:300]}")
             check_help(label, runs, result)
-            expect(published == ("is published as" in result.stderr), f"{label}: {'' if published else 'not '}published: {result.stderr[:300]}")
+            expect(
+                published == ("is published as" in result.stderr), f"{label}: {'' if published else 'not '}published: {result.stderr[:300]}"
+            )
         if not published or is_marked(job.made(runs)):
             job.check_resumed(label, runs)
     expect(reached > 0, f"{job.name}: {call} is never called")
@@ -118,7 +124,9 @@ def wrong_counts(job):
         runs = fresh("runs", "older")
         result = job.run(runs, env=faulty(call, n, what))
         if expect(result.returncode == 0, f"{job.name}: {call} {what}: exit status {result.returncode}: {result.stderr[:300]}"):
-            expect(difference(job.made(runs), job.reference) == "", f"{job.name}: {call} {what}: {difference(job.made(runs), job.reference)}")
+            expect(
+                difference(job.made(runs), job.reference) == "", f"{job.name}: {call} {what}: {difference(job.made(runs), job.reference)}"
+            )
 
 
 def kill_at_random(job, times):
@@ -129,8 +137,12 @@ def kill_at_random(job, times):
     for i in range(times):
         runs = fresh("runs", "older")
         before = snapshot(runs)
-        p = subprocess.Popen([MCKPT, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        p = subprocess.Popen(
+            [MCKPT, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
         time.sleep(r.uniform(0, usual))
         p.send_signal(signal.SIGKILL)
         p.wait()
@@ -140,10 +152,13 @@ def kill_at_random(job, times):
 
 def goes_on(job, at, other_options):
     """What is done is not done again, is not mixed with other work, and is thrown away where nobody asks for it."""
+
     def stopped():
         runs = fresh("runs", "older")
         result = job.run(runs, env=faulty("pwrite", at, "TERM"))
-        expect(result.returncode == 143 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}")
+        expect(
+            result.returncode == 143 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}"
+        )
         return runs
 
     whole = json.loads(job.run(fresh("runs"), "--json").stdout)
@@ -156,12 +171,18 @@ def goes_on(job, at, other_options):
         runs = stopped()
         left = snapshot(runs)
         result = job.run(runs, "--resume", options=options)
-        expect(result.returncode == 4 and "error[MC3007]" in result.stderr, f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}")
+        expect(
+            result.returncode == 4 and "error[MC3007]" in result.stderr,
+            f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}",
+        )
         expect(snapshot(runs) == left, f"{job.name}: --resume {options} touched what was there")
         job.check_resumed(f"{job.name}: after a refused --resume", runs)
     runs = stopped()
     result = job.run(runs, "--json")
-    expect(json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"], f"{job.name}: without --resume it went on: {result.stderr}")
+    expect(
+        json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"],
+        f"{job.name}: without --resume it went on: {result.stderr}",
+    )
     expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
 
 
@@ -201,7 +222,10 @@ def damage_meanwhile(job):
     flip()
     for again in ("the first", "the second"):
         result = job.run(runs, "--resume")
-        expect(result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr, f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}")
+        expect(
+            result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr,
+            f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}",
+        )
         expect(not os.path.exists(job.made(runs)), f"{job.name}: {again} --resume published a damaged source")
     flip()
     job.check_resumed(f"{job.name}: over a source that is whole again", runs)
@@ -230,7 +254,9 @@ def dying_ranks(job):
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)
 model = make_model(path("model"), **SIZES)
 os.mkdir(path("older"))
-subprocess.run([MCKPT, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL)
+subprocess.run(
+    [MCKPT, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL
+)
 for where, command in (("c", ["convert", "hf-to-fsdp", "--tp", "2", "--iteration", "7"]), ("e", ["export"])):
     source = model if where == "c" else path("c")
     subprocess.run([MCKPT, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)

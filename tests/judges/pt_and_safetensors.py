@@ -1,5 +1,5 @@
-"""torch and safetensors as judges of what `mckpt convert` writes: every file loads with them, bit for bit as it went in.
-"""
+"""torch and safetensors as judges of what `mckpt convert` writes: every file loads with them, bit for bit as it went in."""
+
 import json
 import struct
 import sys
@@ -14,7 +14,23 @@ import torch  # noqa: E402
 
 from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row  # noqa: E402
 
-NAMES = ["weight", "bias", "model.layers.10.w", "model.layers.9.w", "a b", "\u952e", "q\"uote\\", "tab\t", "\u00e9", "x" * 300, "", "..", "__metadata", "1", "line\n\r\b\f"]
+NAMES = [
+    "weight",
+    "bias",
+    "model.layers.10.w",
+    "model.layers.9.w",
+    "a b",
+    "\u952e",
+    "q\"uote\\",
+    "tab\t",
+    "\u00e9",
+    "x" * 300,
+    "",
+    "..",
+    "__metadata",
+    "1",
+    "line\n\r\b\f",
+]
 DTYPES = [d for d in OLDER + NEWER if d != torch.complex128]  # which safetensors does not have
 judged = 0
 failures = []
@@ -43,13 +59,13 @@ def data_of(path):
     blob = path.read_bytes()
     n = struct.unpack("<Q", blob[:8])[0]
     expect((8 + n) % 64 == 0, f"{path}: data begin at {8 + n}")
-    return blob[8:8 + n].decode().rstrip(" "), blob[8 + n:]
+    return blob[8 : 8 + n].decode().rstrip(" "), blob[8 + n :]
 
 
 def reference_data(state):
     blob = safetensors.torch.save({n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in state.items()}, {"format": "pt"})
     n = struct.unpack("<Q", blob[:8])[0]
-    return blob[8:8 + n].decode().rstrip(" "), blob[8 + n:]
+    return blob[8 : 8 + n].decode().rstrip(" "), blob[8 + n :]
 
 
 def random_state(r, dtypes, views):
@@ -89,7 +105,10 @@ def safetensors_to_pt(judge, count):
         for mmap in (False, True):
             expect(rows(torch.load(target, weights_only=True, mmap=mmap)) == rows(state), f"{target}: torch reads something else")
         convert("safetensors-to-pt", source, again, "-j4")
-        expect(again.read_bytes().replace(again.stem.encode(), target.stem.encode()) == target.read_bytes(), f"{again}: other bytes the second time")
+        expect(
+            again.read_bytes().replace(again.stem.encode(), target.stem.encode()) == target.read_bytes(),
+            f"{again}: other bytes the second time",
+        )
         convert("pt-to-safetensors", target, back)
         expect(rows(safetensors.torch.load_file(back)) == rows(state), f"{back}: lost on the way there and back")
 
@@ -141,9 +160,11 @@ def shards(judge):
 
 def refusals(judge):
     """What safetensors cannot hold is named, and nothing is written."""
-    cases = [({"w": torch.zeros(2, dtype=torch.complex128)}, "'w': safetensors has no type for complex128"),
-             ({"__metadata__": torch.zeros(2)}, "the name is reserved"),
-             ({"w": torch.zeros(2), "epoch": 3, "args": {"lr": 0.1}}, "2 objects of the source: epoch, args")]
+    cases = [
+        ({"w": torch.zeros(2, dtype=torch.complex128)}, "'w': safetensors has no type for complex128"),
+        ({"__metadata__": torch.zeros(2)}, "the name is reserved"),
+        ({"w": torch.zeros(2), "epoch": 3, "args": {"lr": 0.1}}, "2 objects of the source: epoch, args"),
+    ]
     for value, words in cases:
         source, target = judge.path(".pt"), judge.path(".safetensors")
         torch.save(value, source)

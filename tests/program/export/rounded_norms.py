@@ -1,5 +1,5 @@
-"""Norms that Megatron stores less one: what bf16 loses by that is counted and told, and nothing else is lost.
-"""
+"""Norms that Megatron stores less one: what bf16 loses by that is counted and told, and nothing else is lost."""
+
 import json
 import os
 import shutil
@@ -48,10 +48,22 @@ golden = models.path("qwen3_5")
 expect_equal("golden", [convert(to_fsdp, golden, "golden", "--tp", "2", "--vocab-size", "auto")], [(0, False)])
 small = with_small_values(golden, 5)
 # One is taken off in the wider of two types: in fp32 nothing is lost, unless the run keeps its parameters in bf16.
-for name, flags, lost in (("keep", ["--dtype", "keep"], 5), ("fp32", ["--dtype", "fp32"], 0), ("run", ["--params-dtype", "auto", "--dtype", "fp32"], 5)):
+for name, flags, lost in (
+    ("keep", ["--dtype", "keep"], 5),
+    ("fp32", ["--dtype", "fp32"], 0),
+    ("run", ["--params-dtype", "auto", "--dtype", "fp32"], 5),
+):
     made, back = f"made_{name}", f"back_{name}"
-    expect_equal(f"{name}: to Megatron", [convert(to_fsdp, small, made, "--tp", "2", "--dp", "3", "--vocab-size", "auto", *flags)], [(lost, lost > 0)])
-    expect_equal(f"{name}: what is made", [mckpt("verify", path(made), "--against", small, *[f for f in flags if f in ("--params-dtype", "auto")]).returncode], [0])
+    expect_equal(
+        f"{name}: to Megatron",
+        [convert(to_fsdp, small, made, "--tp", "2", "--dp", "3", "--vocab-size", "auto", *flags)],
+        [(lost, lost > 0)],
+    )
+    expect_equal(
+        f"{name}: what is made",
+        [mckpt("verify", path(made), "--against", small, *[f for f in flags if f in ("--params-dtype", "auto")]).returncode],
+        [0],
+    )
     expect_equal(f"{name}: and back", [convert(["export"], path(made), back)], [(0, False)])
     told = json.loads(mckpt("verify", path(back), "--against", small).stdout)
     expect_equal(f"{name}: what differs", [f["tensor"] for f in told["findings"]], [NORM] if lost else [])

@@ -1,5 +1,5 @@
-"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what is here, over the stand-in for NCCL. What is saved must be what `convert` writes, byte by byte.
-"""
+"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what is here, over the stand-in for NCCL. What is saved must be what `convert` writes, byte by byte."""
+
 import os
 import shutil
 import subprocess
@@ -35,7 +35,9 @@ def check(family, ranks, grid):
     with tempfile.TemporaryDirectory(prefix="mckpt_shared_") as folder:
         saved, converted = os.path.join(folder, "saved"), os.path.join(folder, "converted")
         start = [MPIRUN, "-n", str(ranks), "--timeout", "150", MCKPT, "roundtrip", source, "--device", "cuda", "--checkpoint", saved]
-        if run([*start, *flags], what, env=environment) and run([MCKPT, "convert", "hf-to-fsdp", source, converted, *flags, "--params-dtype", "auto", "--dtype", "fp32"], what):
+        if run([*start, *flags], what, env=environment) and run(
+            [MCKPT, "convert", "hf-to-fsdp", source, converted, *flags, "--params-dtype", "auto", "--dtype", "fp32"], what
+        ):
             expect(difference(saved, converted) == "", f"{what}: saved is not what is converted: {difference(saved, converted)}")
 
 
