@@ -4,15 +4,14 @@
 
 import json
 import os
-import subprocess
 import unittest
 
-from mckpt_tests.setting import DATA, MCKPT
-
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, "layout", *map(str, args)], capture_output=True, text=True, timeout=60)
+    return run_mckpt("layout", *args, timeout=60)
 
 
 def written(shape):
