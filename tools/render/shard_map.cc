@@ -1,3 +1,4 @@
+// Prints, for every tensor, a column for each rank with its share.
 #include "tools/render/shard_map.h"
 
 #include <algorithm>
