@@ -3,23 +3,25 @@
 #include <chrono>
 #include <iterator>
 
+#include "convert/source/checkpoint.h"
 #include "io/copy/engine.h"
-#include "io/verify/manifest_check.h"
 #include "io/file/source_stamps.h"
+#include "io/verify/manifest_check.h"
 #include "live/cuda/device.h"
-#include "live/model/check.h"
-#include "live/load/load.h"
 #include "live/device/pooled_memory.h"
-#include "runtime/watch/activity.h"
+#include "live/load/load.h"
+#include "live/model/check.h"
+#include "live/save/exported_folder.h"
 #include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
+#include "runtime/watch/activity.h"
 #include "tools/commands/commands.h"
 #include "tools/interrupt.h"
 #include "tools/live_folder.h"
-#include "tools/render/progress.h"
-#include "tools/rank_errors.h"
-#include "tools/roundtrip_folder.h"
 #include "tools/options/roundtrip_options.h"
+#include "tools/rank_errors.h"
+#include "tools/render/findings.h"
+#include "tools/render/notes.h"
+#include "tools/render/progress.h"
 #include "tools/render/roundtrip_report.h"
 
 namespace mckpt {
@@ -155,11 +157,10 @@ void Roundtrip::through_checkpoint() {
   });
   model_->drop();
   phase("reload", [&](std::atomic<i64>* done) {
-    CheckpointModel saved;
-    CheckpointModelFlags how_to_open;
-    how_to_open.model = options_.model_flags;
-    saved.open(open_store(*options_.checkpoint), open_hf_model(options_.source, options_.model_flags),
-               how_to_open, flags_, {0, std::nullopt, model_->setup().run.groups});
+    HfModelOptions how = options_.model_flags.options();
+    CheckpointModel saved(open_store(*options_.checkpoint), open_hf_model(options_.source, how),
+                          {.model = how}, {0, std::nullopt, model_->setup().run.groups});
+    tell_findings(flags_, saved.oddities(), saved.store().root());
     return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(), loading(done))
         .bytes_read;
   });
@@ -230,7 +231,7 @@ void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
   if (options_.checkpoint)  // refuses what cannot be saved
     FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
   KeyTable keys = live_keys(model);
-  options_.fsdp_flags.refuse_unmatched(keys.parameters());
+  options_.fsdp_flags.frozen().refuse_unmatched(keys.parameters());
   model_ = &model, keys_ = &keys, pool_ = &pool;
   phases();
   conclude();
@@ -241,11 +242,11 @@ Exit Roundtrip::run() {
   options_.ranks.join();
   options_.settle(world());
   Tensor::set_threads(options_.threads);
-  hf_ = open_hf_model(options_.source, options_.model_flags);
+  hf_ = open_hf_model(options_.source, options_.model_flags.options());
   if (!hf_.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options_.source);
   if (std::string text = options_.grid_flags.note(); !text.empty()) note(flags_, text);
-  tell_notes(flags_, hf_);
+  print_notes(flags_, notes_of(hf_));
   if (world().rank() == 0) {
     require_listed_files(options_.source);
     refuse_unlike_copies(hf_, options_.threads);

@@ -81,12 +81,13 @@ void RoundtripOptions::settle(Comm& world) {
 
 LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   LiveSetup s;
+  const ValueOptions how = values.options();
   s.grid = grid_flags.grid();
-  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, values.vocab()), values.params_dtype(map.model()),
+  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr};
   s.fsdp = fsdp_flags.setup(s.grid);
   if (main_dtype == "none") s.main_dtype.reset();
-  s.adjust = [this](std::vector<ModelParameter>& p) { fsdp_flags.freeze(p); };
+  s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }
 

@@ -1,6 +1,6 @@
 #include "convert/layers/run_pattern.h"
 
-#include "convert/layers/pattern_args.h"
+#include "convert/objects/pattern_args.h"
 #include "io/dcp/run_args.h"
 
 namespace mckpt {
