@@ -24,7 +24,7 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
         .file(store->root())
         .expected(what)
         .found(store->format())
-        .help("mckpt help convert   lists the modes");
+        .help("`mckpt help convert` lists the modes");
   require_sound(store->findings(), store->root());
   return store;
 }
