@@ -182,7 +182,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
       if (report.check_of[f] != c) continue;
       if (!report.findings[f].help.empty()) helps.insert(report.findings[f].help);
       if (all || shown++ < kMostShown) {
-        out.line(cat("      ", finding_line(report.findings[f])));
+        out.line(cat("      ", with_flags(finding_line(report.findings[f]))));
       } else {
         hidden++;
       }

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kMostShown = 5;
 
 std::string painted_line(bool color, const Finding& f) {
-  return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ", with_flags(finding_text(f)));
+  return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ",
+             with_flags(finding_text(f)));
 }
 
 }  // namespace
