@@ -6,6 +6,7 @@
 
 #include "runtime/comm/world.h"
 #include "tools/render/convert_report.h"
+#include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/run_observer.h"
 
@@ -15,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void show_and_check(ConversionPlan& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
+  for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
   prove(conversion, options.threads);
   note_plan(flags, conversion);
@@ -56,7 +58,7 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   Comm& ranks = own ? *own : world();
   if (leader) options.check_report();
   if (!leader) ranks.barrier();
-  ConversionPlan conversion = plan();
+  ConversionPlan conversion = tell_damage(flags, plan);
   if (leader) {
     show_and_check(conversion, options, flags);
     ranks.barrier();
@@ -65,6 +67,8 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   if (!options.dry_run) result = carry_out(conversion, options, ranks, flags);
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);
+  if (!result && conversion.single_file)
+    note(flags, cat("would write ", human_bytes(conversion.bytes), " to ", escaped(conversion.path, 4096)));
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   write_report(flags, command, conversion, result ? &*result : nullptr, seconds, options.report);
   return Exit::kOk;

@@ -7,10 +7,10 @@
 
 namespace mckpt {
 
-void RunObserver::begin(const char* phase, i64 bytes) {
+void RunObserver::begin(const std::string& phase, i64 bytes) {
   end();
   if (bytes > 0) progress_.emplace(flags_, phase, bytes);
-  phase_.emplace(phase, progress_ ? progress_->counter() : nullptr);
+  phase_.emplace((name_ = phase).c_str(), progress_ ? progress_->counter() : nullptr);
 }
 
 void RunObserver::done(i64 bytes) {

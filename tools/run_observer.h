@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "convert/run/observer.h"
+#include "core/base/observer.h"
 #include "runtime/watch/activity.h"
 #include "tools/render/progress.h"
 
@@ -15,7 +15,7 @@ class RunObserver final : public Observer {
   // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
   RunObserver(const GlobalFlags& flags, bool overwrite) : flags_(flags), overwrite_(overwrite) {}
 
-  void begin(const char* phase, i64 bytes) override;
+  void begin(const std::string& phase, i64 bytes) override;
   void done(i64 bytes) override;
   void end() override;
   bool stop() override;
@@ -27,6 +27,7 @@ class RunObserver final : public Observer {
   const GlobalFlags& flags_;
   bool overwrite_;
   std::optional<Progress> progress_;
+  std::string name_;  // of the phase
   std::optional<Phase> phase_;
 };
 

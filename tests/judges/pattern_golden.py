@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, MCKPT
 
 failures = []
@@ -11,7 +12,7 @@ failures = []
 
 def pattern(*args):
     """The exit status and the answer. A pattern may begin with '-', so it follows '--'."""
-    run = subprocess.run([MCKPT, "pattern", "--json", *args], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("pattern", "--json", *args, timeout=60)
     if run.stderr or run.returncode not in (0, 1):
         raise RuntimeError(f"{args}: exit {run.returncode}: {run.stderr}")
     return run.returncode, json.loads(run.stdout)
@@ -73,14 +74,14 @@ def check_usage():
                  ["--segment", "--pp-size", "2", "MM"], ["--from-ratios", "8,0,0", "MM"], ["--segment"], ["-*"],
                  ["--cp-slice", "mamba:d_inner=16"], ["--cp-slice", "rnn:cp=1,rank=0"],
                  ["--cp-slice", "gdn:qk_dim=8,v_dim=8,num_v_heads=4,cp=2,rank=2"]):
-        run = subprocess.run([MCKPT, "pattern", *args], capture_output=True, text=True, timeout=60)
+        run = run_mckpt("pattern", *args, timeout=60)
         if run.returncode != 2 or run.stdout or not run.stderr.startswith("error[MC0"):
             failures.append(f"usage {args}: exit {run.returncode}, {run.stdout!r}, {run.stderr!r}")
 
 
 def check_text():
     """What a person sees: the mark below the byte at fault, and nothing that a terminal obeys."""
-    run = subprocess.run([MCKPT, "pattern", "--color", "never", "M\x1b*"], capture_output=True, text=True)
+    run = run_mckpt("pattern", "--color", "never", "M\x1b*")
     lines = run.stdout.splitlines()
     if run.returncode != 1 or lines[:2] != ["  M\\x1b*", "   ^ byte 1"] or not lines[2].startswith("invalid_symbol"):
         failures.append(f"text: exit {run.returncode}, {run.stdout!r}")
@@ -114,7 +115,7 @@ pipeline    the pipeline size must divide 2; segment v x size + r is virtual sta
 
 
 def check_table():
-    run = subprocess.run([MCKPT, "pattern", "--color", "never", "[*-]M|E/*M"], capture_output=True, text=True)
+    run = run_mckpt("pattern", "--color", "never", "[*-]M|E/*M")
     if run.stdout != TABLE:
         failures.append(f"table: {run.stdout}")
 

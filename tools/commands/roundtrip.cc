@@ -11,6 +11,7 @@
 #include "live/device/pooled_memory.h"
 #include "live/load/load.h"
 #include "live/model/check.h"
+#include "live/save/exported_folder.h"
 #include "runtime/comm/world.h"
 #include "runtime/watch/activity.h"
 #include "tools/commands/commands.h"
@@ -22,7 +23,6 @@
 #include "tools/render/notes.h"
 #include "tools/render/progress.h"
 #include "tools/render/roundtrip_report.h"
-#include "tools/roundtrip_folder.h"
 
 namespace mckpt {
 namespace {

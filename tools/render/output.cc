@@ -122,16 +122,6 @@ void print_error(const GlobalFlags& flags, const Error& e) {
   to_stderr(out);
 }
 
-std::string human_bytes(std::int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double v = static_cast<double>(bytes);
-  int unit = 0;
-  while (v >= 1024 && unit < 6) v /= 1024, unit++;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : "%.1f %s", v, kUnits[unit]);
-  return text;
-}
-
 std::string human_rate(std::int64_t bytes, double seconds) {
   double rate = static_cast<double>(bytes) / std::max(seconds, 1e-9);
   return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");

@@ -70,7 +70,6 @@ void complain(std::string_view text);
 // The error as a person reads it (rustc's shape), on stderr.
 void print_error(const GlobalFlags& flags, const Error& error);
 
-std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
 std::string human_rate(std::int64_t bytes, double seconds);  // "1.2 GiB/s"
 
 }  // namespace mckpt

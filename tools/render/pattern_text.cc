@@ -7,11 +7,6 @@
 
 namespace mckpt {
 
-std::string range_words(const LayerRange& layers) {
-  if (layers.end - layers.begin == 1) return cat("layer ", layers.begin);
-  return cat("layers ", layers.begin, " to ", layers.end - 1);
-}
-
 namespace {
 
 std::string kind_cell(const LayerKindInfo& kind) { return cat(kind.symbol, " ", kind.words); }

@@ -71,6 +71,12 @@ struct TwinSearch {
   std::span<const i32> table_key{};  // by key of the layout
 };
 
+// What the reader of a source found odd, though not wrong.
+struct Oddities {
+  std::vector<Finding> findings;
+  std::string root;  // of the source
+};
+
 struct ConversionPlan {
   Parts parts;  // what all pointers below lead to
 
@@ -96,8 +102,9 @@ struct ConversionPlan {
   Account account;          // of prove()
   i64 shared_tensors = 0;   // that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // of the source: left out on request, or unknown to the format of the result
-  Notes notes;              // of opening the source and planning
-  Notes details;            // about the result: they belong behind the account
+  std::vector<Oddities> oddities;
+  Notes notes;    // of opening the source and planning
+  Notes details;  // about the result: they belong behind the account
 };
 
 // Makes the files part of the result; folders that are left out become a warning.

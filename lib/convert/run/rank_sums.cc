@@ -26,8 +26,6 @@ i64 take(std::string_view& text) {
   return number;
 }
 
-std::string counted(i64 n, const char* noun) { return cat(n, " ", noun, n == 1 ? "" : "s"); }
-
 }  // namespace
 
 void gather_sums(WrittenSums& sums, Comm& ranks) {

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <vector>
@@ -119,6 +120,16 @@ std::string with_commas(std::int64_t n) {
 
 std::string counted(std::int64_t n, std::string_view noun) {
   return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
+}
+
+std::string human_bytes(std::int64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double v = static_cast<double>(bytes);
+  int unit = 0;
+  while (v >= 1024 && unit < 6) v /= 1024, unit++;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : "%.1f %s", v, kUnits[unit]);
+  return text;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

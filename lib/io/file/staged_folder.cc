@@ -1,3 +1,5 @@
+// Makes a folder under a hidden name and publishes it: lock, check what may be replaced, fsync, rename,
+// remove what was replaced, remove the marks. Every step can be repeated after an interruption.
 #include "io/file/staged_folder.h"
 
 #include <fcntl.h>

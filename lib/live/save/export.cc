@@ -231,7 +231,7 @@ class LiveExporter {
 
 FsdpRun run_of(const LiveModel& model) {
   const LiveSetup& setup = model.setup();
-  FsdpRun run{setup.grid, setup.run, setup.fsdp, setup.main_dtype, nullptr};
+  FsdpRun run{{setup.main_dtype, nullptr}, setup.grid, setup.run, setup.fsdp};
   run.fsdp.saved = false;
   return run;
 }
