@@ -24,7 +24,7 @@ std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode
         .file(store->root())
         .expected(what)
         .found(store->format())
-        .help("mckpt convert --help   lists the modes");
+        .help("mckpt help convert   lists the modes");
   require_sound(store->findings(), store->root());
   return store;
 }
@@ -73,7 +73,7 @@ class FilePlanner {
         tensors_(chosen_tensors(store_, options)) {
     c.store = &store_;
     c.sources = {options.source};
-    c.oddities.push_back({store_.findings(), store_.root()});
+    c.oddities.push_back({store_.root(), store_.findings()});
     c.sums = std::make_unique<ReadSums>();
     c.path = options.target;
     c.single_file = true;
