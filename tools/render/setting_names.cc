@@ -27,6 +27,7 @@ constexpr std::string_view kSettings[] = {
     "include",
     "iteration",
     "keep_names",
+    "keys",
     "last_stage_layers",
     "layers",
     "map_file",
