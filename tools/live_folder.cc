@@ -6,15 +6,14 @@
 
 #include "convert/objects/megatron_args.h"
 #include "io/copy/engine.h"
-#include "io/safetensors/layout.h"
 #include "io/file/source_stamps.h"
+#include "io/safetensors/layout.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
-#include "runtime/watch/activity.h"
+#include "runtime/comm/claim.h"
 #include "tools/folder_manifest.h"
 #include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
-#include "tools/rank_errors.h"
 
 namespace mckpt {
 namespace {
@@ -23,15 +22,16 @@ namespace {
 // write belongs to may be gigabytes.
 class WatchedSink final : public CopySink {
  public:
-  explicit WatchedSink(CopySink& to) : to_(to) {}
+  WatchedSink(CopySink& to, Activity& activity) : to_(to), activity_(activity) {}
   void write(i32 file, i64 offset, std::span<const u8> bytes) override {
     check_stop();
     to_.write(file, offset, bytes);
-    made_progress();
+    activity_.made_progress();
   }
 
  private:
   CopySink& to_;
+  Activity& activity_;
 };
 
 // Sums what is written, in the thread that writes it.
@@ -65,10 +65,10 @@ void write_folder(Comm& world, const std::string& path, const std::vector<Output
     out.emplace(staged->folder(), files, OutputFiles::Begin::kCreate, how);
   }
   // What rank 0 has staged goes when it is left with an error, while the others may be about to open it.
-  claiming_errors([&] {
+  claiming_errors(world, [&] {
     world.barrier();
     if (!out) out.emplace(StagedFolder::staging_path(path), files, OutputFiles::Begin::kGoOn, how);
-    WatchedSink watched(*out);
+    WatchedSink watched(*out, world.activity());
     writers.part(watched);
     if (options.durable && world.rank() != 0) out->sync();
     world.barrier();

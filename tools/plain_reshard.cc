@@ -2,9 +2,9 @@
 
 #include "convert/jobs/reshard_job.h"
 #include "io/dcp/paths.h"
-#include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/fsdp_output.h"
+#include "tools/job.h"
 #include "tools/proved_plan.h"
 #include "tools/staged_copy.h"
 
@@ -115,7 +115,7 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   std::vector<CarriedRecord> records = plan.add_objects(weights_only);
   PlannedChunks chunks(plan.layout, plan.tensors);
   ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, *source);
+  if (this_job().rank() == 0) expect_object_files(sums, *source);
   ReshardJob job(*source, chunks, &plan.layout, nullptr, std::move(records), &sums);
 
   ConvertReport report;

@@ -1,11 +1,11 @@
 #include "tools/proved_plan.h"
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 
 namespace mckpt {
 
 void prove_plan(const CopyJob& job, ProofInput input, const ConvertOptions& options, ConvertReport& report) {
-  if (launch().rank != 0) return;
+  if (this_job().rank() != 0) return;
   input.threads = options.threads;
   Account a = prove(job, input);
   report.tensors_in = a.tensors_in, report.tensors_out = a.tensors_out;

@@ -3,14 +3,13 @@
 #include <array>
 #include <optional>
 
-#include "io/verify/manifest_check.h"
 #include "io/file/source_stamps.h"
 #include "io/file/staged_folder.h"
-#include "runtime/watch/activity.h"
-#include "runtime/comm/world.h"
-#include "tools/render/cast_losses_text.h"
+#include "io/verify/manifest_check.h"
 #include "tools/folder_manifest.h"
 #include "tools/interrupt.h"
+#include "tools/job.h"
+#include "tools/render/cast_losses_text.h"
 #include "tools/render/progress.h"
 #include "tools/resume_help.h"
 
@@ -91,7 +90,7 @@ std::string_view resume_note(const StagedFolder& staged) {
 
 CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options, LostValues& lost,
                            const GlobalFlags& flags) {
-  Comm& comm = world();
+  Comm& comm = this_job().comm();
   bool leader = comm.rank() == 0;
   if (leader) comm.barrier();  // nothing was refused: the others come after
   stop_flag();
@@ -126,7 +125,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
   {
     TaskLog log(StagedFolder::log_path(folder), share.first, share.end, *out, !options.no_sync);
     Progress progress(flags, "write", total_bytes(copy.files) / comm.size());
-    Phase phase("write", progress.counter());
+    Phase phase(comm.activity(), "write", progress.counter());
     CopyOptions how = options.copying(progress);
     how.log = &log;
     how.sums = copy.sums;
@@ -136,8 +135,8 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
     for (i64 t = share.first; t < share.end; t++)
       if (log.is_done(t)) written.read(copy.job.task(t), folder, copy.files);
-    auto going_on = [] {
-      made_progress();
+    auto going_on = [&] {
+      comm.activity().made_progress();
       check_stop();
     };
     try {
@@ -148,7 +147,7 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
       throw;
     }
   }
-  Phase phase("finish");
+  Phase phase(comm.activity(), "finish");
   i64 numbers[] = {counts.bytes_read, counts.bytes_written, counts.reads, counts.writes, counts.rounded};
   // Each rank makes durable what it wrote: it may stand on another host than rank 0.
   if (!leader && !options.no_sync) out->sync();
@@ -176,17 +175,17 @@ void PlanText::add(std::string_view part) {
 }
 
 bool follow_rank_0(const ConvertOptions& options) {
-  bool leader = launch().rank == 0, alone = launch().size == 1 || options.dry_run;
+  bool leader = this_job().rank() == 0, alone = this_job().alone() || options.dry_run;
   if (!alone) options.ranks.join();
   if (leader) options.check_report();
-  if (!alone && !leader) world().barrier();
+  if (!alone && !leader) this_job().comm().barrier();
   return leader || !alone;
 }
 
 Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view command,
                const ConvertOptions& options, const GlobalFlags& flags,
                const std::function<void()>& published) {
-  if (launch().rank == 0) {
+  if (this_job().rank() == 0) {
     for (const std::string& source : copy.sources) require_listed_files(source);
     // The others come when rank 0 has taken the room.
     check_staged_copy(copy, options);
@@ -201,7 +200,7 @@ Exit carry_out(const StagedCopy& copy, ConvertReport& report, std::string_view c
     report.bytes_read = counts.bytes_read;
     report.rounded = counts.rounded;
   }
-  if (launch().rank != 0) return Exit::kOk;
+  if (this_job().rank() != 0) return Exit::kOk;
   if (!options.dry_run && published) published();
   write_report(flags, command, report, !options.dry_run, options.report);
   return Exit::kOk;

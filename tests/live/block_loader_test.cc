@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "core/items/apply_move.h"
-#include "runtime/comm/world.h"
 #include "tests/live/late_lane.h"
+#include "tests/support/job.h"
 #include "tests/support/throws.h"
 
 namespace mckpt {

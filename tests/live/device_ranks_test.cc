@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "live/device/host_ranks.h"
-#include "runtime/comm/world.h"
 #include "tests/live/devices.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 namespace {
@@ -44,6 +44,6 @@ int run_as_rank(Comm& ranks) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   int status = mckpt::run_as_rank(mckpt::world());
-  mckpt::leave_world();
+  mckpt::test_job().leave();
   return status;
 }

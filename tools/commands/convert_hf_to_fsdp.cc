@@ -7,15 +7,15 @@
 #include "convert/jobs/import_job.h"
 #include "convert/objects/megatron_args.h"
 #include "io/verify/manifest.h"
-#include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/options/convert_options.h"
-#include "tools/render/convert_report.h"
 #include "tools/fsdp_output.h"
 #include "tools/hf_model.h"
+#include "tools/job.h"
+#include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
+#include "tools/render/convert_report.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -82,7 +82,7 @@ void HfToFsdp::open() {
                         "/model.safetensors   makes them of the .bin files there")
                   : "download the model with its weights");
   tell_notes(flags_, model_);
-  if (launch().rank == 0) refuse_unlike_copies(model_, options_.threads);
+  if (this_job().rank() == 0) refuse_unlike_copies(model_, options_.threads);
   const ModelMap& map = *model_.map;
   run_.run = {vocab_rows(map.model(), map.family(), run_.grid.tp, values_.vocab()),
               values_.params_dtype(map.model())};

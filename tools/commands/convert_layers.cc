@@ -6,12 +6,12 @@
 #include "convert/layers/run_pattern.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
-#include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/fsdp_output.h"
-#include "tools/render/layer_move_text.h"
+#include "tools/job.h"
 #include "tools/proved_plan.h"
+#include "tools/render/layer_move_text.h"
 #include "tools/source_args.h"
 #include "tools/staged_copy.h"
 
@@ -226,7 +226,7 @@ Exit LayerMove::run() {
   bool nested = dialect_ == DcpDialect::kFsdpDtensor;
   if (!nested) layout.leave_out_paths();
   ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, *store_);
+  if (this_job().rank() == 0) expect_object_files(sums, *store_);
   MigrationJob job(*store_, migration_, layout, nested, &sums);
   add_objects(job, layout);
   common_ = args_->patched_file(changes_, flags_);

@@ -1,13 +1,13 @@
 // convert reshard: a Megatron-FSDP checkpoint, with its optimizer states, onto another grid or strategy.
 #include <algorithm>
 
+#include "convert/jobs/reshard_job.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/key_section.h"
-#include "convert/jobs/reshard_job.h"
 #include "core/base/name_hash.h"
-#include "runtime/comm/world.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/fsdp_output.h"
+#include "tools/job.h"
 #include "tools/options/layout_flags.h"
 #include "tools/plain_reshard.h"
 #include "tools/proved_plan.h"
@@ -266,7 +266,7 @@ Exit Reshard::run() {
   PlannedChunks chunks(plan.layout, source);
   ReshardJob::Fused fused = fused_tensors(plan, source);
   ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, model().on_disk());
+  if (this_job().rank() == 0) expect_object_files(sums, model().on_disk());
   ReshardJob job(this->source(), chunks, &plan.layout, &fused, std::move(records), &sums);
 
   prove_plan(job, proof(plan.layout), options_, report_);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 
 namespace mckpt {
 namespace {
@@ -91,7 +91,7 @@ void accept(std::vector<Finding>& findings, std::span<const std::string> codes) 
 
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root,
                    const Finding* told) {
-  if (launch().rank != 0) return;  // all ranks find the same
+  if (this_job().rank() != 0) return;  // all ranks find the same
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;
   for (bool warning : {false, true})

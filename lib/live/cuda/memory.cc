@@ -1,12 +1,13 @@
+// Memory of the GPU comes from its driver; pinned memory of the host is made of our own pages.
 #include "live/cuda/memory.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 
-#include "runtime/system/memory_room.h"
 #include "io/file/parallel.h"
 #include "live/cuda/calls.h"
+#include "runtime/system/memory_room.h"
 
 namespace mckpt {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/comm/world.h"
+#include "runtime/job/launch.h"
 
 #include <gtest/gtest.h>
 
