@@ -64,7 +64,7 @@ Exit help_command(CommandLine& line) {
   if (!command) return print(main_help());
   if (!mode) return run_command(*command, {"--help"});
   if (!find_command(*command).has_modes)
-    throw Error(Code::kUsage, cat("the argument '", escaped(*mode), "' is one too many"))
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(*mode), "'"))
         .note(cat("the help of ", escaped(*command), " is one page"));
   return run_command(*command, {*mode, "--help"});
 }

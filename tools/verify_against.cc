@@ -6,15 +6,15 @@
 #include <numeric>
 #include <set>
 
+#include "convert/compare/tensor_differences.h"
 #include "convert/jobs/export_job.h"
-#include "convert/layers/flat_layers.h"
 #include "convert/jobs/import_job.h"
 #include "convert/jobs/reshard_job.h"
+#include "convert/layers/flat_layers.h"
 #include "convert/layers/run_pattern.h"
-#include "convert/compare/tensor_differences.h"
+#include "io/verify/manifest_findings.h"
 #include "tools/comparison.h"
 #include "tools/render/findings.h"
-#include "tools/folder_manifest.h"
 #include "tools/render/progress.h"
 #include "tools/verify_assets.h"
 #include "tools/verify_beside.h"
@@ -350,15 +350,17 @@ bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
-  line.option("--against SRC", source,
-              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write; objects "
-              "are compared by their values, and told where they are not");
+  line.option(
+      "--against SRC", source,
+      "what PATH was made from: PATH must hold, bit for bit, what converting SRC would write; objects "
+      "are compared by value, and those that are not compared are named");
   line.only_with("--against");
   model.declare(line);
   line.option(
       "--path-tp N", path_tp,
-      "tensor-parallel ranks that wrote PATH, where SRC is a checkpoint too, which --source-tp describes");
-  line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote PATH, likewise");
+      "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (--source-tp describes SRC)");
+  line.option("--path-etp N", path_etp,
+              "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
   values.declare_params(line);
 }
 

@@ -4,16 +4,16 @@
 
 #include "convert/layers/migration_job.h"
 #include "convert/layers/run_pattern.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
+#include "tools/job.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/fsdp_output.h"
-#include "tools/job.h"
-#include "tools/proved_plan.h"
 #include "tools/render/layer_move_text.h"
+#include "tools/run_conversion.h"
 #include "tools/source_args.h"
-#include "tools/staged_copy.h"
 
 namespace mckpt {
 namespace {
@@ -33,7 +33,8 @@ class LayerMove {
   void check_ways(LayerForm from, LayerForm to) const;
   std::string target_text() const;
   void add_objects(MigrationJob& job, DcpLayout& layout);
-  void tell(LayerForm from, LayerForm to) const;
+  Notes notes(LayerForm from, LayerForm to) const;
+  ConversionPlan plan();
 
   const GlobalFlags& flags_;
   LayerWay way_;
@@ -49,8 +50,6 @@ class LayerMove {
   LayerPattern pattern_;
   std::vector<ArgChange> changes_;
   LayerMigration migration_;
-  std::string common_;  // the new common.pt
-  ConvertReport report_;
 };
 
 void LayerMove::parse(CommandLine& line) {
@@ -60,36 +59,32 @@ void LayerMove::parse(CommandLine& line) {
   options_.declare_resume(line);
   line.option("--pattern PATTERN", pattern_flag_, text.pattern_help);
   if (way_ == LayerWay::kGroup || way_ == LayerWay::kToHybrid)
-    line.option("--keys NAMES", keys_, "how groups are named; by default as the format of SRC stores them")
+    line.option("--keys NAMES", keys_,
+                "how groups are named: auto (as the format of SRC stores them), logical or member")
         .choices({"auto", "logical", "member"});
   if (way_ == LayerWay::kToGpt)
-    line.option("--layers FORM", layers_,
-                "one tensor for all layers or one a layer; by default as GPT models have them")
+    line.option(
+            "--layers FORM", layers_,
+            "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models have them")
         .choices({"auto", "stacked", "indexed"});
   if (way_ == LayerWay::kToGpt)
-    line.flag("--without-mixers", how_.without_mixers, "leave the M layers behind: a GPT model has none");
+    line.flag("--without-mixers", how_.without_mixers, "drop the M layers, which a GPT model does not have");
   if (way_ == LayerWay::kToHybrid)
     line.flag("--without-mixers", how_.without_mixers,
-              "the result lacks the M layers: the run has to begin them");
+              "write a result without the M layers, which the training run has to initialise");
   if (way_ == LayerWay::kToGpt || way_ == LayerWay::kToHybrid)
-    line.option(
-            "--norms PLACE", norms_,
-            "norms of * and -: fused, in the linear layer behind them, as hybrid models have them; apart, "
-            "in the layer; or keep")
+    line.option("--norms PLACE", norms_,
+                "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart "
+                "(in the layer) or keep")
         .choices({"keep", "fused", "apart"});
-  line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
+  line.flag("--weights-only", how_.weights_only, "do not copy the states of the optimizer");
   declare_accept(line, accept_);
-  for (const char* paragraph : text.description) line.description(paragraph);
-  line.description("");
+  line.description(text.description);
   line.description(
-      "Weights, optimizer states and objects go along bit for bit, in the chunks and files of the ranks "
-      "that");
-  line.description(
-      "wrote them; num_layers and the pattern in the args are replaced. A key that has no place in the "
-      "result");
-  line.description(
-      "is an error that names it. Under mpirun the ranks share the work. `mckpt pattern` explains a "
-      "pattern.");
+      "Weights, optimizer states and objects are copied bit for bit and keep the chunks and files of the "
+      "ranks that wrote them. num_layers and the pattern in the args are replaced. A key that has no place "
+      "in the result is an error that names it.");
+  line.description("`mckpt pattern` explains a pattern. Under mpirun the ranks share the work.");
   for (const char* example : text.examples) line.example(example);
   line.parse();
   options_.check();
@@ -199,16 +194,17 @@ void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
   }
 }
 
-void LayerMove::tell(LayerForm from, LayerForm to) const {
-  note(flags_, cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
+Notes LayerMove::notes(LayerForm from, LayerForm to) const {
+  Notes out;
+  out.note(cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
   for (const std::string& name : migration_.dropped_objects)
-    note(flags_, cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
+    out.note(cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
   if (!args_->value())
-    warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
+    out.warn("the source has no args: give num_layers and the layer pattern to the new run");
+  return out;
 }
 
-Exit LayerMove::run() {
-  if (!follow_rank_0(options_)) return Exit::kOk;
+ConversionPlan LayerMove::plan() {
   open();
   pattern_ = source_pattern();
   LayerForm from = source_form(), to = target_form();
@@ -222,40 +218,38 @@ Exit LayerMove::run() {
                                is_gpt(to) ? target.layers() : result.physical_layers());
   }
 
-  DcpLayout layout(MigrationJob::ranks_of(*store_));
+  ConversionPlan c;
+  auto& layout = c.parts.make<DcpLayout>(MigrationJob::ranks_of(*store_));
   bool nested = dialect_ == DcpDialect::kFsdpDtensor;
   if (!nested) layout.leave_out_paths();
-  ReadSums sums;
-  if (this_job().rank() == 0) expect_object_files(sums, *store_);
-  MigrationJob job(*store_, migration_, layout, nested, &sums);
-  add_objects(job, layout);
-  common_ = args_->patched_file(changes_, flags_);
+  c.sums = std::make_unique<ReadSums>();
+  if (this_job().rank() == 0) expect_object_files(*c.sums, *store_);
+  auto job = std::make_unique<MigrationJob>(*store_, migration_, layout, nested, c.sums.get());
+  add_objects(*job, layout);
+  c.job = std::move(job);
 
-  tell(from, to);
-  prove_plan(job, {side_of(*store_), side_of(layout), migration_.dropped, {}, {}}, options_, report_);
-  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
-  report_.dropped_objects -= std::ssize(migration_.objects);
-  FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
-  PlanText plan(text_of(way_).name);
+  c.sources = {store_->root()};
+  c.store = store_.get();
+  c.proof = {side_of(*store_), side_of(layout), migration_.dropped, {}, {}};
+  for (const Object& o : store_->objects()) c.dropped_objects += !is_file(*store_, o);
+  c.dropped_objects -= std::ssize(migration_.objects);
   ChangedFiles changed;
-  if (!common_.empty()) changed.emplace(kCommonFile, common_);
+  if (std::string common = args_->patched_file(changes_, flags_); !common.empty())
+    changed.emplace(kCommonFile, std::move(common));
+  c.notes = notes(from, to);
   FsdpFolder::Beside beside = all_beside(*store_, changed);
-  for (const std::string& part :
-       {source_identity(*store_), target_text(), output.metadata_sha256, beside.identity()})
-    plan.add(part);
-  StagedCopy copy{report_.output,
-                  plan.text(),
-                  {store_->root()},
-                  output.files,
-                  job,
-                  [&](OutputFiles& out, const std::string& to_folder) {
-                    output.folder.write_rest(layout, out, to_folder, beside);
-                  },
-                  beside,
-                  &sums,
-                  store_.get()};
-  copy.run = &output.folder;
-  return carry_out(copy, report_, "convert", options_, flags_);
+  std::string metadata = plan_iteration(c, layout, options_.target, iteration_of(store_->root()), beside);
+  c.identity = PlanIdentity(text_of(way_).name)
+                   .add(source_identity(*store_))
+                   .add(target_text())
+                   .add(metadata)
+                   .add(beside.identity())
+                   .text();
+  return c;
+}
+
+Exit LayerMove::run() {
+  return run_conversion([this] { return plan(); }, "convert", options_, flags_);
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+#include "convert/output/fsdp_folder.h"
+
+#include <charconv>
+#include <fstream>
+
+#include "io/dcp/run_args.h"
+#include "io/file/staging_marks.h"
+#include "io/verify/manifest.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
+constexpr const char* kMetadata = ".metadata";
+constexpr std::string_view kPrefix = "iter_";
+// Of torch_dist: the mark of a whole checkpoint, the common state of older writers, hashes of all files.
+constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json";
+
+std::string folder_name(std::optional<i64> iteration) {
+  if (!iteration) return "release";
+  std::string digits = cat(*iteration);
+  return cat(kPrefix, std::string(7 - std::min<std::size_t>(digits.size(), 7), '0'), digits);
+}
+
+}  // namespace
+
+FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
+    : path_(cat(target, "/", folder_name(iteration))),
+      tracker_{cat(target, "/", kTracker), iteration ? cat(*iteration) : "release"},
+      iteration_(iteration) {}
+
+FileNames FsdpFolder::Beside::names() const {
+  FileNames names;
+  for (const std::string& name : files.names()) names.insert(name);
+  for (const std::string& name : assets.names()) names.insert(cat(kAssetsFolder, "/", name));
+  return names;
+}
+
+SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
+  SideFiles out{.from = source.root()};
+  Folder from(source.root());
+  for (const FolderEntry& e : from.entries()) {
+    bool data = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp");
+    bool sums = e.name == kHashes || e.name == kMarker || e.name == kManifestName || is_staging_mark(e.name);
+    if (e.folder || data || sums) continue;
+    if (auto text = changed.find(e.name); text != changed.end())
+      out.texts.insert(*text);
+    else
+      out.add_copy(from, e.name);
+  }
+  return out;
+}
+
+FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) {
+  FsdpFolder::Beside out{files_beside(source, changed), {.from = cat(source.root(), "/", kAssetsFolder)}};
+  Folder from(source.root());
+  for (const FolderEntry& e : from.entries()) {
+    if (!e.folder && e.name == kMarker) out.files.add_copy(from, e.name);
+    if (!e.folder || e.name != kAssetsFolder) continue;
+    Folder assets(from.inside(kAssetsFolder));
+    for (const std::string& name : hf_assets(assets)) out.assets.add_copy(assets, name);
+    if (std::string table(kTensorTableName); assets.has_file(table)) out.assets.add_copy(assets, table);
+  }
+  return out;
+}
+
+std::vector<std::string> folders_left_behind(const Store& source) {
+  std::vector<std::string> names;
+  Folder from(source.root());
+  for (const FolderEntry& e : from.entries())
+    if (e.folder && e.name != kAssetsFolder) names.push_back(e.name);
+  return names;
+}
+
+std::optional<i64> FsdpFolder::later_tracked() const {
+  std::ifstream file(tracker_.path);
+  i64 tracked = 0;
+  // "release" is not a number.
+  if (!(file >> tracked) || tracked <= iteration_.value_or(0)) return std::nullopt;
+  return tracked;
+}
+
+std::optional<i64> iteration_of(std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  std::string_view name = folder.substr(folder.rfind('/') + 1);
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  i64 number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole && number > 0 && number <= 9'999'999 ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace mckpt

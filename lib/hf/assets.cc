@@ -1,0 +1,137 @@
+#include "hf/assets.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "io/file/json.h"
+#include "io/file/json_writer.h"
+#include "io/store/store.h"
+#include "io/verify/manifest.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kWeightSuffixes[] = {
+    ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
+    ".npz"};
+
+// The chat templates of a tokenizer that has several, as transformers writes them.
+constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
+
+// Beside the iterations of a run, where it names the last; latest_train_state.pt has the suffix of weights.
+constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
+
+bool is_asset(const FolderEntry& e) {
+  if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
+  if (e.name == kTensorTableName || e.name == kTracker || e.name == kManifestName) return false;
+  return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
+}
+
+// Of the folder and of the one below it that belongs to a tokenizer.
+std::vector<std::string> asset_names(const Folder& folder, std::string_view below) {
+  std::vector<std::string> out;
+  for (const FolderEntry& e : folder.entries(below)) {
+    std::string name = below.empty() ? e.name : cat(below, "/", e.name);
+    if (is_asset(e)) out.push_back(name);
+    if (e.folder && name == kTemplatesFolder)
+      std::ranges::move(asset_names(folder, name), std::back_inserter(out));
+  }
+  return out;
+}
+
+constexpr i64 kBlockBytes = 1 << 20;
+
+}  // namespace
+
+std::vector<std::string> hf_assets(const Folder& folder) { return asset_names(folder, ""); }
+
+std::vector<std::string> folders_without_assets(const Folder& folder) {
+  std::vector<std::string> out;
+  for (const FolderEntry& e : folder.entries())
+    if (e.folder && !e.name.starts_with(".") && e.name != kTemplatesFolder) out.push_back(cat(e.name, "/"));
+  return out;
+}
+
+bool has_torch_weights(const Folder& folder) {
+  std::vector<FolderEntry> entries = folder.entries();
+  return std::ranges::any_of(entries,
+                             [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
+}
+
+SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
+  SideFiles out{.from = from};
+  Folder folder(from);
+  for (const std::string& name : asset_names(folder, "")) out.add_copy(folder, name);
+  out.left_out = folders_without_assets(folder);
+  if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);
+  return out;
+}
+
+std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,
+                              std::string_view map_text) {
+  bool complete = true;
+  for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
+  if (!complete && map_text.empty()) return "";
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout);
+  if (!map_text.empty()) json.field("map_file", map_text);
+  if (complete) json.key("tensors").begin_array();
+  for (i32 t = 0; complete && t < tensors.size(); t++) {
+    json.begin_array().value(tensors[t].name).value(dtype_name(tensors[t].dtype)).value(tensors[t].dims);
+    json.end_array();
+  }
+  if (complete) json.end_array();
+  json.end_object();
+  return text;
+}
+
+std::string tensor_table_text(const Folder& folder) {
+  std::string name(kTensorTableName), text;
+  if (!folder.has_file(name)) return text;
+  InputFile file = folder.open_file(name);
+  for (i64 at = 0; at < file.size(); at += kBlockBytes) {
+    std::vector<u8> block = file.read(at, std::min(kBlockBytes, file.size() - at));
+    text.append(block.begin(), block.end());
+  }
+  return text;
+}
+
+TensorTable parse_tensor_table(std::string_view text) {
+  TensorTable table;
+  JsonReader json(text);
+  std::string_view key;
+  for (json.begin_object(); json.next_key(key);) {
+    if (key == "expert_layout") {
+      table.expert_layout = json.string();
+      continue;
+    }
+    if (key == "map_file") {
+      table.map_text = json.string();
+      continue;
+    }
+    if (key != "tensors") {
+      json.skip();
+      continue;
+    }
+    table.complete = true;
+    for (json.begin_array(); json.next_item();) {
+      TensorTable::Entry e;
+      json.begin_array();
+      auto next = [&](const char* what) {
+        if (!json.next_item()) json.fail(cat("a tensor lacks its ", what));
+      };
+      next("name"), e.name = json.string();
+      next("type"), e.dtype = dtype_from_name(json.string());
+      next("shape");
+      for (json.begin_array(); json.next_item();) e.dims.push_back(json.integer());
+      static_cast<void>(Shape(e.dims));  // refuses sizes that are none
+      if (json.next_item()) json.fail("a tensor has more than name, type and shape");
+      table.tensors.push_back(std::move(e));
+    }
+  }
+  json.end();
+  return table;
+}
+
+}  // namespace mckpt
