@@ -9,7 +9,7 @@
 #include "convert/run/run.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
-#include "runtime/watch/activity.h"
+#include "runtime/comm/activity.h"
 #include "tools/interrupt.h"
 
 namespace mckpt {
@@ -38,15 +38,16 @@ RunOptions run_options(const LiveFolderOptions& options) {
 // The caller shows the progress of its phase, and of several of them.
 class PhaseObserver final : public Observer {
  public:
-  explicit PhaseObserver(std::atomic<i64>* bytes) : bytes_(bytes) {}
+  PhaseObserver(std::atomic<i64>* bytes, Activity& activity) : bytes_(bytes), activity_(activity) {}
   void done(i64 bytes) override {
     if (bytes_) *bytes_ += bytes;
-    made_progress();
+    activity_.made_progress();
   }
   bool stop() override { return *stop_flag(); }
 
  private:
   std::atomic<i64>* bytes_;
+  Activity& activity_;
 };
 
 constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export
@@ -85,7 +86,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   c.layout = &hf.layout, c.files = hf.layout.output_files();
   add_beside(c, {plan_assets(source.path, ""), {}});
   PartSums parts(data);
-  PhaseObserver observer(options.written_bytes);
+  PhaseObserver observer(options.written_bytes, model.world().activity());
   run(c, run_options(options), model.world(), observer, [&](const DataTarget& to) {
     SummingSink summed(to.out, parts);
     LiveExportCounts counts = export_model(model, keys, hf.places, summed, how);
@@ -111,7 +112,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   c.identity = kLiveIdentity;
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
   plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table)});
-  PhaseObserver observer(options.written_bytes);
+  PhaseObserver observer(options.written_bytes, model.world().activity());
   run(c, run_options(options), model.world(), observer);
   i64 bytes = 0;
   for (i64 i = 0; i < layout.chunk_count(); i++) {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
@@ -39,11 +39,11 @@ RunOptions run_options(const ConvertOptions& options) {
 Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_view command,
                     const ConvertOptions& options, const GlobalFlags& flags, bool shares_work) {
   Clock::time_point begin = Clock::now();
-  bool leader = launch().rank == 0, alone = launch().size == 1 || options.dry_run || !shares_work;
+  bool leader = this_job().rank() == 0, alone = this_job().alone() || options.dry_run || !shares_work;
   if (alone && !leader) return Exit::kOk;
   if (!alone) options.ranks.join();
   std::unique_ptr<Comm> own = alone ? local_comm() : nullptr;
-  Comm& ranks = own ? *own : world();
+  Comm& ranks = own ? *own : this_job().comm();
   if (leader) options.check_report();
   if (!leader) ranks.barrier();
   ConversionPlan conversion = tell_damage(flags, plan);

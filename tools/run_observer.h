@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/observer.h"
-#include "runtime/watch/activity.h"
+#include "runtime/comm/activity.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -13,7 +13,8 @@ namespace mckpt {
 class RunObserver final : public Observer {
  public:
   // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
-  RunObserver(const GlobalFlags& flags, bool overwrite) : flags_(flags), overwrite_(overwrite) {}
+  RunObserver(const GlobalFlags& flags, bool overwrite, Activity& activity)
+      : flags_(flags), overwrite_(overwrite), activity_(activity) {}
 
   void begin(const std::string& phase, i64 bytes) override;
   void done(i64 bytes) override;
@@ -26,6 +27,7 @@ class RunObserver final : public Observer {
  private:
   const GlobalFlags& flags_;
   bool overwrite_;
+  Activity& activity_;
   std::optional<Progress> progress_;
   std::string name_;  // of the phase
   std::optional<Phase> phase_;

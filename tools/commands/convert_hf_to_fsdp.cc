@@ -2,7 +2,7 @@
 // would have saved.
 #include "convert/plan/hf_to_fsdp.h"
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
@@ -57,7 +57,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .values = values.options(),
           .iteration = options.iteration,
           .threads = options.threads,
-          .rank = launch().rank};
+          .rank = this_job().rank()};
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a model
 // of another form has for them.
 #include "convert/plan/relayer.h"
-#include "runtime/comm/world.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/job.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/convert_options.h"
 #include "tools/render/layer_move_text.h"
@@ -65,7 +65,7 @@ void LayerFlags::parse(CommandLine& line) {
   if (layers != "auto") planning.layers = layers == "stacked" ? GptLayers::kStacked : GptLayers::kIndexed;
   planning.source = options.source, planning.target = options.target;
   planning.accept = accept.codes();
-  planning.rank = launch().rank;
+  planning.rank = this_job().rank();
 }
 
 Exit relayer(CommandLine& line, LayerWay way) {

@@ -1,7 +1,7 @@
 // convert reshard: a sharded checkpoint, with its optimizer states, onto another grid or strategy.
 #include "convert/plan/reshard.h"
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
@@ -57,7 +57,7 @@ ReshardOptions ReshardModeFlags::planning() const {
           .frozen = fsdp.frozen(),
           .iteration = options.iteration,
           .threads = options.threads,
-          .rank = launch().rank};
+          .rank = this_job().rank()};
 }
 
 }  // namespace

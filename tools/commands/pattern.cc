@@ -1,9 +1,8 @@
 // mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
-// pattern says, whether a segment is valid, which layers a pipeline stage runs, which pattern the old ratios
-// mean, and which rows a context-parallel rank computes with.
+// pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
+// mean.
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
-#include "tools/render/cp_slice_answer.h"
 #include "tools/render/pattern_json.h"
 #include "tools/render/pattern_text.h"
 
@@ -11,7 +10,7 @@ namespace mckpt {
 namespace {
 
 struct Options {
-  std::optional<std::string> pattern, ratios, slice;
+  std::optional<std::string> pattern, ratios;
   std::string dialect = "grouped";
   bool segment = false;
   std::optional<i64> pp_size, pp_rank;
@@ -43,19 +42,15 @@ void declare(CommandLine& line, Options& o) {
               "layers of the last stage; only without |");
   line.heading("Instead of PATTERN");
   line.option("--from-ratios N,A,M", o.ratios, "the pattern of N layers, ratio A attention, ratio M MLP");
-  line.option("--cp-slice KIND:SIZE=N,...", o.slice, "rows of a context-parallel rank; see above");
-  describe_cp_slice(line);
   line.example("mckpt pattern '[*-]M|[*E]-/*M'");
   line.example("mckpt pattern 'M-M-|M-M*-' --pp-size 2 --pp-rank 1");
   line.example("mckpt pattern --dialect flat -- '-*-*'");
   line.example("mckpt pattern --from-ratios 56,0.08,0.5");
-  line.example("mckpt pattern --cp-slice mamba:d_inner=16,nheads=4,ngroups=2,d_state=3,cp=4,rank=1");
 }
 
 void check_usage(const Options& o) {
-  int questions = o.pattern.has_value() + o.ratios.has_value() + o.slice.has_value();
-  if (questions == 0) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios or --cp-slice");
-  if (questions > 1) throw Error(Code::kUsage, "PATTERN, --from-ratios and --cp-slice exclude each other");
+  if (!o.pattern && !o.ratios) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios");
+  if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
   if (o.segment && o.wants_stage())
     throw Error(Code::kUsage,
                 "--segment is about one segment, and the stage options are about the whole pattern");
@@ -148,8 +143,7 @@ Exit pattern_command(CommandLine& line) {
   check_usage(o);
   Output out(line.flags());
   bool verbose = line.flags().verbose > 0;
-  Exit exit = o.slice           ? answer_cp_slice(out, *o.slice)
-              : o.ratios        ? answer_ratios(out, o)
+  Exit exit = o.ratios          ? answer_ratios(out, o)
               : o.segment       ? answer_segment(out, o, verbose)
               : o.wants_stage() ? answer_stage(out, o, verbose)
                                 : answer_pattern(out, o, verbose);

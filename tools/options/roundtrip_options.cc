@@ -6,7 +6,7 @@
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
 #include "runtime/comm/same_host.h"
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/live_folder.h"
 
 namespace mckpt {
@@ -55,7 +55,7 @@ void RoundtripOptions::refuse_early() const {
       throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
           .found(cat("--until ", *until))
           .help("leave out --output and --checkpoint, or --until");
-  if (launch().rank != 0) return;
+  if (this_job().rank() != 0) return;
   // The export is made of what the checkpoint gave back.
   std::vector<std::string> read = {source};
   for (const auto& [named, result] : {std::pair(checkpoint, cat(checkpoint.value_or(""), "/release")),

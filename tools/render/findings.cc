@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {
@@ -37,7 +37,7 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings) {
 }
 
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root) {
-  if (launch().rank != 0) return;  // all ranks find the same
+  if (this_job().rank() != 0) return;  // all ranks find the same
   bool color = stderr_color(flags);
   std::vector<const Finding*> order;
   for (bool warning : {false, true})

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {
@@ -25,7 +25,7 @@ bool env_set(const char* name) {
 }
 
 // The pseudo-terminal that mpirun gives a rank is not the one that the user looks at.
-bool is_terminal(int fd) { return isatty(fd) && launch().size == 1; }
+bool is_terminal(int fd) { return isatty(fd) && this_job().alone(); }
 
 std::optional<int> terminal_width(int fd) {
   winsize size{};
@@ -96,11 +96,11 @@ bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STD
 std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
 
 void note(const GlobalFlags& flags, std::string_view text) {
-  if (!flags.quiet && launch().rank == 0) to_stderr(cat(with_flags(text), "\n"));
+  if (!flags.quiet && this_job().rank() == 0) to_stderr(cat(with_flags(text), "\n"));
 }
 
 void warn(const GlobalFlags& flags, std::string_view text) {
-  if (launch().rank != 0) return;
+  if (this_job().rank() != 0) return;
   to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", with_flags(text), "\n"));
 }
 

@@ -10,6 +10,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
+#include "tools/job.h"
 
 namespace mckpt {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
-#include "runtime/watch/activity.h"
 
 namespace mckpt {
 namespace {
@@ -24,6 +23,7 @@ class LiveExporter {
                const LiveExportOptions& options)
       : device_(model.device()),
         ranks_(model.world_ranks()),
+        activity_(model.world().activity()),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
         plan_(keys, chunks_, places),
@@ -95,7 +95,7 @@ class LiveExporter {
     if (me < batches.size()) put_together(own, std::move(received));
     ranks_.wait(*lane_);
     if (me < batches.size()) start_writing();
-    made_progress();
+    activity_.made_progress();
   }
 
   // Stretches one after the other; the one that is left out takes no room.
@@ -210,6 +210,7 @@ class LiveExporter {
 
   Device& device_;
   DeviceRanks& ranks_;
+  Activity& activity_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
   ExportPlan plan_;

@@ -8,7 +8,6 @@
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/reshard_job.h"
-#include "runtime/comm/world.h"
 
 namespace mckpt {
 
@@ -41,7 +40,7 @@ void remove_in_use(const std::string& path) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
+ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() == 0) {
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
     if (!::mkdtemp(path_.data()))
@@ -51,11 +50,11 @@ ScratchFolder::ScratchFolder(Comm& world) : mine_(world.rank() == 0) {
   }
   Gathered all = world.all_gather_v(std::as_bytes(std::span(path_)));
   path_.assign(reinterpret_cast<const char*>(all.of(0).data()), all.of(0).size());
-  when_job_is_lost([path = path_] { remove_in_use(path); });
+  world.activity().when_lost([path = path_] { remove_in_use(path); });
 }
 
 ScratchFolder::~ScratchFolder() {
-  when_job_is_lost({});
+  world_.activity().when_lost({});
   std::error_code ignored;
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }

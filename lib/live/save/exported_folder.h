@@ -21,6 +21,7 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
+  Comm& world_;
   bool mine_;
   std::string path_;
 };

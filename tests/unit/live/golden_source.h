@@ -6,8 +6,8 @@
 
 #include "convert/jobs/export_job.h"
 #include "io/store/store.h"
-#include "runtime/comm/world.h"
 #include "tests/support/golden_weights.h"
+#include "tests/support/job.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/golden_config.h"

@@ -1,10 +1,10 @@
-#include "runtime/comm/world.h"
+#include "runtime/job/launch.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace mckpt {
+namespace mckpt::launch_test {
 namespace {
 
 Launch launch_of(std::map<std::string, std::string> environment) {
@@ -41,4 +41,4 @@ TEST(Launch, ReadsWhatEachLauncherSays) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::launch_test

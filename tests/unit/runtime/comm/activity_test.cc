@@ -1,4 +1,4 @@
-#include "runtime/watch/activity.h"
+#include "runtime/comm/activity.h"
 
 #include <gtest/gtest.h>
 
@@ -7,41 +7,43 @@
 namespace mckpt {
 namespace {
 
+Activity activity;
+
 TEST(Activity, TheInnermostPhaseCounts) {
-  EXPECT_STREQ(current_activity().phase, "prepare");
+  EXPECT_STREQ(activity.now().phase, "prepare");
   {
-    Phase outer("load");
-    EXPECT_STREQ(current_activity().phase, "load");
+    Phase outer(activity, "load");
+    EXPECT_STREQ(activity.now().phase, "load");
     {
-      Phase inner("read");
-      EXPECT_STREQ(current_activity().phase, "read");
+      Phase inner(activity, "read");
+      EXPECT_STREQ(activity.now().phase, "read");
     }
-    EXPECT_STREQ(current_activity().phase, "load");
+    EXPECT_STREQ(activity.now().phase, "load");
   }
-  EXPECT_STREQ(current_activity().phase, "prepare");
+  EXPECT_STREQ(activity.now().phase, "prepare");
 }
 
 // Whether something went on since the last call.
 bool goes_on() {
   static i64 last = 0;
-  i64 now = current_activity().progress;
+  i64 now = activity.now().progress;
   return std::exchange(last, now) != now;
 }
 
 TEST(Activity, WhateverHappensIsProgress) {
   goes_on();
   EXPECT_FALSE(goes_on());
-  made_progress();
+  activity.made_progress();
   EXPECT_TRUE(goes_on());
   {
     std::atomic<i64> bytes = 0;
-    Phase phase("write", &bytes);
+    Phase phase(activity, "write", &bytes);
     EXPECT_TRUE(goes_on());
     EXPECT_FALSE(goes_on());
     bytes += 1000;
     EXPECT_TRUE(goes_on());
     {
-      Phase inner("sync");
+      Phase inner(activity, "sync");
       goes_on();
       bytes++;  // not of this phase
       EXPECT_FALSE(goes_on());
@@ -55,14 +57,14 @@ TEST(Activity, WhateverHappensIsProgress) {
 }
 
 TEST(Activity, TellsInWhichCallItWaits) {
-  i64 calls = current_activity().calls;
+  i64 calls = activity.now().calls;
   {
-    Waiting waiting("barrier");
-    EXPECT_STREQ(current_activity().waiting, "barrier");
+    Waiting waiting(activity, "barrier");
+    EXPECT_STREQ(activity.now().waiting, "barrier");
     goes_on();
   }
-  EXPECT_EQ(current_activity().waiting, nullptr);
-  EXPECT_EQ(current_activity().calls, calls + 1);
+  EXPECT_EQ(activity.now().waiting, nullptr);
+  EXPECT_EQ(activity.now().calls, calls + 1);
   EXPECT_TRUE(goes_on());
 }
 
