@@ -25,18 +25,6 @@ void show_and_check(ConversionPlan& conversion, const ConvertOptions& options, c
   check_result(conversion, run_options(options));
 }
 
-RunResult carry_out(ConversionPlan& conversion, const ConvertOptions& options, Comm& ranks,
-                    const GlobalFlags& flags) {
-  RunObserver observer(flags, options.overwrite);
-  try {
-    return run(conversion, run_options(options), ranks, observer);
-  } catch (Error& e) {
-    if (e.code() == Code::kCastOverflow)
-      e.help("--dtype bf16 and fp32 hold what fp16 does not; --allow-overflow publishes it all the same");
-    throw;
-  }
-}
-
 }  // namespace
 
 RunOptions run_options(const ConvertOptions& options) {
@@ -64,7 +52,10 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
     ranks.barrier();
   }
   std::optional<RunResult> result;
-  if (!options.dry_run) result = carry_out(conversion, options, ranks, flags);
+  if (!options.dry_run) {
+    RunObserver observer(flags, options.overwrite);
+    result = run(conversion, run_options(options), ranks, observer);
+  }
   if (!leader) return Exit::kOk;
   if (result) print_notes(flags, result->notes);
   if (!result && conversion.single_file)

@@ -209,7 +209,7 @@ def stages():
     folder = os.path.join(DATA, "dcp", "damaged_pp2")
     status, told = mckpt("verify", folder)
     expect(
-        f"stages: {told}", [status, "named its layers from 0" in told, "help: save with --ckpt-format torch_dist" in told], [1, True, True]
+        f"stages: {told}", [status, "named its layers from 0" in told, "help: save with Megatron's ckpt_format torch_dist" in told], [1, True, True]
     )
     for flags, code in ((), "MC1313"), (["--accept", "MC1313"], "MC2005"):  # layer 1 is not there
         for command in (["export"], ["convert", "reshard"]):

@@ -74,7 +74,7 @@ TEST_F(Compare, OneItemThatDiffersIsNamedWithBothValues) {
   const Difference& d = v.report.differences[0];
   EXPECT_EQ(d.tensor, "a");
   EXPECT_EQ(d.at, "[2]");
-  EXPECT_EQ(d.expected, "3.0");
+  EXPECT_EQ(d.expected, "3");
   EXPECT_EQ(d.found, "7.5");
   EXPECT_EQ(d.items, 1);
   EXPECT_EQ(d.largest, 4.5);

@@ -26,11 +26,13 @@ TEST(RowCuts, AreNoneWhereEveryShardBeginsWithARow) {
 }
 
 TEST(RowCuts, ANumberOfRanksWithoutThemIsTried) {
-  std::vector<Shape> shapes = {Shape({2, 6}), Shape({4, 5})};
-  std::optional<i64> ranks = ranks_without_cuts(shapes, {.ranks = 2});
-  ASSERT_TRUE(ranks);
-  EXPECT_TRUE(row_cuts(pack(shapes, {.ranks = *ranks})).empty());
-  EXPECT_EQ(ranks_without_cuts(shapes, {.ranks = 4, .hsdp = 2}), std::nullopt);
+  std::vector<Shape> shapes = {Shape({14, 24}), Shape({8, 15}), Shape({38, 29}), Shape({39, 14})};
+  EXPECT_FALSE(row_cuts(pack(shapes, {.ranks = 9})).empty());
+  EXPECT_EQ(ranks_without_cuts(shapes, {.ranks = 9}), 3);
+  EXPECT_TRUE(row_cuts(pack(shapes, {.ranks = 3})).empty());
+  // None is near; and with instances the shards are not the ranks.
+  EXPECT_EQ(ranks_without_cuts(std::vector<Shape>{Shape({2, 6}), Shape({4, 5})}, {.ranks = 2}), std::nullopt);
+  EXPECT_EQ(ranks_without_cuts(shapes, {.ranks = 18, .hsdp = 2}), std::nullopt);
 }
 
 }  // namespace
