@@ -16,6 +16,7 @@
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
 #include "core/base/observer.h"
+#include "io/store/soundness.h"
 #include "io/verify/verify.h"
 
 namespace mckpt {
@@ -25,12 +26,6 @@ struct CompareOptions {
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, where it does not say so
   ParamsDtype params_dtype{};                // through which an import passes the values of a model
   int threads = 1;
-};
-
-// What is odd about a checkpoint and does not keep it from being compared.
-struct Oddities {
-  std::string root;  // of the checkpoint
-  std::vector<Finding> findings;
 };
 
 struct Compared {

@@ -23,6 +23,7 @@
 #include "core/base/notes.h"
 #include "io/copy/read_sums.h"
 #include "io/file/output_files.h"
+#include "io/store/soundness.h"
 
 namespace mckpt {
 
@@ -69,12 +70,6 @@ struct TwinSearch {
   const KeyTable* keys = nullptr;
   const DcpLayout* layout = nullptr;
   std::span<const i32> table_key{};  // by key of the layout
-};
-
-// What the reader of a source found odd, though not wrong.
-struct Oddities {
-  std::vector<Finding> findings;
-  std::string root;  // of the source
 };
 
 struct ConversionPlan {

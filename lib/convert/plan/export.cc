@@ -68,7 +68,7 @@ std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& l
 ConversionPlan plan_export(const ExportOptions& options) {
   ConversionPlan c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
-  c.oddities.push_back({model.oddities(), model.store().root()});
+  c.oddities.push_back({model.store().root(), model.oddities()});
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
   options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
   c.sums = std::make_unique<ReadSums>();

@@ -73,7 +73,7 @@ class FilePlanner {
         tensors_(chosen_tensors(store_, options)) {
     c.store = &store_;
     c.sources = {options.source};
-    c.oddities.push_back({store_.findings(), store_.root()});
+    c.oddities.push_back({store_.root(), store_.findings()});
     c.sums = std::make_unique<ReadSums>();
     c.path = options.target;
     c.single_file = true;

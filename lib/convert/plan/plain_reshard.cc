@@ -115,7 +115,7 @@ class PlainLayout {
 ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& options) {
   ConversionPlan c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source.store)));
-  c.oddities.push_back({std::move(source.oddities), store.root()});
+  c.oddities.push_back({store.root(), std::move(source.oddities)});
   bool weights_only = options.from.weights_only;
   auto& plan = c.parts.make<PlainLayout>(store, shards_of(options.grid), weights_only);
   std::vector<CarriedRecord> records = plan.add_objects(weights_only);

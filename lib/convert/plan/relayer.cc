@@ -223,7 +223,7 @@ ConversionPlan plan_relayer(const RelayerOptions& options) {
   c.proof = {side_of(r.store()), side_of(layout), r.migration().dropped, {}, {}};
   c.dropped_objects = dropped_objects(r.store(), r.migration());
   FsdpFolder::Beside beside = all_beside(r.store(), r.changed_files());
-  c.oddities.push_back({r.oddities, r.store().root()});
+  c.oddities.push_back({r.store().root(), r.oddities});
   c.notes.append(r.notes);
   std::string metadata = plan_iteration(c, layout, options.target, iteration_of(r.store().root()), beside);
   c.identity = PlanIdentity(name_of(options.way))

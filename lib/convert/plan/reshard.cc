@@ -211,9 +211,9 @@ SideFiles Resharding::assets() const {
 ConversionPlan plan_known(const ReshardOptions& options) {
   ConversionPlan c;
   auto& r = c.parts.make<Resharding>(options);
-  c.oddities.push_back({r.model().oddities(), r.model().store().root()});
+  c.oddities.push_back({r.model().store().root(), r.model().oddities()});
   if (const RankStates* states = r.from().rank_states())
-    c.oddities.push_back({states->findings(), states->root()});
+    c.oddities.push_back({states->root(), states->findings()});
   r.match_states();
   options.frozen.refuse_unmatched(r.target_keys().parameters());
   auto& plan = c.parts.make<FsdpPlan>(

@@ -29,6 +29,12 @@ class DamagedCheckpoint : public Error {
   std::string root_;
 };
 
+// What is odd about a checkpoint that is used all the same: for whoever reports it.
+struct Oddities {
+  std::string root;  // of the checkpoint
+  std::vector<Finding> findings;
+};
+
 // True if no finding is a problem.
 bool is_sound(const Store& store);
 

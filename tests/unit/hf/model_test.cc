@@ -98,8 +98,8 @@ TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
   TempFolder folder;
   put_config(folder, "tiny_dense1");
   auto map = [](std::string_view reason) {
-    return cat(R"({"rows": [], )",
-               R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason, R"("}]})");
+    return cat(R"({"rows": [], )", R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason,
+               R"("}]})");
   };
   std::string file = folder.put("map.json", map("one"));
   EXPECT_EQ(thrown_by([&] {
