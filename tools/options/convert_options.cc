@@ -1,3 +1,4 @@
+// Declares the options of conversions and checks them against each other.
 #include "tools/options/convert_options.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Prints the layers of a pattern as a table, and what is wrong with a pattern.
 #include "tools/render/pattern_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the opcodes of a value in a pickle and replaces or adds bytes there; the rest stays as it is.
 #include "convert/objects/args_patch.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Makes the args of Megatron from a model's numbers and a grid.
 #include "convert/objects/megatron_args.h"
 
 #include "io/pickle/writer.h"

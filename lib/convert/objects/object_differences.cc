@@ -1,3 +1,4 @@
+// Compares the objects of two stores by the values of their pickles.
 #include "convert/objects/object_differences.h"
 
 #include <algorithm>

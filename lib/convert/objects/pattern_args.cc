@@ -1,3 +1,4 @@
+// Reads and replaces the layer pattern in args, under its new and its old names.
 #include "convert/objects/pattern_args.h"
 
 #include "io/dcp/run_args.h"

@@ -1,3 +1,4 @@
+// Runs the checks of one store: headers, items, checksums, values, experts.
 #include "io/verify/verify.h"
 
 #include <algorithm>
