@@ -22,7 +22,6 @@
 #include "tools/render/notes.h"
 #include "tools/render/progress.h"
 #include "tools/render/roundtrip_report.h"
-#include "tools/roundtrip_folder.h"
 
 namespace mckpt {
 namespace {
