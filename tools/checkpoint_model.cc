@@ -2,13 +2,14 @@
 
 #include <sys/stat.h>
 
+#include "convert/compare/tied_copy.h"
 #include "convert/layers/model_layers.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store_files.h"
-#include "tools/render/findings.h"
 #include "tools/hf_assets.h"
+#include "tools/render/findings.h"
 
 namespace mckpt {
 namespace {
@@ -262,6 +263,7 @@ void CheckpointModel::open(std::unique_ptr<Store> store, HfModel model, const Ch
                                       [&](const std::string& name) { return tensors_.contains(name); });
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
+  check_tied_copies(*store_, chunks_->copies());
 }
 
 i32 CheckpointModel::tensor_of_key(const std::string& key) const {

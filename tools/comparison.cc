@@ -4,11 +4,11 @@
 #include <mutex>
 #include <tuple>
 
-#include "io/verify/checksums.h"
 #include "io/copy/engine.h"
 #include "io/file/parallel.h"
-#include "tools/render/findings.h"
+#include "io/verify/checksums.h"
 #include "tools/interrupt.h"
+#include "tools/render/findings.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -73,13 +73,13 @@ bool Comparison::run(const Compared& compared, VerifyReport& report) {
   CompareSink sink(compared.there, compared.chunks);
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
-  for (const Failure& failure : carry_out(*all.job, sink, "compare", &lost_))
-    for (i32 c : judge(compared, failure, all.chunks_of(failure.task))) rest.push_back(c);
+  for (const Failure& failure : carry_out(all, sink, "compare", &lost_))
+    for (i32 c : judge(compared, failure, all.targets_of(failure.task))) rest.push_back(c);
   if (!rest.empty()) {
     SomeChunks some(compared.chunks, std::move(rest));
     ChunkJob again = compared.job(some);
-    for (const Failure& failure : carry_out(*again.job, sink, "compare", &lost_))
-      for (i32 c : again.chunks_of(failure.task)) tell(failure, compared.name(some.key(c)));
+    for (const Failure& failure : carry_out(again, sink, "compare", &lost_))
+      for (i32 c : again.targets_of(failure.task)) tell(failure, compared.name(some.key(c)));
   }
   warn_of_overflow(report);
   std::vector<Finding> against = described(compared, sink, report);
@@ -112,7 +112,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
 // Tells which records keep a task from being carried out. Returns the chunks of it that can be compared
 // without them.
 std::vector<i32> Comparison::judge(const Compared& compared, const Failure& failure,
-                                   const std::vector<i32>& chunks) {
+                                   std::span<const i32> chunks) {
   std::vector<i32> sound;
   std::set<i32> keys;
   for (i32 c : chunks) {
@@ -182,7 +182,7 @@ std::map<i32, ItemTally::Count> Comparison::counted_items(const Compared& compar
   SomeChunks some(compared.chunks, std::move(chunks));
   ChunkJob job = compared.job(some);
   ItemTally tally(compared.there, some);
-  carry_out(*job.job, tally, "count", nullptr);  // what fails was reported when it was compared
+  carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }
 

@@ -12,20 +12,14 @@
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/item_tally.h"
-#include "convert/keys/stored_chunks.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/copy/job.h"
-#include "io/store/findings.h"
 #include "io/copy/lost_values.h"
+#include "io/store/findings.h"
 #include "io/verify/verify.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt {
-
-// A job that writes chunks, and which ones each of its tasks writes.
-struct ChunkJob {
-  std::unique_ptr<CopyJob> job;
-  std::function<std::vector<i32>(i64 task)> chunks_of;
-};
 
 // What is compared: chunks of PATH, each under the key of a tensor, and what converting SRC puts there.
 struct Compared {
@@ -34,7 +28,7 @@ struct Compared {
   const Store& source;
   i64 tensors;
   std::function<std::string(i32 key)> name;
-  std::function<ChunkJob(const ChunkList& some)> job;  // for some of the chunks
+  std::function<ChunkJob(const ChunkList& some)> job;  // that writes some of the chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
 };
@@ -59,10 +53,9 @@ class Comparison {
     Error error;
   };
 
-  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title,
-                                 LostValues* lost);
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* title, LostValues* lost);
   void warn_of_overflow(VerifyReport& report) const;
-  std::vector<i32> judge(const Compared& compared, const Failure& failure, const std::vector<i32>& chunks);
+  std::vector<i32> judge(const Compared& compared, const Failure& failure, std::span<const i32> chunks);
   bool reads(Side side, const Store& store, i64 tensor, i64 chunk);
   void tell(const Failure& failure, const std::string& tensor);
   std::vector<Finding> described(const Compared& compared, const CompareSink& sink, VerifyReport& report);

@@ -6,8 +6,8 @@
 
 #include "convert/objects/megatron_args.h"
 #include "io/copy/engine.h"
-#include "io/safetensors/layout.h"
 #include "io/file/source_stamps.h"
+#include "io/safetensors/layout.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
 #include "runtime/watch/activity.h"
@@ -168,7 +168,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   run.fsdp.saved = true;
   FsdpPlan plan(keys, run, model.setup().adjust);
   add_run_objects(plan.layout, {model.map().model(), run, 0, source.config.max_positions});
-  LiveSaveJob job(model, keys, plan.layout, plan.table_key);
+  ChunkJob job = save_job(model, keys, plan.layout, plan.table_key);
   FsdpFolder folder(target, std::nullopt, options.durable);
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
   i64 bytes = 0;

@@ -1,6 +1,6 @@
 #include "tools/plain_reshard.h"
 
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/dcp/paths.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
@@ -59,10 +59,7 @@ class PlainLayout {
         left_behind_objects++;
         continue;
       }
-      if (o.file < 0)
-        throw Error(Code::kRecordMissing, "the object has no bytes").file(store_.root()).tensor(o.name);
-      i64 to = layout.add_object_record(named(o.name), 0, o.record_bytes);
-      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+      records.push_back(carry_object(store_, o, layout, named(o.name), 0));
     }
     return records;
   }
@@ -116,7 +113,7 @@ Exit PlainReshard::run(const GlobalFlags& flags) const {
   PlannedChunks chunks(plan.layout, plan.tensors);
   ReadSums sums;
   if (launch().rank == 0) expect_object_files(sums, *source);
-  ReshardJob job(*source, chunks, &plan.layout, nullptr, std::move(records), &sums);
+  ChunkJob job = reshard_job(*source, chunks, nullptr, std::move(records));
 
   ConvertReport report;
   prove_plan(job, {side_of(*source), side_of(plan.layout), plan.left_behind, {}, {}}, options, report);

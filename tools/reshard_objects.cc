@@ -1,12 +1,12 @@
 #include "tools/reshard_objects.h"
 
-#include "convert/objects/args_patch.h"
 #include "convert/keys/key_section.h"
+#include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
+#include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/pickle/copy.h"
-#include "io/dcp/run_args.h"
 #include "tools/render/findings.h"
 #include "tools/source_args.h"
 
@@ -68,10 +68,7 @@ std::vector<CarriedRecord> ReshardObjects::add_to(DcpLayout& layout) {
     if (o.name == kArgs || (o.name == kIteration && iteration_)) {
       add_made(layout, o.name, object_pickle(store, o));
     } else if (there_.insert(o.name).second) {
-      if (o.file < 0)
-        throw Error(Code::kRecordMissing, "the object has no bytes").file(store.root()).tensor(o.name);
-      i64 to = layout.add_object_record(source_.named(o.name), 0, o.record_bytes);
-      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+      records.push_back(carry_object(store, o, layout, source_.named(o.name), 0));
     }
   }
   if (const PieceStore* pieces = source_.model().translated())

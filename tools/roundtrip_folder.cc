@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "convert/compare/compare_sink.h"
-#include "convert/jobs/reshard_job.h"
 #include "convert/compare/tensor_differences.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "runtime/comm/world.h"
 
 namespace mckpt {
@@ -65,7 +65,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
     if (u.of < 0) dropped[static_cast<std::size_t>(u.tensor)] = true;
   if (ranks.rank() == 0) found.differences = described(*source.store, dropped, *there);
   NamedChunks chunks(*there, *source.store);
-  ReshardJob job(*source.store, chunks, nullptr);
+  ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
   how.first_task = job.task_count() * ranks.rank() / ranks.size();
   how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();

@@ -3,14 +3,14 @@
 #include <array>
 #include <optional>
 
-#include "io/verify/manifest_check.h"
 #include "io/file/source_stamps.h"
 #include "io/file/staged_folder.h"
-#include "runtime/watch/activity.h"
+#include "io/verify/manifest_check.h"
 #include "runtime/comm/world.h"
-#include "tools/render/cast_losses_text.h"
+#include "runtime/watch/activity.h"
 #include "tools/folder_manifest.h"
 #include "tools/interrupt.h"
+#include "tools/render/cast_losses_text.h"
 #include "tools/render/progress.h"
 #include "tools/resume_help.h"
 
@@ -133,9 +133,14 @@ CopyCounts run_staged_copy(const StagedCopy& copy, const ConvertOptions& options
     how.written = &written;
     how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
-    // What an interrupted run has read is judged as well: to plan a task tells the sums of its records.
-    for (i64 t = share.first; t < share.end; t++)
-      if (log.is_done(t)) written.read(copy.job.task(t), folder, copy.files);
+    // What an interrupted run has read is judged as well.
+    for (i64 t = share.first; t < share.end; t++) {
+      if (!log.is_done(t)) continue;
+      CopyTask done = copy.job.task(t);
+      written.read(done, folder, copy.files);
+      for (const Checksum& sum : done.sums)
+        if (copy.sums) copy.sums->expect(sum);
+    }
     auto going_on = [] {
       made_progress();
       check_stop();

@@ -6,15 +6,13 @@
 #include <numeric>
 #include <set>
 
-#include "convert/jobs/export_job.h"
-#include "convert/layers/flat_layers.h"
-#include "convert/jobs/import_job.h"
-#include "convert/jobs/reshard_job.h"
-#include "convert/layers/run_pattern.h"
 #include "convert/compare/tensor_differences.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/layers/model_layers.h"
+#include "convert/layers/pattern_args.h"
 #include "tools/comparison.h"
-#include "tools/render/findings.h"
 #include "tools/folder_manifest.h"
+#include "tools/render/findings.h"
 #include "tools/render/progress.h"
 #include "tools/verify_assets.h"
 #include "tools/verify_beside.h"
@@ -24,15 +22,6 @@ namespace mckpt {
 namespace {
 
 bool is_sharded(const Store& store) { return store.format().starts_with("DCP"); }
-
-template <typename Job>
-ChunkJob chunk_job(std::unique_ptr<Job> job) {
-  const Job& made = *job;
-  return {std::move(job), [&made](i64 task) {
-            auto chunks = made.chunks_of(task);
-            return std::vector<i32>(chunks.begin(), chunks.end());
-          }};
-}
 
 // Casts exist between these types alone.
 bool holds_values_of(DType to, DType from) {
@@ -77,9 +66,7 @@ bool chunks_against_model(std::unique_ptr<Store> there, const AgainstFlags& agai
   checkpoint.open(std::move(there), std::move(model), how, flags, values);
   warn_of_casts(checkpoint, report);
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) {
-    return chunk_job(std::make_unique<ImportJob>(*source, keys, some, nullptr));
-  };
+  auto job = [&](const ChunkList& some) { return import_job(*source, keys, some); };
   auto made_of = [&](i32 key) {
     std::vector<i64> tensors;
     for (i32 t : keys.parameter(keys[key]).sources)
@@ -157,21 +144,8 @@ bool model_against_chunks(const Store& there, const std::string& path, std::uniq
   how.records_apart = true;
   checkpoint.open(std::move(source), std::move(model), how, flags, {0, std::nullopt});
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) -> ChunkJob {
-    auto places = std::make_shared<TensorPlaces>();
-    places->tensors.resize(static_cast<std::size_t>(tensors.size()));
-    std::map<i32, i32> chunk_of;
-    for (i32 c = 0; c < static_cast<i32>(some.size()); c++) {
-      ChunkList::Place place = some.place(c);
-      chunk_of[some.key(c)] = c;
-      places->tensors[static_cast<std::size_t>(some.key(c))] = {place.file, place.data_offset, place.dtype,
-                                                                Shape(some.box(c).sizes)};
-    }
-    auto made = std::make_unique<ExportJob>(checkpoint.store(), keys, checkpoint.chunks(), *places);
-    const ExportPlan& plan = made->plan();
-    return {std::move(made), [&plan, places, chunk_of](i64 task) {
-              return std::vector<i32>{chunk_of.at(plan.tensor_of_task(task))};
-            }};
+  auto job = [&](const ChunkList& some) {
+    return export_job(&checkpoint.store(), keys, checkpoint.chunks(), some);
   };
   // By tensor of the model, those of the checkpoint that have its items.
   std::vector<std::vector<i64>> stored(static_cast<std::size_t>(tensors.size()));
@@ -227,12 +201,10 @@ std::set<i64> unlike(const Store& there, const Store& source, Comparison& compar
 }
 
 // Two checkpoints whose tensors have the same names, whatever pieces they lie in.
-bool names_against_names(const Store& there, const Store& source, const ReshardJob::Fused* fused,
+bool names_against_names(const Store& there, const Store& source, const FusedTables* fused,
                          Comparison& compare, VerifyReport& report, const Dropped& dropped = {}) {
   NamedChunks chunks(there, source, unlike(there, source, compare, dropped));
-  auto job = [&](const ChunkList& some) {
-    return chunk_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));
-  };
+  auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
   return compare.run({there, chunks, source, there.tensor_count(), name, job, made_of}, report);
@@ -300,7 +272,7 @@ bool chunks_against_chunks(std::unique_ptr<Store> there, std::unique_ptr<Store> 
   CheckpointModel to, from;
   from.open(std::move(source), how, flags);
   open_path(to, std::move(there), how, against, flags);
-  ReshardJob::Fused fused{from.keys(), to.keys(), {}};
+  FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
     std::optional<std::string> key = model_key(from.store().name(t));
     if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;

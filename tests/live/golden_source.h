@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/store/store.h"
 #include "runtime/comm/world.h"
 #include "tests/support/golden_weights.h"

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "convert/compare/compare_sink.h"
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "core/base/name_hash.h"
 #include "io/copy/engine.h"
 #include "io/file/output_files.h"
+#include "live/load/load.h"
 #include "live/model/check.h"
 #include "live/save/export.h"
-#include "live/load/load.h"
 #include "live/save/save.h"
 #include "tests/live/counting_comm.h"
 #include "tests/live/golden_source.h"
@@ -62,10 +62,12 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
   world().all_reduce(bytes, Reduce::kSum);
   FsdpPlan holders(keys, run_of(model), model.setup().adjust);
   PlannedChunks chunks(holders.layout, holders.table_key);
-  ExportPlan plan(keys, chunks, places);
+  PlacedTensors tensors(keys.map(), places);
+  ChunkJob plan = export_job(nullptr, keys, chunks, tensors);
   i64 written = 0, stored = 0;
   for (i64 t = 0; t < plan.task_count(); t++) {
-    const TensorPlaces::Place& p = places.tensors[static_cast<std::size_t>(plan.tensor_of_task(t))];
+    const TensorPlaces::Place& p =
+        places.tensors[static_cast<std::size_t>(tensors.key(plan.targets_of(t)[0]))];
     written += dtype_bytes(p.dtype, p.shape.items());
     stored += dtype_bytes(plan.conversion_of(t).from, p.shape.items());
   }

@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "convert/compare/chunk_twins.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/holding_reader.h"
-#include "convert/jobs/import_job.h"
 #include "convert/objects/megatron_args.h"
 #include "io/verify/manifest.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/options/convert_options.h"
-#include "tools/render/convert_report.h"
 #include "tools/fsdp_output.h"
 #include "tools/hf_model.h"
+#include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
+#include "tools/render/convert_report.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -135,7 +135,7 @@ Exit HfToFsdp::run() {
   PlannedChunks chunks(plan.layout, plan.table_key);
   ReadSums sums;
   bool summed = has_manifest(options_.source);
-  ImportJob job(*model_.store, keys, chunks, &plan.layout, summed ? &sums : nullptr);
+  ChunkJob job = import_job(*model_.store, keys, chunks);
 
   prove_plan(job, proof(plan), options_, report_);
   FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);

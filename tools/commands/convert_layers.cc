@@ -2,16 +2,16 @@
 // model of another form has for them. No number changes, boxes and ranks stay.
 #include <algorithm>
 
-#include "convert/layers/migration_job.h"
-#include "convert/layers/run_pattern.h"
+#include "convert/layers/moved_chunks.h"
+#include "convert/layers/pattern_args.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/fsdp_output.h"
-#include "tools/render/layer_move_text.h"
 #include "tools/proved_plan.h"
+#include "tools/render/layer_move_text.h"
 #include "tools/source_args.h"
 #include "tools/staged_copy.h"
 
@@ -32,7 +32,7 @@ class LayerMove {
   LayerForm target_form() const;
   void check_ways(LayerForm from, LayerForm to) const;
   std::string target_text() const;
-  void add_objects(MigrationJob& job, DcpLayout& layout);
+  std::vector<CarriedRecord> add_objects(DcpLayout& layout, bool nested);
   void tell(LayerForm from, LayerForm to) const;
 
   const GlobalFlags& flags_;
@@ -189,14 +189,19 @@ std::string LayerMove::target_text() const {
   return text;
 }
 
-void LayerMove::add_objects(MigrationJob& job, DcpLayout& layout) {
+std::vector<CarriedRecord> LayerMove::add_objects(DcpLayout& layout, bool nested) {
+  std::vector<CarriedRecord> records;
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
-    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_))
-      layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
-    else
-      job.add_record(m);
+    i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, flags_)) {
+      layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);
+    } else {
+      DcpName name{m.name, nested ? nesting_dots(m.name) : std::vector<i32>()};
+      records.push_back(carry_object(*store_, o, layout, std::move(name), rank));
+    }
   }
+  return records;
 }
 
 void LayerMove::tell(LayerForm from, LayerForm to) const {
@@ -222,13 +227,13 @@ Exit LayerMove::run() {
                                is_gpt(to) ? target.layers() : result.physical_layers());
   }
 
-  DcpLayout layout(MigrationJob::ranks_of(*store_));
+  DcpLayout layout(ranks_of_files(*store_));
   bool nested = dialect_ == DcpDialect::kFsdpDtensor;
   if (!nested) layout.leave_out_paths();
   ReadSums sums;
   if (launch().rank == 0) expect_object_files(sums, *store_);
-  MigrationJob job(*store_, migration_, layout, nested, &sums);
-  add_objects(job, layout);
+  MovedChunks chunks(*store_, migration_, layout, nested);
+  ChunkJob job = chunks.job(add_objects(layout, nested));
   common_ = args_->patched_file(changes_, flags_);
 
   tell(from, to);

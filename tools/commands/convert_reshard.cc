@@ -1,9 +1,9 @@
 // convert reshard: a Megatron-FSDP checkpoint, with its optimizer states, onto another grid or strategy.
 #include <algorithm>
 
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/key_section.h"
-#include "convert/jobs/reshard_job.h"
 #include "core/base/name_hash.h"
 #include "runtime/comm/world.h"
 #include "tools/commands/convert_modes.h"
@@ -30,7 +30,7 @@ class Reshard {
   void carry_tensors(DcpLayout& layout) const;
   void keep_forms(std::vector<ModelParameter>& parameters) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
-  ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
+  FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
   std::string plan_text(const FsdpOutput& output, const FsdpFolder::Beside& beside) const;
   SideFiles assets() const;
@@ -215,8 +215,8 @@ ProofInput Reshard::proof(const DcpLayout& layout) const {
 }
 
 // Tensors that are stored cell after cell, on either side.
-ReshardJob::Fused Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
-  ReshardJob::Fused fused{model().keys(), *target_keys_, {}};
+FusedTables Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
+  FusedTables fused{model().keys(), *target_keys_, {}};
   fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
   for (std::size_t k = 0; k < plan.table_key.size(); k++) {
     const CheckpointKey& to = (*target_keys_)[plan.table_key[k]];
@@ -264,10 +264,10 @@ Exit Reshard::run() {
 
   std::vector<i32> source = source_of(plan.layout);
   PlannedChunks chunks(plan.layout, source);
-  ReshardJob::Fused fused = fused_tensors(plan, source);
+  FusedTables fused = fused_tensors(plan, source);
   ReadSums sums;
   if (launch().rank == 0) expect_object_files(sums, model().on_disk());
-  ReshardJob job(this->source(), chunks, &plan.layout, &fused, std::move(records), &sums);
+  ChunkJob job = reshard_job(this->source(), chunks, &fused, std::move(records));
 
   prove_plan(job, proof(plan.layout), options_, report_);
   report_.dropped_objects = objects.left_out();

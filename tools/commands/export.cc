@@ -2,18 +2,18 @@
 #include <algorithm>
 #include <map>
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/pickle/value.h"
 #include "io/safetensors/layout.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/options/convert_options.h"
-#include "tools/render/convert_report.h"
-#include "tools/render/findings.h"
 #include "tools/hf_assets.h"
+#include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
+#include "tools/render/convert_report.h"
+#include "tools/render/findings.h"
 #include "tools/staged_copy.h"
 
 namespace mckpt {
@@ -170,7 +170,8 @@ Exit Export::run() {
   model_.open(options_.source, model_flags_, flags_);
   lay_out();
   ReadSums sums;
-  ExportJob job(model_.store(), model_.keys(), model_.chunks(), places_, &sums);
+  PlacedTensors tensors(model_.map(), places_);
+  ChunkJob job = export_job(&model_.store(), model_.keys(), model_.chunks(), tensors);
   assets_ = plan_assets(model_.assets_path(), "");
 
   prove_plan(job, proof(), options_, report_);

@@ -26,7 +26,8 @@ class LiveExporter {
         ranks_(model.world_ranks()),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
-        plan_(keys, chunks_, places),
+        tensors_(keys.map(), places),
+        plan_(export_job(nullptr, keys, chunks_, tensors_)),
         live_(model, keys),
         task_(plan_, ranks_.rank()),
         options_(options),
@@ -212,7 +213,8 @@ class LiveExporter {
   DeviceRanks& ranks_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
-  ExportPlan plan_;
+  PlacedTensors tensors_;
+  ChunkJob plan_;
   LiveChunks live_;
   LiveExportCounts counts_;
 
