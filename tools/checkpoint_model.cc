@@ -6,9 +6,9 @@
 #include "convert/layers/model_layers.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
+#include "hf/assets.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store_files.h"
-#include "tools/hf_assets.h"
 #include "tools/render/findings.h"
 
 namespace mckpt {
@@ -128,18 +128,21 @@ void refuse_other_heads(const Store& store, const ModelConfig& model) {
 }  // namespace
 
 void CheckpointModelFlags::declare(CommandLine& line) {
-  line.option("--assets HF_DIR", assets,
-              "the original model, or a folder with its config.json: names, packing, types, tokenizer");
+  line.option(
+      "--assets HF_DIR", assets,
+      "folder of the original model, or with its config.json: gives names, packing, data types, tokenizer");
   line.option("--source-tp N", source_tp,
-              "tensor-parallel ranks that wrote the checkpoint, for one that does not say so itself");
-  line.option("--source-etp N", source_etp, "the same of expert-tensor-parallel ranks");
+              "tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not say it");
+  line.option("--source-etp N", source_etp,
+              "expert-tensor-parallel ranks that wrote it, if the checkpoint does not say it");
   declare_accept(line, accept);
   model.declare(line);
 }
 
 void declare_accept(CommandLine& line, std::vector<std::string>& codes) {
   line.option("--accept CODE", codes,
-              "damage to be taken as it is: MC1311, MC1312, MC1313, MC1315; may be given several times");
+              "convert despite this problem (repeatable): MC1311 missing half or state, MC1312 missing "
+              "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves");
 }
 
 void refuse_damage(const Store& store, NamesOf parts, std::span<const std::string> accepted,

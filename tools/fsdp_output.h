@@ -2,9 +2,9 @@
 // that ends in one.
 #pragma once
 
+#include "convert/output/fsdp_folder.h"
 #include "tools/options/convert_options.h"
 #include "tools/render/convert_report.h"
-#include "tools/fsdp_folder.h"
 
 namespace mckpt {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "io/values/digest.h"
-#include "io/file/folder.h"
-#include "tools/render/findings.h"
 #include "hf/map_file.h"
+#include "io/file/folder.h"
+#include "io/values/digest.h"
+#include "tools/render/findings.h"
 
 namespace mckpt {
 namespace {
@@ -134,7 +134,7 @@ void HfModelFlags::declare(CommandLine& line) {
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
   line.option("--map-file FILE", map_file,
-              "rows over the built-in mapping, as JSON (docs/adding_a_model.md)");
+              "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
 }
 
 MapOptions HfModelFlags::options() const {

@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "hf/assets.h"
+#include "hf/config_json.h"
 #include "io/safetensors/index.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/map_rows.h"
 #include "mappings/model/plain_family.h"
 #include "tools/options/command_line.h"
-#include "hf/config_json.h"
-#include "tools/hf_assets.h"
 
 namespace mckpt {
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "convert/objects/megatron_args.h"
+#include "convert/output/fsdp_folder.h"
 #include "io/copy/engine.h"
 #include "io/file/source_stamps.h"
 #include "io/safetensors/layout.h"
@@ -12,7 +13,6 @@
 #include "live/save/save.h"
 #include "runtime/watch/activity.h"
 #include "tools/folder_manifest.h"
-#include "tools/fsdp_folder.h"
 #include "tools/interrupt.h"
 #include "tools/rank_errors.h"
 

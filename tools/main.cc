@@ -11,12 +11,13 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/system/memory_room.h"
 #include "io/file/source_stamps.h"
 #include "runtime/comm/world.h"
+#include "runtime/system/memory_room.h"
 #include "tools/commands/commands.h"
-#include "tools/render/json_error.h"
+#include "tools/options/help_page.h"
 #include "tools/rank_errors.h"
+#include "tools/render/json_error.h"
 #include "tools/resume_help.h"
 
 #ifndef MCKPT_VERSION
@@ -37,21 +38,17 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"Look", "inspect", "PATH...", "what it is: format, tensors, data types, layout, other objects",
-     inspect_command},
-    {"Look", "ls", "PATH [GLOB]", "one line a tensor: name, dtype, shape, bytes, where", ls_command},
-    {"Look", "stats", "PATH [GLOB]", "min max mean std, zeros, NaN, Inf, histogram (reads data)",
-     stats_command},
+    {"Look", "inspect", "PATH...", "what it is: format, tensors, layout, objects", inspect_command},
+    {"Look", "ls", "PATH [GLOB]", "one line for each tensor, from headers", ls_command},
+    {"Look", "stats", "PATH [GLOB]", "value statistics and a histogram (reads data)", stats_command},
     {"Look", "cat", "PATH NAME[SLICE]", "values of one tensor, as in 'lm_head.weight[0:4, :8]'", cat_command},
     {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
     {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},
-    {"Check", "verify", "PATH", "files, coverage, checksums, NaN, equal experts; equality with --against",
-     verify_command},
-    {"Make", "convert", "MODE SRC DST", "a checkpoint in another format; its --help lists the modes",
-     convert_command, true, true},
+    {"Check", "verify", "PATH", "is it whole, and equal to its source (--against)", verify_command},
+    {"Make", "convert", "MODE SRC DST", "another format; --help lists the modes", convert_command, true,
+     true},
     {"Make", "export", "SRC HF_DIR", "a sharded checkpoint into a Hugging Face folder", export_command, true},
-    {"Make", "roundtrip", "HF_DIR", "into a live sharded model over ranks and back, every bit compared",
-     roundtrip_command, true},
+    {"Make", "roundtrip", "HF_DIR", "into a live sharded model and back, compared", roundtrip_command, true},
     {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
     {"Help", "explain", "[CODE]", "what an error code means", explain_command},
     {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
@@ -59,44 +56,29 @@ constexpr Command kCommands[] = {
     {"Help", "help", "[COMMAND [MODE]]", "this page, or that of one command", help_command},
 };
 
-struct HelpRow {
-  std::string left;
-  std::string_view right;
-};
-
-const HelpRow kGlobalRows[] = {
-    {"--json, --jsonl", "the answer as JSON: one object, or one a line"},
-    {"-q, -v", "fewer or more words on stderr"},
-    {"--progress HOW", "auto, bar, plain, json or none"},
-    {"--color WHEN, --ascii", "colour: auto, always or never; draw with ASCII only"},
-    {"--follow-links", "follow links that lead out of the folder of a checkpoint"},
-    {"-h, --help", "this page, or that of the command"},
-    {"-V, --version", "the version"},
+const HelpPage::Option kGlobalOptions[] = {
+    {"Global", "--json, --jsonl", "print the answer as JSON: one object, or one object a line"},
+    {"Global", "-q, -v", "less or more output on stderr"},
+    {"Global", "--progress HOW", "how progress is shown: auto, bar, plain, json or none"},
+    {"Global", "--color WHEN, --ascii", "when colour is used: auto, always or never; draw with ASCII only"},
+    {"Global", "--follow-links", "follow links that lead out of a checkpoint's folder"},
+    {"Global", "-h, --help", "print this page, or that of the command"},
+    {"Global", "-V, --version", "print the version"},
 };
 
 std::string main_help() {
-  std::string out =
-      "mckpt - convert, inspect and prove LLM checkpoints\n"
-      "\n"
-      "Usage: mckpt [OPTIONS] COMMAND [ARGS]\n";
-  std::vector<HelpRow> rows;
+  HelpPage page;
+  page.summary = "convert, inspect and prove LLM checkpoints";
   for (const Command& c : kCommands)
-    rows.push_back({cat(c.name, c.arguments.empty() ? "" : " ", c.arguments), c.summary});
-  rows.insert(rows.end(), std::begin(kGlobalRows), std::end(kGlobalRows));
-  std::size_t width = 0;
-  for (const HelpRow& row : rows) width = std::max(width, row.left.size());
-  std::string_view group;
-  for (std::size_t i = 0; i < rows.size(); i++) {
-    std::string_view of_row = i < std::size(kCommands) ? kCommands[i].group : "Global";
-    if (of_row != group) out += cat("\n", group = of_row, "\n");
-    out += cat("  ", rows[i].left, std::string(width - rows[i].left.size() + 2, ' '), rows[i].right, "\n");
-  }
-  out +=
-      "\n"
-      "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or\n"
+    page.options.push_back({std::string(c.group), cat(c.name, c.arguments.empty() ? "" : " ", c.arguments),
+                            std::string(c.summary)});
+  page.options.insert(page.options.end(), std::begin(kGlobalOptions), std::end(kGlobalOptions));
+  std::string_view exits =
+      "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or "
       "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by "
-      "SIGHUP)\n";
-  return out;
+      "SIGHUP)";
+  return cat(help_text(page, "", "Usage: mckpt [OPTIONS] COMMAND [ARGS]", help_width()), "\n",
+             wrapped(exits, help_width(), 0, 0), "\n");
 }
 
 Exit print(std::string_view text) {
@@ -151,7 +133,7 @@ Exit help_command(CommandLine& line) {
   if (!command) return print(main_help());
   if (!mode) return run_command(*command, {"--help"});
   if (!find_command(*command).has_modes)
-    throw Error(Code::kUsage, cat("the argument '", escaped(*mode), "' is one too many"))
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(*mode), "'"))
         .note(cat("the help of ", escaped(*command), " is one page"));
   return run_command(*command, {*mode, "--help"});
 }

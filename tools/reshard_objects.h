@@ -4,7 +4,7 @@
 
 #include "convert/jobs/carried_record.h"
 #include "convert/keys/fsdp_plan.h"
-#include "tools/fsdp_folder.h"
+#include "convert/output/fsdp_folder.h"
 #include "tools/reshard_source.h"
 
 namespace mckpt {

@@ -27,17 +27,18 @@ bool may_be_by_rank(std::string_view name) {
 }  // namespace
 
 void ReshardSource::declare(CommandLine& line) {
-  line.flag("--weights-only", weights_only_, "leave the states of the optimizer behind");
+  line.flag("--weights-only", weights_only_, "do not copy the states of the optimizer");
   line.option("--rank-states DIR", folder_,
-              "take them from files ..._rank_R.pt in which every rank of SRC's run saved its own pieces");
-  line.option("--source-ep N", source_ep_, "expert-parallel ranks of that run, where SRC does not say so");
-  line.option("--source-hsdp N", source_hsdp_, "the same of its FSDP instances");
-  line.flag("--any-model", flags_.any_model,
-            "take a model that mckpt has no tables of: all in one buffer, one tensor-parallel rank");
+              "read the optimizer states from files ..._rank_R.pt, in which each rank of SRC's training run "
+              "saved its own pieces");
+  line.option("--source-ep N", source_ep_, "expert-parallel ranks that wrote SRC, if SRC does not say it");
+  line.option("--source-hsdp N", source_hsdp_, "HSDP instances that wrote SRC, if SRC does not say it");
   line.flag(
-      "--keep-names", keep_names_,
-      "with --any-model: every tensor by its own and under its own name, also where all follow a convention "
-      "that becomes that of fsdp_dtensor");
+      "--any-model", flags_.any_model,
+      "accept a model that mckpt has no table for: all parameters in one buffer, one tensor-parallel rank");
+  line.flag("--keep-names", keep_names_,
+            "with --any-model: keep every tensor's own name, also where the names follow a convention that "
+            "would be translated to that of fsdp_dtensor");
   flags_.declare(line);
 }
 
@@ -79,17 +80,19 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
   const Store& store = model_.store();
   const RunFacts& run = model_.run();
   auto refuse = [&](std::string_view arg, i64 ranks) {
-    throw Error(Code::kUnknownPartition,
-                "of a model without tables, what several tensor-parallel ranks wrote is not brought onto one: "
-                "fused tensors are stored rank after rank")
+    throw Error(
+        Code::kUnknownPartition,
+        "of a model without tables, what several tensor-parallel ranks wrote is not brought onto one: "
+        "fused tensors are stored rank after rank")
         .file(store.root())
         .expected(cat(arg, " 1"))
         .found(ranks)
-        .help(said_any_model()
-                  ? "--assets HF_DIR in place of --any-model names the model; or --keep-names, which leaves "
-                    "args as they are, for a run with the same tensor-parallel ranks"
-                  : "reshard the checkpoint before its layers get the names of another form, or after convert "
-                    "hybrid-to-gpt or ungroup");
+        .help(
+            said_any_model()
+                ? "--assets HF_DIR in place of --any-model names the model; or --keep-names, which leaves "
+                  "args as they are, for a run with the same tensor-parallel ranks"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup");
   };
   if (run.tensor_ranks.value_or(1) != 1) refuse("tensor_model_parallel_size", *run.tensor_ranks);
   if (run.expert_tensor_ranks.value_or(1) != 1)

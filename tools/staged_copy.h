@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "convert/output/fsdp_folder.h"
 #include "io/copy/engine.h"
 #include "io/file/output_files.h"
 #include "io/file/sha256.h"
 #include "tools/options/convert_options.h"
 #include "tools/render/convert_report.h"
-#include "tools/fsdp_folder.h"
 
 namespace mckpt {
 

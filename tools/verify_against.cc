@@ -322,15 +322,17 @@ bool compare_stores(std::unique_ptr<Store> there, std::unique_ptr<Store> source,
 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
-  line.option("--against SRC", source,
-              "what PATH was made of: PATH must hold, bit for bit, what converting SRC would write; objects "
-              "are compared by their values, and told where they are not");
+  line.option(
+      "--against SRC", source,
+      "what PATH was made from: PATH must hold, bit for bit, what converting SRC would write; objects "
+      "are compared by value, and those that are not compared are named");
   line.only_with("--against");
   model.declare(line);
   line.option(
       "--path-tp N", path_tp,
-      "tensor-parallel ranks that wrote PATH, where SRC is a checkpoint too, which --source-tp describes");
-  line.option("--path-etp N", path_etp, "expert-tensor-parallel ranks that wrote PATH, likewise");
+      "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (--source-tp describes SRC)");
+  line.option("--path-etp N", path_etp,
+              "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
   values.declare_params(line);
 }
 

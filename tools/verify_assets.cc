@@ -6,9 +6,9 @@
 #include <array>
 #include <utility>
 
+#include "hf/assets.h"
 #include "io/file/json.h"
 #include "tools/checkpoint_model.h"
-#include "tools/hf_assets.h"
 
 namespace mckpt {
 namespace {

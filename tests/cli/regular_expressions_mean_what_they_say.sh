@@ -29,7 +29,7 @@ refused() {
   has err "$2"
 }
 
-refused 'layers\t0' 'has \t, which is not of its syntax'
+refused 'layers\t0' 'has \t, which is not part of its syntax'
 refused '(.)\1' 'has \1, which'
 refused '(?:a|b)' 'has (?, which'
 refused '(?i)NORM' 'has (?, which'

@@ -12,15 +12,15 @@ said() {
 }
 
 said "there is no option '--wrld'; did you mean --world?" layout 10 --wrld 4
-said "the argument 'M' is one too many" pattern M M
+said "unexpected argument 'M'" pattern M M
 said "--world is given more than once" layout 10 --world 2 --world 4
 said "--world needs a value" layout 10 --world
 said "--json takes no value" layout 10 --json=5
 said "SHAPE is required" layout
 said "a shape is not understood" layout 10x
 said "follows --" pattern '-*-*'
-said "the argument 'layout' is one too many" help pattern layout
-said "the argument 'x' is one too many" mappings list x
+said "unexpected argument 'layout'" help pattern layout
+said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999
 has err "error[MC0201]"
 has err "at most 262,144 ranks"

@@ -1,12 +1,13 @@
 // mckpt cat: values of one tensor.
-#include "io/values/element.h"
-#include "io/store/slice.h"
 #include "io/file/source_stamps.h"
+#include "io/store/slice.h"
+#include "io/store/tensor_choice.h"
+#include "io/values/element.h"
 #include "io/values/tensor_reader.h"
-#include "tools/options/choice.h"
 #include "tools/commands/commands.h"
+#include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/json_writer.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -207,9 +208,9 @@ Exit cat_command(CommandLine& line) {
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
   line.positional("NAME[SLICE]", name, "a tensor, or a part of it: 'lm_head.weight[0:4, :8]'").required();
   line.description(
-      "Prints values in the shortest form that leads back to them. Without a slice, a large tensor is shown "
-      "by its");
-  line.description("edges. A slice may cross the shards of a tensor.");
+      "Prints values in the shortest decimal form that reads back as the same value. Without a slice, only "
+      "the first and last items of each dimension of a large tensor are printed. A slice may span several "
+      "shards of a tensor.");
   line.example("mckpt cat model.safetensors 'model.norm.weight'");
   line.example("mckpt cat ckpt 'lm_head.weight[-1, :16]' --json");
   line.parse();
@@ -226,7 +227,7 @@ Exit cat_command(CommandLine& line) {
   Output out(line.flags());
   if (out.json()) {
     Values values(*store, target.tensor, target.ranges, false);
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("cat", is_sound(*store)).field("name", store->name(target.tensor));
     json.field("dtype", dtype_name(store->dtype(target.tensor)))
         .field("tensor_shape", store->dims(target.tensor));

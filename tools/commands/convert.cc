@@ -16,13 +16,14 @@ struct Mode {
 constexpr Mode kModes[] = {
     {"hf-to-fsdp", "a Hugging Face model into the checkpoint of a Megatron-FSDP run of any grid",
      convert_hf_to_fsdp, true},
-    {"fsdp-to-hf", "such a checkpoint into a Hugging Face folder; the same as `mckpt export`",
+    {"fsdp-to-hf",
+     "a Megatron-FSDP or torch_dist checkpoint into a Hugging Face folder; same as `mckpt export`",
      convert_fsdp_to_hf, true},
-    {"reshard", "such a checkpoint, optimizer states included, onto another grid or strategy",
-     convert_reshard, true},
-    {"ungroup", "layers of a hybrid checkpoint out of their groups: [*-]M becomes *-M", convert_ungroup,
+    {"reshard", "a checkpoint, optimizer states included, onto another grid or strategy", convert_reshard,
      true},
-    {"group", "layers of a hybrid checkpoint into groups: *-M becomes [*-]M", convert_group, true},
+    {"ungroup", "a hybrid checkpoint with grouped layers into one without: [*-]M becomes *-M",
+     convert_ungroup, true},
+    {"group", "a hybrid checkpoint into one with grouped layers: *-M becomes [*-]M", convert_group, true},
     {"hybrid-to-gpt", "a hybrid checkpoint of attention and MLP layers into one of a GPT model",
      convert_hybrid_to_gpt, true},
     {"gpt-to-hybrid", "a GPT model's checkpoint into one of a hybrid model", convert_gpt_to_hybrid, true},
@@ -67,13 +68,12 @@ Exit convert_command(CommandLine& line) {
     return m.run(line);
   }
   if (!name.empty()) throw_unknown_mode(name);
-  for (const Mode& m : kModes) line.description(cat(m.name, std::string(24 - m.name.size(), ' '), m.summary));
-  line.description("");
-  line.description("mckpt convert MODE --help   shows the options of a mode");
+  for (const Mode& m : kModes) line.described(std::string(m.name), std::string(m.summary));
+  line.description("`mckpt convert MODE --help` shows the options of a mode.");
   std::string mode, source, target;
-  line.positional("MODE", mode, "what becomes of what");
+  line.positional("MODE", mode, "the conversion to run (listed above)");
   line.positional("SRC", source, "a checkpoint");
-  line.positional("DST", target, "where the result goes");
+  line.positional("DST", target, "the file or folder to write");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
   line.example("mckpt convert safetensors-to-pt model.safetensors model.pt");

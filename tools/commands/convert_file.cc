@@ -3,21 +3,21 @@
 
 #include <algorithm>
 
-#include "io/verify/checksums.h"
-#include "io/verify/manifest_check.h"
+#include "io/copy/tensor_copy.h"
 #include "io/file/output_files.h"
+#include "io/file/source_stamps.h"
 #include "io/safetensors/layout.h"
 #include "io/store/shared_tensors.h"
-#include "io/file/source_stamps.h"
-#include "io/copy/tensor_copy.h"
 #include "io/torch/layout.h"
+#include "io/verify/checksums.h"
+#include "io/verify/manifest_check.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/interrupt.h"
 #include "tools/options/convert_options.h"
+#include "tools/proved_plan.h"
 #include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
-#include "tools/interrupt.h"
 #include "tools/render/progress.h"
-#include "tools/proved_plan.h"
 
 namespace mckpt {
 namespace {
@@ -76,9 +76,10 @@ void FileJob::parse(CommandLine& line) {
   options.declare_choice(line);
   if (&mode == &kPtToSafetensors)
     line.flag("--tensors-only", tensors_only,
-              "leave out what is no tensor, such as args and an iteration number");
-  line.description("Every tensor is copied bit for bit under its own name; what the target cannot hold is");
-  line.description("refused before anything is written. Prints the path of the result.");
+              "write tensors only; skip args, iteration number and other objects");
+  line.description(
+      "Copies every tensor bit for bit under its own name. A tensor or object that the target format cannot "
+      "hold is refused before anything is written. Prints the path of the result.");
   for (std::string_view example : mode.examples) line.example(cat("mckpt convert ", mode.name, " ", example));
   line.parse();
   struct stat st;

@@ -58,10 +58,12 @@ void HfToFsdp::parse(CommandLine& line) {
   values_.declare(line);
   options_.declare_casts(line);
   line.description(
-      "Writes what a Megatron-FSDP run of this grid would have saved: every rank's chunks in a file of");
-  line.description("its own, under the keys of fsdp_dtensor. Values are kept bit for bit unless --dtype or");
-  line.description("--params-dtype says otherwise; what a real run saves with fp32 main weights is");
-  line.description("--params-dtype auto --dtype fp32. Under mpirun the ranks share the work.");
+      "Writes the checkpoint that a Megatron-FSDP run of this grid would have saved: each rank's chunks in a "
+      "file of their own, under the keys of fsdp_dtensor.");
+  line.description(
+      "Values are kept bit for bit unless --dtype or --params-dtype says otherwise. A real run with fp32 "
+      "main weights saves what --params-dtype auto --dtype fp32 writes.");
+  line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4");
   line.example("mckpt convert hf-to-fsdp Qwen3-30B-A3B ckpt --tp 2 --ep 4 --dry-run --json");
   line.parse();

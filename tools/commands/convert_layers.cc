@@ -60,36 +60,32 @@ void LayerMove::parse(CommandLine& line) {
   options_.declare_resume(line);
   line.option("--pattern PATTERN", pattern_flag_, text.pattern_help);
   if (way_ == LayerWay::kGroup || way_ == LayerWay::kToHybrid)
-    line.option("--keys NAMES", keys_, "how groups are named; by default as the format of SRC stores them")
+    line.option("--keys NAMES", keys_,
+                "how groups are named: auto (as the format of SRC stores them), logical or member")
         .choices({"auto", "logical", "member"});
   if (way_ == LayerWay::kToGpt)
-    line.option("--layers FORM", layers_,
-                "one tensor for all layers or one a layer; by default as GPT models have them")
+    line.option(
+            "--layers FORM", layers_,
+            "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models have them")
         .choices({"auto", "stacked", "indexed"});
   if (way_ == LayerWay::kToGpt)
-    line.flag("--without-mixers", how_.without_mixers, "leave the M layers behind: a GPT model has none");
+    line.flag("--without-mixers", how_.without_mixers, "drop the M layers, which a GPT model does not have");
   if (way_ == LayerWay::kToHybrid)
     line.flag("--without-mixers", how_.without_mixers,
-              "the result lacks the M layers: the run has to begin them");
+              "write a result without the M layers, which the training run has to initialise");
   if (way_ == LayerWay::kToGpt || way_ == LayerWay::kToHybrid)
-    line.option(
-            "--norms PLACE", norms_,
-            "norms of * and -: fused, in the linear layer behind them, as hybrid models have them; apart, "
-            "in the layer; or keep")
+    line.option("--norms PLACE", norms_,
+                "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart "
+                "(in the layer) or keep")
         .choices({"keep", "fused", "apart"});
-  line.flag("--weights-only", how_.weights_only, "leave the states of the optimizer behind");
+  line.flag("--weights-only", how_.weights_only, "do not copy the states of the optimizer");
   declare_accept(line, accept_);
-  for (const char* paragraph : text.description) line.description(paragraph);
-  line.description("");
+  line.description(text.description);
   line.description(
-      "Weights, optimizer states and objects go along bit for bit, in the chunks and files of the ranks "
-      "that");
-  line.description(
-      "wrote them; num_layers and the pattern in the args are replaced. A key that has no place in the "
-      "result");
-  line.description(
-      "is an error that names it. Under mpirun the ranks share the work. `mckpt pattern` explains a "
-      "pattern.");
+      "Weights, optimizer states and objects are copied bit for bit and keep the chunks and files of the "
+      "ranks that wrote them. num_layers and the pattern in the args are replaced. A key that has no place "
+      "in the result is an error that names it.");
+  line.description("`mckpt pattern` explains a pattern. Under mpirun the ranks share the work.");
   for (const char* example : text.examples) line.example(example);
   line.parse();
   options_.check();

@@ -62,14 +62,12 @@ void Reshard::parse(CommandLine& line) {
   grid_flags_.declare(line);
   fsdp_flags_.declare(line);
   line.description(
-      "Writes the same weights, optimizer states and objects, bit for bit, in the chunks that the ranks of");
+      "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
+      "grid or strategy, under the names of fsdp_dtensor.");
   line.description(
-      "another grid or strategy hold, under the names of fsdp_dtensor. Which parameters lie in one buffer "
-      "comes");
-  line.description(
-      "from the model's config.json (--assets), or from the checkpoint itself if mckpt made it. Files beside "
-      "the");
-  line.description("data go along. Under mpirun the ranks share the work.");
+      "Which parameters share a buffer is read from the model's config.json (--assets), or from the "
+      "checkpoint itself if mckpt made it. Files beside the data are copied too.");
+  line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
   line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
   line.example("mckpt convert reshard torch_dist_ckpt out --assets Qwen3-30B-A3B --tp 2 --dp 4");

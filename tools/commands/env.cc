@@ -9,7 +9,7 @@
 #include "runtime/modules/module.h"
 #include "runtime/comm/world.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 
 namespace mckpt {
 namespace {
@@ -90,7 +90,7 @@ std::string compiler() {
 }
 
 void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, int ranks) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("env", ok).field("version", MCKPT_VERSION).field("compiler", compiler());
   json.field("build_type", kBuildType).field("processor", processor()).field("cores", usable_cores());
   json.field("ranks", ranks).key("modules").begin_array();

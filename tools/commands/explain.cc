@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 
 namespace mckpt {
 namespace {
@@ -60,7 +60,7 @@ Exit explain_command(CommandLine& line) {
   line.example("mckpt explain MC0102");
   line.parse();
   Output out(line.flags());
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (code) {
     const CodeInfo& info = find_code(*code);
     if (out.json()) {

@@ -3,12 +3,12 @@
 #include <map>
 
 #include "convert/jobs/chunk_jobs.h"
+#include "hf/assets.h"
 #include "io/pickle/value.h"
 #include "io/safetensors/layout.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/hf_assets.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/proved_plan.h"
@@ -54,18 +54,19 @@ void Export::parse(CommandLine& line) {
                    "the Hugging Face folder to make");
   options_.declare_resume(line);
   model_flags_.declare(line);
-  line.option("--dtype TYPE", dtype_,
-              "type of the tensors: auto (that of the original model), keep (as stored), bf16, fp16 or fp32");
+  line.option(
+      "--dtype TYPE", dtype_,
+      "data type of the tensors: auto (as in the original model), keep (as stored), bf16, fp16 or fp32");
   rules_.declare_rules(line);
   options_.declare_casts(line);
-  line.bytes("--max-shard-size", max_shard_bytes_, "of the tensors in one file; by default 5GB");
+  line.bytes("--max-shard-size", max_shard_bytes_, "most bytes of tensors in one file; by default 5GB");
   line.description(
-      "Writes tensors under their original names, in their original packing and types, with config,");
+      "Writes a Hugging Face folder: the tensors under their original names, in their original packing and "
+      "data types, and config, tokenizer and code byte for byte. Names, packing and these files are taken "
+      "from --assets, or from the checkpoint itself if mckpt made it.");
   line.description(
-      "tokenizer and code byte for byte. These come from --assets, or from the checkpoint itself if mckpt");
-  line.description(
-      "made it. The checkpoint may be of any grid, fsdp_dtensor or torch_dist. Under mpirun the ranks share "
-      "the work.");
+      "The checkpoint may be of any grid, fsdp_dtensor or torch_dist. Under mpirun the ranks share the "
+      "work.");
   line.example("mckpt export ckpt out_hf");
   line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
   line.parse();

@@ -1,7 +1,7 @@
 // mckpt formats: the file formats and the data types that mckpt knows.
 #include "core/items/dtype.h"
 #include "tools/commands/commands.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -39,7 +39,7 @@ constexpr FileFormat kFileFormats[] = {
 };
 
 void write_json(Output& out) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("formats", true).key("formats").begin_array();
   for (const FileFormat& f : kFileFormats)
     json.begin_object()

@@ -1,13 +1,14 @@
 // mckpt inspect: what lies at a path.
-#include "io/store/beside.h"
 #include "io/file/source_stamps.h"
+#include "io/store/beside.h"
 #include "io/store/summary.h"
-#include "tools/options/choice.h"
+#include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
+#include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/inspect_objects.h"
 #include "tools/render/inspect_text.h"
-#include "tools/json_writer.h"
 #include "tools/render/shard_map.h"
 
 namespace mckpt {
@@ -66,7 +67,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
 Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   std::vector<std::unique_ptr<Store>> stores;
   for (const std::string& path : options.paths) stores.push_back(open_store(path));
-  JsonWriter json(out);
+  AnswerJson json(out);
   bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
   bool list = stores.size() > 1 && !flags.jsonl;
   if (list) json.begin_answer("inspect", all_sound).key("checkpoints").begin_array();
@@ -102,14 +103,13 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
 Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
-  line.flag("--tree", options.tree, "every tensor on a line of its own, nothing folded");
-  line.flag("--args", options.args, "the values of what is no tensor: arguments, iteration, schedules");
+  line.flag("--tree", options.tree, "print every tensor on a line of its own; fold nothing");
+  line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules");
   line.optional_value("--map GLOB", options.map,
-                      "which ranks hold what of each tensor (of those that match)");
+                      "show which ranks hold which part of each tensor (that matches GLOB)");
   line.description(
-      "Tells format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
-      "or run.");
-  line.description("Exit status 1 when something is wrong with what was found.");
+      "Reports format, tensors, data types, layout and other objects, from headers alone. Nothing is changed "
+      "and no code of the checkpoint is run. Exit status 1: a problem was found.");
   line.example("mckpt inspect Qwen3-0.6B");
   line.example("mckpt inspect ckpt --args");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");

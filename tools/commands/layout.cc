@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <numeric>
 
-#include "core/items/dtype.h"
 #include "core/fsdp/flat_buffer.h"
-#include "tools/render/buffer_picture.h"
+#include "core/items/dtype.h"
 #include "tools/commands/commands.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/buffer_picture.h"
 #include "tools/render/findings.h"
-#include "tools/json_writer.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -119,7 +119,7 @@ void write_json(Output& out, const Layout& l) {
         .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
         .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
         .help("without --json, ranks that hold alike are folded");
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("layout", l.aligned).key("shapes").begin_array();
   for (const Shape& s : l.shapes) json.value(s.dims());
   json.end_array().field("world", l.packing.ranks).field("strategy", strategy_name(l.packing.strategy));
@@ -248,7 +248,7 @@ Exit layout_command(CommandLine& line) {
   std::vector<std::string> shapes;
   std::string strategy = "optim_grads_params", engine = "v1", outer = "replicate", dtype = "bf16";
   Layout l;
-  line.positional("SHAPE", shapes, "TP-local shapes in order of registration: 4096x128, 10, scalar")
+  line.positional("SHAPE", shapes, "TP-local shapes in order of registration, such as 4096x128, 10 or scalar")
       .required();
   line.option("--world", l.packing.ranks, "ranks that share the bucket; default 1");
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy,
@@ -257,10 +257,12 @@ Exit layout_command(CommandLine& line) {
   line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
   line.option("--hsdp|--num-distributed-optimizer-instances", l.packing.hsdp,
               "HSDP instances that the ranks are divided into");
-  line.option("--hsdp-outer HOW", outer, "replicate (default) or shard: what the instances do to each other")
+  line.option("--hsdp-outer HOW", outer, "how HSDP instances are related: replicate (default) or shard")
       .choices({"replicate", "shard"});
-  line.option("--dtype TYPE", dtype, "of the parameters, for sizes in bytes; default bf16");
-  line.description("Exits 1 when a shard would cut a row in two: Megatron-FSDP v1 fails on such a bucket.");
+  line.option("--dtype TYPE", dtype, "data type of the parameters, for sizes in bytes; default bf16");
+  line.description(
+      "Shows how Megatron-FSDP packs parameters into one buffer. Exit status 1: a shard would cut a row in "
+      "two, on which Megatron-FSDP v1 fails.");
   line.example("mckpt layout 10x4 10 --world 4");
   line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");
   line.example("mckpt layout 2x6 4x5 --world 2 --engine v2 --json");

@@ -1,13 +1,13 @@
 // mckpt ls: one line a tensor.
-#include "io/values/digest.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "io/values/digest.h"
 #include "io/values/tensor_reader.h"
-#include "tools/options/choice.h"
 #include "tools/commands/commands.h"
-#include "tools/render/findings.h"
-#include "tools/json_writer.h"
 #include "tools/commands/ls_as.h"
+#include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -100,7 +100,7 @@ void write_text(Output& out, const Store& store, std::span<const i64> tensors,
 
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
                 std::span<const std::string> digests) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (!lines) json.begin_answer("ls", is_sound(store)).key("tensors").begin_array();
   for (std::size_t i = 0; i < tensors.size(); i++) {
     write_tensor(json, store, tensors[i], digests.empty() ? nullptr : &digests[i]);
@@ -120,12 +120,12 @@ Exit ls_command(CommandLine& line) {
   bool digest = false;
   int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  choice.declare(line);
+  declare_choice(line, choice);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
-  line.threads(threads, "threads that read, by default one a processor");
+  line.threads(threads, "threads that read; by default one for each processor");
   LsAs as;
   as.declare(line);
-  line.description("Lists every tensor by name, from headers alone. With -q, only names.");
+  line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");

@@ -6,7 +6,7 @@
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
 #include "io/file/source_stamps.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -91,7 +91,7 @@ void write_held(JsonWriter& json, const Held& h, i64 rank, const std::string* sh
 
 void write_json(Output& out, bool lines, std::span<const Held> held, i64 rank,
                 std::span<const std::string> digests) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (!lines) json.begin_answer("ls", true).key("tensors").begin_array();
   for (std::size_t i = 0; i < held.size(); i++) {
     write_held(json, held[i], rank, digests.empty() ? nullptr : &digests[i]);
@@ -140,11 +140,10 @@ void choose(const TensorChoice& choice, std::vector<Held>& held) {
 void LsAs::declare(CommandLine& line) {
   line.heading("As a rank would hold it");
   line.option("--as WHOM", as_,
-              "of a Hugging Face model, list what one rank holds: megatron (at run time) or fsdp (as it is "
-              "saved)")
+              "for a Hugging Face model: list what one rank holds, megatron (at run time) or fsdp (as saved)")
       .choices({"megatron", "fsdp"});
   line.only_with("--as");
-  line.option("--rank", rank_, "the rank, tp fastest, then cp, dp, pp");
+  line.option("--rank", rank_, "the rank whose tensors are listed; tp varies fastest, then cp, dp, pp");
   model_.declare(line);
   grid_.declare(line);
   fsdp_.declare(line);

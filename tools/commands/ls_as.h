@@ -1,7 +1,7 @@
 // mckpt ls HF_DIR --as megatron|fsdp: what one rank of a Megatron run would hold of a Hugging Face model.
 #pragma once
 
-#include "tools/options/choice.h"
+#include "io/store/tensor_choice.h"
 #include "tools/hf_model.h"
 #include "tools/options/layout_flags.h"
 

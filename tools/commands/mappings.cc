@@ -4,7 +4,7 @@
 #include "mappings/registry.h"
 #include "tools/commands/commands.h"
 #include "tools/hf_model.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/mappings_draw.h"
 #include "tools/render/text_table.h"
 
@@ -18,7 +18,7 @@ std::string joined(std::span<const std::string_view> words) {
 }
 
 void list_families(Output& out) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (out.json()) {
     json.begin_answer("mappings", true).key("families").begin_array();
     for (const Family* f : all_families()) {
@@ -87,7 +87,7 @@ void write_unread(JsonWriter& json, std::string_view name, std::string_view copy
 
 void show_family(Output& out, const Family& family) {
   std::vector<ShownRow> rows = shown_rows(family);
-  JsonWriter json(out);
+  AnswerJson json(out);
   if (out.json()) {
     json.begin_answer("mappings", true).field("family", family.name).key("rows").begin_array();
     for (const ShownRow& r : rows) write_row(json, r);
@@ -118,7 +118,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
   i64 unlike = warn_of_unlike_copies(flags, m, default_threads());
   const ModelMap& map = *m.map;
   if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("mappings", true).field("family", map.family().name);
     json.field("architecture", m.config.architecture).field("parameters", map.parameter_count());
     json.field("tensors", static_cast<i64>(map.sources().size()))
@@ -149,9 +149,8 @@ Exit mappings_command(CommandLine& line) {
   line.flag("--svg", svg, "draw one picture as SVG");
   how.declare(line);
   line.description(
-      "Lists the model families, shows the table of one, pairs every tensor of a model with a parameter, or "
-      "draws "
-      "what a rule does.");
+      "Lists the model families, shows the table of one family, pairs every tensor of a model with a "
+      "parameter, or draws what a rule does.");
   line.example("mckpt mappings show qwen3_moe");
   line.example("mckpt mappings check Qwen3-30B-A3B");
   line.example("mckpt mappings draw gated_mlp");
@@ -161,7 +160,7 @@ Exit mappings_command(CommandLine& line) {
     throw Error(Code::kUsage,
                 cat("`mappings ", what, "` needs ", what == "show" ? "a family" : "the folder of a model"));
   if (what == "list" && !subject.empty())
-    throw Error(Code::kUsage, cat("the argument '", escaped(subject), "' is one too many"));
+    throw Error(Code::kUsage, cat("unexpected argument '", escaped(subject), "'"));
   Output out(line.flags());
   if (what == "list") list_families(out);
   if (what == "show") show_family(out, family_named(subject));

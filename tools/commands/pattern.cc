@@ -2,8 +2,8 @@
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, which pattern the old ratios
 // mean, and which rows a context-parallel rank computes with.
 #include "tools/commands/commands.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/cp_slice_answer.h"
-#include "tools/json_writer.h"
 #include "tools/render/pattern_text.h"
 
 namespace mckpt {
@@ -24,13 +24,12 @@ struct Options {
 
 void declare(CommandLine& line, Options& o) {
   line.description(
-      "A pattern has one symbol a layer: M Mamba, G gated delta net, * attention, D sparse and + latent");
-  line.description(
-      "attention, - dense MLP, E mixture of experts. '|' cuts pipeline segments, '/' sets MTP parts apart,");
-  line.description("and in the grouped dialect [ ] join layers that share one index in checkpoint keys.");
+      "A pattern has one symbol for each layer: M Mamba, G gated delta net, * attention, D sparse and + "
+      "latent attention, - dense MLP, E mixture of experts. A | separates pipeline segments, a / separates "
+      "MTP parts, and in the grouped dialect [ ] enclose layers that share one index in checkpoint keys.");
   line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
-  line.positional("PATTERN", o.pattern, "the pattern; one that begins with - follows --");
-  line.option("--dialect NAME", o.dialect, "grouped (default) or flat: whether brackets are known")
+  line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
+  line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
       .choices({"flat", "grouped"});
   line.flag("--segment", o.segment, "take PATTERN as one pipeline segment, without | and /");
   line.heading("One pipeline stage");
@@ -164,7 +163,7 @@ void write_warnings(JsonWriter& json, std::span<const PatternWarning> warnings) 
   json.end_array();
 }
 
-void write_pattern_json(JsonWriter& json, const LayerPattern& pattern) {
+void write_pattern_json(AnswerJson& json, const LayerPattern& pattern) {
   std::optional<std::string_view> main, mtp;
   if (pattern.has_main) main = pattern.main_part();
   if (pattern.mtp_depths > 0) mtp = pattern.mtp_part();
@@ -189,7 +188,7 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
   if (!out.json()) {
     write_failure_text(out, pattern, failure);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", false).field("error", fault_name(failure.fault));
     json.field("byte", failure.byte < 0 ? std::nullopt : std::optional(failure.byte));
     json.field("message", fault_sentence(failure, pattern)).field("help", fault_help(failure.fault));
@@ -208,7 +207,7 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
     write_pattern_text(out, pattern, verbose);
     write_warnings_text(out, warnings);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     write_pattern_json(json, pattern);
     write_warnings(json, warnings);
     json.end_answer();
@@ -224,7 +223,7 @@ Exit answer_segment(Output& out, const Options& o, bool verbose) {
   if (!out.json()) {
     write_segment_text(out, *o.pattern, items, verbose);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", true).field("dialect", o.dialect).key("items");
     write_items(json, *o.pattern, items);
     json.end_answer();
@@ -245,7 +244,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
     write_stage_text(out, main, stage, request, verbose);
     write_warnings_text(out, warnings);
   } else {
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("pattern", true).field("dialect", o.dialect);
     json.field("physical_offset", stage.physical_offset).field("logical_offset", stage.logical_offset);
     json.key("items");
@@ -276,8 +275,9 @@ Exit answer_ratios(Output& out, const Options& o) {
       pattern_from_ratios(layers, ratio(first + 1, second), ratio(second + 1, text.size()));
   if (const auto* failure = std::get_if<PatternFailure>(&checked)) return answer_failure(out, "", *failure);
   if (out.json()) {
-    JsonWriter json(out);
-    json.begin_answer("pattern", true).field("pattern", std::get<std::string>(checked)).end_answer();
+    AnswerJson json(out);
+    json.begin_answer("pattern", true).field("pattern", std::get<std::string>(checked));
+    json.end_answer();
   } else {
     out.line(std::get<std::string>(checked));
   }

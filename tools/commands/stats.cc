@@ -1,13 +1,13 @@
 // mckpt stats: what the values of tensors are like.
-#include "io/values/element.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
-#include "tools/options/choice.h"
 #include "tools/commands/commands.h"
+#include "tools/options/choice.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/json_writer.h"
 #include "tools/render/progress.h"
 #include "tools/render/text_table.h"
 
@@ -115,13 +115,13 @@ Exit stats_command(CommandLine& line) {
   int threads = default_threads();
   i64 bins = 16;
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  choice.declare(line);
-  line.option("--bins", bins, "bins of the histogram between min and max, 16 by default; 0 for none");
-  line.threads(threads, "threads that read, by default one a processor");
+  declare_choice(line, choice);
+  line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
+  line.threads(threads, "threads that read; by default one for each processor");
   line.description(
-      "Minimum, maximum, mean, standard deviation (divided by n), zeros, NaN and infinities with the index "
-      "of the");
-  line.description("first, and a histogram, of the finite values of every tensor. Reads all data.");
+      "Prints minimum, maximum, mean, standard deviation (divided by n) and a histogram of the finite values "
+      "of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or "
+      "infinity. Reads all data.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");
   line.parse();
@@ -141,7 +141,7 @@ Exit stats_command(CommandLine& line) {
   }
   Output out(line.flags());
   if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     bool lines = line.flags().jsonl;
     if (!lines) json.begin_answer("stats", is_sound(*store)).key("tensors").begin_array();
     for (std::size_t i = 0; i < tensors.size(); i++) {

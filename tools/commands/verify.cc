@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <set>
 
-#include "io/store/beside.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
+#include "io/store/beside.h"
 #include "tools/commands/commands.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
 #include "tools/verify_against.h"
@@ -91,7 +92,7 @@ void write_differences(JsonWriter& json, const std::vector<Difference>& differen
 }
 
 void write_json(Output& out, const VerifyReport& report, const std::string& path, std::optional<bool> equal) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
   json.key("checks").begin_array();
@@ -203,12 +204,13 @@ Exit verify_command(CommandLine& line) {
   std::string path;
   int threads = default_threads();
   line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  line.threads(threads, "threads that read, by default one a processor");
-  line.description("Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each");
-  line.description("chunk's own header, stored CRC-32 sums, NaN and infinities, experts that are byte-equal, other");
-  line.description("checkpoints and JSON files in the folder, and in folders that mckpt wrote every file against the");
-  line.description("digests of mckpt_manifest.json. Whatever else is there is named as not read.");
-  line.description("Reads all data; changes nothing. Exit status 0 when it is sound, 1 with findings.");
+  line.threads(threads, "threads that read; by default one for each processor");
+  line.description(
+      "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
+      "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, and other checkpoints "
+      "and JSON files in the folder. In a folder that mckpt wrote, also compares every file with its digest "
+      "in mckpt_manifest.json. Everything else in the folder is named as not read.");
+  line.description("Reads all data and changes nothing. Exit status: 0 sound, 1 problems were found.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");

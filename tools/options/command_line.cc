@@ -1,3 +1,4 @@
+// Declares options with CLI11, turns its errors into Error, and prints the help page.
 #include "tools/options/command_line.h"
 
 #include <algorithm>
@@ -5,24 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include "io/file/folder.h"
+#include "tools/options/help_page.h"
 
 namespace mckpt {
 namespace {
 
-std::string join_lines(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& l : lines) out += cat(l.empty() ? "" : "  ", l, "\n");
-  return out;
-}
-
-// CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; behind this byte it leaves them alone.
+// CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; text after this byte is left as it is.
 constexpr char kShield = '\x01';
 constexpr std::string_view kShielded = "[{\x01";
 
 std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
 
-// The argument as CLI11 shall see it. Megatron writes tensor_model_parallel_size, Hugging Face dry-run: both
-// spellings of every long option are taken.
+// The argument as CLI11 receives it. Megatron writes tensor_model_parallel_size, Hugging Face dry-run: both
+// spellings of every long option are accepted.
 std::string prepared(std::string arg, bool options_end) {
   std::size_t value = 0;
   if (!options_end && arg.starts_with("--")) {
@@ -34,7 +30,7 @@ std::string prepared(std::string arg, bool options_end) {
   return arg;
 }
 
-// What puts the values of a positional or of a repeatable option into a command's own variable.
+// A callback that stores the values of a positional or of a repeatable option in a command's own variable.
 template <typename Value>
 CLI::callback_t into(Value& value) {
   return [&value](const std::vector<std::string>& v) {
@@ -54,20 +50,17 @@ bool asks_for_help(std::span<const std::string> args) {
 }
 
 struct CommandLine::Impl {
-  struct Row {
-    std::string heading, left, help;
-  };
   struct Positional {
     std::string name;
     CLI::Option* option;
   };
 
   CLI::App app;
-  std::string summary, heading = "Options", unknown_option_note;
-  std::vector<std::string> description, examples, spellings;
-  std::vector<Row> rows;
+  std::string heading = "Options", unknown_option_note;
+  HelpPage page;
+  std::vector<std::string> spellings;
   std::vector<Positional> positionals;
-  std::string companion;  // of the options that are declared now; see only_with()
+  std::string companion;  // the option that those declared now need; see only_with()
   std::vector<std::pair<CLI::Option*, std::string>> dependents;
 
   CLI::Option* noted(CLI::Option* option) {
@@ -79,7 +72,7 @@ struct CommandLine::Impl {
       if (option->count() > 0 && app.get_option(needed)->count() == 0)
         throw Error(Code::kUsage, cat(option->get_name(), " has a meaning only with ", needed));
   }
-  // "-n,--dry-run|--plan VALUE" -> CLI11's list of names; the row of the help page is noted.
+  // "-n,--dry-run|--plan VALUE" -> CLI11's list of names. Adds the option to the help page.
   std::string declare(const std::string& names, std::string_view value, const std::string& text) {
     std::size_t blank = names.find(' ');
     std::string all = names.substr(0, blank), shown = all.substr(0, all.find('|'));
@@ -91,13 +84,13 @@ struct CommandLine::Impl {
     }
     std::string left = shown.starts_with("--") ? "    " : "";
     for (char c : shown) left += c == ',' ? std::string(", ") : std::string(1, c);
-    rows.push_back({heading, cat(left, blank == names.npos ? value : names.substr(blank)), text});
+    page.options.push_back({heading, cat(left, blank == names.npos ? value : names.substr(blank)), text});
     return all;
   }
   CLI::Option* flag(const std::string& names, bool& value, const std::string& text) {
     return noted(app.add_flag(declare(names, "", text), value, text)->disable_flag_override());
   }
-  // `take` gets the one value and the option's name for messages.
+  // Calls `take` with the one value and with the option's name for messages.
   template <typename Fn>
   CLI::Option* valued(const std::string& names, const char* value, const std::string& text, Fn&& take) {
     std::string shown = names.substr(0, names.find_first_of("| "));
@@ -115,7 +108,7 @@ struct CommandLine::Impl {
         app.add_option(all_names, std::move(take))->take_all()->expected(1)->allow_extra_args(false));
   }
   Option positional(const std::string& name, const std::string& text, CLI::callback_t take) {
-    rows.push_back({"Arguments", name, text});
+    page.options.push_back({"Arguments", name, text});
     positionals.push_back({name, app.add_option(name, std::move(take))});
     return Option(positionals.back().option);
   }
@@ -124,12 +117,11 @@ struct CommandLine::Impl {
     std::string out = cat("Usage: mckpt ", command, " [OPTIONS]");
     for (const Positional& p : positionals)
       out += p.option->get_required() ? cat(" ", p.name) : cat(" [", p.name, "]");
-    return out + "\n";
+    return out;
   }
 
   Error unexpected(const std::string& arg) const {
-    if (!arg.starts_with('-'))
-      return Error(Code::kUsage, cat("the argument '", escaped(arg), "' is one too many"));
+    if (!arg.starts_with('-')) return Error(Code::kUsage, cat("unexpected argument '", escaped(arg), "'"));
     std::string name = arg.substr(0, arg.find('='));
     std::string message = cat("there is no option '", escaped(name), "'");
     if (std::string_view near = nearest(name, spellings); !near.empty())
@@ -139,7 +131,7 @@ struct CommandLine::Impl {
     return e;
   }
 
-  // CLI11 knows what is wrong, in words of its own.
+  // Parses with CLI11 and throws its errors in our words.
   void parse(std::vector<std::string> reversed) {
     try {
       app.parse(reversed);
@@ -159,7 +151,7 @@ struct CommandLine::Impl {
 
 CommandLine::CommandLine(std::string command, std::string summary, std::vector<std::string> args)
     : command_(std::move(command)), args_(std::move(args)), impl_(std::make_unique<Impl>()) {
-  impl_->summary = std::move(summary);
+  impl_->page.summary = std::move(summary);
   impl_->app.set_help_flag();
   impl_->app.set_help_all_flag();
   impl_->app.allow_extras(false);
@@ -188,7 +180,7 @@ CommandLine::Option CommandLine::Option::choices(std::vector<std::string> values
 
 void CommandLine::enter(std::size_t at, std::string summary) {
   command_ += cat(" ", args_[at]);
-  impl_->summary = std::move(summary);
+  impl_->page.summary = std::move(summary);
   args_.erase(args_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
@@ -236,8 +228,8 @@ CommandLine::Option CommandLine::option(const std::string& names, double& value,
 
 CommandLine::Option CommandLine::optional_value(const std::string& names, std::optional<std::string>& value,
                                                 const std::string& help) {
-  // Only the form --name=VALUE takes a value, so that a path behind a bare --name stays a path. CLI11 knows
-  // no such option: it sees the bare flag, and the valued form is taken out of the arguments here.
+  // Only the form --name=VALUE takes a value, so that a path after a bare --name stays a path. CLI11 does not
+  // have such options: it sees the bare flag, and the form with a value is taken out of the arguments here.
   std::size_t blank = names.find(' ');
   std::string bare = names.substr(0, blank), word = blank == names.npos ? "TEXT" : names.substr(blank + 1);
   std::string prefix = cat(bare.substr(bare.rfind("--")), "=");
@@ -268,7 +260,7 @@ CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
       impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
         i64 given = parse_i64(v, n);
         if (given < 0 || given > kMost)
-          throw Error(Code::kUsage, cat(n, " is no number of threads"))
+          throw Error(Code::kUsage, cat(n, ": not a thread count"))
               .expected(cat("1 to ", kMost))
               .found(given);
         if (given > 0) value = static_cast<int>(given);
@@ -287,61 +279,51 @@ CommandLine::Option CommandLine::positional(const std::string& name, std::option
 
 CommandLine::Option CommandLine::positional(const std::string& name, std::vector<std::string>& values,
                                             const std::string& help) {
-  // Its name on the help page alone has dots.
+  // The dots are part of its name on the help page only.
   Option option = impl_->positional(name, help, into(values));
   impl_->positionals.back().option->expected(-1)->take_all();
   impl_->positionals.back().name += "...";
-  impl_->rows.back().left += "...";
+  impl_->page.options.back().left += "...";
   return option;
 }
 
-void CommandLine::description(std::string text) { impl_->description.push_back(std::move(text)); }
-void CommandLine::example(std::string command) { impl_->examples.push_back(std::move(command)); }
+void CommandLine::description(std::string paragraph) {
+  impl_->page.description.push_back({"", std::move(paragraph)});
+}
+void CommandLine::described(std::string name, std::string text) {
+  impl_->page.description.push_back({std::move(name), std::move(text)});
+}
+void CommandLine::example(std::string command) { impl_->page.examples.push_back(std::move(command)); }
 void CommandLine::on_unknown_option(std::string note) { impl_->unknown_option_note = std::move(note); }
 
-std::string CommandLine::help() const {
-  std::string out = cat("mckpt ", command_, " - ", impl_->summary, "\n\n", impl_->usage(command_));
-  if (!impl_->description.empty()) out += cat("\n", join_lines(impl_->description));
-  std::vector<std::string> headings;
-  for (const Impl::Row& r : impl_->rows)
-    if (std::find(headings.begin(), headings.end(), r.heading) == headings.end())
-      headings.push_back(r.heading);
-  for (const std::string& heading : headings) {
-    std::size_t wide = 0;
-    for (const Impl::Row& r : impl_->rows)
-      if (r.heading == heading && r.left.size() <= 34) wide = std::max(wide, r.left.size());
-    out += cat("\n", heading, "\n");
-    for (const Impl::Row& r : impl_->rows)
-      if (r.heading == heading)
-        out += cat("  ", r.left, std::string(r.left.size() < wide ? wide - r.left.size() : 0, ' '), "  ",
-                   r.help, "\n");
-  }
-  if (!impl_->examples.empty()) out += cat("\nExamples\n", join_lines(impl_->examples));
-  return out;
+std::string CommandLine::help(std::size_t width) const {
+  return help_text(impl_->page, command_, impl_->usage(command_), width);
 }
 
 void CommandLine::parse() {
   impl_->heading = "Global";
   impl_->companion.clear();
   bool help = false;
-  flag("--json", flags_.json, "the answer as one JSON object");
-  flag("--jsonl", flags_.jsonl, "long lists as one JSON object a line");
-  flag("-q,--quiet", flags_.quiet, "no notes on stderr");
-  impl_->app.add_flag(impl_->declare("-v,--verbose", "", "more detail; -vv for all"), flags_.verbose, "");
-  option("--progress HOW", flags_.progress, "auto, bar, plain, json or none")
+  flag("--json", flags_.json, "print the answer as one JSON object");
+  flag("--jsonl", flags_.jsonl, "print long lists as one JSON object a line");
+  flag("-q,--quiet", flags_.quiet, "print no notes on stderr");
+  impl_->app.add_flag(impl_->declare("-v,--verbose", "", "print more detail; -vv prints all"), flags_.verbose,
+                      "");
+  option("--progress HOW", flags_.progress, "how progress is shown: auto, bar, plain, json or none")
       .choices({"auto", "bar", "plain", "json", "none"});
   std::string color = "auto";
-  option("--color WHEN", color, "auto, always or never").choices({"auto", "always", "never"});
+  option("--color WHEN", color, "when colour is used: auto, always or never")
+      .choices({"auto", "always", "never"});
   flag("--ascii", flags_.ascii, "draw with ASCII characters only");
-  flag("--follow-links", flags_.follow_links, "follow links that lead out of the folder of a checkpoint");
-  flag("-h,--help", help, "this page");
+  flag("--follow-links", flags_.follow_links, "follow links that lead out of a checkpoint's folder");
+  flag("-h,--help", help, "print this page");
   if (asks_for_help(args_)) {
     Output out(flags_);
-    out.write(this->help());
+    out.write(this->help(help_width()));
     out.flush();
     throw HelpShown{};
   }
-  std::vector<std::string> reversed;  // CLI11 takes them last first
+  std::vector<std::string> reversed;  // CLI11 takes them in reverse order
   bool options_end = false;
   for (const std::string& arg : args_) {
     reversed.push_back(prepared(arg, options_end));

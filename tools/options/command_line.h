@@ -1,5 +1,5 @@
-// What a command takes. A command declares its arguments into its own variables and calls parse(); CLI11
-// stays behind this interface, so that the commands compile in a moment.
+// The command line of one command. A command declares its arguments with the variables that receive them and
+// calls parse(), which also answers --help. CLI11 is used in command_line.cc only, so that commands compile fast.
 //
 //   std::string path;
 //   line.positional("PATH", path, "a checkpoint").required();
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "tools/render/output.h"
 #include "tools/options/parse_number.h"
+#include "tools/render/output.h"
 
 namespace CLI {
 class Option;
@@ -29,15 +29,15 @@ struct HelpShown {};
 
 class CommandLine {
  public:
-  // args: everything behind the command's name; the global flags among them are understood as well.
+  // args: everything after the command's name, the global flags included.
   CommandLine(std::string command, std::string summary, std::vector<std::string> args);
   ~CommandLine();
 
-  // Declarations. `names` is like "-n,--dry-run"; spellings behind a '|' are taken too but not shown in the
-  // help, as in "--tp|--tensor-model-parallel-size"; behind a blank stands what the help calls the value, as
-  // in "--color WHEN". Options declared after heading() stand under it in the help.
+  // Declarations. `names` is like "-n,--dry-run"; spellings after a '|' are accepted but not shown in the help,
+  // as in "--tp|--tensor-model-parallel-size"; a word after a blank is the help's name of the value, as in
+  // "--color WHEN". The help lists options under the heading() that was declared last before them.
   void heading(std::string title);
-  // The options declared from here on are refused where the option `name` is not given.
+  // Options declared after this call are refused where the option `name` is not given.
   void only_with(std::string name);
   class Option {
    public:
@@ -65,20 +65,24 @@ class CommandLine {
   Option positional(const std::string& name, std::string& value, const std::string& help);
   Option positional(const std::string& name, std::optional<std::string>& value, const std::string& help);
   Option positional(const std::string& name, std::vector<std::string>& values, const std::string& help);
-  void description(std::string text);  // paragraphs below the summary
-  void example(std::string command);   // shown at the end of the help, in order
-  // What the error about an unknown option says besides.
+  // One whole paragraph of the help, below the summary; help() breaks it into lines.
+  void description(std::string paragraph);
+  // One line of a list in the description: a name and what it is.
+  void described(std::string name, std::string text);
+  void example(std::string command);  // shown at the end of the help, in order
+  // An additional note of the error about an unknown option.
   void on_unknown_option(std::string note);
 
   // Fills the variables. Throws Error(kUsage), or HelpShown after printing the help.
   void parse();
-  std::string help() const;
+  // The help page. Lines are at most `width` columns long, examples and single long words excepted.
+  std::string help(std::size_t width) const;
 
   const GlobalFlags& flags() const { return flags_; }
   const std::string& command() const { return command_; }
-  // What stands behind the command's name, unparsed: for commands whose first word chooses what they take.
+  // The arguments after the command's name, unparsed: for commands whose first word chooses the options.
   const std::vector<std::string>& args() const { return args_; }
-  // Makes it the command line of the subcommand that is named by args()[at].
+  // Turns this into the command line of the subcommand that args()[at] names.
   void enter(std::size_t at, std::string summary);
 
  private:
@@ -89,7 +93,7 @@ class CommandLine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether "-h" or "--help" stands before a lone "--".
+// True if "-h" or "--help" is given before a lone "--".
 bool asks_for_help(std::span<const std::string> args);
 
 }  // namespace mckpt

@@ -7,8 +7,9 @@
 
 #include "io/file/parallel.h"
 #include "io/file/place.h"
-#include "tools/options/choice.h"
+#include "io/store/tensor_choice.h"
 #include "tools/interrupt.h"
+#include "tools/options/choice.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -31,27 +32,29 @@ ConvertOptions::ConvertOptions() : threads(default_threads()) {}
 void ConvertOptions::declare(CommandLine& line, const std::string& source_is, const std::string& target_is) {
   line.positional("SRC", source, source_is).required();
   line.positional("DST", target, target_is).required();
-  line.flag("-n,--dry-run", dry_run, "tell what would be done, and write nothing");
-  line.flag("--overwrite", overwrite, "replace DST, once the new one is whole");
-  line.option("--report FILE", report, "write the account as JSON into this file as well");
-  line.flag("--no-sync", no_sync, "do not wait until the disk has it; for scratch");
-  line.threads(threads, "threads, by default one a processor");
-  line.bytes("--max-memory", memory_bytes, "for buffers, of all threads together; by default 256MiB");
+  line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing");
+  line.flag("--overwrite", overwrite, "replace DST, once the new result is complete");
+  line.option("--report FILE", report, "also write the account as JSON into FILE");
+  line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
+  line.threads(threads, "number of threads; by default one for each processor");
+  line.bytes("--max-memory", memory_bytes,
+             "memory for the buffers of all threads together; by default 256MiB");
 }
 
 void ConvertOptions::declare_choice(CommandLine& line) {
-  line.option("--include GLOB", include, "only tensors whose whole name matches; may be given several times");
-  line.option("--exclude GLOB", exclude, "no tensors whose whole name matches; may be given several times");
+  line.option("--include GLOB", include, "only tensors whose whole name matches (repeatable)");
+  line.option("--exclude GLOB", exclude, "without tensors whose whole name matches (repeatable)");
 }
 
 void ConvertOptions::declare_resume(CommandLine& line) {
-  line.flag("--resume", resume, "go on with what an interrupted run of the same command left");
+  line.flag("--resume", resume, "continue an interrupted run of the same command");
   ranks.declare(line);
 }
 
 void ConvertOptions::declare_casts(CommandLine& line) {
-  line.flag("--allow-overflow", allow_overflow,
-            "publish the result also where a cast made finite values infinite; without it that is an error");
+  line.flag(
+      "--allow-overflow", allow_overflow,
+      "publish the result although a cast made finite values infinite; without this option that is an error");
 }
 
 void ConvertOptions::declare_iteration(CommandLine& line, const std::string& otherwise) {

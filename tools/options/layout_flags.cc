@@ -51,9 +51,9 @@ void GridFlags::declare(CommandLine& line) {
               "expert-tensor-parallel size, 1 by default (not tp)");
   line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
   line.option("--dp|--data-parallel-size", dp_,
-              "data-parallel size without cp, with hsdp; by default the smallest that works");
-  line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "FSDP instances");
-  line.option("--hsdp-outer HOW", outer_, "over the instances: replicate or shard")
+              "data-parallel size, without cp and including hsdp; by default the smallest that works");
+  line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "number of HSDP instances");
+  line.option("--hsdp-outer HOW", outer_, "how HSDP instances are related: replicate or shard")
       .choices({"replicate", "shard"});
 }
 
@@ -79,14 +79,14 @@ std::string GridFlags::note() const {
 void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
-              "no_shard, optim, optim_grads or optim_grads_params");
+              "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
   line.option("--fsdp-unit CLASS", units_,
               "layer classes that are FSDP units: TransformerLayer, MambaLayer, or none; both by default");
   line.option("--fsdp-units-for WHICH", units_for_,
-              "strategies that have units: full (optim_grads_params alone) or sharded (later versions)")
+              "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)")
       .choices({"full", "sharded"});
   line.option("--freeze GLOB", frozen_,
-              "parameters that are not trained, by glob; none: all are, also where the family freezes some");
+              "parameters that are not trained; none: all are trained, also those that the family freezes");
   line.option("--bucket-size", bucket_,
               "items at which parameters outside units are cut into buckets; 0: never");
 }
@@ -131,8 +131,9 @@ void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
   declare_vocab(line);
   declare_params(line);
-  line.option("--dtype TYPE", dtype_,
-              "type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+  line.option(
+      "--dtype TYPE", dtype_,
+      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
   declare_rules(line);
 }
 
@@ -143,7 +144,7 @@ void ValueFlags::declare_vocab(CommandLine& line) {
 
 void ValueFlags::declare_params(CommandLine& line) {
   line.option("--params-dtype TYPE", params_dtype_,
-              "type of parameters at run time: auto (the config's), none, bf16, fp16 or fp32");
+              "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32");
 }
 
 VocabChoice ValueFlags::vocab() const {
@@ -160,7 +161,7 @@ std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
 
 void ValueFlags::declare_rules(CommandLine& line) {
   line.option("--dtype-rule GLOB=TYPE", rules_,
-              "type of the tensors whose whole name matches: bf16, fp16 or fp32; may be given several times");
+              "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)");
 }
 
 DtypeRules ValueFlags::dtype_rules() const {

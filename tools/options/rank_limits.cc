@@ -19,9 +19,9 @@ void check_seconds(const char* option, double seconds) {
 
 void RankLimits::declare(CommandLine& line) {
   line.option("--rank-timeout SECONDS", silence_s,
-              cat("end the job when a rank is not heard for so long; by default ", silence_s, ", 0: never"));
+              cat("abort if a rank sends no heartbeat for SECONDS (default ", silence_s, "; 0 = never)"));
   line.option("--phase-timeout SECONDS", phase_s,
-              cat("end it when a rank makes no progress for so long; by default ", phase_s, ", 0: never"));
+              cat("abort if a rank makes no progress for SECONDS (default ", phase_s, "; 0 = never)"));
 }
 
 void RankLimits::check() const {

@@ -13,20 +13,21 @@ namespace mckpt {
 
 void RoundtripOptions::parse(CommandLine& line) {
   line.positional("HF_DIR", source, "the folder of a Hugging Face model, with safetensors files").required();
-  line.option("--device", device, "where the model lives: cpu or cuda").choices({"cpu", "cuda"});
-  line.option("--main-dtype", main_dtype, "type of the main weights: fp32, or none to have none")
+  line.option("--device", device, "the device that holds the model: cpu or cuda").choices({"cpu", "cuda"});
+  line.option("--main-dtype", main_dtype,
+              "data type of the main weights: fp32, or none for a model without main weights")
       .choices({"fp32", "none"});
   line.option("--output DIR", output,
               "keep the exported folder; by default a temporary one that is removed, on one host");
   line.option("--checkpoint DIR", checkpoint,
-              "save the sharded model in DIR/release too, and load it from there before it is exported");
+              "also save the sharded model in DIR/release, and load it from there before the export");
   line.option("--hybrid-pattern PATTERN", pattern_text,
-              "the layers of a hybrid model in groups, as in '[*-]M'; the model is built and saved so");
-  line.flag("--no-sync", no_sync, "do not wait until the disk has what --output and --checkpoint keep");
-  line.threads(threads, "threads a rank; by default the processors, shared among the ranks");
+              "build and save a hybrid model with its layers in these groups, as in '[*-]M'");
+  line.flag("--no-sync", no_sync, "do not wait until the files of --output and --checkpoint are on the disk");
+  line.threads(threads, "threads of each rank; by default the ranks share the processors");
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
       .choices({"load", "unshard", "check"});
-  line.option("--repeat N", repeat, "load, and unshard every module, so many times: what is told of each");
+  line.option("--repeat N", repeat, "repeat loading and unsharding N times and report each");
   ranks.declare(line);
   model_flags.declare(line);
   grid_flags.declare(line);
@@ -35,10 +36,10 @@ void RoundtripOptions::parse(CommandLine& line) {
   values.declare_vocab(line);
   values.declare_params(line);
   line.description(
-      "Loads the model into a live sharded one, as Megatron-FSDP holds it on this grid; compares every");
-  line.description(
-      "rank's weights with the files, unshards every module once and compares its values, exports the");
-  line.description("main weights, and compares every bit with the source. Exit status 1: something differs.");
+      "Loads the model into a live sharded model, as Megatron-FSDP holds it on this grid; compares every "
+      "rank's weights with the files; unshards every module once and compares its values; exports the main "
+      "weights and compares every bit with the source.");
+  line.description("Exit status 1: something differs.");
   line.example("mckpt roundtrip Qwen3-0.6B");
   line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4 --dp 4");
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");

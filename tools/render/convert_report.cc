@@ -5,8 +5,8 @@
 #include "io/file/output_files.h"
 #include "io/file/output_rules.h"
 #include "io/file/staged_file.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/cast_losses_text.h"
-#include "tools/json_writer.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -21,11 +21,9 @@ void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   note(flags, cat("done    ", human_bytes(bytes), " in ", time, " (", human_rate(bytes, seconds), ")"));
 }
 
-std::string account_of(const GlobalFlags& flags, std::string_view command, const ConvertReport& r,
-                       double seconds) {
+std::string account_of(std::string_view command, const ConvertReport& r, double seconds) {
   std::string text;
-  Output out(flags, text);
-  JsonWriter json(out);
+  AnswerJson json(text);
   json.begin_answer(command, true);
   json.field("tensors_in", r.tensors_in).field("tensors_out", r.tensors_out).field("copied", r.copied);
   json.field("fused", r.fused).field("split", r.split).field("tied", r.tied).field("padded", r.padded);
@@ -42,7 +40,6 @@ std::string account_of(const GlobalFlags& flags, std::string_view command, const
   json.field("bytes", r.bytes).field("bytes_read", r.bytes_read).field("seconds", seconds);
   json.field("peak_rss", peak_rss_bytes()).field("output", r.output);
   json.end_answer();
-  out.flush();
   return text;
 }
 
@@ -84,7 +81,7 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
     note(flags,
          cat("note    ", counted(r.zero, "item"), " became zero: the type of the result has no smaller"));
   if (r.infinite > 0) warn(flags, overflow_text(r.infinite, r.overflowed));
-  std::string account = account_of(flags, command, r, seconds);
+  std::string account = account_of(command, r, seconds);
   try {
     if (file) write_file(*file, account);
   } catch (Error& e) {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/hybrid/cp_slice.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -182,14 +182,14 @@ void write_rows(JsonWriter& json, std::string_view field, std::span<const RowRan
   json.end_array();
 }
 
-void write_question(JsonWriter& json, const Question& q, bool ok) {
+void write_question(AnswerJson& json, const Question& q, bool ok) {
   json.begin_answer("pattern", ok).field("op", q.kind->op);
   for (std::size_t i = 0; i < q.sizes.size(); i++) json.field(q.kind->sizes[i], q.sizes[i]);
   json.field("cp_size", q.cp.size).field("cp_rank", q.cp.rank);
 }
 
 void write_answer_json(Output& out, const Question& q, const Answer& a) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   write_question(json, q, true);
   for (const NamedRows& rows : a.rows) write_rows(json, rows.field, rows.rows);
   for (const auto& [name, value] : a.numbers) json.field(name, value);
@@ -226,9 +226,10 @@ void write_answer_text(Output& out, const Question& q, const Answer& a) {
 
 Exit answer_indivisible(Output& out, const Question& q, const Error& e) {
   if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     write_question(json, q, false);
-    json.field("error", "not_divisible").field("message", e.what()).end_answer();
+    json.field("error", "not_divisible").field("message", e.what());
+    json.end_answer();
   } else {
     out.line(cat(out.styled(Style::kRed, "not_divisible"), ": ", e.what()));
     out.line(cat(out.styled(Style::kGreen, "help"),
@@ -241,12 +242,13 @@ Exit answer_indivisible(Output& out, const Question& q, const Error& e) {
 }  // namespace
 
 void describe_cp_slice(CommandLine& line) {
-  line.description("");
-  line.description("--cp-slice takes a kind and its sizes, all of one tensor-parallel rank:");
+  line.description(
+      "--cp-slice takes a kind and sizes of one tensor-parallel rank, written without blanks as "
+      "KIND:SIZE=N,SIZE=N:");
   for (const SliceKind& kind : kinds()) {
-    std::string text = cat("  ", kind.name, ":");
-    for (std::string_view name : short_names(kind)) text += cat(text.ends_with(':') ? "" : ",", name, "=N");
-    line.description(text);
+    std::string sizes;
+    for (std::string_view name : short_names(kind)) sizes += cat(sizes.empty() ? "" : ", ", name, "=N");
+    line.described(std::string(kind.name), sizes);
   }
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "io/store/store.h"
-#include "tools/json_writer.h"
+#include "io/file/json_writer.h"
+#include "tools/render/output.h"
 
 namespace mckpt {
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 
 namespace mckpt {
 namespace {
@@ -31,7 +31,7 @@ void write_json_error(const GlobalFlags& flags, const Error& error) noexcept {
   if (!wanted(flags)) return;
   try {
     Output out(flags);
-    JsonWriter json(out);
+    AnswerJson json(out);
     json.begin_answer("error", false).key("error").begin_object();
     write_fields(json, error);
     json.end_object();

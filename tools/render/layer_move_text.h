@@ -1,4 +1,4 @@
-// What the help of the conversions between forms of layer names says.
+// The help texts of the conversions between forms of layer names.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@ namespace mckpt {
 enum class LayerWay { kUngroup, kGroup, kToGpt, kToHybrid };
 
 struct LayerWayText {
-  const char *name, *pattern_help;
-  std::vector<const char*> description, examples;
+  const char *name, *pattern_help, *description;
+  std::vector<const char*> examples;
 };
 const LayerWayText& text_of(LayerWay way);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mappings/picture/picture.h"
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -33,7 +33,7 @@ const RuleExample& only_one(const Examples& examples, const std::string& name) {
   throw Error(Code::kUsage, "--svg draws one picture").help("mckpt mappings draw lists their names");
 }
 
-void write_json(JsonWriter& json, const Examples& examples) {
+void write_json(AnswerJson& json, const Examples& examples) {
   json.begin_answer("mappings", true).key("pictures").begin_array();
   for (const RuleExample* e : examples)
     json.begin_object()
@@ -61,7 +61,7 @@ void draw_rules(Output& out, const GlobalFlags& flags, const std::string& name, 
   if (svg) {
     out.write(draw_svg(only_one(examples, name)));
   } else if (out.json()) {
-    JsonWriter json(out);
+    AnswerJson json(out);
     write_json(json, examples);
   } else if (flags.quiet) {
     for (const RuleExample* e : examples) out.line(e->name);

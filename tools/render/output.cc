@@ -67,7 +67,6 @@ void Output::write(std::string_view text) {
 }
 
 void Output::flush() {
-  if (into_) *into_ += std::exchange(buffer_, {});
   std::size_t done = 0;
   while (done < buffer_.size()) {
     ssize_t n = ::write(STDOUT_FILENO, buffer_.data() + done, buffer_.size() - done);

@@ -32,15 +32,14 @@ struct BrokenPipe {};
 class Output {
  public:
   explicit Output(const GlobalFlags& flags);
-  // Writes into the text instead.
-  Output(const GlobalFlags& flags, std::string& into) : Output(flags) { into_ = &into; }
-
   void write(std::string_view text);
   void line(std::string_view text) {
     write(text);
     write("\n");
   }
   void flush();
+  // What has not been flushed yet, for those who append to a text themselves.
+  std::string& buffer() { return buffer_; }
   // Whether this process has put anything on stdout.
   static bool has_written();
 
@@ -52,7 +51,6 @@ class Output {
 
  private:
   std::string buffer_;
-  std::string* into_ = nullptr;  // null: stdout
   bool color_, unicode_, json_;
   int width_;
 };

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "tools/json_writer.h"
+#include "tools/render/answer_json.h"
 
 namespace mckpt {
 namespace {
@@ -39,7 +39,7 @@ void write_groups(JsonWriter& json, const LiveModel& model) {
 }
 
 void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
-  JsonWriter json(out);
+  AnswerJson json(out);
   json.begin_answer("roundtrip", !r.differs);
   r.compared || r.differs ? json.field("equal", !r.differs) : json.null_field("equal");
   json.field("tensors", r.tensors);

@@ -94,11 +94,13 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
-  // Padding is of no slot: of the tasks that read a parameter, the one that writes its first tensor has it.
+  // Padding is of no slot: of the tasks that read a parameter, the one that writes the beginning of its first
+  // tensor answers for it.
   bool answers_for_padding(i32 source) const {
     i32 target = targets_[0];
     if (!to_.is_box(target)) return true;
-    return to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+    bool first = std::ranges::all_of(to_.chunks.box(target).offsets, [](i64 offset) { return offset == 0; });
+    return first && to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
   }
 
   void add_boxes(i32 to, const ChunkList::Box& box) {

@@ -1,53 +1,58 @@
-#include "tools/json_writer.h"
+// What JsonWriter appends: separators by the nesting, numbers in their shortest form, and strings that neither a JSON
+// reader nor a terminal misunderstands.
+#include "io/file/json_writer.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/text.h"
 #include "io/file/json.h"
 
 namespace mckpt {
 void JsonWriter::separate() {
+  if (relieve_ && out_.size() >= kRelievedBytes) relieve_();
   if (after_key_) {
     after_key_ = false;
   } else if (!has_items_.empty()) {
-    if (has_items_.back()) out_.write(", ");
+    if (has_items_.back()) out_ += ", ";
     has_items_.back() = true;
   }
 }
 
 JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
-  out_.write(text);
+  out_ += text;
   return *this;
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
   separate();
-  out_.write({&bracket, 1});
+  out_ += bracket;
   has_items_.push_back(false);
   return *this;
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
   has_items_.pop_back();
-  out_.write({&bracket, 1});
+  out_ += bracket;
   return *this;
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   string(name);
-  out_.write(": ");
+  out_ += ": ";
   after_key_ = true;
   return *this;
 }
 
 namespace {
 
-// Terminals obey the controls U+0080 to U+009F, and those of writing direction hide what is written.
-void escape_for_terminals(std::string& json) {
+// Escapes what is from `begin` on: terminals obey the controls U+0080 to U+009F, and the controls of the writing
+// direction hide text.
+void escape_for_terminals(std::string& json, std::size_t begin) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[i]); };
-  for (std::size_t i = 0; i + 1 < json.size(); i++) {
+  for (std::size_t i = begin; i + 1 < json.size(); i++) {
     u32 code = 0;
     if (byte(i) == 0xc2 && byte(i + 1) < 0xa0) code = byte(i + 1);
     if (byte(i) == 0xe2 && i + 2 < json.size() && (byte(i + 1) == 0x80 || byte(i + 1) == 0x81))
@@ -64,10 +69,10 @@ void escape_for_terminals(std::string& json) {
 }  // namespace
 
 void JsonWriter::string(std::string_view s) {
-  std::string out;
-  append_json_string(out, s);
-  if (std::ranges::any_of(out, [](char c) { return c == '\xc2' || c == '\xe2'; })) escape_for_terminals(out);
-  out_.write(out);
+  std::size_t begin = out_.size();
+  append_json_string(out_, s);
+  if (std::ranges::any_of(s, [](char c) { return c == '\xc2' || c == '\xe2'; }))
+    escape_for_terminals(out_, begin);
 }
 
 JsonWriter& JsonWriter::value(std::string_view text) {
@@ -83,7 +88,7 @@ JsonWriter& JsonWriter::value(u64 v) { return raw(cat(v)); }
 JsonWriter& JsonWriter::value(double v) {
   if (std::isnan(v)) return value("NaN");
   if (std::isinf(v)) return value(v > 0 ? "Infinity" : "-Infinity");
-  // Readers take -0 for an integer, which has no sign.
+  // Readers take "-0" for an integer, which does not have a sign.
   return v == 0 && std::signbit(v) ? raw("-0.0") : raw(cat(v));
 }
 
@@ -91,17 +96,6 @@ JsonWriter& JsonWriter::value(std::span<const i64> numbers) {
   begin_array();
   for (i64 n : numbers) value(n);
   return end_array();
-}
-
-JsonWriter& JsonWriter::begin_answer(std::string_view command, bool ok) {
-  begin_object();
-  field("schema", cat("mckpt.", command, "/1"));
-  return field("ok", ok);
-}
-
-void JsonWriter::end_answer() {
-  end_object();
-  out_.write("\n");
 }
 
 }  // namespace mckpt

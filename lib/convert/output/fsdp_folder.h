@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "hf/assets.h"
 #include "io/dcp/layout.h"
 #include "io/file/result_files.h"
 #include "io/store/store.h"
-#include "tools/hf_assets.h"
 
 namespace mckpt {
 

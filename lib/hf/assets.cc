@@ -1,12 +1,12 @@
-#include "tools/hf_assets.h"
+#include "hf/assets.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "io/file/json.h"
-#include "io/verify/manifest.h"
+#include "io/file/json_writer.h"
 #include "io/store/store.h"
-#include "tools/json_writer.h"
+#include "io/verify/manifest.h"
 
 namespace mckpt {
 namespace {
@@ -73,9 +73,7 @@ std::string tensor_table_json(const SourceTable& tensors, std::string_view exper
   for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
   if (!complete && map_text.empty()) return "";
   std::string text;
-  GlobalFlags flags;
-  Output out(flags, text);
-  JsonWriter json(out);
+  JsonWriter json(text);
   json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout);
   if (!map_text.empty()) json.field("map_file", map_text);
   if (complete) json.key("tensors").begin_array();
@@ -85,7 +83,6 @@ std::string tensor_table_json(const SourceTable& tensors, std::string_view exper
   }
   if (complete) json.end_array();
   json.end_object();
-  out.flush();
   return text;
 }
 

@@ -1,15 +1,15 @@
-#include "tools/side_files.h"
+#include "io/copy/side_files.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "io/values/digest.h"
 #include "io/file/json.h"
 #include "io/file/output_files.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
+#include "io/values/digest.h"
 
 namespace mckpt {
 namespace {

@@ -1,12 +1,12 @@
-#include "tools/fsdp_folder.h"
+#include "convert/output/fsdp_folder.h"
 
 #include <charconv>
 #include <fstream>
 
-#include "io/verify/manifest.h"
 #include "io/dcp/run_args.h"
 #include "io/file/staged_file.h"
 #include "io/file/staging_marks.h"
+#include "io/verify/manifest.h"
 
 namespace mckpt {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "io/copy/side_files.h"
 #include "io/file/folder.h"
 #include "mappings/model/source_table.h"
-#include "tools/side_files.h"
 
 namespace mckpt {
 

@@ -1,20 +1,29 @@
-// JSON, streamed: what is written goes to stdout at once and nothing is kept but the nesting. Strings from
-// files may hold any bytes; those that are not UTF-8 are written as U+FFFD.
+// JsonWriter appends a JSON document to a text, value by value. It keeps nothing but the nesting, so a listing of any
+// length can be sent on while it is written: `relieve` may take the text away whenever it has grown to 64 KiB.
+//
+//     std::string text;
+//     JsonWriter json(text);
+//     json.begin_object().field("tensors", 3).end_object();    // {"tensors": 3}
+//
+// Strings from files may hold any bytes; bytes that are not UTF-8 are written as U+FFFD.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
-#include "tools/render/output.h"
 
 namespace mckpt {
 
 class JsonWriter {
  public:
-  explicit JsonWriter(Output& out) : out_(out) {}
+  // `out` outlives this, and so does what `relieve` refers to.
+  explicit JsonWriter(std::string& out, std::function<void()> relieve = {})
+      : out_(out), relieve_(std::move(relieve)) {}
 
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
@@ -30,7 +39,7 @@ class JsonWriter {
   JsonWriter& value(int v) { return value(static_cast<i64>(v)); }
   JsonWriter& value(double v);  // NaN and the infinities become the strings "NaN", "Infinity" and "-Infinity"
   JsonWriter& null() { return raw("null"); }
-  // A number or a word that is JSON as it is.
+  // A number or a word that is already JSON.
   JsonWriter& literal(std::string_view text) { return raw(text); }
   template <typename T>
   JsonWriter& value(const std::optional<T>& v) {
@@ -45,11 +54,6 @@ class JsonWriter {
   }
   JsonWriter& null_field(std::string_view name) { return key(name).null(); }
 
-  // The beginning of every answer: {"schema": "mckpt.<command>/1", "ok": ...
-  JsonWriter& begin_answer(std::string_view command, bool ok);
-  // Ends the answer with a newline. pre: everything inside is closed.
-  void end_answer();
-
  private:
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
@@ -57,7 +61,10 @@ class JsonWriter {
   void separate();
   void string(std::string_view text);
 
-  Output& out_;
+  static constexpr std::size_t kRelievedBytes = 1 << 16;
+
+  std::string& out_;
+  std::function<void()> relieve_;
   std::vector<bool> has_items_;  // one per open bracket
   bool after_key_ = false;
 };

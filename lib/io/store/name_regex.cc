@@ -1,4 +1,5 @@
-#include "tools/name_regex.h"
+// Translates \d, \w and \s to what POSIX calls them, and refuses what POSIX would read differently.
+#include "io/store/name_regex.h"
 
 #include <array>
 
@@ -31,7 +32,7 @@ class Translation {
  private:
   [[noreturn]] void throw_unknown(std::string_view what) const {
     throw Error(Code::kUsage,
-                cat("the regular expression has ", escaped(what), ", which is not of its syntax"))
+                cat("the regular expression has ", escaped(what), ", which is not part of its syntax"))
         .expected("POSIX extended syntax, with \\d, \\w, \\s and \\b")
         .found(escaped(pattern_));
   }
@@ -49,7 +50,7 @@ class Translation {
     }
   }
 
-  // A backslash is a character like others in a set of POSIX.
+  // In a POSIX set a backslash is an ordinary character.
   void take_escape_in_set() {
     char c = pattern_[at_ + 1];
     if (c == 'd') {
@@ -66,7 +67,7 @@ class Translation {
     at_ += 2;
   }
 
-  // From "[" to "]", which may stand first without ending the set; "[:alpha:]" is one piece of it.
+  // Takes from "[" to "]". A "]" that comes first does not end the set; "[:alpha:]" is one piece of it.
   void take_set() {
     out_ += pattern_[at_++];
     if (at_ < pattern_.size() && pattern_[at_] == '^') out_ += pattern_[at_++];
@@ -105,7 +106,7 @@ NameRegex::NameRegex(const std::string& pattern) {
 }
 
 bool NameRegex::matches(std::string_view name) const {
-  std::string ended(name);  // some look for the end of a string although the range is given
+  std::string ended(name);  // some libraries look for the terminating zero although the range is given
   regmatch_t range = {0, static_cast<regoff_t>(ended.size())};
   return regexec(&regex_, ended.c_str(), 0, &range, REG_STARTEND) == 0;
 }

@@ -1,0 +1,41 @@
+// Notes are what a step of the library has to say beside its result: a choice that it made, something that it
+// skipped, something odd. A result carries the notes of its making as values; who called the step decides
+// whether and how they are shown.
+//
+//   model.notes()   note     dp=2 chosen, the smallest that works
+//                   warning  args: num_experts keeps its old value
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mckpt {
+
+struct Note {
+  enum class Kind { kNote, kWarning };
+
+  Kind kind = Kind::kNote;
+  std::string text{};  // one line, without a full stop at its end
+};
+
+// In the order in which the steps made them.
+class Notes {
+ public:
+  void note(std::string text) { list_.push_back({Note::Kind::kNote, std::move(text)}); }
+  void warn(std::string text) { list_.push_back({Note::Kind::kWarning, std::move(text)}); }
+  void append(Notes more) {
+    list_.insert(list_.end(), std::make_move_iterator(more.list_.begin()),
+                 std::make_move_iterator(more.list_.end()));
+  }
+
+  bool empty() const { return list_.empty(); }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+
+ private:
+  std::vector<Note> list_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,14 @@
+// Prints the notes that a result of the library carries.
+#include "tools/render/notes.h"
+
+namespace mckpt {
+
+void print_notes(const GlobalFlags& flags, const Notes& notes) {
+  for (const Note& n : notes)
+    if (n.kind == Note::Kind::kWarning)
+      warn(flags, n.text);
+    else
+      note(flags, n.text);
+}
+
+}  // namespace mckpt
