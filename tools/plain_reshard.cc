@@ -1,12 +1,11 @@
 #include "tools/plain_reshard.h"
 
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
 #include "io/dcp/paths.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
-#include "tools/fsdp_output.h"
-#include "tools/proved_plan.h"
-#include "tools/staged_copy.h"
 
 namespace mckpt {
 namespace {
@@ -107,33 +106,27 @@ class PlainLayout {
 
 }  // namespace
 
-Exit PlainReshard::run(const GlobalFlags& flags) const {
-  PlainLayout plan(*source, shards_of(grid), weights_only);
+ConversionPlan PlainReshard::plan() {
+  ConversionPlan c;
+  const Store& store = *(c.store = &c.parts.keep(std::move(source)));
+  auto& plan = c.parts.make<PlainLayout>(store, shards_of(grid), weights_only);
   std::vector<CarriedRecord> records = plan.add_objects(weights_only);
-  PlannedChunks chunks(plan.layout, plan.tensors);
-  ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, *source);
-  ChunkJob job = reshard_job(*source, chunks, nullptr, std::move(records));
+  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
+  c.sums = std::make_unique<ReadSums>();
+  if (launch().rank == 0) expect_object_files(*c.sums, store);
+  c.job = std::make_unique<ChunkJob>(reshard_job(store, chunks, nullptr, std::move(records)));
 
-  ConvertReport report;
-  prove_plan(job, {side_of(*source), side_of(plan.layout), plan.left_behind, {}, {}}, options, report);
-  report.dropped_objects = plan.left_behind_objects;
-  note(flags, cat("names   are kept, ", why_kept(*source),
-                  ": every tensor is taken by its own, its rows over the ranks"));
-  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(source->root());
-  FsdpOutput output = plan_output(plan.layout, options, iteration, report, flags);
-  PlanText text("reshard by key");
-  text.add(source_identity(*source));
-  text.add(output.metadata_sha256);
-  FsdpFolder::Beside beside{files_beside(*source, {}), {}};
-  text.add(beside.identity());
-  auto finish = [&](OutputFiles& out, const std::string& to) {
-    output.folder.write_rest(plan.layout, out, to, beside);
-  };
-  StagedCopy copy{report.output, text.text(), {source->root()}, output.files, job, finish,
-                  beside,        &sums,       source.get()};
-  copy.run = &output.folder;
-  return carry_out(copy, report, "convert", options, flags);
+  c.sources = {store.root()};
+  c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
+  c.dropped_objects = plan.left_behind_objects;
+  c.notes.note(cat("names   are kept, ", why_kept(store),
+                   ": every tensor is taken by its own, its rows over the ranks"));
+  FsdpFolder::Beside beside{files_beside(store, {}), {}};
+  std::string metadata =
+      plan_iteration(c, plan.layout, target, iteration ? iteration : iteration_of(store.root()), beside);
+  c.identity =
+      PlanIdentity("reshard by key").add(source_identity(store)).add(metadata).add(beside.identity()).text();
+  return c;
 }
 
 }  // namespace mckpt

@@ -5,20 +5,20 @@
 
 #include <memory>
 
+#include "convert/plan/conversion.h"
 #include "core/fsdp/grid.h"
-#include "io/store/store.h"
-#include "tools/options/convert_options.h"
 
 namespace mckpt {
 
 struct PlainReshard {
   std::unique_ptr<Store> source;
-  const ConvertOptions& options;
+  std::string target;
+  std::optional<i64> iteration;
   Grid grid;
   bool weights_only = false;
 
   // Throws kUnknownPartition for a grid that is not data-parallel alone.
-  Exit run(const GlobalFlags& flags) const;
+  ConversionPlan plan();
 };
 
 }  // namespace mckpt

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "io/file/staged_folder.h"
-#include "tools/options/convert_options.h"
 
 namespace mckpt {
 namespace {
@@ -38,9 +37,9 @@ bool may_pass(const Error& e) {
 
 }  // namespace
 
-void note_staged_output(const std::string& path, const ConvertOptions& options) {
+void note_staged_output(const std::string& path, bool overwrite) {
   std::lock_guard lock(mutex);
-  staged = {path, options.overwrite};
+  staged = {path, overwrite};
 }
 
 void note_published_output() {

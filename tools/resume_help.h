@@ -8,10 +8,8 @@
 
 namespace mckpt {
 
-struct ConvertOptions;
-
-// From here on the folder `path` is being made, in stages, by a command with these options.
-void note_staged_output(const std::string& path, const ConvertOptions& options);
+// From here on an unfinished result is beside `path`. `overwrite`: the command was given --overwrite.
+void note_staged_output(const std::string& path, bool overwrite);
 
 // The result has its name: an error that comes behind that says so.
 void note_published_output();

@@ -8,7 +8,7 @@
 #include "io/file/json.h"
 #include "io/pickle/pickle.h"
 #include "io/store/sniff.h"
-#include "tools/folder_manifest.h"
+#include "io/verify/manifest_findings.h"
 #include "tools/render/progress.h"
 #include "tools/verify_assets.h"
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "runtime/comm/world.h"
+#include "tests/support/file_filter.h"
 
 namespace mckpt {
 namespace {
@@ -43,6 +44,7 @@ int run_as_rank(Comm& ranks) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  mckpt::filter_by_file(argc, argv);
   int status = mckpt::run_as_rank(mckpt::world());
   mckpt::leave_world();
   return status;

@@ -4,20 +4,13 @@
 #include <algorithm>
 
 #include "io/copy/tensor_copy.h"
-#include "io/file/output_files.h"
-#include "io/file/source_stamps.h"
 #include "io/safetensors/layout.h"
 #include "io/store/shared_tensors.h"
 #include "io/torch/layout.h"
-#include "io/verify/checksums.h"
-#include "io/verify/manifest_check.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/interrupt.h"
 #include "tools/options/convert_options.h"
-#include "tools/proved_plan.h"
-#include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
-#include "tools/render/progress.h"
+#include "tools/run_conversion.h"
 
 namespace mckpt {
 namespace {
@@ -49,26 +42,18 @@ struct FileJob {
   const FileMode& mode;
   ConvertOptions options;
   bool tensors_only = false;
-  std::unique_ptr<Store> store;
-  std::vector<i64> tensors;  // of the store, in the order in which they are written
-  std::optional<TensorCopy> copy;
-  ConvertReport report;
 
-  void open();
-  std::vector<TensorSpec> specs() const;
-  // `offset`: of tensor i in the file; `behind`: what follows each of them there.
-  void plan_copy(const std::function<i64(i64)>& offset, std::string_view behind);
-  void plan(i64 output_bytes);
-  std::vector<std::string> sources() const;
-  void check_source(const StoreFiles& files) const;
-  Exit finish(bool done);
+  Exit run();
 
  private:
   void parse(CommandLine& line);
-  ProofInput proof() const;
-  void check_objects() const;
-  void warn_of_metadata() const;
-  void note_shared(std::span<const i64> shared) const;
+  bool to_torch() const { return &mode == &kSafetensorsToPt; }
+  ConversionPlan plan() const;
+  std::unique_ptr<Store> open(Notes& notes) const;
+  void check_objects(const Store& store, Notes& notes) const;
+  void note_metadata(const Store& store, Notes& notes) const;
+  void lay_out(ConversionPlan& c, const Store& store, const std::vector<i64>& tensors) const;
+  ProofInput proof(const Store& store, const std::vector<i64>& tensors) const;
 };
 
 void FileJob::parse(CommandLine& line) {
@@ -91,8 +76,8 @@ void FileJob::parse(CommandLine& line) {
 }
 
 // Opens the source and refuses what is wrong with it: the result would look sound.
-void FileJob::open() {
-  store = open_store(options.source);
+std::unique_ptr<Store> FileJob::open(Notes& notes) const {
+  std::unique_ptr<Store> store = open_store(options.source);
   if (!store->format().starts_with(mode.source_format))
     throw Error(Code::kUnknownFormat, cat(mode.name, " does not read this format"))
         .file(store->root())
@@ -100,170 +85,110 @@ void FileJob::open() {
         .found(store->format())
         .help("mckpt convert --help   lists the modes");
   require_sound(flags, store->findings(), store->root());
-  require_listed_files(store->root());
-  check_objects();
-  warn_of_metadata();
-  tensors = options.choose(*store);
+  check_objects(*store, notes);
+  note_metadata(*store, notes);
+  return store;
 }
 
-void FileJob::check_objects() const {
-  if (&mode != &kPtToSafetensors || store->objects().empty()) return;
+void FileJob::check_objects(const Store& store, Notes& notes) const {
+  if (to_torch() || store.objects().empty()) return;
   std::vector<std::string_view> names;
-  for (const Object& o : store->objects()) names.push_back(o.name);
-  std::string text =
-      cat(counted(static_cast<i64>(names.size()), "object"), " of the source: ", listed(names, 20));
-  if (tensors_only) return warn(flags, cat("not tensors, so not in the result: ", text));
+  for (const Object& o : store.objects()) names.push_back(o.name);
+  std::string text = cat(counted(std::ssize(names), "object"), " of the source: ", listed(names, 20));
+  if (tensors_only) return notes.warn(cat("not tensors, so not in the result: ", text));
   throw Error(Code::kNotHeld, "a safetensors file holds tensors only")
-      .file(store->root())
+      .file(store.root())
       .found(text)
       .help("--tensors-only leaves them out");
 }
 
 // The texts in the headers of safetensors files have no place in a .pt file.
-void FileJob::warn_of_metadata() const {
+void FileJob::note_metadata(const Store& store, Notes& notes) const {
   constexpr std::string_view kPrefix = "metadata.";
   std::vector<std::string_view> keys;
-  for (const auto& [name, value] : store->facts())
+  for (const auto& [name, value] : store.facts())
     if (name.starts_with(kPrefix) && name != "metadata.format")
       keys.push_back(std::string_view(name).substr(kPrefix.size()));
-  if (&mode == &kSafetensorsToPt && !keys.empty())
-    warn(flags, cat("metadata of the source that is not in the result: ", listed(keys, 20)));
-}
-
-std::vector<TensorSpec> FileJob::specs() const {
-  std::vector<TensorSpec> out;
-  for (i64 t : tensors) out.push_back({store->name(t), store->dtype(t), store->dims(t)});
-  return out;
-}
-
-// What the user named, and what it led to: an index names its files.
-std::vector<std::string> FileJob::sources() const {
-  std::vector<std::string> paths = {options.source};
-  for (i32 f = 0; f < std::ssize(store->files()); f++) paths.push_back(file_path(*store, f));
-  return paths;
+  if (to_torch() && !keys.empty())
+    notes.warn(cat("metadata of the source that is not in the result: ", listed(keys, 20)));
 }
 
 // What is not chosen is dropped; without --include and --exclude nothing may be.
-ProofInput FileJob::proof() const {
-  std::vector<bool> chosen(static_cast<std::size_t>(store->tensor_count()));
+ProofInput FileJob::proof(const Store& store, const std::vector<i64>& tensors) const {
+  std::vector<bool> chosen(static_cast<std::size_t>(store.tensor_count()));
   for (i64 t : tensors) chosen[static_cast<std::size_t>(t)] = true;
-  ProofInput input{side_of(*store), side_of(*store)};
+  ProofInput input{side_of(store), side_of(store)};
   // Elements smaller than a byte are copied as the bytes that they fill.
-  input.source.items = [this](i64 t) {
-    return TensorReader::tensor_bytes(*store, t) / std::max(1, dtype_info(store->dtype(t)).bits / 8);
+  input.source.items = [&store](i64 t) {
+    return TensorReader::tensor_bytes(store, t) / std::max(1, dtype_info(store.dtype(t)).bits / 8);
   };
   input.target.items = [chosen, items = input.source.items](i64 t) {
     return chosen[static_cast<std::size_t>(t)] ? items(t) : -1;
   };
   bool may_drop = !options.include.empty() || !options.exclude.empty();
-  for (i64 t = 0; may_drop && t < store->tensor_count(); t++)
+  for (i64 t = 0; may_drop && t < store.tensor_count(); t++)
     if (!chosen[static_cast<std::size_t>(t)]) input.dropped.push_back(t);
   return input;
 }
 
-void FileJob::plan_copy(const std::function<i64(i64)>& offset, std::string_view behind) {
-  std::vector<TensorCopy::Place> places;
-  for (std::size_t i = 0; i < tensors.size(); i++)
-    places.push_back({tensors[i], 0, offset(static_cast<i64>(i))});
-  std::ranges::sort(places, {}, &TensorCopy::Place::offset);
+// Names, types and shapes decide the place of every tensor.
+void FileJob::lay_out(ConversionPlan& c, const Store& store, const std::vector<i64>& tensors) const {
+  std::vector<TensorSpec> specs;
+  for (i64 t : tensors) specs.push_back({store.name(t), store.dtype(t), store.dims(t)});
   // Half of a thread's memory; the other half is the engine's.
   i64 strided =
       std::clamp<i64>(options.memory_bytes / options.threads / 2, 1 << 20, TensorReader::kStridedBytes);
-  copy.emplace(*store, std::move(places), behind, strided);
-  prove_plan(*copy, proof(), options, report);
-}
-
-// Says what will be done, and refuses what can be known not to work.
-void FileJob::plan(i64 output_bytes) {
-  std::vector<i64> shared = shared_tensors(*store, tensors);
-  report.tied = static_cast<i64>(shared.size());
-  report.bytes = output_bytes;
-  report.output = options.target;
-  note_plan(flags, report);
-  note_shared(shared);
-  OutputRules rules(sources());
-  rules.check_file(options.target);
-  options.check_report(rules, {options.target});
-  StagedFile::check(options.target, options.staging(), output_bytes);
-}
-
-void FileJob::note_shared(std::span<const i64> shared) const {
-  if (shared.empty()) return;
-  std::vector<std::string_view> names;
-  for (i64 t : shared) names.push_back(store->name(t));
-  note(flags,
-       cat("note    written in full, though they share storage in the source (tied weights, or views): ",
-           listed(names)));
-}
-
-// The sums of the source are checked before its bytes are believed.
-void FileJob::check_source(const StoreFiles& files) const {
-  i64 bytes = 0;
-  store->each_checksum([&](const Checksum& c) { bytes += c.bytes; });
-  if (bytes == 0) return;
-  Progress progress(flags, "check", bytes);
-  ChecksumResult result = check_checksums(*store, files, options.threads, [&](i64 read) {
-    progress.add(read);
-    check_stop();
-  });
-  check_stop();
-  require_sound(result.findings, store->root());
-}
-
-Exit FileJob::finish(bool done) {
-  if (!done)
-    note(flags, cat("would write ", human_bytes(report.bytes), " to ", escaped(report.output, 4096)));
-  write_report(flags, "convert", report, done, options.report);
-  return Exit::kOk;
-}
-
-// Writes the file: the tensors, and what frame(sums) gives once their sums are known.
-template <typename Frame>
-void write_output(FileJob& job, Frame&& frame) {
-  stop_flag();  // from here on, what was begun is given up in order
-  job.check_source(job.copy->files());
-  StagedFile staged(job.options.target, job.options.staging());
-  OutputFiles out(staged.folder(), {{staged.name(), job.report.bytes}});
-  {
-    Progress progress(job.flags, "write", job.report.bytes);
-    job.report.bytes_read = run_copy(*job.copy, out, job.options.copying(progress)).bytes_read;
+  auto copy = [&](auto&& offset, std::string_view behind) {
+    std::vector<TensorCopy::Place> places;
+    for (i64 i = 0; i < std::ssize(tensors); i++)
+      places.push_back({tensors[static_cast<std::size_t>(i)], 0, offset(i)});
+    std::ranges::sort(places, {}, &TensorCopy::Place::offset);
+    return std::make_unique<TensorCopy>(store, std::move(places), behind, strided);
+  };
+  if (to_torch()) {
+    auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), specs);
+    auto job = copy([&](i64 i) { return layout.data_offset(i); }, TorchLayout::kRecordMark);
+    c.layout = TorchResult{&layout, job.get()};
+    c.job = std::move(job);
+    c.bytes = layout.file_bytes();
+  } else {
+    auto& layout = c.parts.make<SafetensorsLayout>(specs);
+    c.layout = &layout;
+    c.job = copy([&](i64 i) { return layout.offset(i); }, "");
+    c.bytes = layout.files()[0].bytes;
   }
-  frame(out, job.copy->crc32s());
-  check_stop();
-  check_sources_unchanged();
-  staged.publish(out);
+  c.files = {{options.target, c.bytes}};
 }
 
-std::span<const u8> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const u8*>(text.data()), text.size()};
+ConversionPlan FileJob::plan() const {
+  ConversionPlan c;
+  const Store& store = c.parts.keep(open(c.notes));
+  std::vector<i64> tensors = options.choose(store);
+  lay_out(c, store, tensors);
+  c.sources = {options.source};
+  c.store = &store;
+  c.sums = std::make_unique<ReadSums>();
+  c.path = options.target;
+  c.single_file = true;
+  c.proof = proof(store, tensors);
+  std::vector<i64> shared = shared_tensors(store, tensors);
+  std::vector<std::string_view> names;
+  for (i64 t : shared) names.push_back(store.name(t));
+  c.shared_tensors = std::ssize(shared);
+  if (!shared.empty())
+    c.details.note(
+        cat("note    written in full, though they share storage in the source (tied weights, or views): ",
+            listed(names)));
+  return c;
+}
+
+Exit FileJob::run() {
+  return run_conversion([this] { return plan(); }, "convert", options, flags, false);
 }
 
 }  // namespace
 
-Exit convert_pt_to_safetensors(CommandLine& line) {
-  FileJob job(line, kPtToSafetensors);
-  job.open();
-  SafetensorsLayout layout(job.specs());
-  job.plan_copy([&](i64 i) { return layout.offset(i); }, "");
-  job.plan(layout.files()[0].bytes);
-  if (job.options.dry_run) return job.finish(false);
-  write_output(job, [&](OutputFiles& out, std::span<const u32>) {
-    out.write(0, 0, as_bytes(layout.files()[0].header));
-  });
-  return job.finish(true);
-}
-
-Exit convert_safetensors_to_pt(CommandLine& line) {
-  FileJob job(line, kSafetensorsToPt);
-  job.open();
-  TorchLayout layout(torch_archive_folder(job.options.target), job.specs());
-  job.plan_copy([&](i64 i) { return layout.data_offset(i); }, TorchLayout::kRecordMark);
-  job.plan(layout.file_bytes());
-  if (job.options.dry_run) return job.finish(false);
-  write_output(job, [&](OutputFiles& out, std::span<const u32> sums) {
-    for (const TorchLayout::Piece& p : layout.frame(sums)) out.write(0, p.offset, p.bytes);
-  });
-  return job.finish(true);
-}
+Exit convert_pt_to_safetensors(CommandLine& line) { return FileJob(line, kPtToSafetensors).run(); }
+Exit convert_safetensors_to_pt(CommandLine& line) { return FileJob(line, kSafetensorsToPt).run(); }
 
 }  // namespace mckpt

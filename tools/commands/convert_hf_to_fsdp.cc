@@ -2,21 +2,18 @@
 // would have saved.
 #include <algorithm>
 
-#include "convert/compare/chunk_twins.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/jobs/holding_reader.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
 #include "io/verify/manifest.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/fsdp_output.h"
 #include "tools/hf_model.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
-#include "tools/proved_plan.h"
-#include "tools/render/convert_report.h"
-#include "tools/staged_copy.h"
+#include "tools/run_conversion.h"
 
 namespace mckpt {
 namespace {
@@ -29,9 +26,9 @@ class HfToFsdp {
  private:
   void parse(CommandLine& line);
   void open();
+  ConversionPlan plan();
   ProofInput proof(const FsdpPlan& plan) const;
-  std::string plan_text(const FsdpOutput& output) const;
-  void warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const;
+  std::string identity(const std::string& metadata, const FsdpFolder::Beside& beside) const;
 
   const GlobalFlags& flags_;
   ConvertOptions options_;
@@ -43,8 +40,6 @@ class HfToFsdp {
 
   HfModel model_;
   FsdpRun run_;
-  FsdpFolder::Beside beside_;
-  ConvertReport report_;
 };
 
 void HfToFsdp::parse(CommandLine& line) {
@@ -93,8 +88,6 @@ void HfToFsdp::open() {
   run_.threads = options_.threads;
   rules_ = values_.dtype_rules();
   run_.dtype_rule = [&](std::string_view key) { return rules_.of(key); };
-  beside_.assets =
-      plan_assets(options_.source, tensor_table_json(map.sources(), model_.expert_layout, model_.map_text));
 }
 
 ProofInput HfToFsdp::proof(const FsdpPlan& plan) const {
@@ -104,58 +97,47 @@ ProofInput HfToFsdp::proof(const FsdpPlan& plan) const {
   return input;
 }
 
-std::string HfToFsdp::plan_text(const FsdpOutput& output) const {
-  PlanText plan("hf-to-fsdp");
-  plan.add(source_identity(*model_.store));
-  plan.add(beside_.identity());
-  plan.add(mapping_identity(model_));
-  plan.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none");
-  plan.add(output.metadata_sha256);
-  return plan.text();
+std::string HfToFsdp::identity(const std::string& metadata, const FsdpFolder::Beside& beside) const {
+  PlanIdentity text("hf-to-fsdp");
+  text.add(source_identity(*model_.store)).add(beside.identity()).add(mapping_identity(model_));
+  text.add(run_.run.params_dtype ? dtype_name(*run_.run.params_dtype) : "none").add(metadata);
+  return text.text();
 }
 
-void HfToFsdp::warn_of_twins(const KeyTable& keys, const FsdpPlan& plan) const {
-  try {
-    for (const ChunkTwins& t : chunk_twins(keys, plan.layout, plan.table_key, report_.output, 10))
-      warn(flags_, cat("experts hold the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
-  } catch (const Error& e) {  // the result is published, and no worse for it
-    warn(flags_, cat("experts were not compared with each other: ", e.what()));
-  }
+ConversionPlan HfToFsdp::plan() {
+  open();
+  ConversionPlan c;
+  auto& keys = c.parts.make<KeyTable>(*model_.map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
+  auto& plan =
+      c.parts.make<FsdpPlan>(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
+  DcpLayout& layout = plan.layout;
+  fsdp_flags_.refuse_unmatched(keys.parameters());
+  rules_.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
+    return layout.key(static_cast<i32>(k)).name.text;
+  });
+  add_run_objects(layout,
+                  {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
+  auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
+  if (has_manifest(options_.source)) c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(import_job(*model_.store, keys, chunks));
+
+  c.sources = {options_.source};
+  c.store = model_.store.get();
+  c.proof = proof(plan);
+  c.twins = {&keys, &layout, plan.table_key};
+  FsdpFolder::Beside beside{
+      {},
+      plan_assets(options_.source,
+                  tensor_table_json(model_.map->sources(), model_.expert_layout, model_.map_text))};
+  std::string metadata = plan_iteration(c, layout, options_.target, options_.iteration, beside);
+  c.identity = identity(metadata, beside);
+  c.details.note(cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
+                     counted(layout.chunk_count(), "chunk"), ", ", human_bytes(c.bytes)));
+  return c;
 }
 
 Exit HfToFsdp::run() {
-  if (!follow_rank_0(options_)) return Exit::kOk;
-  open();
-  KeyTable keys(*model_.map, run_.run, {run_.grid.tp, run_.grid.etp});
-  FsdpPlan plan(keys, run_, [&](std::vector<ModelParameter>& p) { fsdp_flags_.freeze(p); });
-  fsdp_flags_.refuse_unmatched(keys.parameters());
-  rules_.refuse_unmatched(plan.layout.key_count(), [&](i64 k) -> std::string_view {
-    return plan.layout.key(static_cast<i32>(k)).name.text;
-  });
-  add_run_objects(plan.layout,
-                  {model_.map->model(), run_, options_.iteration.value_or(0), model_.config.max_positions});
-  PlannedChunks chunks(plan.layout, plan.table_key);
-  ReadSums sums;
-  bool summed = has_manifest(options_.source);
-  ChunkJob job = import_job(*model_.store, keys, chunks);
-
-  prove_plan(job, proof(plan), options_, report_);
-  FsdpOutput output = plan_output(plan.layout, options_, options_.iteration, report_, flags_);
-  note(flags_, cat("        ", counted(run_.grid.world(), "rank"), " (", to_string(run_.grid), "), ",
-                   counted(plan.layout.chunk_count(), "chunk"), ", ", human_bytes(report_.bytes)));
-  StagedCopy copy{report_.output,
-                  plan_text(output),
-                  {options_.source},
-                  output.files,
-                  job,
-                  [&](OutputFiles& out, const std::string& to) {
-                    output.folder.write_rest(plan.layout, out, to, beside_);
-                  },
-                  beside_,
-                  summed ? &sums : nullptr,
-                  model_.store.get()};
-  copy.run = &output.folder;
-  return carry_out(copy, report_, "convert", options_, flags_, [&] { warn_of_twins(keys, plan); });
+  return run_conversion([this] { return plan(); }, "convert", options_, flags_);
 }
 
 }  // namespace

@@ -4,16 +4,16 @@
 
 #include "convert/layers/moved_chunks.h"
 #include "convert/layers/pattern_args.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
 #include "runtime/comm/world.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/fsdp_output.h"
-#include "tools/proved_plan.h"
 #include "tools/render/layer_move_text.h"
+#include "tools/run_conversion.h"
 #include "tools/source_args.h"
-#include "tools/staged_copy.h"
 
 namespace mckpt {
 namespace {
@@ -33,7 +33,8 @@ class LayerMove {
   void check_ways(LayerForm from, LayerForm to) const;
   std::string target_text() const;
   std::vector<CarriedRecord> add_objects(DcpLayout& layout, bool nested);
-  void tell(LayerForm from, LayerForm to) const;
+  Notes notes(LayerForm from, LayerForm to) const;
+  ConversionPlan plan();
 
   const GlobalFlags& flags_;
   LayerWay way_;
@@ -49,8 +50,6 @@ class LayerMove {
   LayerPattern pattern_;
   std::vector<ArgChange> changes_;
   LayerMigration migration_;
-  std::string common_;  // the new common.pt
-  ConvertReport report_;
 };
 
 void LayerMove::parse(CommandLine& line) {
@@ -200,16 +199,17 @@ std::vector<CarriedRecord> LayerMove::add_objects(DcpLayout& layout, bool nested
   return records;
 }
 
-void LayerMove::tell(LayerForm from, LayerForm to) const {
-  note(flags_, cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
+Notes LayerMove::notes(LayerForm from, LayerForm to) const {
+  Notes out;
+  out.note(cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
   for (const std::string& name : migration_.dropped_objects)
-    note(flags_, cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
+    out.note(cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
   if (!args_->value())
-    warn(flags_, "the source has no args: give num_layers and the layer pattern to the new run");
+    out.warn("the source has no args: give num_layers and the layer pattern to the new run");
+  return out;
 }
 
-Exit LayerMove::run() {
-  if (!follow_rank_0(options_)) return Exit::kOk;
+ConversionPlan LayerMove::plan() {
   open();
   pattern_ = source_pattern();
   LayerForm from = source_form(), to = target_form();
@@ -223,40 +223,37 @@ Exit LayerMove::run() {
                                is_gpt(to) ? target.layers() : result.physical_layers());
   }
 
-  DcpLayout layout(ranks_of_files(*store_));
+  ConversionPlan c;
+  auto& layout = c.parts.make<DcpLayout>(ranks_of_files(*store_));
   bool nested = dialect_ == DcpDialect::kFsdpDtensor;
   if (!nested) layout.leave_out_paths();
-  ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, *store_);
-  MovedChunks chunks(*store_, migration_, layout, nested);
-  ChunkJob job = chunks.job(add_objects(layout, nested));
-  common_ = args_->patched_file(changes_, flags_);
+  c.sums = std::make_unique<ReadSums>();
+  if (launch().rank == 0) expect_object_files(*c.sums, *store_);
+  auto& chunks = c.parts.make<MovedChunks>(*store_, migration_, layout, nested);
+  c.job = std::make_unique<ChunkJob>(chunks.job(add_objects(layout, nested)));
 
-  tell(from, to);
-  prove_plan(job, {side_of(*store_), side_of(layout), migration_.dropped, {}, {}}, options_, report_);
-  for (const Object& o : store_->objects()) report_.dropped_objects += !is_file(*store_, o);
-  report_.dropped_objects -= std::ssize(migration_.objects);
-  FsdpOutput output = plan_output(layout, options_, iteration_of(store_->root()), report_, flags_);
-  PlanText plan(text_of(way_).name);
+  c.sources = {store_->root()};
+  c.store = store_.get();
+  c.proof = {side_of(*store_), side_of(layout), migration_.dropped, {}, {}};
+  for (const Object& o : store_->objects()) c.dropped_objects += !is_file(*store_, o);
+  c.dropped_objects -= std::ssize(migration_.objects);
   ChangedFiles changed;
-  if (!common_.empty()) changed.emplace(kCommonFile, common_);
+  if (std::string common = args_->patched_file(changes_, flags_); !common.empty())
+    changed.emplace(kCommonFile, std::move(common));
+  c.notes = notes(from, to);
   FsdpFolder::Beside beside = all_beside(*store_, changed);
-  for (const std::string& part :
-       {source_identity(*store_), target_text(), output.metadata_sha256, beside.identity()})
-    plan.add(part);
-  StagedCopy copy{report_.output,
-                  plan.text(),
-                  {store_->root()},
-                  output.files,
-                  job,
-                  [&](OutputFiles& out, const std::string& to_folder) {
-                    output.folder.write_rest(layout, out, to_folder, beside);
-                  },
-                  beside,
-                  &sums,
-                  store_.get()};
-  copy.run = &output.folder;
-  return carry_out(copy, report_, "convert", options_, flags_);
+  std::string metadata = plan_iteration(c, layout, options_.target, iteration_of(store_->root()), beside);
+  c.identity = PlanIdentity(text_of(way_).name)
+                   .add(source_identity(*store_))
+                   .add(target_text())
+                   .add(metadata)
+                   .add(beside.identity())
+                   .text();
+  return c;
+}
+
+Exit LayerMove::run() {
+  return run_conversion([this] { return plan(); }, "convert", options_, flags_);
 }
 
 }  // namespace

@@ -4,15 +4,15 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/key_section.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
 #include "core/base/name_hash.h"
 #include "runtime/comm/world.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/fsdp_output.h"
 #include "tools/options/layout_flags.h"
 #include "tools/plain_reshard.h"
-#include "tools/proved_plan.h"
 #include "tools/reshard_objects.h"
-#include "tools/staged_copy.h"
+#include "tools/run_conversion.h"
 
 namespace mckpt {
 namespace {
@@ -32,7 +32,8 @@ class Reshard {
   std::vector<i32> source_of(const DcpLayout& layout) const;
   FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
-  std::string plan_text(const FsdpOutput& output, const FsdpFolder::Beside& beside) const;
+  ConversionPlan plan();
+  ConversionPlan plan_known();
   SideFiles assets() const;
   const Store& source() const { return source_.store(); }
   const CheckpointModel& model() const { return source_.model(); }
@@ -48,7 +49,6 @@ class Reshard {
   Companions states_;
   std::vector<i32> whole_;               // tensors that are carried as they are
   NameMap<std::string, i32> tensor_of_;  // by whole name
-  ConvertReport report_;
 };
 
 void Reshard::parse(CommandLine& line) {
@@ -224,14 +224,6 @@ FusedTables Reshard::fused_tensors(const FsdpPlan& plan, std::span<const i32> so
   return fused;
 }
 
-std::string Reshard::plan_text(const FsdpOutput& output, const FsdpFolder::Beside& beside) const {
-  PlanText plan("reshard");
-  plan.add(source_.identity());
-  plan.add(output.metadata_sha256);
-  plan.add(beside.identity());
-  return plan.text();
-}
-
 // The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
 SideFiles Reshard::assets() const {
   if (!source_.any_model())
@@ -242,17 +234,22 @@ SideFiles Reshard::assets() const {
   return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets)));
 }
 
-Exit Reshard::run() {
-  if (!follow_rank_0(options_)) return Exit::kOk;
+ConversionPlan Reshard::plan() {
   if (std::unique_ptr<Store> plain = source_.open_plain(options_.source, flags_)) {
     Grid grid = grid_flags_.grid();
     if (std::string text = grid_flags_.note(); !text.empty()) note(flags_, text);
-    return PlainReshard{std::move(plain), options_, grid, source_.weights_only()}.run(flags_);
+    return PlainReshard{std::move(plain), options_.target, options_.iteration, grid, source_.weights_only()}
+        .plan();
   }
+  return plan_known();
+}
+
+ConversionPlan Reshard::plan_known() {
   open();
   match_states();
   fsdp_flags_.refuse_unmatched(target_keys_->parameters());
-  FsdpPlan plan(
+  ConversionPlan c;
+  auto& plan = c.parts.make<FsdpPlan>(
       *target_keys_, run_, [&](std::vector<ModelParameter>& p) { keep_forms(p); }, states_);
   carry_tensors(plan.layout);
   std::optional<i64> iteration =
@@ -260,25 +257,25 @@ Exit Reshard::run() {
   ReshardObjects objects(source_, run_, options_.iteration, flags_);
   std::vector<CarriedRecord> records = objects.add_to(plan.layout);
 
-  std::vector<i32> source = source_of(plan.layout);
-  PlannedChunks chunks(plan.layout, source);
-  FusedTables fused = fused_tensors(plan, source);
-  ReadSums sums;
-  if (launch().rank == 0) expect_object_files(sums, model().on_disk());
-  ChunkJob job = reshard_job(this->source(), chunks, &fused, std::move(records));
+  auto& source = c.parts.make<std::vector<i32>>(source_of(plan.layout));
+  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
+  auto& fused = c.parts.make<FusedTables>(fused_tensors(plan, source));
+  c.sums = std::make_unique<ReadSums>();
+  if (launch().rank == 0) expect_object_files(*c.sums, model().on_disk());
+  c.job = std::make_unique<ChunkJob>(reshard_job(this->source(), chunks, &fused, std::move(records)));
 
-  prove_plan(job, proof(plan.layout), options_, report_);
-  report_.dropped_objects = objects.left_out();
-  FsdpOutput output = plan_output(plan.layout, options_, iteration, report_, flags_);
+  c.sources = source_.roots();
+  c.store = &this->source();
+  c.proof = proof(plan.layout);
+  c.dropped_objects = objects.left_out();
   FsdpFolder::Beside beside{files_beside(model().store(), objects.changed_files()), assets()};
-  auto finish = [&](OutputFiles& out, const std::string& to) {
-    output.folder.write_rest(plan.layout, out, to, beside);
-  };
-  StagedCopy copy{
-      report_.output, plan_text(output, beside), source_.roots(), output.files, job, finish, beside, &sums,
-      &this->source()};
-  copy.run = &output.folder;
-  return carry_out(copy, report_, "convert", options_, flags_);
+  std::string metadata = plan_iteration(c, plan.layout, options_.target, iteration, beside);
+  c.identity = PlanIdentity("reshard").add(source_.identity()).add(metadata).add(beside.identity()).text();
+  return c;
+}
+
+Exit Reshard::run() {
+  return run_conversion([this] { return plan(); }, "convert", options_, flags_);
 }
 
 }  // namespace

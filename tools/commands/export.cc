@@ -3,6 +3,7 @@
 #include <map>
 
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/plan/identity.h"
 #include "hf/assets.h"
 #include "io/pickle/value.h"
 #include "io/safetensors/layout.h"
@@ -11,10 +12,8 @@
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
-#include "tools/proved_plan.h"
-#include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
-#include "tools/staged_copy.h"
+#include "tools/run_conversion.h"
 
 namespace mckpt {
 namespace {
@@ -29,9 +28,9 @@ class Export {
   void lay_out();
   std::vector<DType> types(const DtypeRules& rules) const;  // by tensor of the source table
   ProofInput proof() const;
-  void warn_of_config_type() const;
-  std::string plan_text() const;
-  void write_rest(OutputFiles& out, const std::string& folder) const;
+  ConversionPlan plan();
+  void add_details(ConversionPlan& c) const;
+  std::string identity() const;
 
   const GlobalFlags& flags_;
   std::string command_;
@@ -46,7 +45,6 @@ class Export {
   std::optional<SafetensorsLayout> layout_;
   TensorPlaces places_;
   SideFiles assets_;
-  ConvertReport report_;
 };
 
 void Export::parse(CommandLine& line) {
@@ -129,8 +127,11 @@ ProofInput Export::proof() const {
   return input;
 }
 
-// config.json goes along as it is, and programs that go by its type cast what they load.
-void Export::warn_of_config_type() const {
+// config.json is copied as it is, and programs that go by its type cast what they load.
+void Export::add_details(ConversionPlan& c) const {
+  if (i64 rows = model_.setup().vocab_rows, own = model_.map().model().vocab; rows > own)
+    c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
+                       " rows are padding by vocab_size of config.json, and not in the result"));
   std::optional<DType> promised = model_.map().model().dtype;
   std::map<DType, i64> items;
   for (i32 t : written_) {
@@ -140,64 +141,42 @@ void Export::warn_of_config_type() const {
   if (!promised || items.empty()) return;
   DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
   if (most != *promised && dtype_ != "auto")
-    warn(flags_, cat("config.json says ", dtype_name(*promised), ", the tensors are ", dtype_name(most),
-                     ": transformers loads them as what config.json says unless told otherwise"));
+    c.details.warn(cat("config.json says ", dtype_name(*promised), ", the tensors are ", dtype_name(most),
+                       ": transformers loads them as what config.json says unless told otherwise"));
 }
 
-std::string Export::plan_text() const {
-  PlanText plan("export");
-  plan.add(source_identity(model_.store()));
-  plan.add(mapping_identity(model_.model()));
-  plan.add(cat(model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0)));
-  for (const SafetensorsLayout::File& f : layout_->files()) plan.add(f.name), plan.add(f.header);
-  plan.add(assets_.identity());
-  return plan.text();
+std::string Export::identity() const {
+  PlanIdentity text("export");
+  text.add(source_identity(model_.store())).add(mapping_identity(model_.model()));
+  text.add(cat(model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0)));
+  for (const SafetensorsLayout::File& f : layout_->files()) text.add(f.name).add(f.header);
+  return text.add(assets_.identity()).text();
 }
 
-void Export::write_rest(OutputFiles& out, const std::string& folder) const {
-  auto as_bytes = [](std::string_view text) {
-    return std::span(reinterpret_cast<const u8*>(text.data()), text.size());
-  };
-  for (std::size_t f = 0; f < layout_->files().size(); f++)
-    out.write(static_cast<i32>(f), 0, as_bytes(layout_->files()[f].header));
-  assets_.write(folder, !options_.no_sync);
-  // Last: without it nobody takes several files for a model.
-  if (!layout_->index().empty())
-    out.write(static_cast<i32>(layout_->files().size()), 0, as_bytes(layout_->index()));
+ConversionPlan Export::plan() {
+  model_.open(options_.source, model_flags_, flags_);
+  lay_out();
+  ConversionPlan c;
+  c.sums = std::make_unique<ReadSums>();
+  auto& tensors = c.parts.make<PlacedTensors>(model_.map(), places_);
+  c.job = std::make_unique<ChunkJob>(export_job(&model_.store(), model_.keys(), model_.chunks(), tensors));
+  assets_ = plan_assets(model_.assets_path(), "");
+
+  c.sources = {model_.store().root(), model_.assets_path()};
+  c.store = &model_.store();
+  c.proof = proof();
+  c.path = options_.target;
+  c.layout = &*layout_;
+  c.files = layout_->output_files();
+  for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  c.identity = identity();
+  add_details(c);
+  add_beside(c, {assets_, {}});
+  return c;
 }
 
 Exit Export::run() {
-  if (!follow_rank_0(options_)) return Exit::kOk;
-  model_.open(options_.source, model_flags_, flags_);
-  lay_out();
-  ReadSums sums;
-  PlacedTensors tensors(model_.map(), places_);
-  ChunkJob job = export_job(&model_.store(), model_.keys(), model_.chunks(), tensors);
-  assets_ = plan_assets(model_.assets_path(), "");
-
-  prove_plan(job, proof(), options_, report_);
-  std::vector<OutputFile> files;
-  for (const SafetensorsLayout::File& f : layout_->files()) files.push_back({f.name, f.bytes});
-  if (!layout_->index().empty())
-    files.push_back({std::string(SafetensorsLayout::kIndexName), std::ssize(layout_->index())});
-  for (const OutputFile& f : files) report_.bytes += f.bytes;
-  report_.output = options_.target;
-  note_plan(flags_, report_);
-  if (i64 rows = model_.setup().vocab_rows, own = model_.map().model().vocab; rows > own)
-    note(flags_, cat("vocab   the last ", rows - own, " of ", rows,
-                     " rows are padding by vocab_size of config.json, and not in the result"));
-  warn_of_config_type();
-  FsdpFolder::Beside beside{assets_, {}};
-  StagedCopy copy{report_.output,
-                  plan_text(),
-                  {model_.store().root(), model_.assets_path()},
-                  files,
-                  job,
-                  [&](OutputFiles& out, const std::string& folder) { write_rest(out, folder); },
-                  beside,
-                  &sums,
-                  &model_.store()};
-  return carry_out(copy, report_, command_, options_, flags_);
+  return run_conversion([this] { return plan(); }, command_, options_, flags_);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
+// The answer is the same for every mode; what a mode cannot have is 0.
 #include "tools/render/convert_report.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include "io/file/output_files.h"
 #include "io/file/output_rules.h"
 #include "io/file/staged_file.h"
 #include "tools/render/answer_json.h"
-#include "tools/render/cast_losses_text.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -21,24 +23,41 @@ void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   note(flags, cat("done    ", human_bytes(bytes), " in ", time, " (", human_rate(bytes, seconds), ")"));
 }
 
-std::string account_of(std::string_view command, const ConvertReport& r, double seconds) {
+// Tensors that repeat another one, on either side.
+i64 tied(const ConversionPlan& c) { return c.account.copies + c.account.repeated + c.shared_tensors; }
+
+// "3 finite values became infinite in 2 tensors: a (2), b (1)"
+std::string overflow_text(const RunResult& result) {
+  constexpr std::size_t kMostNames = 5;
+  std::span<const LostValues::Tensor> tensors = result.overflowed;
+  std::string names;
+  for (const LostValues::Tensor& t : tensors.first(std::min(kMostNames, tensors.size())))
+    names += cat(names.empty() ? "" : ", ", escaped(t.name), " (", with_commas(t.infinite), ")");
+  if (tensors.size() > kMostNames) names += cat(" and ", tensors.size() - kMostNames, " more");
+  return cat(counted(result.became_infinite, "finite value"), " became infinite in ",
+             counted(std::ssize(tensors), "tensor"), ": ", names);
+}
+
+std::string account_of(std::string_view command, const ConversionPlan& c, const RunResult& result,
+                       double seconds) {
+  const Account& a = c.account;
   std::string text;
   AnswerJson json(text);
   json.begin_answer(command, true);
-  json.field("tensors_in", r.tensors_in).field("tensors_out", r.tensors_out).field("copied", r.copied);
-  json.field("fused", r.fused).field("split", r.split).field("tied", r.tied).field("padded", r.padded);
-  json.field("changed", r.changed)
-      .field("rounded", r.rounded)
-      .field("became_infinite", r.infinite)
-      .field("became_zero", r.zero)
-      .field("dropped", r.dropped)
-      .field("dropped_objects", r.dropped_objects)
-      .field("invented", r.invented);
+  json.field("tensors_in", a.tensors_in).field("tensors_out", a.tensors_out).field("copied", a.copied);
+  json.field("fused", a.fused).field("split", a.split).field("tied", tied(c)).field("padded", a.padded);
+  json.field("changed", a.changed)
+      .field("rounded", result.counts.rounded)
+      .field("became_infinite", result.became_infinite)
+      .field("became_zero", result.became_zero)
+      .field("dropped", a.dropped)
+      .field("dropped_objects", c.dropped_objects)
+      .field("invented", a.invented);
   json.key("overflowed").begin_array();
-  for (const LostValues::Tensor& t : r.overflowed) json.value(t.name);
+  for (const LostValues::Tensor& t : result.overflowed) json.value(t.name);
   json.end_array();
-  json.field("bytes", r.bytes).field("bytes_read", r.bytes_read).field("seconds", seconds);
-  json.field("peak_rss", peak_rss_bytes()).field("output", r.output);
+  json.field("bytes", c.bytes).field("bytes_read", result.counts.bytes_read).field("seconds", seconds);
+  json.field("peak_rss", peak_rss_bytes()).field("output", c.path);
   json.end_answer();
   return text;
 }
@@ -53,48 +72,49 @@ void write_file(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-void note_plan(const GlobalFlags& flags, const ConvertReport& r) {
+void note_plan(const GlobalFlags& flags, const ConversionPlan& c) {
+  const Account& a = c.account;
   std::string what;
   auto part = [&](i64 count, const char* word) {
     if (count > 0) what += cat(what.empty() ? "" : ", ", with_commas(count), " ", word);
   };
-  part(r.copied, "copied");
-  part(r.fused, "fused");
-  part(r.split, "split");
-  part(r.padded, "padded");
-  part(r.changed, "changed");
-  part(r.tied, "tied");
-  note(flags, cat("plan    ", with_commas(r.tensors_in), " in -> ", with_commas(r.tensors_out),
-                  " out: ", what.empty() ? "nothing" : what, "; dropped ", r.dropped,
-                  r.dropped_objects > 0 ? cat(" and ", counted(r.dropped_objects, "object")) : "",
-                  ", invented ", r.invented));
+  part(a.copied, "copied");
+  part(a.fused, "fused");
+  part(a.split, "split");
+  part(a.padded, "padded");
+  part(a.changed, "changed");
+  part(tied(c), "tied");
+  note(flags, cat("plan    ", with_commas(a.tensors_in), " in -> ", with_commas(a.tensors_out),
+                  " out: ", what.empty() ? "nothing" : what, "; dropped ", a.dropped,
+                  c.dropped_objects > 0 ? cat(" and ", counted(c.dropped_objects, "object")) : "",
+                  ", invented ", a.invented));
 }
 
-void write_report(const GlobalFlags& flags, std::string_view command, const ConvertReport& r, bool done,
-                  const std::optional<std::string>& file) {
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - r.begin).count();
-  if (done) note_speed(flags, r.bytes, seconds);
-  if (r.rounded > 0)
-    note(flags, cat("note    ", counted(r.rounded, "item"),
+void write_report(const GlobalFlags& flags, std::string_view command, const ConversionPlan& c,
+                  const RunResult* done, double seconds, const std::optional<std::string>& file) {
+  RunResult result = done ? *done : RunResult{};
+  if (done) note_speed(flags, c.bytes, seconds);
+  if (result.counts.rounded > 0)
+    note(flags, cat("note    ", counted(result.counts.rounded, "item"),
                     " rounded where norms are stored less one: the way back gives others"));
-  if (r.zero > 0)
-    note(flags,
-         cat("note    ", counted(r.zero, "item"), " became zero: the type of the result has no smaller"));
-  if (r.infinite > 0) warn(flags, overflow_text(r.infinite, r.overflowed));
-  std::string account = account_of(command, r, seconds);
+  if (result.became_zero > 0)
+    note(flags, cat("note    ", counted(result.became_zero, "item"),
+                    " became zero: the type of the result has no smaller"));
+  if (result.became_infinite > 0) warn(flags, overflow_text(result));
+  std::string account = account_of(command, c, result, seconds);
   try {
     if (file) write_file(*file, account);
   } catch (Error& e) {
-    e.prefix(
-        done ? cat("the result is published as ", escaped(r.output, 4096), "; only its report is missing: ")
-             : "only the report is missing: ");
+    e.prefix(done
+                 ? cat("the result is published as ", escaped(c.path, 4096), "; only its report is missing: ")
+                 : "only the report is missing: ");
     throw;
   }
   Output out(flags);
   if (out.json()) {
     out.write(account);
   } else if (done) {
-    out.line(r.output);
+    out.line(c.path);
   }
   out.flush();
 }

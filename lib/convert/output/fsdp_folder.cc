@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "io/dcp/run_args.h"
-#include "io/file/staged_file.h"
 #include "io/file/staging_marks.h"
 #include "io/verify/manifest.h"
 
@@ -23,36 +22,12 @@ std::string folder_name(std::optional<i64> iteration) {
   return cat(kPrefix, std::string(7 - std::min<std::size_t>(digits.size(), 7), '0'), digits);
 }
 
-std::span<const u8> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const u8*>(text.data()), text.size()};
-}
-
 }  // namespace
 
-FsdpFolder::FsdpFolder(std::string target, std::optional<i64> iteration, bool durable)
-    : target_(std::move(target)),
-      path_(cat(target_, "/", folder_name(iteration))),
-      iteration_(iteration),
-      durable_(durable) {}
-
-void FsdpFolder::write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
-                            const Beside& beside) const {
-  layout.write_objects(out);
-  beside.files.write(folder, durable_);
-  if (!beside.assets.empty()) beside.assets.write(cat(folder, "/", kAssetsFolder), durable_);
-  // Last, as torch writes it: a folder with .metadata is whole.
-  write_metadata(layout, folder);
-}
-
-void FsdpFolder::write_metadata(const DcpLayout& layout, const std::string& folder) const {
-  OutputFiles file(folder, {{kMetadata, 0}}, OutputFiles::Begin::kReplace);
-  i64 at = 0;
-  layout.write_metadata([&](std::string_view text) {
-    file.write(0, at, as_bytes(text));
-    at += std::ssize(text);
-  });
-  if (durable_) file.sync();
-}
+FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
+    : path_(cat(target, "/", folder_name(iteration))),
+      tracker_{cat(target, "/", kTracker), iteration ? cat(*iteration) : "release"},
+      iteration_(iteration) {}
 
 FileNames FsdpFolder::Beside::names() const {
   FileNames names;
@@ -97,20 +72,10 @@ std::vector<std::string> folders_left_behind(const Store& source) {
   return names;
 }
 
-std::string FsdpFolder::tracker_path() const { return cat(target_, "/", kTracker); }
-
-void FsdpFolder::write_tracker() const {
-  std::string text = iteration_ ? cat(*iteration_) : "release";
-  StagedFile staged(tracker_path(), {.durable = durable_, .replace = true, .wait = std::chrono::seconds(10)});
-  OutputFiles out(staged.folder(), {{staged.name(), std::ssize(text)}});
-  out.write(0, 0, as_bytes(text));
-  staged.publish(out);
-}
-
 std::optional<i64> FsdpFolder::later_tracked() const {
-  std::ifstream file(tracker_path());
+  std::ifstream file(tracker_.path);
   i64 tracked = 0;
-  // "release" is no number.
+  // "release" is not a number.
   if (!(file >> tracked) || tracked <= iteration_.value_or(0)) return std::nullopt;
   return tracked;
 }

@@ -10,22 +10,29 @@
 #include <string>
 
 #include "hf/assets.h"
-#include "io/dcp/layout.h"
 #include "io/file/result_files.h"
 #include "io/store/store.h"
 
 namespace mckpt {
 
+// The file that names the iteration that a training run loads.
+struct Tracker {
+  std::string path, text;
+};
+
 class FsdpFolder {
  public:
   // No iteration: DST/release.
-  FsdpFolder(std::string target, std::optional<i64> iteration, bool durable);
+  FsdpFolder(const std::string& target, std::optional<i64> iteration);
 
   const std::string& path() const { return path_; }
-  // Objects, the files beside the data, assets and, last, .metadata; `folder` is where the iteration is being
-  // made.
+  const Tracker& tracker() const { return tracker_; }
+  // What the tracker names by now where that is a later iteration than this one; nothing else.
+  std::optional<i64> later_tracked() const;
+
+  // Files that are not of the layout: those beside the data, and those in hf_assets/.
   struct Beside {
-    SideFiles files, assets;
+    SideFiles files{}, assets{};
 
     std::string identity() const { return cat(files.identity(), "\n", assets.identity()); }
     i64 bytes() const { return files.bytes() + assets.bytes(); }
@@ -34,19 +41,11 @@ class FsdpFolder {
       return assets.left_out.empty() ? files.left_out : assets.left_out;
     }
   };
-  void write_rest(const DcpLayout& layout, OutputFiles& out, const std::string& folder,
-                  const Beside& beside) const;
-  std::string tracker_path() const;
-  void write_tracker() const;
-  // What the tracker names by now where that is a later iteration than this one; nothing else.
-  std::optional<i64> later_tracked() const;
 
  private:
-  void write_metadata(const DcpLayout& layout, const std::string& folder) const;
-
-  std::string target_, path_;
+  std::string path_;
+  Tracker tracker_;
   std::optional<i64> iteration_;
-  bool durable_;
 };
 
 // What lies beside the data of a checkpoint that is resharded is copied: Megatron-Bridge's train_state.pt,

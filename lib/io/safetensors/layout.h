@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file/output_files.h"
 #include "io/store/tensor_spec.h"
 
 namespace mckpt {
@@ -44,6 +45,8 @@ class SafetensorsLayout {
   explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
 
   const std::vector<File>& files() const { return files_; }
+  // These, and behind them the index where there is one.
+  std::vector<OutputFile> output_files() const;
   // Of the tensors in the order in which they were given; offsets count from the beginning of the file.
   i32 file(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].file; }
   i64 offset(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].offset; }

@@ -1,0 +1,110 @@
+// ConversionPlan: everything that a conversion reads and writes, as a value. Planning makes it of headers and
+// options alone: nothing is written, and whatever cannot be converted is refused there.
+//
+//   plan_import(), plan_export(), ...  -->  ConversionPlan  --prove()-->  account  --run()-->  result
+//
+//   reads     sources, store            the folders, and the store whose files the job reads
+//   writes    path: files               tensors, moved by the tasks of the job
+//                   layout              headers, objects, metadata: every byte that is not of a tensor
+//                   beside              copies of other files, and texts
+//             tracker                   the name of the iteration, where the result is one of a training run
+//   says      account, notes, details
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "convert/jobs/proof.h"
+#include "convert/output/fsdp_folder.h"
+#include "core/base/notes.h"
+#include "io/copy/read_sums.h"
+#include "io/file/output_files.h"
+
+namespace mckpt {
+
+class SafetensorsLayout;
+class TensorCopy;
+class TorchLayout;
+
+// Values that refer to each other, such as a store, its keys and its chunks. They keep their addresses and are
+// destroyed in the reverse of the order in which they were made.
+class Parts {
+ public:
+  Parts() = default;
+  Parts(Parts&&) = default;
+  Parts& operator=(Parts&&) = delete;
+  ~Parts() {
+    while (!list_.empty()) list_.pop_back();
+  }
+
+  template <typename T, typename... Arguments>
+  T& make(Arguments&&... arguments) {
+    return keep(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+  }
+  template <typename T>
+  T& keep(std::unique_ptr<T> part) {
+    T& kept = *part;
+    list_.push_back(std::shared_ptr<T>(std::move(part)));
+    return kept;
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> list_;
+};
+
+// A .pt file: its frame holds the checksums of the tensors, which are known when they are copied.
+struct TorchResult {
+  const TorchLayout* layout = nullptr;
+  const TensorCopy* copy = nullptr;
+};
+// What planned the places of the tensors, and knows every other byte of their files.
+using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult>;
+
+// The experts of a result, which are compared with each other when it is published.
+struct TwinSearch {
+  const KeyTable* keys = nullptr;
+  const DcpLayout* layout = nullptr;
+  std::span<const i32> table_key{};  // by key of the layout
+};
+
+struct ConversionPlan {
+  Parts parts;  // what all pointers below lead to
+
+  std::vector<std::string> sources;  // folders and files that are read, as the user named them
+  const Store* store = nullptr;      // whose files the job reads; null: it reads memory
+  std::unique_ptr<ReadSums> sums;    // that what is read is compared with; null: the source has none
+
+  std::string path;
+  bool single_file = false;  // the result is the file `path`; else it is a folder
+  std::vector<OutputFile> files;
+  ResultLayout layout;
+  FsdpFolder::Beside beside;
+  std::optional<Tracker> tracker;
+  std::string identity;  // another text for another source, result or version: what --resume compares
+  i64 bytes = 0;         // of the result, as reports have it
+
+  std::unique_ptr<CopyJob> job;
+  // Every rank has tasks of its own, such as the tensors in its memory. False: the ranks share the tasks.
+  bool job_of_rank = false;
+  ProofInput proof;
+  std::optional<TwinSearch> twins;
+
+  Account account;          // of prove()
+  i64 shared_tensors = 0;   // that share storage in the source, and are written in full
+  i64 dropped_objects = 0;  // of the source: left out on request, or unknown to the format of the result
+  Notes notes;              // of opening the source and planning
+  Notes details;            // about the result: they belong behind the account
+};
+
+// Makes the files part of the result; folders that are left out become a warning.
+void add_beside(ConversionPlan& conversion, FsdpFolder::Beside beside);
+
+// Plans every task of the conversion and counts its account from them. Throws kNotTiled and kUnproved with the
+// tensors of which the tasks make something else than was intended, and what planning a task throws.
+void prove(ConversionPlan& conversion, int threads);
+
+}  // namespace mckpt

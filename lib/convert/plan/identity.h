@@ -1,0 +1,23 @@
+// The identity of a conversion: a digest of all that decides the bytes of its result. It is kept with an
+// unfinished result, so that a later run goes on with the same conversion and with no other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "io/file/sha256.h"
+
+namespace mckpt {
+
+class PlanIdentity {
+ public:
+  explicit PlanIdentity(std::string_view mode);  // with the version of the program
+  PlanIdentity& add(std::string_view part);
+  std::string text() { return mode_ + ' ' + sha_.hex_digest() + '\n'; }
+
+ private:
+  std::string mode_;
+  Sha256 sha_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,30 @@
+// The .metadata file of a large model is tens of megabytes: it is emitted in pieces, here for its size and
+// digest and once more when it is written.
+#include "convert/plan/iteration.h"
+
+#include "io/file/sha256.h"
+
+namespace mckpt {
+
+std::string plan_iteration(ConversionPlan& conversion, const DcpLayout& layout, const std::string& target,
+                           std::optional<i64> iteration, FsdpFolder::Beside beside) {
+  FsdpFolder folder(target, iteration);
+  conversion.path = folder.path();
+  conversion.files = layout.files();
+  conversion.layout = &layout;
+  conversion.tracker = folder.tracker();
+  Sha256 sha;
+  layout.write_metadata([&](std::string_view text) {
+    conversion.bytes += std::ssize(text);
+    sha.update(std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
+  });
+  for (const OutputFile& f : conversion.files) conversion.bytes += f.bytes;
+  if (std::optional<i64> later = folder.later_tracked())
+    conversion.details.warn(cat("DST holds iteration ", *later, "; with this one Megatron loads ",
+                                iteration ? cat("iteration ", *iteration) : std::string("release"),
+                                " there: latest_checkpointed_iteration.txt names what was written last"));
+  add_beside(conversion, std::move(beside));
+  return sha.hex_digest();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,46 @@
+// What is refused before a run writes anything. Rank 0 asks for all ranks.
+#include "convert/run/staged_result.h"
+#include "io/store/store_files.h"
+#include "io/verify/manifest_check.h"
+
+namespace mckpt {
+namespace {
+
+i64 total_bytes(const std::vector<OutputFile>& files) {
+  i64 bytes = 0;
+  for (const OutputFile& f : files) bytes += f.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+// A single file may be new in a folder that is read, so each file there counts as one that the user named.
+OutputRules output_rules(const ConversionPlan& conversion) {
+  std::vector<std::string> named = conversion.sources, read;
+  for (i32 f = 0; conversion.store && f < std::ssize(conversion.store->files()); f++)
+    (conversion.single_file ? named : read).push_back(file_path(*conversion.store, f));
+  return OutputRules(named, read);
+}
+
+std::vector<std::string> results_of(const ConversionPlan& conversion) {
+  std::vector<std::string> results = {conversion.path};
+  if (conversion.tracker) results.push_back(conversion.tracker->path);
+  return results;
+}
+
+void check_result(const ConversionPlan& conversion, const RunOptions& options) {
+  for (const std::string& source : conversion.sources) require_listed_files(source);
+  OutputRules rules = output_rules(conversion);
+  if (conversion.single_file) {
+    rules.check_file(conversion.path);
+    return StagedFile::check(conversion.path, file_staging(options), conversion.files[0].bytes);
+  }
+  rules.check_folder(conversion.path);
+  if (conversion.tracker) StagedFile::check(conversion.tracker->path, {.replace = true}, 0);
+  // One file more than the conversion has: the manifest.
+  StagedFolder::check(conversion.path, folder_staging(conversion, options), conversion.identity,
+                      total_bytes(conversion.files) + conversion.beside.bytes(),
+                      std::ssize(conversion.files) + 1);
+}
+
+}  // namespace mckpt

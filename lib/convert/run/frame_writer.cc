@@ -1,0 +1,67 @@
+// What makes a reader take the folder for a whole checkpoint comes last: without the index several files are
+// not a model, and a DCP folder without .metadata is not a checkpoint.
+#include "convert/run/frame_writer.h"
+
+#include "io/copy/tensor_copy.h"
+#include "io/dcp/layout.h"
+#include "io/safetensors/layout.h"
+#include "io/torch/layout.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kMetadata = ".metadata";
+
+std::span<const u8> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const u8*>(text.data()), text.size()};
+}
+
+class FrameWriter {
+ public:
+  FrameWriter(const FsdpFolder::Beside& beside, OutputFiles& out, const std::string& folder, bool durable)
+      : beside_(beside), out_(out), folder_(folder), durable_(durable) {}
+
+  void operator()(const DcpLayout* layout) const {
+    layout->write_objects(out_);
+    write_beside();
+    OutputFiles file(folder_, {{kMetadata, 0}}, OutputFiles::Begin::kReplace);
+    i64 at = 0;
+    layout->write_metadata([&](std::string_view text) {
+      file.write(0, at, as_bytes(text));
+      at += std::ssize(text);
+    });
+    if (durable_) file.sync();
+  }
+
+  void operator()(const SafetensorsLayout* layout) const {
+    i32 count = static_cast<i32>(layout->files().size());
+    for (i32 f = 0; f < count; f++) out_.write(f, 0, as_bytes(layout->files()[f].header));
+    write_beside();
+    if (!layout->index().empty()) out_.write(count, 0, as_bytes(layout->index()));
+  }
+
+  void operator()(const TorchResult& torch) const {
+    for (const TorchLayout::Piece& p : torch.layout->frame(torch.copy->crc32s()))
+      out_.write(0, p.offset, p.bytes);
+  }
+
+ private:
+  void write_beside() const {
+    if (!beside_.files.empty()) beside_.files.write(folder_, durable_);
+    if (!beside_.assets.empty()) beside_.assets.write(cat(folder_, "/", kAssetsFolder), durable_);
+  }
+
+  const FsdpFolder::Beside& beside_;
+  OutputFiles& out_;
+  const std::string& folder_;
+  bool durable_;
+};
+
+}  // namespace
+
+void write_frame(const ConversionPlan& conversion, OutputFiles& out, const std::string& folder,
+                 bool durable) {
+  std::visit(FrameWriter(conversion.beside, out, folder, durable), conversion.layout);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,14 @@
+// The bytes of a result that no task writes: headers, objects, side files, the index or .metadata.
+#pragma once
+
+#include <string>
+
+#include "convert/plan/conversion.h"
+#include "io/file/output_files.h"
+
+namespace mckpt {
+
+// `out`: the files of the conversion in `folder`. pre: all tasks are carried out.
+void write_frame(const ConversionPlan& conversion, OutputFiles& out, const std::string& folder, bool durable);
+
+}  // namespace mckpt

@@ -1,0 +1,34 @@
+// Observer: what a run reports while it works, and how it is asked to stop. Every function does nothing unless
+// it is overridden.
+#pragma once
+
+#include <string>
+
+#include "core/base/int.h"
+#include "core/base/notes.h"
+
+namespace mckpt {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // A part of the work begins, "write" or "finish", and ends the one before it. `bytes`: how many done() is
+  // going to report; 0: not known.
+  virtual void begin(const char* /*phase*/, i64 /*bytes*/) {}
+  // So many bytes of the phase more are done. Called by all threads of the run; 0: work goes on.
+  virtual void done(i64 /*bytes*/) {}
+  virtual void end() {}  // of the last phase
+
+  // Asked often, by all threads: true ends the run with Error(kInterrupted). What is done stays for a run that
+  // resumes.
+  virtual bool stop() { return false; }
+
+  // From here on an unfinished result is in the hidden folder beside `path`.
+  virtual void staged(const std::string& /*path*/) {}
+  // The result has its name: a later error leaves it whole.
+  virtual void published() {}
+  virtual void note(const Note&) {}
+};
+
+}  // namespace mckpt

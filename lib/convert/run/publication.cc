@@ -1,0 +1,121 @@
+// Rank 0 makes, completes and publishes the result; the other ranks write into its files. Each rank makes
+// durable what it wrote, because it may run on another host than rank 0.
+#include "convert/run/publication.h"
+
+#include "convert/compare/chunk_twins.h"
+#include "convert/run/frame_writer.h"
+#include "convert/run/rank_sums.h"
+#include "io/file/source_stamps.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::size_t kMostTwins = 10;
+
+bool rank_0_says(Comm& ranks, bool fact) {
+  i64 said = ranks.rank() == 0 && fact;
+  ranks.all_reduce({&said, 1}, Reduce::kMax);
+  return said != 0;
+}
+
+const char* resume_note(const StagedResult& staged) {
+  if (staged.published()) return "resume  the result is published; its last steps were left to do";
+  return staged.resumes() ? "resume  going on with what an interrupted run left"
+                          : "resume  nothing was begun here";
+}
+
+void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
+  std::string text = make_manifest(folder, std::move(summed), MCKPT_VERSION).text();
+  OutputFiles out(folder, {{std::string(kManifestName), std::ssize(text)}}, OutputFiles::Begin::kReplace);
+  out.write(0, 0, std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
+  if (durable) out.sync();
+}
+
+}  // namespace
+
+void check_stop(Observer& observer) {
+  if (observer.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
+}
+
+void ObservedSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
+  check_stop(observer_);
+  to_.write(file, offset, bytes);
+  observer_.done(std::ssize(bytes));
+}
+
+Publication::Publication(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks,
+                         Observer& observer)
+    : conversion_(conversion), options_(options), ranks_(ranks), observer_(observer) {}
+
+bool Publication::stage() {
+  check_stop(observer_);
+  // A durable folder is written past the page cache, where the disk can do that.
+  bool direct = options_.durable && !conversion_.single_file;
+  OutputFiles::How how = direct ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
+  if (leader()) {
+    staged_.emplace(conversion_, options_);
+    observer_.staged(conversion_.path);
+    folder_ = staged_->folder();
+    if (options_.resume) observer_.note({Note::Kind::kNote, resume_note(*staged_)});
+    using Begin = OutputFiles::Begin;
+    if (!staged_->published())
+      out_.emplace(folder_, staged_->files(), staged_->resumes() ? Begin::kGoOn : Begin::kCreate, how);
+  }
+  if (rank_0_says(ranks_, staged_ && staged_->published())) return false;
+  if (!leader()) {
+    observer_.staged(conversion_.path);
+    folder_ = StagedFolder::staging_path(conversion_.path);
+    out_.emplace(folder_, conversion_.files, OutputFiles::Begin::kGoOn, how);
+  }
+  sink_.emplace(*out_, observer_);
+  return true;
+}
+
+void Publication::publish(WrittenSums& sums) {
+  if (out_) {
+    write_frame(conversion_, *out_, folder_, options_.durable);
+    if (!conversion_.single_file)
+      write_manifest(folder_, sums.finish(folder_, conversion_.files), options_.durable);
+    check_stop(observer_);
+    if (options_.durable && !conversion_.single_file) out_->sync();
+    check_sources_unchanged();
+  }
+  staged_->publish(out_ ? &*out_ : nullptr);
+  observer_.published();
+}
+
+// The result is published and no worse for an error here.
+Notes Publication::find_twins() const {
+  Notes notes;
+  if (!conversion_.twins) return notes;
+  const TwinSearch& search = *conversion_.twins;
+  try {
+    for (const ChunkTwins& t :
+         chunk_twins(*search.keys, *search.layout, search.table_key, conversion_.path, kMostTwins))
+      notes.warn(cat("experts hold the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
+  } catch (const Error& e) {
+    notes.warn(cat("experts were not compared with each other: ", e.what()));
+  }
+  return notes;
+}
+
+RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost) {
+  RunResult result;
+  observer_.begin("finish", 0);
+  i64 numbers[] = {mine.bytes_read, mine.bytes_written, mine.reads, mine.writes, mine.rounded};
+  if (!leader() && out_ && options_.durable) out_->sync();
+  ranks_.all_reduce(numbers, Reduce::kSum);
+  gather_losses(lost, ranks_);
+  gather_sums(sums, ranks_);
+  if (lost.total().infinite > 0 && !options_.allow_overflow) throw overflow_error(lost, conversion_.path);
+  if (leader()) publish(sums);
+  ranks_.barrier();
+  if (leader()) result.notes = find_twins();
+  observer_.end();
+  result.counts = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+  result.became_infinite = lost.total().infinite, result.became_zero = lost.total().zero;
+  result.overflowed = lost.tensors();
+  return result;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,128 @@
+// The data of a result: this rank's share of the tasks, with a log of what is done and the sums of what is
+// read and written.
+#include "convert/run/run.h"
+
+#include <algorithm>
+
+#include "convert/run/publication.h"
+#include "io/copy/task_log.h"
+
+namespace mckpt {
+namespace {
+
+struct Share {
+  i64 first = 0, end = 0;  // tasks
+};
+
+// Neighbouring tasks, as many as make up this rank's part of the bytes.
+Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
+  i64 total = 0;
+  for (i64 t = 0; t < job.task_count(); t++) total += job.task_bytes(t);
+  Share share{job.task_count(), job.task_count()};
+  i64 before = 0;
+  for (i64 t = 0; t < job.task_count(); t++) {
+    // The rank in whose part the task begins.
+    i64 owner = total > 0 ? static_cast<i64>(static_cast<__int128>(before) * ranks / total) : 0;
+    if (owner >= rank && share.first == job.task_count()) share.first = t;
+    if (owner > rank) {
+      share.end = t;
+      break;
+    }
+    before += job.task_bytes(t);
+  }
+  share.first = std::min(share.first, share.end);
+  return share;
+}
+
+class Copy {
+ public:
+  Copy(ConversionPlan& conversion, const RunOptions& options, Observer& observer)
+      : c_(conversion), options_(options), observer_(observer) {}
+
+  CopyCounts carry_out(Publication& result, Share share, WrittenSums& written, LostValues& lost) {
+    CopyOptions how{.threads = options_.threads, .memory_bytes = options_.memory_bytes};
+    how.sums = c_.sums.get(), how.lost = &lost;
+    how.first_task = share.first, how.end_task = share.end;
+    std::optional<TaskLog> log;
+    if (!c_.single_file) {
+      how.written = &written;
+      if (!c_.job_of_rank)
+        log.emplace(StagedFolder::log_path(result.folder()), share.first, share.end, result.files(),
+                    options_.durable);
+    }
+    if (log) judge_done(*log, share, result.folder(), written);
+    // A single file may take anything of its source: all of it is compared with its sums.
+    if (c_.sums && c_.single_file) c_.store->each_checksum([&](const Checksum& c) { c_.sums->expect(c); });
+    how.log = log ? &*log : nullptr;
+    try {
+      CopyCounts counts = run_copy(*c_.job, result.sink(), how);
+      check_sums();
+      return counts;
+    } catch (const Error& e) {
+      if (log && e.code() == Code::kInterrupted) log->flush();
+      throw;
+    }
+  }
+
+ private:
+  // The tasks that an interrupted run has done: their data are read for their sums, and what they took from the
+  // source is judged with the rest.
+  void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
+    for (i64 t = share.first; t < share.end; t++) {
+      if (!log.is_done(t)) continue;
+      CopyTask done = c_.job->task(t);
+      written.read(done, folder, c_.files);
+      for (const Checksum& sum : done.sums)
+        if (c_.sums) c_.sums->expect(sum);
+    }
+  }
+
+  void check_sums() {
+    if (!c_.sums) return;
+    c_.sums->check(*c_.store, [&] {
+      observer_.done(0);
+      check_stop(observer_);
+    });
+  }
+
+  ConversionPlan& c_;
+  const RunOptions& options_;
+  Observer& observer_;
+};
+
+i64 total_bytes(const std::vector<OutputFile>& files) {
+  i64 bytes = 0;
+  for (const OutputFile& f : files) bytes += f.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+RunResult run(ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer) {
+  Publication result(conversion, options, ranks, observer);
+  WrittenSums written;
+  LostValues lost;
+  CopyCounts counts;
+  if (result.stage()) {
+    observer.begin("write", total_bytes(conversion.files) / ranks.size());
+    Share share = conversion.job_of_rank ? Share{0, conversion.job->task_count()}
+                                         : share_of(*conversion.job, ranks.rank(), ranks.size());
+    counts = Copy(conversion, options, observer).carry_out(result, share, written, lost);
+  }
+  return result.conclude(counts, written, lost);
+}
+
+RunResult run(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer,
+              const DataWriter& write) {
+  Publication result(conversion, options, ranks, observer);
+  WrittenSums written;
+  LostValues lost;
+  CopyCounts counts;
+  if (result.stage()) {
+    observer.begin("write", total_bytes(conversion.files) / ranks.size());
+    counts = write({result.sink(), written});
+  }
+  return result.conclude(counts, written, lost);
+}
+
+}  // namespace mckpt

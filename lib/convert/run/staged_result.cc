@@ -1,0 +1,51 @@
+// The tracker is written as the last step of publishing, so that a run that resumes completes it too.
+#include "convert/run/staged_result.h"
+
+#include "io/file/output_files.h"
+
+namespace mckpt {
+namespace {
+
+// Another program may write the tracker of the same training run at the same moment.
+void write_tracker(const Tracker& tracker, bool durable) {
+  StagedFile staged(tracker.path, {.durable = durable, .replace = true, .wait = std::chrono::seconds(10)});
+  OutputFiles out(staged.folder(), {{staged.name(), std::ssize(tracker.text)}});
+  out.write(0, 0, std::span(reinterpret_cast<const u8*>(tracker.text.data()), tracker.text.size()));
+  staged.publish(out);
+}
+
+}  // namespace
+
+StagedFolder::Options folder_staging(const ConversionPlan& conversion, const RunOptions& options) {
+  StagedFolder::Options staging{
+      .durable = options.durable, .replace = options.overwrite, .resume = options.resume};
+  if (!options.can_overwrite) staging.instead = "remove this one";
+  staging.copied = conversion.beside.names();
+  return staging;
+}
+
+StagedFile::Options file_staging(const RunOptions& options) {
+  return {.durable = options.durable, .replace = options.overwrite};
+}
+
+StagedResult::StagedResult(const ConversionPlan& conversion, const RunOptions& options)
+    : conversion_(conversion), durable_(options.durable) {
+  if (conversion.single_file)
+    file_.emplace(conversion.path, file_staging(options));
+  else
+    folder_.emplace(conversion.path, folder_staging(conversion, options), conversion.identity);
+}
+
+std::vector<OutputFile> StagedResult::files() const {
+  if (folder_) return conversion_.files;
+  return {{file_->name(), conversion_.files[0].bytes}};
+}
+
+void StagedResult::publish(OutputFiles* out) {
+  if (file_) return file_->publish(*out);
+  folder_->publish([&] {
+    if (conversion_.tracker) write_tracker(*conversion_.tracker, durable_);
+  });
+}
+
+}  // namespace mckpt

@@ -1,0 +1,88 @@
+// A manifest that describes most files wrongly belongs to another folder, and one finding says so.
+#include "io/verify/manifest_findings.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "io/file/folder.h"
+#include "io/verify/manifest_check.h"
+
+namespace mckpt {
+namespace {
+
+Check::Status status_of(const std::vector<Finding>& found) {
+  if (found.empty()) return Check::Status::kPass;
+  return std::ranges::all_of(found, &Finding::warning) ? Check::Status::kWarn : Check::Status::kFail;
+}
+
+// Files of another folder have other bytes, all but a few.
+void tell_other_folder(i64 files, std::vector<Finding>& found) {
+  i64 wrong = std::ranges::count(found, false, &Finding::warning);
+  if (files < 2 || 2 * wrong <= files) return;
+  found.insert(found.begin(), {.code = Code::kBadManifest,
+                               .file = std::string(kManifestName),
+                               .message = cat("describes another folder: ", wrong, " of the ", files,
+                                              " files that it lists are not these"),
+                               .help = "remove it, or copy the one that belongs to this folder"});
+}
+
+struct Looked {
+  i64 files = 0;  // that are listed
+  std::vector<Finding> found;
+};
+
+// What `look` finds in the store's folder, by its manifest. Nothing where it has none.
+template <typename Look>
+Looked look_by_manifest(const Store& store, Look&& look) {
+  Looked out;
+  if (!has_manifest(store.root())) return out;
+  Folder folder(store.root());
+  out.files = 1;
+  try {
+    Manifest manifest = read_manifest(folder).value();
+    out.files = std::ssize(manifest.files);
+    out.found = look(folder, manifest);
+    tell_other_folder(out.files, out.found);
+  } catch (const Error& e) {
+    out.found.push_back(to_finding(e));
+    out.found.back().file = kManifestName;
+  }
+  return out;
+}
+
+// Returns whether everything is as listed.
+bool add_check(Looked looked, VerifyReport& report) {
+  if (looked.files == 0) return true;
+  Check::Status status = status_of(looked.found);
+  report.add({"manifest", status, looked.files, "files"}, std::move(looked.found));
+  return status != Check::Status::kFail;
+}
+
+}  // namespace
+
+void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report) {
+  if (has_manifest(store.root())) judged.emplace(kManifestName);
+  add_check(look_by_manifest(store,
+                             [&](const Folder& folder, const Manifest& manifest) {
+                               std::vector<Finding> found = check_listed_files(folder, manifest);
+                               for (const ManifestFile& f : manifest.files) judged.insert(f.name);
+                               std::ranges::move(check_frames(folder, manifest, threads),
+                                                 std::back_inserter(found));
+                               std::ranges::move(unlisted_files(folder, manifest), std::back_inserter(found));
+                               return found;
+                             }),
+            report);
+}
+
+bool check_listed(const Store& there, const Store& source, VerifyReport& report) {
+  Looked mine = look_by_manifest(there, check_listed_files);
+  Looked other = look_by_manifest(source, check_listed_files);
+  for (Finding& f : other.found) {
+    f.file = cat(source.root(), "/", f.file);
+    mine.found.push_back(std::move(f));
+  }
+  mine.files += other.files;
+  return add_check(std::move(mine), report);
+}
+
+}  // namespace mckpt

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-. "$(dirname "$0")"/common.inc
-
-expect 2 "$mckpt" formts
-has err "error[MC0002]"
-has err 'did you mean `mckpt formats`?'
-empty out
-expect 2 "$mckpt" zzzzzzzzzzzz
-lacks err "did you mean"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A plan that loses, doubles or cuts something is refused by --dry-run of every mode, with the tensor named, and by the run
+# itself before it makes anything. $1: the program in which plans can be broken (broken_plan.cc).
+. "$MCKPT_SOURCE"/tests/support/common.inc
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+broken=$1
+
+expect 0 "$mckpt" convert hf-to-fsdp "$model" ckpt --tp 2 --dp 2 --no-sync -q
+expect 0 "$mckpt" convert gpt-to-hybrid ckpt hybrid --pattern '*E*E' --no-sync -q
+expect 0 "$mckpt" convert gpt-to-hybrid ckpt grouped --pattern '[*E][*E]' --no-sync -q
+
+# refused HOW TEXT ARGUMENTS...: sound as it is, refused with $TEXT when it is broken so.
+refused() {
+  local how=$1 text=$2
+  shift 2
+  expect 0 "$broken" "$@" --dry-run
+  has err "dropped 0, invented 0"
+  for run in --dry-run --no-sync; do
+    MCKPT_BROKEN=$how expect 4 "$broken" "$@" "$run"
+    has err "$text"
+    [ ! -e made ] && [ -z "$(find . -name '*.mckpt-tmp*')" ] || fail "something was made: $how $*"
+  done
+}
+
+refused short 'linear_proj.weight' convert hf-to-fsdp "$model" made --tp 2 --dp 2
+refused doubled 'o_proj.weight' convert hf-to-fsdp "$model" made --tp 2 --dp 2
+refused short 'o_proj.weight' export ckpt made
+refused doubled 'o_proj.weight' export ckpt made
+for way in "reshard ckpt made --dp 3" "group hybrid made --pattern [*E][*E]" "ungroup grouped made" \
+    "hybrid-to-gpt hybrid made" "gpt-to-hybrid ckpt made --pattern *E*E"; do
+  set -f
+  refused short model.module. convert $way
+  refused doubled model.module. convert $way
+  [ "${way%% *}" = reshard ] || refused lost model.module. convert $way
+  set +f
+done

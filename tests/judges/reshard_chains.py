@@ -1,0 +1,147 @@
+"""Checkpoints with optimizer states go over chains of random grids, several of each family, and come back to the first grid with not
+one bit changed: weights, both moments of every parameter, objects. torch wrote the first checkpoint and reads the last one.
+
+Every element of a moment has a value of its own, so that no two can change places unseen.
+"""
+import collections
+import json
+import os
+import sys
+
+from mckpt_tests.setting import SANITIZED
+from mckpt_tests.judge import need  # noqa: E402
+
+need("torch", "numpy")
+import random  # noqa: E402
+import shutil  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+
+import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
+
+from mckpt_tests.golden import GOLDEN, MCKPT, Models, fail, failures, in_parallel  # noqa: E402
+
+CHAINS = 2 if SANITIZED else 8  # of each model
+STEPS = 3
+GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8", "--tp 2 --ep 2 --etp 2", "--dp 7",
+         "--dp 4 --hsdp 2 --hsdp-outer shard", "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate", "--dp 5 --strategy optim", "--tp 2 --dp 3 --strategy optim_grads", "--dp 2 --strategy no_shard"]
+MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
+models = Models()
+scratch = tempfile.TemporaryDirectory(prefix="mckpt_chains_")
+outcomes = collections.Counter()
+
+
+def place(name):
+    return os.path.join(tempfile.mkdtemp(dir=scratch.name), name)
+
+
+def mckpt(*args):
+    return subprocess.run([MCKPT, *args, "-q", "--no-sync"], capture_output=True, text=True, timeout=120)
+
+
+def with_states(weights, r):
+    """The nested state of a run: of each parameter two moments, and the objects beside them."""
+    moments, metas, at = {}, {}, 1
+    for name, weight in weights.items():
+        of = MODEL + name
+        first = torch.arange(at, at + weight.numel(), dtype=torch.float32).reshape(weight.shape)
+        at += weight.numel()
+        assert at < 1 << 24, "values of float32 are no longer distinct"
+        moments["module.module." + of.removeprefix("model.")] = {"exp_avg": first, "exp_avg_sq": -first}
+        metas["module.module." + of.removeprefix("model.")] = {"lr": r.random(), "wd_mult": 1.0, "step": 17}
+    return moments, metas
+
+
+def start(model):
+    """A checkpoint that torch wrote, each tensor cut anywhere over three ranks; and what it holds."""
+    r = random.Random(model)
+    made = place("made")
+    rows = str(-(-vocabulary(model) // 8) * 8)
+    run = mckpt("convert", "hf-to-fsdp", models.path(model), made, "--vocab-size", rows)
+    assert run.returncode == 0, run.stderr
+    loaded = load_whole(os.path.join(made, "release"))
+    weights = {key.removeprefix(MODEL): t for key, t in loaded.items() if key.startswith(MODEL)}
+    moments, metas = with_states(weights, r)
+    owned = {name: cuts(r, t.shape[0], 3) for name, t in weights.items()}
+
+    def held(tensor, name, rank):
+        begin, end = owned[name][rank]
+        rest = list(tensor.shape[1:])
+        return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
+
+    def state_of(rank):
+        return {"model": {"module." + name: held(t, name, rank) for name, t in weights.items()},
+                "optimizer": {"state": {key: {kind: held(t, key.removeprefix("module.module.module."), rank) for kind, t in two.items()} for key, two in moments.items()},
+                              **({"param_to_group_meta": metas} if rank == 0 else {})},
+                **({"args": loaded["args"], "iteration": 5, "checkpoint_version": 3.0} if rank == 0 else {})}
+
+    folder = os.path.join(place("run"), "iter_0000005")
+    os.makedirs(folder)
+    save_as_ranks((state_of(rank) for rank in range(3)), lambda: dcp.FileSystemWriter(folder, sync_files=False))
+    return folder
+
+
+def vocabulary(model):
+    with open(os.path.join(models.path(model), "config.json")) as f:
+        config = json.load(f)
+    return config.get("vocab_size") or config["text_config"]["vocab_size"]
+
+
+def same(want, got):
+    """The first thing that differs."""
+    if want.keys() != got.keys():
+        return f"other names: {sorted(want.keys() ^ got.keys())[:4]}"
+    for name, value in want.items():
+        if isinstance(value, torch.Tensor):
+            # As bytes: NaN is NaN, and the two zeros are two values.
+            if value.dtype != got[name].dtype or value.shape != got[name].shape or not torch.equal(value.contiguous().view(torch.uint8), got[name].contiguous().view(torch.uint8)):
+                return name
+        elif name != "args" and value != got[name]:  # whose numbers of the grid are the last grid's
+            return name
+    return ""
+
+
+def chain(model, number, first, want):
+    r = random.Random(f"{model} {number}")
+    at, way, kept = first, [], os.path.dirname(first)
+    ends = ["--tp 1 --dp 3", "--tp 1 --dp 1"]  # fused tensors as at first
+    while len(way) < STEPS + 1:
+        last = len(way) == STEPS
+        grid = ends.pop(0) if last else r.choice(GRIDS)
+        to = place("step")
+        run = mckpt("convert", "reshard", at, to, "--assets", models.path(model), "--freeze", "none", *grid.split())
+        # Sizes that do not divide, no_shard for a model whose parameters are stored in parts, shards that begin inside a row.
+        if run.returncode and (not last or ends) and any(code in run.stderr for code in ("MC2006", "MC2007", "MC0203", "MC0204")):
+            outcomes["no such grid"] += 1
+            continue
+        way.append(grid)
+        if run.returncode != 0:
+            return fail(f"{model} {way}: {run.stderr}")
+        if os.path.dirname(at) != kept:
+            shutil.rmtree(os.path.dirname(at))
+        at = os.path.join(to, "iter_0000005")
+    if difference := same(want, load_whole(at)):
+        fail(f"{model} {way}: {difference}")
+    shutil.rmtree(to)
+    outcomes["chains"] += 1
+
+
+def family(model):
+    first = start(model)
+    want = load_whole(first)
+    for number in range(CHAINS):
+        chain(model, number, first, want)
+
+
+def main():
+    names = sorted(os.listdir(os.path.join(GOLDEN, "models")))
+    in_parallel(family, [(name,) for name in names])
+    print(dict(outcomes))
+    if outcomes["chains"] < CHAINS * len(names):
+        fail(f"only {outcomes['chains']} chains of {CHAINS * len(names)}")
+    sys.exit(1 if failures else 0)
+
+
+main()

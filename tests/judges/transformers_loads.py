@@ -1,0 +1,115 @@
+"""transformers as the judge of what `export` writes: a tiny model of every family that it has is saved, converted to a grid,
+exported in several files, and loaded again. Weights are equal bit for bit, and so are the logits; what lay beside the weights
+is the same byte for byte.
+"""
+import os
+import sys
+
+from mckpt_tests.setting import DATA
+from mckpt_tests.judge import MCKPT, need, raw_bytes  # noqa: E402
+
+need("transformers")
+import json  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+transformers.utils.logging.disable_progress_bar()
+transformers.utils.logging.set_verbosity_error()
+GOLDEN = os.path.join(DATA, "golden", "models")
+BESIDE = {"tokenizer.json": b"{}\n", "tokenizer_config.json": b"{ }", "chat_template.jinja": b"{{ x }}\r\n",
+          "modeling_custom.py": b"raise SystemExit\n", "merges.txt": "Ġ Ġ\n".encode(), "vocab.json": b"{}"}
+MODELS = {"llama3": "--tp 2", "qwen2_bias": "--dp 3", "qwen3_dense": "--tp 4", "qwen3_moe": "--tp 2 --ep 4", "qwen3_vl": "--dp 2",
+          "qwen3_vl_moe": "--ep 8 --dp 8", "qwen3_next": "--tp 2 --ep 2", "qwen3_5": "--tp 2 --dp 2", "qwen3_5_moe": "--ep 4 --dp 4",
+          "nemotron_h": "--tp 2", "nemotron_h_moe": "--tp 2 --ep 2", "deepseek_v3": "--tp 2", "deepseek_v3_noq": "--dp 2 --tp 2", "gpt_oss": "--tp 2 --ep 4", "gpt_oss_square": "--ep 2 --dp 2",
+          "gpt_oss_2i": "--tp 2", "qwen3_moe_mlponly": "--tp 2 --ep 2", "qwen3_moe_sparse2": "--ep 2 --dp 4"}
+TIED = ("llama3", "qwen3_dense", "deepseek_v3", "gpt_oss")
+failures, compared, families = [], 0, set()
+
+
+def config_of(model, **changes):
+    with open(os.path.join(GOLDEN, model, "config.json")) as f:
+        config = json.load(f)
+    config.update(changes)
+    return config
+
+
+def mckpt(what, *args):
+    run = subprocess.run([MCKPT, *args, "--json", "-q"], capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        failures.append(f"{what}: {' '.join(args)}: {run.stdout}{run.stderr}")
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def logits(model):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        return model(input_ids=torch.randint(3, 500, (1, 9)), use_cache=False).logits
+
+
+def save(config, folder):
+    os.mkdir(folder)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    torch.manual_seed(1)
+    model_class = getattr(transformers, config["architectures"][0])
+    model = model_class(transformers.AutoConfig.from_pretrained(folder)).to(torch.bfloat16).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:  # initialised to ones and zeros, which would hide a mix-up
+                parameter.add_(torch.randn_like(parameter) / 8)
+    model.save_pretrained(folder)
+    for name, content in BESIDE.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(content)
+    return model_class
+
+
+def expect(ok, what):
+    global compared
+    compared += 1
+    if not ok:
+        failures.append(what)
+
+
+def check(what, config, grid):
+    with tempfile.TemporaryDirectory(prefix="mckpt_hf_") as scratch:
+        source, checkpoint, back = (os.path.join(scratch, name) for name in ("source", "checkpoint", "back"))
+        model_class = save(config, source)
+        families.add(mckpt(what, "mappings", "check", source)["family"])
+        if not mckpt(what, "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--no-sync", *grid.split()):
+            return
+        if not mckpt(what, "export", checkpoint, back, "--max-shard-size", "200kB", "--no-sync"):
+            return
+        expect(len([f for f in os.listdir(back) if f.endswith(".safetensors")]) > 2, f"{what}: one file")
+        for name in os.listdir(source):
+            if "safetensors" in name:
+                continue
+            with open(os.path.join(source, name), "rb") as a, open(os.path.join(back, name), "rb") as b:
+                expect(a.read() == b.read(), f"{what}: {name} differs")
+        # Not the model itself: some of what it computes for itself is of another type until it is loaded.
+        (model, said), (again, told) = (model_class.from_pretrained(folder, dtype=torch.bfloat16, output_loading_info=True)
+                                        for folder in (source, back))
+        expect(said == told and not told["missing_keys"] and not told["mismatched_keys"], f"{what}: {said}, then {told}")
+        state, other = model.eval().state_dict(), again.eval().state_dict()
+        expect(state.keys() == other.keys(), f"{what}: other names")
+        for name in state:
+            expect(state[name].dtype == other[name].dtype and raw_bytes(state[name]) == raw_bytes(other[name]), f"{what}: {name} differs")
+        want, got = logits(model), logits(again)
+        expect(bool(want.isfinite().all()) and raw_bytes(want) == raw_bytes(got), f"{what}: other logits")
+
+
+for model, grid in MODELS.items():
+    check(model, config_of(model), grid)
+for model in TIED:
+    check(model + ", tied", config_of(model, tie_word_embeddings=True), "--tp 2 --dp 2")
+for model, architecture in (("qwen3_5", "Qwen3_5ForCausalLM"), ("qwen3_5_moe", "Qwen3_5MoeForCausalLM")):
+    check(model + ", text alone", {**config_of(model)["text_config"], "architectures": [architecture]}, "--tp 2")
+if unseen := {f["name"] for f in mckpt("families", "mappings", "list")["families"]} - families:
+    failures.append(f"families that were not loaded: {sorted(unseen)}")
+for failure in failures[:20]:
+    print("FAIL", failure)
+print(f"transformers {transformers.__version__}: {compared} compared, {len(failures)} failures")
+sys.exit(1 if failures or compared < 1300 else 0)

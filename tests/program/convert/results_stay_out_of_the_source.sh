@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# A result is never written into what it is made from.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+
+cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe hf
+expect 0 "$mckpt" convert hf-to-fsdp hf run --no-sync
+ln -s hf link
+before=$(find hf run | sort)
+refused() {
+  for how in "" --dry-run; do
+    expect 4 "$mckpt" "$@" $how --no-sync
+    has err "error[MC3003]: the result would be written into what it is made from"
+    [ "$(find hf run | sort)" = "$before" ] || fail "something was written: $*"
+  done
+}
+refused convert hf-to-fsdp hf hf
+refused convert hf-to-fsdp hf hf/deep/er
+refused convert hf-to-fsdp hf link/x
+refused convert hf-to-fsdp hf run/../hf/x
+(cd hf && expect 4 "$mckpt" convert hf-to-fsdp . new) || exit 1
+[ ! -e hf/new ] || fail "something was written"
+refused convert reshard run run/release
+refused convert reshard run run/release --iteration 5
+refused convert reshard run run
+refused export run run/release/hf
+refused export run hf/exported --assets hf
+# Beside it, they may be: another iteration of the run, and names that begin alike.
+expect 0 "$mckpt" convert reshard run run --iteration 5 --no-sync
+expect 0 "$mckpt" convert reshard run/iter_0000005 run --iteration 6 --no-sync
+expect 0 "$mckpt" convert hf-to-fsdp hf hf2 --no-sync
+expect 0 "$mckpt" export run run/hf --no-sync
+
+# What the folder of a run has beside its iterations is no part of the model.
+echo 5 >hf/latest_checkpointed_iteration.txt
+expect 0 "$mckpt" convert hf-to-fsdp hf without --no-sync
+[ -e without/release/hf_assets/config.json ] || fail "the assets are not there"
+[ ! -e without/release/hf_assets/latest_checkpointed_iteration.txt ] || fail "a tracker went along"

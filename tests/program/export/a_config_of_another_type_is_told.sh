@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# export leaves config.json as it is; where its type is not that of the tensors, that is said.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+expect 0 "$mckpt" convert hf-to-fsdp "$model" wide --dtype fp32 --no-sync -q
+expect 0 "$mckpt" export wide kept --dtype keep --no-sync -q
+has err "warning: config.json says bfloat16, the tensors are float32"
+cmp kept/config.json "$model/config.json"
+expect 0 "$mckpt" export wide asked --dtype fp16 --no-sync -q
+has err "the tensors are float16"
+expect 0 "$mckpt" export wide own --no-sync -q
+empty err
+expect 0 "$mckpt" export wide same --dtype bf16 --no-sync -q
+empty err
+expect 2 "$mckpt" export wide none --max-shard-size 0
+has err "at least one byte"

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+. "$MCKPT_SOURCE"/tests/support/common.inc
+
+"$mckpt" env --json | grep -q '"name": "mpi", [^}]*"built": true' || skip "mpi is not built"
+ranks="$MCKPT_SOURCE/scripts/mpirun -n 3 --timeout 60"
+expect 0 $ranks "$mckpt" env --json
+[ "$(wc -l <out)" = 1 ] || fail "not one line from three ranks"
+has out '"ranks": 3'
+for line in formats --help --version "env --help" "explain MC0001"; do
+  "$mckpt" $line >alone
+  expect 0 $ranks "$mckpt" $line
+  cmp -s alone out || fail "three ranks print something else than one: $line"
+done
+expect 2 $ranks "$mckpt" formts
+[ "$(grep -c 'error\[' err)" = 1 ] || fail "a usage error is printed $(grep -c 'error\[' err) times"

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Codes and paths that are not there: what comes near, or how to go on.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+
+expect 2 "$mckpt" explain MC99
+has err "codes that begin so: MC9901, MC9902"
+expect 2 "$mckpt" explain MC9999
+has err "the nearest code is MC99"
+expect 2 "$mckpt" explain zzz
+has err "codes are MC and four digits, from MC0001 to MC9902"
+
+mkdir runs
+echo text >runs/model.txt
+expect 3 "$mckpt" inspect runs/modle.txt
+has err "did you mean runs/model.txt?"
+expect 3 "$mckpt" inspect runz/
+has err "did you mean runs?"
+expect 3 "$mckpt" inspect Qwen/Qwen3-0.6B
+has err "mckpt downloads nothing"
+for path in runs runs/model.txt; do
+  expect 3 "$mckpt" inspect $path
+  has err "mckpt formats   lists what it reads"
+done
+
+# Wherever a path stands on the line.
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+cp -r "$model" model
+missing() {
+  local text=$1
+  shift
+  expect 3 "$mckpt" "$@"
+  has err "$text"
+}
+missing "mckpt downloads nothing" ls Qwen/Qwen3-30B-A3B --as megatron
+missing "did you mean model?" ls modle --as megatron
+missing "did you mean model?" mappings check modle
+missing "did you mean model?" convert hf-to-fsdp modle new
+missing "--map-file FILE" ls model --as megatron --map-file nope
+expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
+missing "did you mean model?" export run new --assets modle
+missing "--rank-states DIR" convert reshard run new --rank-states nope
+
+# Options before the command.
+expect 2 "$mckpt" --jsn
+has err "there is no option '--jsn'; did you mean --json?"
+expect 2 "$mckpt" --zzzzzzzz=5
+has err "there is no option '--zzzzzzzz'"
+expect 2 "$mckpt" --tp 2 convert
+has err "options of a command stand behind it"
+expect 2 "$mckpt" --json
+has err "a command is missing"
+expect 2 "$mckpt" --json formts
+has err 'did you mean `mckpt formats`?'
+
+# Globs that choose nothing.
+unmatched() {
+  expect 1 "$mckpt" ls model "$@"
+  has err "no name matches"
+}
+for as in megatron fsdp; do
+  unmatched --as $as --freeze 'nothing*'
+  unmatched --as $as --dtype-rule 'nothing*=fp32'
+  # What only another rank has does match.
+  expect 0 "$mckpt" ls model --as $as --ep 2 --freeze '*linear_fc2.weight3' --dtype-rule '*linear_fc1.weight3*=fp32'
+  expect 2 "$mckpt" ls model --as $as --dtype-rule 'nothing*'
+done
+
+# Values have names, and the default name is given to none.
+for command in inspect ls cat verify layout "convert hf-to-fsdp" "convert reshard" export; do
+  expect 0 "$mckpt" $command --help
+  lacks out "TEXT"
+done

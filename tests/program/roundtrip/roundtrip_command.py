@@ -1,0 +1,85 @@
+"""`mckpt roundtrip` over ranks: what it tells, what it writes, and what it refuses. What it saves is what `convert` writes.
+"""
+import json
+import os
+import subprocess
+import tempfile
+
+from mckpt_tests.golden import MCKPT, Models  # noqa: E402
+from mckpt_tests.made import MPIRUN, difference, expect, finish  # noqa: E402
+
+models = Models()
+
+
+def mckpt(*args, ranks=1):
+    start = [MPIRUN, "-n", str(ranks), "--timeout", "100"] if ranks > 1 else []
+    return subprocess.run([*start, MCKPT, *map(str, args)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def ends(run, status, what, *words):
+    expect(run.returncode == status, f"{what}: exit status {run.returncode}, not {status}: {run.stdout[-600:]}{run.stderr[-600:]}")
+    for word in words:
+        expect(word in run.stdout + run.stderr, f"{what}: nothing of '{word}': {run.stdout[-600:]}{run.stderr[-600:]}")
+    return run
+
+
+def answer(run):
+    try:
+        return json.loads(run.stdout)
+    except ValueError:
+        expect(False, f"no JSON: {run.stdout[:300]}{run.stderr[:300]}")
+        return {}
+
+
+def check_folders(folder):
+    """Eight ranks: the saved checkpoint and the exported model, byte by byte."""
+    source = models.path("qwen3_moe")
+    saved, exported, converted = (os.path.join(folder, name) for name in ("saved", "exported", "converted"))
+    grid = ["--tp", 2, "--ep", 4, "--dp", 4]
+    run = ends(mckpt("roundtrip", source, *grid, "--vocab-size", "auto", "--checkpoint", saved, "--output", exported, "--no-sync", "--json", ranks=8), 0, "eight ranks")
+    told = answer(run)
+    for key, value in {"schema": "mckpt.roundtrip/1", "ok": True, "equal": True, "ranks": 8, "device": "cpu", "strategy": "optim_grads_params",
+                       "output": exported, "checkpoint": saved, "differences": [], "grid": "tp=2 cp=1 ep=4 etp=1 pp=1 dp=4"}.items():
+        expect(told.get(key) == value, f"{key} is {told.get(key)}, not {value}")
+    expect([p["name"] for p in told["phases"]] == ["load", "unshard", "check", "save", "reload", "export", "compare"], f"phases: {told['phases']}")
+    expect(sum(g["expert"] for g in told["groups"]) == 3, "groups of experts")
+    largest = max(sum(2 * g["bucket_items"] for g in told["groups"] if g["module"] == m) for m in {g["module"] for g in told["groups"]})
+    expect(told["gathered_bytes"] <= largest + 4096 * 4, f"unsharding took {told['gathered_bytes']}, one module has {largest}")
+    ends(mckpt("convert", "hf-to-fsdp", source, converted, *grid, "--vocab-size", "auto", "--params-dtype", "auto", "--dtype", "fp32", "--no-sync"), 0, "convert")
+    expect(difference(saved, converted) == "", f"saved is not what is converted: {difference(saved, converted)}")
+    ends(mckpt("verify", exported, "--against", saved), 0, "verify the export --against the checkpoint")
+    ends(mckpt("verify", saved), 0, "verify the checkpoint")
+    # Where something is already nothing is done.
+    ends(mckpt("roundtrip", source, *grid, "--vocab-size", "auto", "--output", exported, ranks=8), 4, "an output that is there", "MC3003")
+
+
+def check_instances(folder):
+    source = models.path("nemotron_h")
+    run = ends(mckpt("roundtrip", source, "--dp", 4, "--hsdp", 2, ranks=4), 0, "2 x 2", "hsdp=2", "equal: every bit came back", "parameter groups")
+    expect(run.stdout.count("equal:") == 1, "one rank answers")
+    expect(not [n for n in os.listdir(tempfile.gettempdir()) if n.startswith("mckpt_roundtrip_")], "the temporary folder is left")
+
+
+def check_differences():
+    """Weights of the source that the parameters cannot hold do not come back, and that is said."""
+    run = ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm"), "--main-dtype", "none", "--json"), 1, "rounded values")
+    told = answer(run)
+    expect(told["equal"] is False and told["ok"] is False, "equal")
+    expect(any(d.startswith("exported backbone.layers.") and ".mixer." in d and " from item " in d for d in told["differences"]), f"differences: {told['differences']}")
+    ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm")), 0, "the same with main weights")
+
+
+def check_refusals():
+    ends(mckpt("roundtrip", models.path("qwen3_moe"), "--tp", 2, "--vocab-size", "auto"), 2, "too few ranks", "MC0201", "not as many ranks as the grid")
+    ends(mckpt("roundtrip", models.path("qwen3_moe"), "--strategy", "no_shard", "--checkpoint", "nowhere"), 2, "no_shard", "MC0203")
+    expect(not os.path.exists("nowhere"), "what was refused left something")
+
+
+with tempfile.TemporaryDirectory(prefix="mckpt_live_") as scratch:
+    os.chdir(scratch)
+    check_folders(scratch)
+    check_instances(scratch)
+    check_differences()
+    check_refusals()
+    os.chdir("/")
+finish(30)

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# verify --against calls equal what converting gives. Where the type of the result does not hold the values of the
+# source that is said beside it.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+
+expect 0 "$mckpt" convert hf-to-fsdp "$model" half --dp 2 --dtype fp16 --params-dtype fp16 --no-sync -q
+expect 0 "$mckpt" verify half --against "$model"
+has out "casts"
+has out "compared after a cast from bfloat16 to float16"
+has out ": equal"
+expect 0 "$mckpt" verify half --against "$model" --json
+has out '"casts"'
+has out '"equal": true'
+
+expect 0 "$mckpt" convert hf-to-fsdp "$model" wide --dp 2 --dtype fp32 --no-sync -q
+expect 0 "$mckpt" verify wide --against "$model"
+lacks out casts
+
+# Tensors that only one side has are an answer, not an error.
+expect 1 "$mckpt" verify "$MCKPT_SOURCE"/test_data/pt/dtypes.pt --against "$model" --json
+has out '"equal": false'
+has out "is on the other side alone"
+has out "the other side has no such tensor"
+empty err

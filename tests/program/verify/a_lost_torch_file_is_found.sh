@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Files of torch that are one of several by their names, of which others are lost
+. "$MCKPT_SOURCE"/tests/support/common.inc
+file=$MCKPT_SOURCE/test_data/pt/one_tensor.pt
+set_of() {
+  rm -rf saved
+  mkdir saved
+  for name; do cp "$file" "saved/$name"; done
+}
+set_of pytorch_model-00001-of-00002.bin
+expect 1 "$mckpt" verify saved
+has out "shards of pytorch_model are missing: 1 of 2 are there"
+set_of a-00001-of-00002.bin b-00001-of-00002.bin
+expect 1 "$mckpt" verify saved
+has out "shards of b are missing: 1 of 2 are there"
+set_of model_world_size_4_rank_0.pt
+expect 1 "$mckpt" verify saved
+has out "files of model are missing: 1 of 4 ranks are there"
+set_of model_rank_0.pt model_rank_2.pt
+expect 1 "$mckpt" verify saved
+has out "files of model are missing: 2 of 3 ranks are there"
+set_of model_rank_0.pt model_rank_1.pt model_rank_01.pt
+expect 1 "$mckpt" verify saved
+has out "is of rank 1, as "
+set_of pytorch_model-00001-of-00001.bin
+expect 0 "$mckpt" verify saved
+
+# Megatron's folders: a rank without its file.
+rm -rf saved
+mkdir -p saved/mp_rank_00 saved/mp_rank_01
+cp "$file" saved/mp_rank_00/model_optim_rng.pt
+cp "$file" saved/mp_rank_01/distrib_optim.pt
+expect 1 "$mckpt" verify saved
+has out "problem[MC1106]: mp_rank_01: the rank's file is missing: its folder has no model_optim_rng.pt"
+rm saved/*/*
+expect 1 "$mckpt" verify saved
+has out "problem[MC1106]: mp_rank_00: the rank's file is missing: its folder has no .pt file"

@@ -1,0 +1,99 @@
+"""DTensors whose meshes and placements cannot be: a mesh that is a DTensor over itself, ranks that do not agree on how a tensor is cut.
+"""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from mckpt_tests.setting import MCKPT
+
+failures = []
+
+
+def name(module, symbol):
+    return f"c{module}\n{symbol}\n".encode()
+
+
+def text(s):
+    return b"X" + struct.pack("<I", len(s)) + s.encode()
+
+
+def number(n):
+    return b"J" + struct.pack("<i", n)
+
+
+def tuple_of(*items):
+    return b"(" + b"".join(items) + b"t"
+
+
+def made(module, symbol, **fields):
+    return name(module, symbol) + b")\x81}(" + b"".join(text(k) + v for k, v in fields.items()) + b"ub"
+
+
+def called(module, symbol, *args):
+    return name(module, symbol) + tuple_of(*args) + b"R"
+
+
+def tensor(key, sizes, strides, kind="FloatStorage"):
+    items = 1
+    for n in sizes:
+        items *= n
+    storage = tuple_of(text("storage"), name("torch", kind), text(key), text("cpu"), number(items)) + b"Q"
+    return called("torch._utils", "_rebuild_tensor_v2", storage, number(0), tuple_of(*map(number, sizes)), tuple_of(*map(number, strides)), b"\x89", name("collections", "OrderedDict") + b")R")
+
+
+def shard(dim):
+    return name("torch.distributed.tensor.placement_types", "Shard") + tuple_of(number(dim)) + b"\x81"
+
+
+def dtensor(local, sizes, strides, mesh, placements):
+    spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", mesh=mesh, placements=tuple_of(*placements))
+    state = b"}(" + text("_local_tensor") + local + text("_spec") + spec + b"u"
+    kind = name("torch.distributed.tensor", "DTensor")
+    args = tuple_of(kind, name("torch", "float32"), tuple_of(*map(number, sizes)), tuple_of(*map(number, strides)), number(0), name("torch", "strided"), text("cpu"), b"\x89")
+    return called("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_wrapper_subclass"), kind, args, state)
+
+
+def save(path, value, **storages):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02}(" + text("w") + value + b"u.")
+        archive.writestr("archive/byteorder", "little")
+        for key, data in storages.items():
+            archive.writestr(f"archive/data/{key[1:]}", data)
+        archive.writestr("archive/version", "3\n")
+
+
+def expect(what, command, path, status, *words):
+    run = subprocess.run([MCKPT, command, path], capture_output=True, text=True, timeout=60)
+    told = run.stdout + run.stderr
+    if run.returncode != status or not all(word in told for word in words):
+        failures.append(f"{what}: {command} ended with {run.returncode}, not {status}: {told}")
+
+
+with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
+    # The mesh is in the memo before it has its fields, so that a DTensor in them can be over it.
+    begun = name("torch.distributed.device_mesh", "DeviceMesh") + b")\x81q\x01"
+    own = dtensor(tensor("0", [4], [1]), [4], [1], b"h\x01", [shard(0)])
+    cycle = os.path.join(scratch, "cycle.pt")
+    mesh = begun + b"}(" + text("_flatten_mesh_list") + tuple_of(number(0)) + text("mesh") + own + b"ub"
+    save(cycle, b"(" + mesh + b"1" + own, _0=bytes(16))
+    for command in ("verify", "ls", "stats", "inspect"):
+        expect("a mesh over itself", command, cycle, 1, "a plain tensor was expected")
+
+    for odd in ((), (1, 2), (0, 1, 2, 3)):
+        folder = os.path.join(scratch, f"ranks_{len(odd)}")
+        os.mkdir(folder)
+        for rank in range(4):
+            ranks = made("torch.distributed.device_mesh", "DeviceMesh", _flatten_mesh_list=tuple_of(*map(number, range(4))), mesh=tensor("1", [2, 2], [2, 1], "LongStorage"))
+            placements = [shard(1), shard(0)] if rank in odd else [shard(0), shard(1)]
+            save(os.path.join(folder, f"model_world_size_4_rank_{rank}.pt"), dtensor(tensor("0", [2, 2], [2, 1]), [4, 4], [4, 1], ranks, placements),
+                 _0=struct.pack("<4f", *range(rank * 10, rank * 10 + 4)), _1=struct.pack("<4q", *range(4)))
+        if len(odd) == 2:
+            expect("ranks of two minds", "verify", folder, 1, "has another idea of it than rank 0")
+        else:
+            expect("ranks of one mind", "verify", folder, 0)
+
+print("\n".join(failures) or "5 kinds of files judged")
+sys.exit(bool(failures))

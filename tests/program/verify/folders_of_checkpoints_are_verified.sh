@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What accelerate saves: folders of torch DCP for the model and the optimizer, files for the rest. Each is verified,
+# whichever of them a folder's own reader takes.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+data=$MCKPT_SOURCE/test_data
+mkdir saved
+cp -r "$data/dcp/fsdp2" saved/pytorch_model_fsdp_0
+cp -r "$data/dcp/plain" saved/optimizer_0
+expect 0 "$mckpt" verify saved
+has out "pass  beside"
+has out "saved: sound"
+cp "$data/pt/one_tensor.pt" saved/scheduler.bin
+expect 0 "$mckpt" verify saved
+has out "pass  beside"
+expect 0 "$mckpt" inspect saved
+has out "beside it, not shown: optimizer_0, pytorch_model_fsdp_0"
+cut() {
+  cp "$1" kept
+  truncate -s -300 "$1"
+  expect 1 "$mckpt" verify saved
+  has out "${1#saved/}: "
+  has out "saved: 1 check failed"
+  cp kept "$1"
+}
+cut saved/pytorch_model_fsdp_0/__1_0.distcp
+cut saved/optimizer_0/__0_0.distcp
+rm saved/scheduler.bin
+cut saved/pytorch_model_fsdp_0/__1_0.distcp
+# A link out of the folder is not followed, and named.
+ln -s "$data/pt" saved/elsewhere
+expect 0 "$mckpt" verify saved
+has out "not read: elsewhere ("
+# A folder without any is none, as ever.
+mkdir none
+echo text > none/README.md
+expect 3 "$mckpt" verify none
+# A checkpoint in it is judged as by itself: its manifest and assets too.
+"$mckpt" convert hf-to-fsdp "$data/models/tiny_qwen3_moe" inner/run --no-sync -q 2>err
+expect 0 "$mckpt" verify inner
+sed -i 's/1000000\.0/1000001.0/' inner/run/release/hf_assets/config.json
+expect 1 "$mckpt" verify inner/run
+expect 1 "$mckpt" verify inner
+has out "problem[MC1314]: run/release/hf_assets/config.json"
+# A run's folder is one checkpoint, also where its tracker is damaged.
+for text in '2elease' '' '??'; do
+  printf '%s' "$text" > inner/run/latest_checkpointed_iteration.txt
+  expect 3 "$mckpt" verify inner/run
+  has err "error[MC1112]"
+  expect 1 "$mckpt" verify inner
+done

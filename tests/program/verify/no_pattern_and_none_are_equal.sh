@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Args of a model that is no hybrid have no layer pattern, or None: a GPT checkpoint that became hybrid and came back is
+# equal to what it was.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+layers=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["num_hidden_layers"])' "$model/config.json")
+pattern=$(for _ in $(seq "$layers"); do printf '*E'; done)
+expect 0 "$mckpt" convert hf-to-fsdp "$model" run --no-sync
+expect 0 "$mckpt" convert gpt-to-hybrid run hybrid --no-sync --pattern "$pattern"
+expect 0 "$mckpt" convert hybrid-to-gpt hybrid back --no-sync
+expect 0 "$mckpt" verify back --against run

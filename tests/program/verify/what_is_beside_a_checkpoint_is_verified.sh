@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# "sound" is never said of files that were not read: `verify` reads the checkpoints beside the one that was opened, and
+# names what it does not read.
+. "$MCKPT_SOURCE"/tests/support/common.inc
+data=$MCKPT_SOURCE/test_data
+cp -r "$data/models/tiny_qwen3_moe" model
+cp "$data/pt/one_tensor.pt" model/optimizer.pt
+echo '{"epoch": 1}' > model/trainer_state.json
+expect 0 "$mckpt" verify model
+has out "pass  beside   1 file"
+has out "model: sound"
+lacks out "not read"
+
+# What nothing reads is named, and is no failure; hidden files are not looked at.
+echo text > model/README.md
+touch model/.gitattributes
+expect 0 "$mckpt" verify model
+has out "not read: README.md"
+has out "model: sound, but 1 file was not read"
+expect 0 "$mckpt" verify --json model
+has out '"unread": [{"path": "README.md", "reason": null}]'
+
+# Cut files beside: the state of an optimizer, a model in another format, JSON.
+truncate -s 300 model/optimizer.pt
+expect 1 "$mckpt" verify model
+has out "optimizer.pt: "
+has out "model: 1 check failed; 1 file was not read"
+cp "$data/pt/one_tensor.pt" model/optimizer.pt
+cp -r "$data/dcp/fsdp2" dcp
+head -c 100 model/model-00001-of-00002.safetensors > dcp/model.safetensors
+expect 1 "$mckpt" verify dcp
+has out "model.safetensors: the file is truncated"
+rm dcp/model.safetensors
+echo '{"a": ' > dcp/run.json
+expect 0 "$mckpt" verify dcp
+has out "run.json: "
+has out "dcp: sound, with warnings"
+
+# Another iteration is another checkpoint.
+mkdir -p run/iter_0000010
+cp -r "$data/dcp/fsdp2" run/iter_0000020
+cp "$data/pt/one_tensor.pt" run/iter_0000010/
+echo 20 > run/latest_checkpointed_iteration.txt
+expect 0 "$mckpt" verify run
+has out "not read: iter_0000010 (another iteration)"
+expect 0 "$mckpt" verify run --against dcp
+has out "run: equal"
+cp "$data/pt/one_tensor.pt" run/iter_0000020/scheduler.pt
+expect 0 "$mckpt" verify run --against dcp
+has out "not compared: iter_0000020/scheduler.pt"
+has out "run: equal, but 1 file was not compared"

@@ -1,0 +1,72 @@
+// The flat buffers of real Megatron-FSDP runs: which parameters share one, its size, the shard's, the grid on
+// which it is packed, and where every parameter lies.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "mappings/fsdp/layout.h"
+#include "tests/support/golden_config.h"
+
+namespace mckpt {
+namespace golden_buckets_test {
+
+struct Case {
+  std::string tag, model;
+  Grid grid;
+  std::vector<std::string> buckets;  // "1024 512 96: a@0+96 b@96+12"
+};
+
+std::vector<Case> golden_cases() {
+  std::ifstream in(MCKPT_TEST_DATA "/golden/buckets.txt");
+  std::vector<Case> cases;
+  for (std::string line, word; std::getline(in, line);) {
+    std::istringstream fields(line);
+    fields >> word;
+    if (word == "case") {
+      Case& c = cases.emplace_back();
+      fields >> c.tag >> c.model >> c.grid.tp >> c.grid.cp >> c.grid.ep >> c.grid.dp;
+    } else if (word == "group") {
+      i64 bucket = 0, shard = 0, chunk = 0;
+      fields >> bucket >> shard >> chunk;
+      cases.back().buckets.push_back(cat(bucket, " ", shard, " ", chunk, ":"));
+    } else {
+      i64 offset = 0, items = 0;
+      fields >> offset >> items;
+      cases.back().buckets.back() += cat(" ", word, "@", offset, "+", items);
+    }
+  }
+  return cases;
+}
+
+std::vector<std::string> buckets_of_rank_0(const Case& c) {
+  ModelMap map = golden_map(c.model);
+  std::vector<ModelParameter> parameters = golden_parameters(map, c.grid, 0);
+  FsdpLayout layout(parameters, map.model(), c.grid, {});
+  std::vector<std::string> out;
+  for (const FsdpLayout::Group& group : layout.groups()) {
+    const FlatBuffer& b = group.buffer;
+    std::string& text = out.emplace_back(cat(b.bucket_items, " ", b.shard_items, " ", b.chunk_items, ":"));
+    std::map<i64, std::string> by_offset;
+    for (std::size_t i = 0; i < b.parameters.size(); i++) {
+      const ModelParameter& p = parameters[static_cast<std::size_t>(group.bucket.members[i])];
+      const PackedParameter& at = b.parameters[i];
+      EXPECT_TRUE(by_offset.emplace(at.offset, cat(" ", p.name, "@", at.offset, "+", at.items)).second);
+    }
+    for (const auto& [offset, line] : by_offset) text += line;
+  }
+  return out;
+}
+
+TEST(GoldenBuckets, AreTheRealOnes) {
+  std::vector<Case> cases = golden_cases();
+  ASSERT_EQ(cases.size(), 11u);
+  for (const Case& c : cases) {
+    std::vector<std::string> buckets = buckets_of_rank_0(c);
+    ASSERT_EQ(buckets.size(), c.buckets.size()) << c.tag;
+    for (std::size_t i = 0; i < buckets.size(); i++) EXPECT_EQ(buckets[i], c.buckets[i]) << c.tag;
+  }
+}
+
+}  // namespace golden_buckets_test
+}  // namespace mckpt

@@ -1,0 +1,38 @@
+// A phase of unknown length, such as the last steps of publishing, has no line of progress.
+#include "tools/run_observer.h"
+
+#include "tools/interrupt.h"
+#include "tools/render/notes.h"
+#include "tools/resume_help.h"
+
+namespace mckpt {
+
+void RunObserver::begin(const char* phase, i64 bytes) {
+  end();
+  if (bytes > 0) progress_.emplace(flags_, phase, bytes);
+  phase_.emplace(phase, progress_ ? progress_->counter() : nullptr);
+}
+
+void RunObserver::done(i64 bytes) {
+  if (progress_ && bytes > 0) progress_->add(bytes);
+  made_progress();
+}
+
+void RunObserver::end() {
+  phase_.reset();
+  progress_.reset();
+}
+
+bool RunObserver::stop() { return *stop_flag(); }
+
+void RunObserver::staged(const std::string& path) { note_staged_output(path, overwrite_); }
+
+void RunObserver::published() { note_published_output(); }
+
+void RunObserver::note(const Note& note) {
+  Notes notes;
+  note.kind == Note::Kind::kWarning ? notes.warn(note.text) : notes.note(note.text);
+  print_notes(flags_, notes);
+}
+
+}  // namespace mckpt

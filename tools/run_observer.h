@@ -1,0 +1,33 @@
+// What the program does with the reports of a run: progress on stderr, signs of life for the watch over the
+// ranks, notes, and what an error has to say about --resume. A signal asks the run to stop.
+#pragma once
+
+#include <optional>
+
+#include "convert/run/observer.h"
+#include "runtime/watch/activity.h"
+#include "tools/render/progress.h"
+
+namespace mckpt {
+
+class RunObserver final : public Observer {
+ public:
+  // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
+  RunObserver(const GlobalFlags& flags, bool overwrite) : flags_(flags), overwrite_(overwrite) {}
+
+  void begin(const char* phase, i64 bytes) override;
+  void done(i64 bytes) override;
+  void end() override;
+  bool stop() override;
+  void staged(const std::string& path) override;
+  void published() override;
+  void note(const Note& note) override;
+
+ private:
+  const GlobalFlags& flags_;
+  bool overwrite_;
+  std::optional<Progress> progress_;
+  std::optional<Phase> phase_;
+};
+
+}  // namespace mckpt
