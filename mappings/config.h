@@ -1,21 +1,21 @@
-// ModelConfig: the numbers of a model that rules and tables need, without any parsing (the program reads
-// config.json into one). A size that a family does not have stays 0.
+// ModelConfig: the numbers of a model that rules and tables need (lib/hf reads them from config.json). A size
+// that a family does not have is 0.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/items/dtype.h"
 #include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt {
 
 enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
 enum class Ffn : u8 { kNone, kDense, kMoe };
 
-// One layer: what mixes tokens, and what follows it. Layers of hybrid stacks have one of the two, all others
-// both.
+// One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all
+// others both.
 struct LayerSpec {
   Mixer mixer = Mixer::kAttention;
   Ffn ffn = Ffn::kDense;
@@ -30,7 +30,7 @@ struct TowerConfig {
   bool output_gate = false;  // queries and gates alternate by head in the Hugging Face q_proj
   bool qkv_bias = false, proj_bias = false;
   bool qk_norm = false;
-  bool sinks = false;  // one learnable softmax offset a head
+  bool sinks = false;  // one learnable softmax offset for each head
   i64 ffn = 0;         // dense width
   bool gated_mlp = true;
   bool swiglu = true;  // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
@@ -65,10 +65,10 @@ struct VisionConfig {
   i64 deepstack = 0;  // number of deepstack mergers
 };
 
-// Multi-token prediction: `depths` blocks behind the decoder, each with the same layers.
+// Multi-token prediction: `depths` blocks after the decoder, each with the same layers.
 struct MtpConfig {
   i64 depths = 0;
-  bool stated = true;             // false: the config says nothing about it, so the tensors decide
+  bool stated = true;             // false: the config does not mention MTP, so the tensors decide
   std::vector<LayerSpec> layers;  // of one depth
 };
 
@@ -76,7 +76,7 @@ struct ModelConfig {
   std::string model_type;
   i64 vocab = 0;
   bool tied = false;
-  std::optional<DType> dtype;  // of the parameters, where the config says
+  std::optional<DType> dtype;  // of the parameters, if the config says it
   TowerConfig text, vision_tower;
   MoeConfig moe;
   MlaConfig mla;

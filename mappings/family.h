@@ -1,9 +1,9 @@
-// Family: everything that is known of a kind of model, as tables. Sections follow one another as the modules
-// of the Megatron model register their parameters, which Megatron-FSDP packs in that order:
+// Family: all tables of one kind of model. Sections are in the order in which the modules of the Megatron
+// model register their parameters, which is the order in which Megatron-FSDP packs them:
 //
 //   vision tower   embedding   layer 0, 1, ...   final norm   MTP depth 0, 1, ...   output layer
 //
-// A section that repeats is written once; its prefixes carry the numbers.
+// A section that repeats is written once; its prefixes contain the numbers.
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ enum class Scope : u8 {
   kOnce,
   kLayers,     // every layer of the tower
   kMergers,    // every deepstack merger
-  kMtpHead,    // every MTP depth: what stands in front of its layers,
+  kMtpHead,    // every MTP depth: the part before its layers,
   kMtpLayers,  //   the layers,
-  kMtpTail,    //   what stands behind them; neighbours of these three scopes are walked depth by depth
+  kMtpTail,    //   the part after them; sections of these three scopes are walked depth by depth
 };
 
 // The pipeline stages that hold a section. Layers belong to one stage each, MTP to the last.
@@ -27,7 +27,7 @@ enum class Stage : u8 { kFirst, kFirstAndMtp, kLast, kLastOfMany };
 
 enum class Tower : u8 { kText, kVision };
 
-// The rows of a layer by its kind: those of its mixer, then those of its feed-forward part.
+// The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
 struct LayerRows {
   std::span<const Row> attention{}, latent_attention{}, gdn{}, mamba{};
   std::span<const Row> dense{}, moe{};
@@ -35,17 +35,17 @@ struct LayerRows {
 
 struct Section {
   Scope scope = Scope::kOnce;
-  std::string_view megatron, hugging_face;  // stand before the names of the rows
+  std::string_view megatron, hugging_face;  // prefixes of the names of the rows
   std::span<const Row> rows{};              // of scopes without layers
   const LayerRows* layer = nullptr;         // of scopes with layers
   Stage stage = Stage::kFirst;
   Tower tower = Tower::kText;
 };
 
-// A Hugging Face tensor that no parameter reads, and why that loses nothing.
+// A Hugging Face tensor that no parameter reads, and why nothing is lost.
 struct Unread {
   std::string_view name;     // numbers: {L}, and {N} for the layers of MTP depths
-  std::string_view copy_of;  // the tensor that it repeats; "" when it is no copy
+  std::string_view copy_of;  // the tensor it is a copy of; "" if it is not a copy
   std::string_view reason;
   Needs needs = Needs::kAlways;
 };
@@ -58,10 +58,10 @@ struct Family {
   std::span<const Section> sections;
   std::span<const Unread> unread{};
   std::span<const Needs> expert_forms{};  // kExpertsApart and so on, the usual one first
-  // The sections, by their Megatron prefixes, that Megatron-Bridge trains; all others are frozen. None: all
-  // train.
+  // The sections, by their Megatron prefixes, that Megatron-Bridge trains; all others are frozen. Empty: all
+  // are trained.
   std::span<const std::string_view> trained{};
-  i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: by its own factors
+  i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: of its own factors
 };
 
 }  // namespace mckpt

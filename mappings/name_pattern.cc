@@ -1,3 +1,4 @@
+// Fills placeholders of a name with numbers.
 #include "mappings/name_pattern.h"
 
 #include <charconv>

@@ -9,7 +9,7 @@
 
 namespace mckpt {
 
-// One number a placeholder, -1 where there is none.
+// A number for each placeholder; -1: none.
 class Numbers {
  public:
   static constexpr std::string_view kLetters = "LEMINF";
@@ -21,10 +21,10 @@ class Numbers {
   std::array<i64, kLetters.size()> numbers_{-1, -1, -1, -1, -1, -1};
 };
 
-// The pattern with its numbers. pre: it is well formed, and all its placeholders have numbers.
+// The pattern with numbers filled in. pre: it is well formed, and all its placeholders have numbers.
 void append_name(std::string& out, std::string_view pattern, const Numbers& numbers);
 
-// The letters of the placeholders, in order: "LE". Throws kBadMap for a brace that is no placeholder.
+// The letters of the placeholders, in order: "LE". Throws kBadMap for a brace that is not a placeholder.
 std::string placeholders(std::string_view pattern);
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// The names of conditions and which of them a model meets.
 #include "mappings/needs.h"
 
 #include <vector>

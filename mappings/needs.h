@@ -10,7 +10,7 @@ namespace mckpt {
 // `form`: how the experts are stored, one of the three kExperts....
 bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Needs form);
 
-// As map files and `mckpt mappings` spell it: "qkv_bias"; "" for kAlways.
+// The name in map files and in `mckpt mappings`: "qkv_bias"; "" for kAlways.
 std::string_view needs_name(Needs needs);
 Needs needs_from_name(std::string_view name);  // throws kBadMap with the nearest
 

@@ -1,3 +1,4 @@
+// The list of families, found by the model_type of config.json or by name, and the checks of their tables.
 #include "mappings/registry.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::vector<const Family*> collect() {
   return all;
 }
 
-// The placeholders whose number a scope knows; the first `needed` tell its sites apart.
+// The placeholders that a scope fills; the first `needed` of them identify a site.
 struct ScopeLetters {
   std::string_view known;
   std::string_view needed;
@@ -102,7 +103,7 @@ void check_twice(const Section& section, std::span<const Row> rows) {
   for (std::size_t i = 0; i < rows.size(); i++)
     for (std::size_t j = i + 1; j < rows.size(); j++) {
       if (exclusive(rows[i].needs, rows[j].needs)) continue;
-      if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name stands twice");
+      if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name occurs twice");
       for (const Source& a : rows[i].sources)
         for (const Source& b : rows[j].sources)
           if (!a.name.empty() && a.name == b.name)
@@ -168,7 +169,7 @@ void check_family(const Family& family) {
       for (const Row& row : list.rows) {
         check_row(section, row);
         std::string name = cat(list.kind, " ", section.megatron, row.megatron, " ", needs_name(row.needs));
-        if (!names.insert(name).second) fault(section, row, "the name stands twice");
+        if (!names.insert(name).second) fault(section, row, "the name occurs twice");
       }
     }
 }

@@ -1,4 +1,4 @@
-// Which family a model belongs to.
+// The list of model families, and the look-up of a model's family.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@ namespace mckpt {
 
 const std::vector<const Family*>& all_families();
 
-// By the model_type of config.json. Throws kUnknownModel that names `architecture` and the nearest family.
+// The family of a model_type of config.json. Throws kUnknownModel with `architecture` and the nearest family.
 const Family& family_of_model(std::string_view model_type, std::string_view architecture);
-// By the name of a family. Throws kUsage with the nearest one.
+// The family of this name. Throws kUsage with the nearest one.
 const Family& family_named(std::string_view name);
 
-// The lists of rows of a section: its own, or those of a layer by kind, as LayerRows has them; empty ones are
-// left out.
+// The lists of rows of a section: its own list, or the lists of LayerRows, which are those of a layer by
+// kind. Empty lists are left out.
 struct RowList {
   std::string_view kind;  // "" or the name of the member of LayerRows
   std::span<const Row> rows;
 };
 std::vector<RowList> row_lists(const Section& section);
 
-// Throws kBadMap for the first fault of a family's tables: a rule that does not exist, sources that are more
-// or fewer than its roles, placeholders that the scope does not fill or that do not stand on both sides, a
-// shape that does not read, a name twice.
+// Throws kBadMap for the first fault of a family's tables: a rule that does not exist, more or fewer sources
+// than the rule has roles, placeholders that the scope does not fill or that are on one side only, a shape
+// that cannot be read, a name that occurs twice.
 void check_family(const Family& family);
 
 }  // namespace mckpt

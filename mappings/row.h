@@ -1,10 +1,10 @@
-// Row: one line of a model family's table. It says by which rule a Megatron parameter comes from which
-// Hugging Face tensors, and when the model has it:
+// Row: one line of a model family's table: a Megatron parameter, the rule that makes it, the Hugging Face
+// tensors it is made from, and when a model has it:
 //
 //   {"mlp.linear_fc1.weight", "gated_mlp",
 //    {{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}, .split = kSwiglu}
 //
-// Names stand behind the prefixes of the row's section. Numbers in them are written as placeholders:
+// Names follow the prefixes of the row's section. Numbers in names are written as placeholders:
 //
 //   {L} layer          {E} expert     {M} MTP depth, or merger
 //   {I} layer of an MTP depth         {N} layers + M         {F} M * layers of a depth + I
@@ -19,7 +19,7 @@
 
 namespace mckpt {
 
-// What a model must have for a row to apply; needs_name() spells them.
+// What a model must have for a row to apply; needs_name() gives the names.
 enum class Needs : u8 {
   kAlways,
   kQkvBias,
@@ -35,7 +35,7 @@ enum class Needs : u8 {
   kSharedGate,
   kTied,
   kUntied,
-  kExpertsApart,  // one tensor an expert
+  kExpertsApart,  // one tensor for each expert
   kExpertsFused,  // [experts, out, in]
   kExpertsHub,    // [experts, in, out]
 };
@@ -48,13 +48,13 @@ struct Source {
 struct Row {
   std::string_view megatron;
   std::string_view rule;            // name in all_rules()
-  std::array<Source, 6> sources{};  // as many as the rule has roles
+  std::array<Source, 6> sources{};  // one for each role of the rule
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;  // keys in fsdp_dtensor
-  bool buffer = false;       // persistent, fp32 whatever the model's type is, and never sharded by FSDP
-  bool alternates = false;   // with the row before, expert by expert: weight0, bias0, weight1, ...
-  std::string_view also{};   // another spelling of the first source's name, as old or new files have it
-  bool whole_names = false;  // the names of the sources stand alone, without the section's prefix
+  bool buffer = false;               // persistent buffer: always fp32, never sharded by FSDP
+  bool alternates = false;           // alternates with the row before: weight0, bias0, weight1, ...
+  std::string_view also{};           // another spelling of the first source's name, in older or newer files
+  bool whole_names = false;          // names of sources do not get the section's prefix
 
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
 };

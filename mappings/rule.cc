@@ -1,3 +1,4 @@
+// Checks the answer of a rule: its runs must be as many items as the shape that it states.
 #include "mappings/rule.h"
 
 #include "mappings/rules/families.h"

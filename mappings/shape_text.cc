@@ -1,3 +1,5 @@
+// Computes the shape that a row promises: a product of words such as "heads*head_dim, hidden" over the
+// numbers of the model.
 #include "mappings/shape_text.h"
 
 #include <charconv>

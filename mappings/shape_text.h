@@ -10,11 +10,11 @@
 
 namespace mckpt {
 
-// The words are listed in docs/adding_a_model.md. Throws kBadMap for a word that is not known, kModelNumbers
-// for one that this model has no number for.
+// docs/adding_a_model.md lists the words. Throws kBadMap for an unknown word, kModelNumbers for a word for
+// which the model has no number.
 Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfig& tower);
 
-// How many dimensions it has.
+// The number of dimensions.
 int shape_rank(std::string_view text);
 
 // Throws kBadMap that names the first word that is not known.

@@ -1,3 +1,4 @@
+// Groups the parameters of a model into buckets and packs each bucket.
 #include "mappings/fsdp/groups.h"
 
 namespace mckpt {
@@ -12,7 +13,7 @@ bool is_unit(UnitClass unit, const FsdpSetup& setup) {
          (unit == UnitClass::kMambaLayer && setup.mamba_units);
 }
 
-// Wherever a cut falls inside a row no rank can be saved, so it is refused for all.
+// If a cut is inside a row, no rank can be saved, so the layout is refused for all ranks.
 void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpGroup& group) {
   for (i64 m = 0; m < std::ssize(group.bucket.members); m++)
     if (std::optional<i64> item = unaligned_cut(group.buffer, m)) {
@@ -22,7 +23,7 @@ void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpG
           .expected(cat("a multiple of ", p.shape().row_items(), " items"))
           .found(*item)
           .note("building the shards fails in a real run as well")
-          .help("choose another --dp or --strategy");
+          .help("choose another `dp` or `strategy`");
     }
 }
 

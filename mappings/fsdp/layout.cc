@@ -1,3 +1,4 @@
+// Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
 #include "mappings/fsdp/layout.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@ namespace {
 
 std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.global_name); }
 
-// In a real run each step of preparing the state takes keys out of the dictionary and puts what replaces them
-// at its end: gated parameters first, gated delta nets next, and, where expert numbers change, experts last.
+// In a real run each step of preparing the state removes keys from the dictionary and appends their
+// replacements: gated parameters first, gated delta nets next, and, if expert numbers change, experts last.
 void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
                     std::vector<FsdpLayout::StoredKey>& keys) {
   auto of = [&](const FsdpLayout::StoredKey& k) -> const ModelParameter& {
@@ -69,7 +70,7 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
 void refuse_pipeline(const Grid& grid) {
   if (grid.pp > 1)
     throw Error(Code::kBadLayout, "Megatron-FSDP has no pipeline stages")
-        .expected("--pp 1")
+        .expected("`pp` 1")
         .found(grid.pp)
         .note(
             "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
@@ -103,7 +104,7 @@ void FsdpLayout::refuse_unsavable() const {
                   "a model with parameters that are stored in parts cannot be saved under no_shard")
           .tensor(p.global_name)
           .note("a real run stops at the same point: without flat shards the parts have no ranges")
-          .help("choose --strategy optim, optim_grads or optim_grads_params");
+          .help("choose `strategy` optim, optim_grads or optim_grads_params");
 }
 
 Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {

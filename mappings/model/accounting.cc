@@ -1,3 +1,5 @@
+// Compares the tensors of the files with those that the tables need: finds the form of the experts, pairs
+// tensors and parameters, and reports everything that has no partner.
 #include "mappings/model/accounting.h"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ bool is_packed_type(DType dtype) {
 
 i64 expert_end(const ModelConfig& model) { return model.moe.experts; }
 
-// Votes of one layer's fused tensors for the two orientations.
+// How many fused tensors of a layer have the shape of each orientation.
 struct Votes {
   i64 fused = 0, hub = 0;
   std::string fused_tensor, hub_tensor;
@@ -46,11 +48,11 @@ void vote(const Site& site, const Row& row, const ModelConfig& model, const Sour
       .note(cat("one is ", escaped(a)))
       .note(cat("another is ", escaped(b)))
       .help(
-          "--expert-layout apart, fused or hub takes one form; the tensors of the other are then refused by "
-          "name");
+          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other are then refused "
+          "by name");
 }
 
-// What the names and shapes in one section say.
+// Finds the form of the experts of one section by names and shapes.
 class FormFinder {
  public:
   FormFinder(const Family& family, const ModelConfig& model, const SourceTable& sources)
@@ -74,7 +76,7 @@ class FormFinder {
     if (votes_.fused > 0 && votes_.hub > 0) refuse_mixed(votes_.fused_tensor, votes_.hub_tensor);
     if (votes_.hub > 0) return Needs::kExpertsHub;
     if (votes_.fused > 0 || !known(Needs::kExpertsHub)) return Needs::kExpertsFused;
-    // Shapes fit neither, or are not known: the usual form; shapes are checked with all others.
+    // Shapes fit neither form, or are not known: assume the usual form. Shapes are checked later.
     return family_.expert_forms[0];
   }
 
@@ -109,7 +111,7 @@ class Accountant {
     });
   }
 
-  // Tensors that are known not to be read. pre: all sites were visited.
+  // Adds the tensors that are not read for a known reason. pre: all sites were visited.
   void unread(const Unread& row, const ModelConfig& model, std::vector<UnreadTensor>& out) {
     bool layers = row.name.find("{L}") != std::string_view::npos,
          next = row.name.find("{N}") != std::string_view::npos;
@@ -141,7 +143,7 @@ class Accountant {
       mismatches_.add("missing", cat(name, ", for ", megatron_name(site, row, expert)));
       return;
     }
-    // A fused tensor is looked at once, not for each of its experts.
+    // A fused tensor is checked once, not for each of its experts.
     if (read_[static_cast<std::size_t>(at)]) return;
     read_[static_cast<std::size_t>(at)] = true;
     const SourceTensor& tensor = sources_[at];
@@ -224,7 +226,7 @@ i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTa
   auto head = std::find_if(family.sections.begin(), family.sections.end(),
                            [](const Section& section) { return section.scope == Scope::kMtpHead; });
   if (head == family.sections.end() || model.mtp.layers.empty()) return 0;
-  // Names without a number can stand for one depth only.
+  // Names without a number can be of one depth only.
   bool numbered = head->hugging_face.find('{') != std::string_view::npos;
   for (i64 depth = 0; depth < (numbered ? kMost : 1); depth++) {
     Numbers numbers;

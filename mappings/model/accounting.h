@@ -1,4 +1,4 @@
-// Whether the tensors of a file and the parameters of a model match, one to one.
+// Checks that the tensors of a checkpoint and the parameters of a model match one to one.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace mckpt {
 
-// Everything that does not match, to be refused at once.
+// Collects everything that does not match, so that one error can report all of it.
 class Mismatches {
  public:
   void add(std::string kind, std::string what);
-  // Throws kUnaccounted with the first twenty and the number of each kind.
+  // Throws kUnaccounted with the first twenty and the number of each kind, if there are any.
   void refuse_any() const;
 
  private:
@@ -21,22 +21,22 @@ class Mismatches {
   std::vector<std::pair<std::string, i64>> counts_;
 };
 
-// Throws kQuantized when a tensor's name or type says so.
+// Throws kQuantized if a tensor's name or type is that of quantised weights.
 void refuse_quantized(const SourceTable& sources);
 
-// How the experts of every section are stored, by the names of their tensors, and between the two fused forms
-// by whichever tensor of a layer is not square. Throws kAmbiguousLayout.
+// How the experts of every section are stored: decided by the names of their tensors, and between the two
+// fused forms by any tensor of a layer that is not square. Throws kAmbiguousLayout.
 std::vector<Needs> expert_forms(const Family& family, const ModelConfig& model, const SourceTable& sources,
                                 const MapOptions& options);
 
-// How many depths of MTP the file has.
+// The number of MTP depths that the tensors show.
 i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTable& sources);
 
-// Pairs every source with its tensor. Returns the number of parameters.
+// Pairs every source of a row with its tensor. Returns the number of parameters.
 i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
             const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches);
 
-// The name under which the file has a source: the row's own, or its other spelling where only that is there.
+// The name of a source in the file: the row's own, or its other spelling if only that one exists.
 std::string present_name(const Site& site, const Row& row, std::size_t source, i64 expert,
                          const SourceTable& sources);
 

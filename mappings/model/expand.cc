@@ -1,3 +1,5 @@
+// Pairs the parameters of a model with its tensors (ModelMap), and lists the parameters that one rank of a
+// grid holds.
 #include "mappings/model/expand.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace mckpt {
 namespace {
 
-// One pipeline stage of one rank.
+// The layers and experts of one rank.
 struct Place {
   const Grid& grid;
   const Cell& cell;
@@ -50,7 +52,7 @@ Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row
   return hold(rule_named(row.rule), {model, tower, shapes, part, expert, vocab_rows});
 }
 
-// A tensor of one expert alone does not depend on which expert it is.
+// A tensor of a single expert is split in the same way for every expert.
 bool is_fused_expert(const Row& row, i64 expert) {
   return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
 }
@@ -62,12 +64,13 @@ std::string misfit_line(std::string_view parameter, const Error& e) {
              e.found().empty() ? "" : ", found ", e.found());
 }
 
-// The holdings of one cell, computed once for all layers and experts alike, and what does not divide.
+// The holdings of one cell, computed once for all layers and experts that are alike, and the rows that do not
+// divide.
 class Holdings {
  public:
   Holdings(const ModelConfig& model, i64 vocab_rows) : model_(model), vocab_rows_(vocab_rows) {}
 
-  // Null when the row does not divide; misfits() has it then.
+  // Null if the row does not divide; then misfits() lists it.
   std::shared_ptr<const Holding> of(const Site& site, const Row& row, Part part, i64 expert) {
     bool fused = is_fused_expert(row, expert);
     auto [at, first] = known_.try_emplace(std::tuple(&row, site.tower, fused ? expert : -1));
@@ -136,7 +139,7 @@ Site on_this_stage(Site site, const Place& place) {
   return site;
 }
 
-// A table of every tensor that the family's tables name for the model.
+// A list of every tensor that the family's tables name for the model.
 SourceTable promised_sources(const Family& family, const ModelConfig& model,
                              const std::vector<Needs>& forms) {
   SourceTable sources;
@@ -264,7 +267,7 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
     throw Error(Code::kVocabulary, "the vocabulary does not divide by the tensor-parallel size")
         .expected(cat("a multiple of ", cells))
         .found(model.vocab)
-        .help("--vocab-size auto pads it as Megatron-Bridge does, --vocab-size N to N rows");
+        .help("`vocab_size` auto pads it as Megatron-Bridge does, `vocab_size` N to N rows");
   i64 divisor = family.vocab_divisor;
   // Megatron-Bridge: the largest power of two, 128 at most, that divides the vocabulary.
   if (divisor == 0)

@@ -1,3 +1,4 @@
+// Checks which parallel sizes divide the layers, experts and heads of a model.
 #include "mappings/model/grid_fit.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ bool has_mixer(const ModelConfig& model, Mixer mixer) {
   return std::ranges::any_of(model.text.layers, is) || std::ranges::any_of(model.mtp.layers, is);
 }
 
-constexpr const char* kOtherCp = "choose another --cp or --tp";
+constexpr const char* kOtherCp = "choose another `cp` or `tp`";
 
 // Megatron's gated delta net: both numbers of heads divide by tp*cp.
 void refuse_gdn_misfit(const GdnConfig& gdn, const Grid& grid) {
@@ -45,9 +46,9 @@ void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
 
 void refuse_misfit(const ModelConfig& model, const Grid& grid) {
   need_multiple(std::ssize(model.text.layers), grid.pp,
-                "the layers do not divide by the pipeline-parallel size", "choose another --pp");
+                "the layers do not divide by the pipeline-parallel size", "choose another `pp`");
   need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
-                "choose another --ep");
+                "choose another `ep`");
   if (grid.cp == 1) return;
   if (has_mixer(model, Mixer::kGdn)) refuse_gdn_misfit(model.gdn, grid);
   if (has_mixer(model, Mixer::kMamba)) refuse_mamba_misfit(model.mamba, grid);

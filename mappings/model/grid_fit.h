@@ -1,6 +1,6 @@
-// Which sizes of a grid a model takes as a whole, whatever its single parameters divide by: its layers over
-// pipeline stages, its experts over ranks, and the heads of its recurrent mixers over the ranks that share a
-// sequence.
+// Checks that a model divides over a grid as a whole: its layers over pipeline stages, its experts over
+// ranks, and the heads of its recurrent mixers over the ranks that share a sequence. (Rules check single
+// parameters.)
 #pragma once
 
 #include "core/fsdp/grid.h"

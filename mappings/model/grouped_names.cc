@@ -1,3 +1,4 @@
+// Renames the parameters of a hybrid model from layer numbers to group and member.
 #include "mappings/model/grouped_names.h"
 
 #include "core/hybrid/names.h"
@@ -5,7 +6,7 @@
 namespace mckpt {
 namespace {
 
-// The symbol of a layer that is a mixer or what follows one; 0 for one that is both.
+// The symbol of a layer that is a mixer or a feed-forward part; 0 for a layer that is both.
 char symbol_of(const LayerSpec& layer) {
   if (layer.mixer != Mixer::kNone && layer.ffn != Ffn::kNone) return 0;
   switch (layer.mixer) {

@@ -1,5 +1,5 @@
-// A hybrid model whose layers stand in groups calls them by group and member. The model is the same
-// otherwise:
+// Names of layers in a hybrid model with groups: by group and member instead of by layer. The models are
+// otherwise equal:
 //
 //   pattern [*-]M     decoder.layers.1.mlp.linear_fc1.weight  ->
 //   decoder.layers.0.layers.1.mlp.linear_fc1.weight
@@ -11,14 +11,14 @@
 
 namespace mckpt {
 
-// The pattern of a hybrid model, without groups: "M*-", with the part of every MTP depth behind it; "" for a
-// model of other layers.
+// The pattern of a hybrid model, without groups: "M*-", followed by the part of every MTP depth; "" for a
+// model with other layers.
 std::string hybrid_pattern(const ModelConfig& model);
 
-// Throws kBadPattern when the pattern's layers, those of MTP included, are not those of the model.
+// Throws kBadPattern if the layers of the pattern, MTP included, are not those of the model.
 void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model);
 
-// Gives the parameters the names that they have in groups. pre: the pattern is the model's.
+// Renames the parameters as in groups. pre: the pattern is the model's.
 void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters);
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Adds the rows of a map file to a copy of a family's tables, or replaces rows by them.
 #include "mappings/model/map_rows.h"
 
 #include <algorithm>
@@ -82,7 +83,7 @@ void OwnFamily::apply(const MapRow& row) {
   throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the one that a new row follows");
 }
 
-// Puts the row in the place of all that have its name.
+// Replaces all rows of the same name.
 bool OwnFamily::replace(const MapRow& from) {
   bool found = false;
   for (Section& section : sections_) {

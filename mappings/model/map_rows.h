@@ -1,4 +1,4 @@
-// A family with rows of the user's own: what a map file adds to the built-in tables, or puts in their place.
+// A family with the user's own rows: a map file adds rows to the built-in tables, or replaces rows.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace mckpt {
 
 struct MapRow {
   std::string megatron;   // the whole name, with placeholders
-  std::string rule = {};  // empty: one source, split as partition_of() says
+  std::string rule = {};  // empty: the row has one source, split as partition_of() decides
   struct Source {
     std::string name, shape;  // the whole name
 
@@ -20,7 +20,7 @@ struct MapRow {
   };
   std::vector<Source> sources = {};
   std::optional<int> partition_dim = {};  // of rows without a rule
-  std::string after = {};                 // of a new row: the whole Megatron name of the row that it follows
+  std::string after = {};                 // for a new row: the whole Megatron name of the row before it
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;
   bool buffer = false, alternates = false;
@@ -49,7 +49,7 @@ class OwnFamily {
   OwnFamily& operator=(const OwnFamily&) = delete;
 
   const Family& family() const { return family_; }
-  // Remarks for a person: by which rule a row is read that names none, and why.
+  // Notes for a person: the rule that was chosen for each row without one, and why.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -61,7 +61,7 @@ class OwnFamily {
   void apply(const MapRow& row);
   bool replace(const MapRow& row);
   bool insert(const MapRow& row);
-  // Gives the list rows of its own and lets `change` change them.
+  // Copies the rows of the list and lets `change` change the copy.
   template <typename Fn>
   void rewrite(Section& section, std::span<const Row> LayerRows::*list, Fn&& change);
 

@@ -1,3 +1,4 @@
+// Computes the marks of a parameter from its row and rule.
 #include "mappings/model/parameter_marks.h"
 
 namespace mckpt {
@@ -17,12 +18,12 @@ ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   m.embedding_or_output =
       has(p.name, "embedding.word_embeddings.weight") || has(p.name, "output_layer.weight");
   if (p.buffer()) return m;
-  // Attention sinks are split over the heads, and Megatron does not mark them.
+  // Attention sinks are split over the heads, but Megatron does not mark them.
   if (row.ends_with("softmax_offset")) return m;
   int dim = p.holding->partition_dim;
   m.tensor_model_parallel = dim >= 0;
   m.partition_dim = dim;
-  // These are replicated linear layers of which Megatron marks the dimension all the same.
+  // These are replicated linear layers, but Megatron marks a dimension.
   if (row.ends_with("_down_proj.weight")) m.partition_dim = 0;
   if (p.row->rule == "gated_mlp") m.partition_stride = 2;
   bool replicated = dim < 0 && !is_expert_bias(p);

@@ -1,5 +1,5 @@
-// The marks that Megatron puts on a parameter, by which training code knows how it lies over the ranks. They
-// belong to the parameter, not to its memory: gathering and releasing weights leaves them as they are.
+// The attributes that Megatron sets on a parameter: how it is split over the ranks. They belong
+// to the parameter, not to its memory: gathering and releasing weights does not change them.
 #pragma once
 
 #include "mappings/model/expand.h"
@@ -9,19 +9,19 @@ namespace mckpt {
 struct ParameterMarks {
   bool tensor_model_parallel = false;
   int partition_dim = -1;
-  i64 partition_stride = 1;  // parts, each split over the ranks by itself, that alternate rank by rank
+  i64 partition_stride = 1;  // number of parts; each is split over the ranks by itself
   bool sequence_parallel = false;
   bool embedding_or_output = false;
-  bool allreduce = true;  // false: its gradients are summed over the expert mesh
-  Shape logical;          // of the whole
+  bool allreduce = true;  // false: gradients are summed over the expert mesh
+  Shape logical;          // of the whole parameter
 
   friend bool operator==(const ParameterMarks&, const ParameterMarks&) = default;
 };
 
 ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 
-// Whether the layer's fused path takes the parameter from its module without calling it: it is gathered and
-// released with the layer, whatever unit the module is.
+// True if the layer's fused path reads the parameter from its module without calling the module: the
+// parameter is then gathered and released with the layer.
 bool read_by_layer(const ModelParameter& parameter);
 
 }  // namespace mckpt

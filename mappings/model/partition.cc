@@ -1,3 +1,5 @@
+// Decides how a parameter is split when its row names no rule: by its mark, by a list of known names, or as a
+// norm.
 #include "mappings/model/partition.h"
 
 #include <algorithm>
@@ -12,7 +14,7 @@ struct KnownName {
   int dim;
 };
 
-constexpr int kFused = -2;  // one rule or another, which the name does not tell
+constexpr int kFused = -2;  // a fused parameter, whose rule the name does not determine
 
 // The first match decides. Names of grouped experts end in the expert's number.
 constexpr KnownName kKnownNames[] = {
@@ -79,7 +81,7 @@ bool is_norm_name(std::string_view name) {
 }
 
 Partition checked(const PartitionClues& clues, int dim, PartitionEvidence evidence) {
-  // A bias that goes with a split input is added once, after the sum: every rank has all of it.
+  // The bias of a layer with split input is added once, after the sum: every rank has all of it.
   if (clues.rank == 1 && dim == 1) return {-1, evidence};
   if (dim >= -1 && dim < std::min(clues.rank, 2)) return {dim, evidence};
   throw Error(Code::kUnknownPartition, "no rule splits a tensor along this dimension")
@@ -98,7 +100,7 @@ Partition partition_of(const PartitionClues& clues) {
     return checked(clues, known.dim, PartitionEvidence::kName);
   }
   if (is_norm_name(clues.name)) return {-1, PartitionEvidence::kNormName};
-  refuse(clues, "nothing says how a parameter lies over the tensor-parallel ranks");
+  refuse(clues, "the partition of a parameter over the tensor-parallel ranks is not known");
 }
 
 std::string_view rule_of(const Partition& partition) {

@@ -1,10 +1,10 @@
-// How a parameter lies over the tensor-parallel ranks where the row that adds it names no rule, and what says
-// so.
+// How a parameter is split over the tensor-parallel ranks if the row that adds it names no rule, and the
+// evidence for it.
 //
 //   partition_dim in the row   >   a plain parameter that Megatron is known to split   >   a norm by its name
 //
-// Explicit beats inferred. A Mamba mixer's gated norm is a norm by name and by class, yet it is split: a
-// classifier that asks for the name first gets exactly this one wrong.
+// Explicit evidence comes before inferred evidence. A Mamba mixer's gated norm is a norm by name and by
+// class, yet it is split: a classifier that checks the name first gets it wrong.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@
 
 namespace mckpt {
 
-// In the order in which it is believed.
+// Strongest evidence first.
 enum class PartitionEvidence : u8 { kAnnotation, kName, kNormName };
 
 struct PartitionClues {
-  std::string_view name;               // Megatron's, with whatever prefix
-  int rank = 0;                        // how many dimensions the tensor has
+  std::string_view name;               // Megatron's name, with any prefix
+  int rank = 0;                        // number of dimensions of the tensor
   std::optional<int> annotation = {};  // its partition_dim, as Megatron writes it: -1 is not split
 };
 
@@ -30,8 +30,8 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-// Throws kUnknownPartition when nothing says it, when the name is that of a fused parameter, or when what is
-// said does not fit the tensor.
+// Throws kUnknownPartition if there is no evidence, if the name is that of a fused parameter, or if the
+// evidence does not fit the tensor.
 Partition partition_of(const PartitionClues& clues);
 
 std::string_view rule_of(const Partition& partition);        // "column", "row", "replicate"

@@ -1,3 +1,4 @@
+// Makes a table for a model that has none: one row for each parameter.
 #include "mappings/model/plain_family.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ PlainFamily::PlainFamily(std::span<const Parameter> parameters) {
   for (const Parameter& p : parameters) {
     bool empty = p.dims.empty() || std::ranges::find(p.dims, 0) != p.dims.end();
     if (empty || p.name.find_first_of("{}") != p.name.npos)
-      throw Error(Code::kNotHeld, "this is no parameter that can be sharded")
+      throw Error(Code::kNotHeld, "this parameter cannot be sharded")
           .tensor(p.name)
           .expected("at least one dimension and one item, and a name without braces")
           .found(dims_to_string(p.dims));

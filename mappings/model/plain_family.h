@@ -1,6 +1,6 @@
-// A model that no table knows: its parameters as they are listed, each from a tensor of the same name, whole
-// on every rank of a tensor-parallel group. Megatron-FSDP takes any such model; what it lacks are FSDP units,
-// experts, and names that another program would know.
+// A model without a table: its parameters as they are listed, each from a tensor of the same name, and whole
+// on every rank of a tensor-parallel group. Megatron-FSDP accepts any such model, without FSDP units,
+// experts, and names that other programs know.
 #pragma once
 
 #include <deque>
@@ -20,8 +20,8 @@ class PlainFamily {
     std::string_view name;
     std::span<const i64> dims;
   };
-  // In order of registration. Throws kNotHeld for a parameter that has no dimensions or no items, or whose
-  // name cannot stand in a table.
+  // Parameters are in order of registration. Throws kNotHeld for a parameter without dimensions or items, or
+  // with a name that a table cannot contain.
   explicit PlainFamily(std::span<const Parameter> parameters);
   PlainFamily(const PlainFamily&) = delete;
   PlainFamily& operator=(const PlainFamily&) = delete;

@@ -1,3 +1,4 @@
+// A list of tensors with an index by name.
 #include "mappings/model/source_table.h"
 
 namespace mckpt {

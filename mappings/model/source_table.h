@@ -1,4 +1,4 @@
-// The Hugging Face tensors of a model by name, as a folder has them or as a config promises them.
+// The Hugging Face tensors of a model by name: those of a folder, or those that a config promises.
 #pragma once
 
 #include <deque>
@@ -8,24 +8,24 @@
 #include <string_view>
 #include <vector>
 
-#include "core/items/dtype.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
+#include "core/items/dtype.h"
 
 namespace mckpt {
 
 struct SourceTensor {
   std::string_view name;
-  std::span<const i64> dims;   // meaningless unless header_known
-  DType dtype = DType::kBF16;  // likewise
-  bool header_known = true;    // false: an index names it, the file with its header is not here
+  std::span<const i64> dims;   // valid only if header_known
+  DType dtype = DType::kBF16;  // valid only if header_known
+  bool header_known = true;    // false: an index names the tensor, but its file is missing
 };
 
 class SourceTable {
  public:
-  // `name` and `dims` outlive the table. Returns the tensor's index, or -1 when the name is there already.
+  // `name` and `dims` must outlive the table. Returns the tensor's index, or -1 if the name exists already.
   i32 add(const SourceTensor& tensor);
-  // A tensor that no file has, so far; its name is kept here.
+  // Adds a tensor that no file has yet; the table keeps its name.
   i32 add_promised(std::string name);
 
   i32 find(std::string_view name) const;  // -1: there is none

@@ -1,3 +1,4 @@
+// Unrolls the sections of a family over the layers, experts and MTP depths of a model.
 #include "mappings/model/walk.h"
 
 #include "mappings/needs.h"
@@ -9,7 +10,7 @@ bool is_mtp(Scope scope) {
   return scope == Scope::kMtpHead || scope == Scope::kMtpLayers || scope == Scope::kMtpTail;
 }
 
-// Gives every site its unit and passes it on.
+// Gives every site its FSDP unit and calls the visitor.
 class Walker {
  public:
   Walker(const ModelConfig& model, const std::function<void(const Site&)>& visit)

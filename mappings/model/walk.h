@@ -1,5 +1,5 @@
-// A family's tables unrolled over a model: every place where a section's rows stand, in the order in which
-// the Megatron model registers its parameters.
+// Unrolls a family's tables over a model: visits every place of every section, in the order in which the
+// Megatron model registers its parameters.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ struct Site {
   const LayerSpec* layer = nullptr;  // of sections with layers
   const TowerConfig* tower = nullptr;
   Numbers numbers;  // global ones
-  i64 unit = -1;    // the FSDP unit that it is: layers are, nothing else is
+  i64 unit = -1;    // its FSDP unit; only layers are units
 };
 
 void each_site(const Family& family, const ModelConfig& model, const std::function<void(const Site&)>& visit);
 
-// The lists of rows that apply: of a layer those of its mixer and those of its feed-forward part.
+// The lists of rows that apply; for a layer: the rows of its mixer and of its feed-forward part.
 std::array<std::span<const Row>, 2> rows_of(const Site& site);
 
-// Calls visit(row, expert) in order for the rows that apply to the site; -1 where the row is of no expert,
-// else each of the experts [first, last). Expert rows come row by row, except those that alternate. `form` is
-// how the experts of the section are stored.
+// Calls visit(row, expert) in order for the rows that apply to the site: once with expert -1 for rows that
+// are not of experts, else for each of the experts [first, last). Expert rows are visited row by row, except
+// rows that alternate. `form` is how the experts of the section are stored.
 void each_row(const Site& site, const ModelConfig& model, Needs form, i64 first_expert, i64 last_expert,
               const std::function<void(const Row&, i64)>& visit);
 

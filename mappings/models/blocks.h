@@ -6,7 +6,7 @@
 namespace mckpt {
 
 // Grouped-query attention with Hugging Face names as in Llama; bias, query and key norms and softmax offsets
-// where the model has them.
+// if the model has them.
 inline constexpr Row kAttentionRows[] = {
     {"self_attention.core_attention.softmax_offset",
      "column",
@@ -95,23 +95,23 @@ inline constexpr Row kQwenMoeRows[] = {
      Needs::kSharedExpert},
 };
 
-// Behind the prefix of the decoder, "model.".
+// Follows the prefix of the decoder, "model.".
 inline constexpr Row kEmbeddingRows[] = {
     {"embedding.word_embeddings.weight", "vocab", {{{"embed_tokens.weight", "vocab hidden"}}}},
 };
 inline constexpr Row kFinalNormRows[] = {
     {"decoder.final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
 };
-// A tied output layer is the embedding; where the two are on different stages the last one holds a copy.
+// A tied output layer is the embedding; if they are on different stages, the last stage has a copy.
 inline constexpr Row kTiedOutputRows[] = {
     {"output_layer.weight", "vocab", {{{"embed_tokens.weight", "vocab hidden"}}}, Needs::kTied},
 };
-// Behind no prefix.
+// Without a prefix.
 inline constexpr Row kOutputRows[] = {
     {"output_layer.weight", "vocab", {{{"lm_head.weight", "vocab hidden"}}}, Needs::kUntied},
 };
 
-// Multi-token prediction of Qwen. The file has one depth; its names in front of and behind the layer have no
+// Multi-token prediction of Qwen. The file has one depth; the names before and after its layer have no
 // number.
 inline constexpr Row kQwenMtpHeadRows[] = {
     {"enorm.weight", "replicate", {{{"pre_fc_norm_embedding.weight", "hidden"}}}},
@@ -122,7 +122,7 @@ inline constexpr Row kQwenMtpTailRows[] = {
     {"final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},
 };
 
-// The vision tower of Qwen3-VL and Qwen3.5, behind "vision_model." and "model.visual.".
+// The vision tower of Qwen3-VL and Qwen3.5, after "vision_model." and "model.visual.".
 inline constexpr Row kVisionFrontRows[] = {
     {"patch_embed.proj.weight",
      "replicate",
@@ -147,8 +147,8 @@ inline constexpr Row kVisionDenseRows[] = {
     {"mlp.linear_fc2.bias", "replicate", {{{"mlp.linear_fc2.bias", "hidden"}}}},
 };
 inline constexpr LayerRows kVisionLayer = {.attention = kVisionAttentionRows, .dense = kVisionDenseRows};
-// A merger joins the patches of a square and maps them to the language model. The norm of a deepstack merger
-// comes after the joining, that of the last merger before.
+// A merger joins the patches of a square and maps them to the language model. A deepstack merger has its norm
+// after the joining, the last merger before it.
 inline constexpr Row kDeepstackRows[] = {
     {"patch_norm.weight", "replicate", {{{"norm.weight", "merged"}}}},
     {"patch_norm.bias", "replicate", {{{"norm.bias", "merged"}}}},

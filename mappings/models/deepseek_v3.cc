@@ -1,5 +1,5 @@
-// DeepSeek-V3: latent attention, experts with a bias for choosing them, MTP layers numbered on behind the
-// decoder.
+// DeepSeek-V3: latent attention, a router with a bias for each expert, MTP layers whose numbers follow those
+// of the decoder.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,4 +1,4 @@
-// Every file of families; registry.cc puts them in one list.
+// The families, one file for each kind of model; registry.cc makes one list of them.
 #pragma once
 
 #include "mappings/family.h"

@@ -16,7 +16,7 @@ inline constexpr Row kGdnConv = {"self_attention.conv1d.weight",
                                  {{{"linear_attn.conv1d.weight", "gdn_qkv 1 gdn_kernel"}}},
                                  Needs::kAlways,
                                  KeySplit::kGdnConv};
-// Hugging Face keeps this norm around one, Megatron like all others around zero.
+// Hugging Face stores this norm around one, Megatron stores it like all others around zero.
 inline constexpr Row kGdnOutNorm = {
     "self_attention.out_norm.weight", "zero_centered_norm", {{{"linear_attn.norm.weight", "gdn_value_dim"}}}};
 inline constexpr Row kGdnOut = {

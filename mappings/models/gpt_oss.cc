@@ -1,6 +1,6 @@
-// gpt-oss as stored in bf16: experts fused, input dimension first, gate and up in alternate columns. The form
-// is known from the names: a quantised file has other ones (_blocks and _scales), and shapes tell nothing
-// because released models are square. fc1 is not split on disk: the activation is no SiLU.
+// gpt-oss as stored in bf16: experts fused, input dimension first, gate and up in alternate columns. The
+// names determine the form: a quantised file has other names (_blocks and _scales), and shapes do not help
+// because released models are square. fc1 is not split on disk, because the activation is not SiLU.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

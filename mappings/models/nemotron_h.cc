@@ -1,5 +1,5 @@
 // Nemotron-H: one block a layer, chosen by the hybrid pattern: Mamba, attention, MLP or experts. MLPs are not
-// gated. Hugging Face counts the layers of all MTP depths in one row.
+// gated. Hugging Face counts the layers of all MTP depths in one sequence.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
@@ -78,7 +78,7 @@ constexpr Row kMoe[] = {
 
 constexpr LayerRows kLayer = {.attention = kAttention, .mamba = kMamba, .dense = kMlp, .moe = kMoe};
 
-// The released files say embeddings; some versions of transformers write embedding.
+// Released files have "embeddings"; some versions of transformers write "embedding".
 constexpr Row kEmbedding[] = {
     {.megatron = "embedding.word_embeddings.weight",
      .rule = "vocab",

@@ -1,4 +1,4 @@
-// Qwen3-MoE. Layers named in mlp_only_layers, or left out by decoder_sparse_step, have a dense MLP.
+// Qwen3-MoE. Layers in mlp_only_layers, or skipped by decoder_sparse_step, have a dense MLP.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,4 +1,4 @@
-// Qwen3-Next: gated delta nets, a gated attention now and then, and experts in every layer.
+// Qwen3-Next: gated delta nets, gated attention in some layers, and experts in every layer.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"

@@ -1,4 +1,4 @@
-// Qwen3-VL, dense and with experts: the language model of Qwen3 behind a vision tower with deepstack mergers.
+// Qwen3-VL, dense and with experts: the language model of Qwen3 after a vision tower with deepstack mergers.
 // Megatron-Bridge freezes all but the mergers of the model with experts.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
@@ -29,7 +29,7 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kLastOfMany},
 };
 
-// Of the model with experts.
+// For the model with experts.
 constexpr std::string_view kTrained[] = {kMergers, kMerger};
 
 constexpr Unread kUnread[] = {
@@ -38,7 +38,7 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kDense[] = {"qwen3_vl"};
 constexpr std::string_view kMoe[] = {"qwen3_vl_moe"};
-// As released the experts are transposed; transformers 5 writes them as all others.
+// Released models have transposed experts; transformers 5 writes them as for all other models.
 constexpr Needs kForms[] = {Needs::kExpertsHub, Needs::kExpertsFused, Needs::kExpertsApart};
 
 constexpr Family kFamilies[] = {

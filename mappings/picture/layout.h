@@ -1,4 +1,4 @@
-// What both drawings show: matrices of squares, the sources first, then one for every cell.
+// The content of both kinds of drawings: matrices of squares, first the sources, then one for every cell.
 #pragma once
 
 #include "mappings/picture/picture.h"
@@ -22,7 +22,7 @@ struct RowLabel {
 struct Panel {
   std::string title, shape;
   i64 rows = 0, columns = 0;
-  i64 group_rows = 0;           // a gap after every so many rows: one expert's
+  i64 group_rows = 0;           // rows of one expert; a gap is drawn after each group
   std::vector<Square> squares;  // row by row
   std::vector<RowLabel> labels;
 

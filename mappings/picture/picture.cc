@@ -1,3 +1,4 @@
+// Draws a rule with characters: the sources, then every cell.
 #include "mappings/picture/picture.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<P
   return panel;
 }
 
-// One line of a panel: its squares, and the label that begins there.
+// One line of a panel: its squares, and the label that begins in this line.
 std::string text_row(const RuleExample& example, const Panel& panel, i64 row) {
   std::string out;
   for (i64 column = 0; column < panel.columns; column++) {

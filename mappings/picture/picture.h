@@ -1,5 +1,5 @@
-// Pictures of split rules: the items of small sources, and where the rule puts them in the cells. They are
-// drawn from what the rule answers, never from a description of it, so a picture cannot lie.
+// Pictures of split rules: the items of small sources, and their places in the cells. Pictures are drawn from
+// the runs that the rule returns, not from a description of the rule, so they are always true.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace mckpt {
 
-// A named part of the sources, drawn in a colour of its own: "q", "gate". Its first letter marks its items.
+// A named part of the sources with its own colour: "q", "gate". The first letter of the name marks its items.
 struct SourcePart {
   std::string_view name;
   ItemRun items;
@@ -19,15 +19,15 @@ struct SourcePart {
 
 // A tensor small enough to draw item by item.
 struct RuleExample {
-  std::string_view name;  // of the picture; a rule can have several
+  std::string_view name;  // of the picture; a rule can have several pictures
   std::string_view rule;
   std::string_view caption;
   ModelConfig model = {};  // the parameter is one of the language model
   std::vector<GlobalShape> sources = {};
   std::vector<SourcePart> parts = {};
   i64 cells = 2;
-  i64 experts = 1;                   // so many parameters come out of the sources
-  KeySplit split = KeySplit::kNone;  // names the keys beside the rows of the cells
+  i64 experts = 1;                   // number of parameters that the sources make
+  KeySplit split = KeySplit::kNone;  // gives the names of keys beside the rows of the cells
   i64 padded_vocab = 0;
 };
 

@@ -1,3 +1,4 @@
+// The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
 #include "mappings/picture/picture.h"
 
 namespace mckpt {

@@ -1,3 +1,4 @@
+// Draws a rule as an SVG image.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +15,7 @@ struct Colour {
   i64 red, green, blue;
 };
 
-// Tell apart also for colour-blind eyes.
+// Colours that colour-blind people can tell apart.
 constexpr std::array<Colour, 6> kColours = {
     {{68, 119, 170}, {238, 102, 119}, {34, 136, 51}, {204, 187, 68}, {102, 204, 238}, {170, 51, 119}}};
 
@@ -25,7 +26,7 @@ std::string hex(const Colour& c) {
   return out;
 }
 
-// The part gives the colour, the cell how strong it is.
+// The part gives the colour, the cell its strength.
 std::string fill_of(const Square& square, i64 cells) {
   if (square.part < 0) return "#ffffff";
   i64 percent = square.cell == kEveryCell || cells == 1 ? 50 : 30 + 50 * square.cell / (cells - 1);
@@ -89,7 +90,7 @@ std::string draw_panel(const RuleExample& example, const Panel& panel, i64 left,
   return out;
 }
 
-// Draws panels beside each other and moves `left` past them.
+// Draws panels side by side and moves `left` past them.
 std::string draw_row(const RuleExample& example, const std::vector<Panel>& panels, i64& left, i64& height) {
   std::string out;
   for (const Panel& panel : panels) {

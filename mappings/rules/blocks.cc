@@ -1,3 +1,4 @@
+// Runs that many rules share: whole tensors, equal parts of rows or columns, parts of sections.
 #include "mappings/rules/blocks.h"
 
 namespace mckpt {
@@ -28,7 +29,7 @@ void expect_shape(const RuleInput& in, int slot, std::string_view role, const Sh
                   std::string_view why) {
   const Shape& found = in.sources[static_cast<std::size_t>(slot)].shape;
   if (found == expected) return;
-  throw Error(Code::kSourceShape, cat(role, " has not the shape of ", why))
+  throw Error(Code::kSourceShape, cat(role, " does not have the shape of ", why))
       .expected(to_string(expected))
       .found(to_string(found));
 }

@@ -1,4 +1,4 @@
-// What the rules are made of: the checks on sources and numbers, and holdings that are boxes of rows.
+// The parts that rules are made of: checks of sources and numbers, and holdings that are boxes of rows.
 //
 // Most fused parameters are blocks of rows of their sources, and every cell owns its part of each block:
 //
@@ -23,10 +23,10 @@ i64 product(std::initializer_list<i64> factors, const char* what);
 // Throws kSourceShape that names the role, `why` and both shapes.
 void expect_shape(const RuleInput& in, int slot, std::string_view role, const Shape& expected,
                   std::string_view why);
-// Throws kSourceShape unless the source has so many dimensions.
+// Throws kSourceShape unless the source has `least` to `most` dimensions.
 void expect_rank(const RuleInput& in, int slot, std::string_view role, int least, int most);
 
-// The shape of a weight with so many rows, or of its bias: whichever the source is. pre: slot exists.
+// The shape of a weight with `rows` rows, or of its bias: whichever the source is. pre: slot exists.
 Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns);
 
 // The cell's part of n; throws kBadGrid that names `what`.
@@ -34,14 +34,14 @@ inline ItemRange own_part(i64 n, Part part, std::string_view what) {
   return equal_part(n, part.count, part.index, what);
 }
 
-// Runs that are boxes of rows, laid one after the other; what continues its predecessor becomes one run with
-// it.
+// Collects runs that are boxes of rows, one after the other; a box that continues the one before is joined
+// with it.
 class RowRuns {
  public:
   explicit RowRuns(i64 row_items) : row_items_(row_items) {}
 
   void add(i32 slot, i64 first_row, i64 rows);
-  // `times` boxes of so many rows, which begin `step` rows apart.
+  // Adds `times` boxes of `rows` rows each, which begin `step` rows apart.
   void add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times);
 
   std::vector<ItemRun> take() { return std::move(runs_); }

@@ -1,5 +1,5 @@
-// Column parallel: dimension 0 in equal parts. Weights, biases, convolutions and vectors with a value per
-// head alike; queries and up projections of MLA are cut so as well, because their rows lie head by head.
+// Column parallel: dimension 0 in equal parts. Used for weights, biases, convolutions and vectors with a
+// value per head, and for queries and up projections of MLA, because their rows are ordered by head.
 //
 //   cell t holds W[t*n : (t+1)*n, ...], n = rows / cells: one run
 #include "mappings/rules/blocks.h"

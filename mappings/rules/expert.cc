@@ -1,8 +1,8 @@
-// The layers of an expert that are not gated, out of a tensor of all experts:
+// The layers of an expert without a gate, taken from a tensor of all experts:
 //
 //   expert_column             [E, I, H]   first layer of an expert without gate: rows in equal parts
 //   expert_row                [E, H, I]   second layer: columns in equal parts
-//   expert_row_transposed     [E, I, H]   second layer, stored turned around
+//   expert_row_transposed     [E, I, H]   second layer, stored transposed
 //   expert_replicate          [E, H]      bias of the second layer: every cell holds all of it
 #include "mappings/rules/expert.h"
 
@@ -27,7 +27,7 @@ void expect_form(const RuleInput& in, std::string_view role, const Shape& expect
   const Shape& found = in.sources[0].shape;
   if (found == expected) return;
   Error error(Code::kSourceShape,
-              cat(role, " has not the shape of experts, their width and the hidden size"));
+              cat(role, " does not have the shape of experts, their width and the hidden size"));
   error.expected(to_string(expected)).found(to_string(found));
   if (found == other) error.help(cat("the file stores experts the other way round: rule ", other_rule));
   throw error;

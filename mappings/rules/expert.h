@@ -1,5 +1,5 @@
-// One expert out of a tensor that holds them all. There are several storage forms with a rule each; the row
-// of the model's table chooses, never the shape, which says nothing where sizes are equal.
+// One expert of a tensor that has all of them. There are several storage forms with a rule each. The row of
+// the model's table chooses the rule; the shape cannot, because sizes may be equal.
 #pragma once
 
 #include "mappings/rules/blocks.h"
@@ -8,13 +8,13 @@ namespace mckpt {
 
 struct ExpertSizes {
   i64 experts, width;
-  i64 hidden;  // the latent width where there is one
+  i64 hidden;  // the latent width if there is one
 };
 
-// Throws kModelNumbers, also when the asked for expert does not exist.
+// Throws kModelNumbers, also if the expert does not exist.
 ExpertSizes expert_sizes(const RuleInput& in);
 
-// Throws kSourceShape; where the shape is that of the other storage form, the help says so.
+// Throws kSourceShape; if the shape is that of the other storage form, the help says so.
 void expect_form(const RuleInput& in, std::string_view role, const Shape& expected, const Shape& other,
                  std::string_view other_rule);
 

@@ -1,5 +1,5 @@
-// Every rule family, one file each; rule.cc puts them in one table. A new family is a file and a line here
-// and there.
+// Every family of rules, one file each; rule.cc makes one table of them. A new family is a file, and a line
+// here and in rule.cc.
 #pragma once
 
 #include "mappings/rule.h"

@@ -1,5 +1,5 @@
-// The first layer of one gated expert, out of a tensor with gate and up of all experts. The parameter is the
-// same in every form, [2n, hidden] with the cell's part of gate above its part of up:
+// The first layer of one gated expert, taken from a tensor with gate and up of all experts. The parameter is
+// the same for every form, [2n, hidden] with the cell's part of gate above its part of up:
 //
 //   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
 //   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up

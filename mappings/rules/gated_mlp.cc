@@ -1,5 +1,6 @@
 // Gated MLP: the first layer of gate and up. Every cell holds its part of gate above its part of up, so the
-// cells one after the other are not [gate; up]: another parallel size is not another cut of the same rows.
+// cells one after the other are not [gate; up], and another parallel size is not another cut of the same
+// rows.
 //
 //   cell 0    gate rows [0, n)      up rows [0, n)
 //   cell 1    gate rows [n, 2n)     up rows [n, 2n)

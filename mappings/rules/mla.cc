@@ -1,6 +1,6 @@
 // Multi-head latent attention. The up projections, linear_q_proj and linear_proj are plain column and row
-// parameters, the down projections are replicated. Where the two down projections are one parameter, it is
-// the rows of one below those of the other, on every cell.
+// parameters, the down projections are replicated. If the two down projections are one parameter, it has the
+// rows of one above those of the other, on every cell.
 //
 //   linear_qkv_down_proj   [q_lora rows of q_a_proj][kv_lora + rope rows of kv_a_proj_with_mqa]
 #include "mappings/rules/blocks.h"

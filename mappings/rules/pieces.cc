@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kMlaModule = "linear_qkv_down_proj";
 
-// Throws kBadSplit with the whole shape when there are no two halves.
+// Throws kBadSplit with the whole shape if there are not two halves.
 i64 half_of_rows(const GlobalShape& whole) {
   if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0)
     throw Error(Code::kBadSplit, "a gated parameter has two halves of the same number of rows")

@@ -47,7 +47,7 @@ void check_cells(const TowerConfig& tower, Part part) {
 
 struct Origin {
   i32 slot = 0;
-  i64 row = 0;  // where the first head lies
+  i64 row = 0;  // the first row of the first head
 };
 
 void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& rows) {

@@ -1,7 +1,7 @@
 // Replicated: every cell holds all of it.
 //
-// The output norm of gated delta nets is the one tensor whose values differ: Megatron runs the whole model
-// with norms that are stored less one, Hugging Face stores all of them so but this one.
+// The output norm of gated delta nets is the one tensor whose values change: Megatron stores all norms of
+// such a model less one; Hugging Face stores all of them less one except this one.
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

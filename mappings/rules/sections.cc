@@ -1,3 +1,4 @@
+// The sections of each kind of fused parameter, from the numbers of the model.
 #include "mappings/rules/sections.h"
 
 #include "mappings/rules/blocks.h"

@@ -1,5 +1,5 @@
-// The sections of parameters that fuse several tensors, in Megatron's order, with the names under which
-// checkpoints store them. Rules and key splits both read them here.
+// The sections of parameters that fuse several tensors, in Megatron's order, with their names in checkpoints.
+// Rules and key splits both use them.
 #pragma once
 
 #include "mappings/rule.h"

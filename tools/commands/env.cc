@@ -10,6 +10,7 @@
 #include "runtime/comm/world.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -102,7 +103,7 @@ void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, 
     for (const auto& [key, value] : m.facts) json.field(key, value);
     json.end_object();
     m.loads() ? json.null_field("problem") : json.field("problem", m.problem);
-    m.loads() ? json.null_field("help") : json.field("help", m.help);
+    m.loads() ? json.null_field("help") : json.field("help", with_flags(m.help));
     json.end_object();
   }
   json.end_array();
@@ -122,7 +123,7 @@ void write_text(Output& out, const std::vector<ModuleReport>& modules, int ranks
       out.line(cat("  ", key, std::string(key.size() < 11 ? 11 - key.size() : 1, ' '), escaped(value)));
     if (m.loads()) continue;
     out.line(cat("  ", out.styled(m.faulty() ? Style::kRed : Style::kYellow, m.problem)));
-    out.line(cat("  to get it  ", m.help));
+    out.line(cat("  to get it  ", with_flags(m.help)));
   }
 }
 

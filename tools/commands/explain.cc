@@ -3,7 +3,9 @@
 #include <cctype>
 
 #include "tools/commands/commands.h"
+#include "tools/options/help_page.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -34,22 +36,7 @@ const CodeInfo& find_code(std::string_view text) {
 
 void write_code(JsonWriter& json, const CodeInfo& info) {
   json.field("code", code_name(info.code)).field("exit", static_cast<int>(info.exit));
-  json.field("title", info.title).field("explanation", info.explanation);
-}
-
-// Breaks text into lines of at most `width` bytes at spaces.
-std::string wrapped(std::string_view text, std::size_t width) {
-  std::string out;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    std::size_t end = std::min(text.find(' '), text.size());
-    if (column > 0 && column + 1 + end > width) out += '\n', column = 0;
-    if (column > 0) out += ' ', column++;
-    out += text.substr(0, end);
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
+  json.field("title", info.title).field("explanation", with_flags(info.explanation));
 }
 
 }  // namespace
@@ -69,7 +56,8 @@ Exit explain_command(CommandLine& line) {
       json.end_answer();
     } else {
       out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
-                   wrapped(info.explanation, 100), "\n\nExit status ", static_cast<int>(info.exit), "."));
+                   wrapped(with_flags(info.explanation), help_width(), 0, 0), "\n\nExit status ",
+                   static_cast<int>(info.exit), "."));
     }
   } else if (out.json()) {
     json.begin_answer("explain", true).key("codes").begin_array();

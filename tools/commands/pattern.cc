@@ -5,6 +5,7 @@
 #include "tools/render/answer_json.h"
 #include "tools/render/cp_slice_answer.h"
 #include "tools/render/pattern_text.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -191,7 +192,8 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
     AnswerJson json(out);
     json.begin_answer("pattern", false).field("error", fault_name(failure.fault));
     json.field("byte", failure.byte < 0 ? std::nullopt : std::optional(failure.byte));
-    json.field("message", fault_sentence(failure, pattern)).field("help", fault_help(failure.fault));
+    json.field("message", fault_sentence(failure, pattern))
+        .field("help", with_flags(fault_help(failure.fault)));
     json.end_answer();
   }
   return Exit::kNo;

@@ -12,6 +12,7 @@
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/setting_names.h"
 #include "tools/render/text_table.h"
 #include "tools/verify_against.h"
 #include "tools/verify_beside.h"
@@ -187,7 +188,7 @@ void write_text(Output& out, const VerifyReport& report, const std::string& path
       }
     }
     if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
-    for (const std::string& help : helps) out.line(cat("      help: ", help));
+    for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
   }
   write_unread(out, report.unread, equal.has_value(), all);
   std::string answer = equal                     ? std::string(verdict(report, *equal))

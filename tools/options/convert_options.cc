@@ -64,7 +64,7 @@ void ConvertOptions::declare_iteration(CommandLine& line, const std::string& oth
 void ConvertOptions::check() const {
   if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
     throw Error(Code::kUsage,
-                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+                "an iteration is a number from 1 to 9999999: Megatron reads 0 as no checkpoint")
         .found(cat("--iteration ", *iteration));
   ranks.check();
   if (resume && overwrite)
@@ -83,7 +83,7 @@ void ConvertOptions::check_report() const {
   std::string folder = parent_folder(*report);
   bool will_be = !dry_run && !fs::exists(folder, ec) && same_place(folder, target);
   if (!will_be && !fs::is_directory(folder, ec))
-    throw Error(Code::kNoRoom, "--report: its folder is not there")
+    throw Error(Code::kNoRoom, "--report: its folder does not exist")
         .file(*report)
         .help("make the folder, or name another file");
   said_of_report([&] {

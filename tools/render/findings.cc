@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/comm/world.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -50,7 +51,7 @@ std::string finding_line(bool color, const Finding& f) {
   if (!f.file.empty()) out += cat(escaped(f.file, 4096), ": ");
   if (f.rank >= 0) out += cat("rank ", f.rank, ": ");
   if (!f.tensor.empty()) out += cat("tensor '", escaped(f.tensor), "': ");
-  out += f.message;
+  out += with_flags(f.message);
   if (f.offset >= 0) out += cat(" (byte ", with_commas(f.offset), ")");
   return out;
 }
@@ -66,8 +67,8 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings) {
     f.rank < 0 ? json.null_field("rank") : json.field("rank", static_cast<i64>(f.rank));
     text("file", f.file);
     f.offset < 0 ? json.null_field("offset") : json.field("offset", f.offset);
-    json.field("message", f.message);
-    text("help", f.help);
+    json.field("message", with_flags(f.message));
+    text("help", with_flags(f.help));
     json.field("warning", f.warning).end_object();
   }
   json.end_array();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tools/render/answer_json.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -11,16 +12,19 @@ bool wanted(const GlobalFlags& flags) { return (flags.json || flags.jsonl) && !O
 
 void write_fields(JsonWriter& json, const Error& e) {
   auto text = [&](std::string_view name, const std::string& value) {
-    value.empty() ? json.null_field(name) : json.field(name, value);
+    value.empty() ? json.null_field(name) : json.field(name, with_flags(value));
   };
-  json.field("code", code_name(e.code())).field("message", e.message());
-  text("file", e.file());
-  text("tensor", e.tensor());
+  json.field("code", code_name(e.code())).field("message", with_flags(e.message()));
+  auto name = [&](std::string_view field, const std::string& value) {
+    value.empty() ? json.null_field(field) : json.field(field, value);
+  };
+  name("file", e.file());
+  name("tensor", e.tensor());
   e.offset() < 0 ? json.null_field("offset") : json.field("offset", e.offset());
   text("expected", e.expected());
   text("found", e.found());
   json.key("notes").begin_array();
-  for (const std::string& note : e.notes()) json.value(note);
+  for (const std::string& note : e.notes()) json.value(with_flags(note));
   json.end_array();
   text("help", e.help());
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/comm/world.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt {
 namespace {
@@ -96,27 +97,27 @@ bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STD
 std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
 
 void note(const GlobalFlags& flags, std::string_view text) {
-  if (!flags.quiet && launch().rank == 0) to_stderr(cat(text, "\n"));
+  if (!flags.quiet && launch().rank == 0) to_stderr(cat(with_flags(text), "\n"));
 }
 
 void warn(const GlobalFlags& flags, std::string_view text) {
   if (launch().rank != 0) return;
-  to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", text, "\n"));
+  to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", with_flags(text), "\n"));
 }
 
 void complain(std::string_view text) { to_stderr(cat(text, "\n")); }
 
 void print_error(const GlobalFlags& flags, const Error& e) {
   bool color = stderr_color(flags);
-  std::string out =
-      cat(paint(color, Style::kRed, cat("error[", code_name(e.code()), "]")), ": ", e.message(), "\n");
+  std::string out = cat(paint(color, Style::kRed, cat("error[", code_name(e.code()), "]")), ": ",
+                        with_flags(e.message()), "\n");
   if (!e.file().empty()) out += cat("  --> ", escaped(e.file(), 4096), "\n");
   if (!e.tensor().empty()) out += cat("   | tensor   ", escaped(e.tensor()), "\n");
   if (e.offset() >= 0) out += cat("   | at byte  ", with_commas(e.offset()), "\n");
-  if (!e.expected().empty()) out += cat("   | expected ", e.expected(), "\n");
-  if (!e.found().empty()) out += cat("   | found    ", e.found(), "\n");
-  for (const std::string& text : e.notes()) out += cat("   = ", text, "\n");
-  if (!e.help().empty()) out += cat(paint(color, Style::kGreen, "help"), ": ", e.help(), "\n");
+  if (!e.expected().empty()) out += cat("   | expected ", with_flags(e.expected()), "\n");
+  if (!e.found().empty()) out += cat("   | found    ", with_flags(e.found()), "\n");
+  for (const std::string& text : e.notes()) out += cat("   = ", with_flags(text), "\n");
+  if (!e.help().empty()) out += cat(paint(color, Style::kGreen, "help"), ": ", with_flags(e.help()), "\n");
   out += cat(e.help().empty() ? paint(color, Style::kGreen, "help") + ": " : std::string("      "),
              "more: mckpt explain ", code_name(e.code()), "\n");
   to_stderr(out);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/render/setting_names.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt {
@@ -157,7 +158,7 @@ void write_failure_text(Output& out, std::string_view pattern, const PatternFail
     out.line(cat("  ", escaped(pattern)));
   }
   out.line(cat(out.styled(Style::kRed, fault_name(failure.fault)), ": ", fault_sentence(failure, pattern)));
-  out.line(cat(out.styled(Style::kGreen, "help"), ": ", fault_help(failure.fault)));
+  out.line(cat(out.styled(Style::kGreen, "help"), ": ", with_flags(fault_help(failure.fault))));
 }
 
 }  // namespace mckpt

@@ -74,20 +74,20 @@ void KeyTable::add_whole(i32 parameter) {
 
 void KeyTable::check_cells(i32 parameter) const {
   const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
-  const char* flag = p.expert() ? "--source-etp N" : "--source-tp N";
+  const char* setting = p.expert() ? "`source_etp`" : "`source_tp`";
   i64 cells = cells_of(p), rows = p.shape()[0];
   if (cells == 0)
     throw Error(Code::kUnknownPartition,
                 "it is not known with how many tensor-parallel ranks this was written")
         .tensor(p.global_name)
         .note("it is stored fused, rank after rank, so what lies where depends on that number")
-        .help(cat("give it with ", flag));
+        .help(cat("give it with ", setting));
   if (cells < 0 || cells > rows || rows % cells != 0)
     throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have written this")
         .tensor(p.global_name)
         .expected(cat("a number that divides its ", rows, " rows"))
         .found(cat(cells))
-        .help(cat("give the right one with ", flag));
+        .help(cat("give the right one with ", setting));
   holding(parameter, {0, cells});  // throws where the model does not divide
 }
 

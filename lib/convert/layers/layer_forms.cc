@@ -94,7 +94,7 @@ LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern
   for (LayerForm form : likely)
     if (misfits(store, dialect, LayerNames(pattern, form), without_mixers).empty()) return form;
   throw_faults(misfits(store, dialect, LayerNames(pattern, likely[0]), without_mixers), store,
-               "--pattern takes the pattern that fits; `mckpt pattern PATTERN` explains one");
+               "`pattern` gives the pattern that fits; `mckpt pattern PATTERN` explains one");
   return likely[0];
 }
 

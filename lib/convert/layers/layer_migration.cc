@@ -62,9 +62,10 @@ class Migration {
 
   bool refused(std::string_view key, const KeySection& section) {
     if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
-    fault(key, Code::kNotHeld,
-          "a state of the optimizer that lies in the buckets of one run, not by parameter: --weights-only "
-          "leaves it");
+    fault(
+        key, Code::kNotHeld,
+        "a state of the optimizer that is stored by the buckets of one run, not by parameter: `weights_only` "
+        "skips it");
     return true;
   }
   // Its shape stands in the mcore_data of .metadata alone, which the result would lack.
@@ -121,8 +122,8 @@ void Migration::move_tensor(i32 t) {
   if (refused(key, section)) return;
   if (is_flat(t, section))
     return fault(key, Code::kNotHeld,
-                 "a state of the optimizer without its parameter's shape, flattened as older saves have it: "
-                 "--weights-only leaves it, or a newer Megatron saves the run once more");
+                 "a state of the optimizer without its parameter's shape, flattened as in older saves: "
+                 "`weights_only` skips it, or load and save the checkpoint once with a newer Megatron");
   std::optional<NameFault> bad;
   LayerName name = from_.find(section.name, bad);
   if (bad) return fault(key, bad->code, bad->message);
@@ -189,11 +190,12 @@ void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece p
   for (const MovedPiece& p : tensor.pieces)
     if (p.to_layer == piece.to_layer)
       return fault(key, Code::kNotHeld,
-                   cat("lands on ", escaped(tensor.name), ", as ", escaped(store_.name(p.tensor)), " does"));
+                   cat("would be written to ", escaped(tensor.name), ", which ",
+                       escaped(store_.name(p.tensor)), " is also written to"));
   if (tensor.dtype != store_.dtype(t) || !std::ranges::equal(tensor.shape.dims(), dims))
     return fault(key, Code::kNotHeld,
                  cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
-                     ", so they make no stack: --layers indexed keeps layers apart"));
+                     ", so they cannot be stacked: `layers` indexed keeps layers apart"));
   tensor.pieces.push_back(piece);
 }
 
@@ -202,7 +204,8 @@ void Migration::check_stacks() {
     if (tensor.pieces[0].to_layer >= 0 && std::ssize(tensor.pieces) != to_.layers())
       fault(store_.name(tensor.pieces[0].tensor), Code::kNotHeld,
             cat(std::ssize(tensor.pieces), " of ", to_.layers(),
-                " layers have such a parameter, so they make no stack: --layers indexed keeps layers apart"));
+                " layers have such a parameter, so they cannot be stacked: `layers` indexed keeps layers "
+                "apart"));
 }
 
 bool Migration::drop_output_state(i32 o, const KeySection& section) {
@@ -230,7 +233,8 @@ std::string Migration::moved_shard(const KeySection& section, const Target& targ
   if (target.name.kind != LayerName::Kind::kLayer || target.name.depth >= 0 || out_of_stack == into_stack)
     return std::string(section.tail);
   if (!shard || (out_of_stack && shard->shape[0] != from_.layers())) {
-    fault(key, Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>");
+    fault(key, Code::kUnaccounted,
+          "cannot determine its layer: the name has no /shard_<layer>_<count> suffix");
     return "";
   }
   bool one = shard->shape == std::vector<i64>{1};
@@ -258,7 +262,7 @@ void Migration::move_object(i32 o) {
     std::optional<ObjectShard> shard = object_shard(section.tail);
     i64 layer = shard ? shard->offset[0] : -1;
     if (layer < 0 || layer >= from_.layers())
-      bad = {Code::kUnaccounted, "its layer is not told by /shard_<layer>_<layers>"};
+      bad = {Code::kUnaccounted, "cannot determine its layer: the name has no /shard_<layer>_<count> suffix"};
     else
       name = from_.of_stack(found.rest, layer, bad);
   }

@@ -57,7 +57,7 @@ void RankStates::Gathering::refuse_unknown() const {
           cat("the ranks' files have ", unknown_.size(), " states of parameters that their ranks have not"));
   for (std::size_t i = 0; i < std::min<std::size_t>(unknown_.size(), 10); i++) e.note(unknown_[i]);
   throw e.file(states_.root())
-      .help("experts carry their global numbers; check --source-tp, --source-ep and --source-etp");
+      .help("experts have their global numbers; check `source_tp`, `source_ep` and `source_etp`");
 }
 
 }  // namespace mckpt

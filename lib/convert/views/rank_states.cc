@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "convert/views/rank_gathering.h"
 #include "convert/objects/run_objects.h"
+#include "convert/views/rank_gathering.h"
 
 namespace mckpt {
 namespace {
@@ -28,8 +28,7 @@ Folder folder_of(const std::string& path) {
   } catch (Error& e) {
     if (e.help().empty())
       e.help(
-          "--rank-states DIR   the folder with the files ..._rank_R.pt, in which every rank saved its "
-          "states");
+          "`rank_states` is the folder with the files ..._rank_R.pt, in which every rank saved its states");
     throw;
   }
 }
@@ -138,7 +137,7 @@ Error RankStates::refusal(const State& s, const Held& h, const char* what) const
       .note(cat("the parameter has the global shape ", to_string(whole.shape), ", ",
                 to_string(s.of().shape()), " on each of ", s.of().part.count, " tensor-parallel ranks"))
       .help(
-          "check --source-tp, --source-ep, --source-etp and --source-hsdp; --weights-only leaves states out");
+          "check `source_tp`, `source_ep`, `source_etp` and `source_hsdp`; `weights_only` skips the states");
   return e;
 }
 

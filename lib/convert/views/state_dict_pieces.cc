@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "convert/objects/megatron_args.h"
-#include "io/values/element.h"
 #include "io/pickle/value.h"
+#include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt {
@@ -86,7 +86,7 @@ void Translation::add_tensor(i64 t) {
         .file(source_.root())
         .tensor(source_.name(t))
         .note("which parameter has which number is up to the program that made the optimizer")
-        .help("--weights-only leaves them; or save with named states, as torch's get_state_dict does");
+        .help("`weights_only` skips them; or save with named states, as torch's get_state_dict does");
   if (numbered_state) return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
 
   bool state = key.section == Section::kState;
@@ -114,7 +114,7 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
           .tensor(source_.name(t))
           .expected(cat("a size that ", piece.rows, " rows divide by"))
           .found(cells)
-          .help("give the size of the run with --source-tp N, for experts --source-etp N");
+          .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
     std::vector<i64> part(dims.begin(), dims.end());
     std::vector<StorePiece> rows;
     if (dims.empty()) rows.push_back({t});

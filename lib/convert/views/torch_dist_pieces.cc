@@ -6,8 +6,8 @@
 #include "convert/keys/key_section.h"
 #include "convert/objects/run_objects.h"
 #include "core/base/name_hash.h"
-#include "io/pickle/copy.h"
 #include "io/dcp/run_args.h"
+#include "io/pickle/copy.h"
 #include "mappings/fsdp/layout.h"
 
 namespace mckpt {
@@ -232,7 +232,7 @@ void Translation::refuse_rest_of(i64 t, i64 taken) const {
       .tensor(source_.name(t))
       .expected(cat(taken, " items, as the configuration says"))
       .found(cat(items, ": ", dims_to_string(source_.dims(t))))
-      .help("--assets names the folder of the model that the checkpoint is of");
+      .help("`assets` names the folder of the model that the checkpoint was made from");
 }
 
 void Translation::refuse_odd() const {
@@ -242,7 +242,7 @@ void Translation::refuse_odd() const {
   throw e.file(source_.root())
       .expected("states with the shapes of their parameters")
       .help(
-          "--weights-only leaves the states behind; to keep them, load and save the run once with a Megatron "
+          "`weights_only` skips the states; to keep them, load and save the checkpoint once with a Megatron "
           "that "
           "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
 }

@@ -1,3 +1,4 @@
+// The table of codes, and how the facts of an error become one line.
 #include "core/base/error.h"
 
 #include <algorithm>

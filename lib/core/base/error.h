@@ -1,5 +1,5 @@
 // The one exception type. It carries a stable code (MCnnnn, explained by `mckpt explain`), what went wrong,
-// where, both numbers and what to do. Library code throws it; tools/main.cc is the only place that prints it.
+// where, both numbers and what to do. The library throws it and prints nothing; tools/main.cc prints it.
 //
 //   throw Error(Code::kShapeNegative, "a dimension is negative").tensor("lm_head.weight").found(-3);
 #pragma once
@@ -21,7 +21,7 @@ class Error : public std::exception {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
 
-  // Each adds one fact and returns the error itself, so that they chain behind the constructor.
+  // Each function adds one fact and returns the error itself, so that calls can follow the constructor.
   Error& file(std::string_view v) { return set(file_, v); }
   Error& tensor(std::string_view v) { return set(tensor_, v); }
   Error& offset(std::int64_t v) {
@@ -36,7 +36,7 @@ class Error : public std::exception {
   Error& found(const T& v) {
     return set(found_, cat(v));
   }
-  // Puts words before the message: "shape: " and the like, from the layer that knows what was being read.
+  // Puts text before the message, such as "shape: ", from the layer that knows what was being read.
   Error& prefix(std::string_view v) {
     message_.insert(0, v);
     return *this;
@@ -45,11 +45,11 @@ class Error : public std::exception {
     notes_.push_back(std::move(v));
     return *this;
   }
-  // A note for each, and one that tells how many are left out.
+  // Adds a note for each line, and one with the number of lines that are left out.
   Error& each_note(std::span<const std::string> lines, std::size_t most = 20);
   Error& help(std::string_view v) { return set(help_, v); }
 
-  // Context is added once, by the layer that knows it: a fact that is already there stays.
+  // Adds context, once, from the layer that knows it: a file or tensor that is already set is kept.
   Error& default_file(std::string_view v) { return file_.empty() ? file(v) : *this; }
   Error& default_tensor(std::string_view v) { return tensor_.empty() ? tensor(v) : *this; }
 
@@ -76,7 +76,7 @@ class Error : public std::exception {
   mutable std::string what_;
 };
 
-// Runs fn; an Error that leaves it gets the file (and tensor) it lacks.
+// Calls fn; an Error that it throws without a file gets this one.
 template <typename Fn>
 auto with_file(std::string_view file, Fn&& fn) -> decltype(fn()) {
   try {

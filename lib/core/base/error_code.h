@@ -1,5 +1,5 @@
 // Every error code: its number, exit status, title and explanation, from the one table in error_codes.inc.
-// Numbers are stable once released: scripts match on them. A code that is no longer thrown keeps its number.
+// Released numbers are stable, because scripts match on them: a code that is no longer used keeps its number.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace mckpt {
 
 enum class Exit : int {
   kOk = 0,             // done, equal, healthy
-  kNo = 1,             // the answer is no: differs, problems found
+  kNo = 1,             // the answer is no: different, or problems found
   kUsage = 2,          // the command line is wrong
   kInput = 3,          // input missing, corrupt or unsupported
   kRefused = 4,        // refused before anything was written

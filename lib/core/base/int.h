@@ -1,5 +1,5 @@
-// The integer vocabulary: every count, size and offset is an i64; arithmetic on values that come from
-// outside goes through the checked functions, which throw instead of wrapping.
+// The integer types: every count, size and offset is an i64. Arithmetic on values that come from outside uses
+// the checked functions, which throw instead of wrapping.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Throws Error(kSizeOverflow) that names `what` when the result does not fit 63 bits.
+// Throws Error(kSizeOverflow) with `what` in its message if the result does not fit 63 bits.
 inline i64 checked_add(i64 a, i64 b, const char* what) {
   i64 r;
   if (__builtin_add_overflow(a, b, &r)) throw_overflow(a, "+", b, what);

@@ -1,4 +1,4 @@
-// Multiplication of two keyed words to 128 bits, folded, as wyhash does it: 16 bytes a step.
+// The hash multiplies two keyed words to 128 bits and folds them, as wyhash does: 16 bytes a step.
 #include "core/base/name_hash.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// The hash of names that come from files. It is keyed anew in every process: with a fixed one, a file could
-// hold a million names of one hash, and a table of them would take hours.
+// The hash of names that come from files. Every process has a random key: with a fixed hash, a file could
+// contain a million names with equal hashes, and a table of them would take hours.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace mckpt {
 
 struct NameHash {
-  // Not noexcept: libstdc++ stores the hashes in its tables then, where it would else compute that of every name
-  // it passes again.
+  // Not noexcept: libstdc++ then stores the hashes in its tables, and does not compute them again for every
+  // name that it passes.
   std::size_t operator()(std::string_view name) const;
 };
 

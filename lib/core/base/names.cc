@@ -1,3 +1,4 @@
+// Natural order and globs. Names of one checkpoint begin alike, so both skip eight equal bytes at a time.
 #include "core/base/names.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The digits at the front of s without leading zeros, and the length of all of them.
+// The digits at the front of s without leading zeros, and their number with leading zeros.
 std::string_view number_at(std::string_view s, std::size_t& length) {
   length = 0;
   while (length < s.size() && is_digit(s[length])) length++;
@@ -20,7 +21,7 @@ std::string_view number_at(std::string_view s, std::size_t& length) {
   return s.substr(zeros, length - zeros);
 }
 
-// Whether one of the 8 bytes at the front is a digit.
+// True if one of the 8 bytes is a digit.
 bool has_digit(const char* s) {
   u64 bytes;
   std::memcpy(&bytes, s, 8);
@@ -39,7 +40,7 @@ std::size_t equal_front(const char* a, const char* b) {
 }
 
 // Matches one character against the set at the front of glob, which begins with '['. Returns the length of
-// the set, or 0 when it is never closed: then '[' stands for itself.
+// the set, or 0 if it is never closed: then '[' is a plain character.
 std::size_t match_set(std::string_view glob, char c, bool& matched) {
   std::size_t i = 1;
   bool negated = i < glob.size() && (glob[i] == '!' || glob[i] == '^');
@@ -110,8 +111,8 @@ bool natural_less(std::string_view a, std::string_view b) {
   return whole_a < whole_b;  // "07" and "7" are the same number and two names
 }
 
-// A number becomes its length and its digits. The first byte stays a digit, since that is what it is against
-// other characters: '0' to '8' for 1 to 9 digits, '9' and four bytes more for others.
+// A number becomes its length and its digits. The first byte is a digit, so that the number compares with
+// other characters as digits do: '0' to '8' for 1 to 9 digits, '9' and four more bytes for longer numbers.
 char* write_natural_key(char* to, std::string_view name) {
   for (std::size_t i = 0; i < name.size();) {
     if (i + 8 <= name.size() && !has_digit(name.data() + i)) {
@@ -135,7 +136,7 @@ char* write_natural_key(char* to, std::string_view name) {
   return to;
 }
 
-// Greedy with one point of return, so that no glob is slower than its length times the name's.
+// Greedy, with one place to go back to: the time is at most the length of the glob times that of the name.
 bool glob_match(std::string_view glob, std::string_view name) {
   std::size_t g = 0, n = 0, star = std::string_view::npos, resume = 0;
   while (n < name.size()) {

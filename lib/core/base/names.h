@@ -1,23 +1,23 @@
-// Names of tensors as people order and choose them: layers.2 before layers.10, and globs.
+// Natural order of tensor names (layers.2 before layers.10), and globs that choose names.
 #pragma once
 
 #include <string_view>
 
 namespace mckpt {
 
-// Less by text, but a run of digits counts as one number.
+// Compares as text, but a sequence of digits as one number.
 bool natural_less(std::string_view a, std::string_view b);
 
-// Writes bytes that stand in the natural order by themselves, for sorts of many names: where the keys of two
-// differ, the lesser key is that of the lesser name; where they do not, the names differ in leading zeros
-// alone. At most twice as many as the name has; returns their end.
+// Writes a sort key for a name: bytes whose plain order is the natural order, for sorts of many names. Names
+// with equal keys differ in leading zeros only. The key is at most twice as long as the name; returns the end
+// of the key.
 char* write_natural_key(char* to, std::string_view name);
 
-// How many bytes at the front of both are equal.
+// The length of the common prefix.
 std::size_t common_length(std::string_view a, std::string_view b);
 
-// '*' stands for any characters (dots as well), '?' for one, [a-z] and [!a-z] for one of a set; '\' takes the
-// next character as it is. The whole name must match.
+// '*' matches any characters (dots too), '?' one character, [a-z] and [!a-z] one of a set; '\' makes the next
+// character plain. The whole name must match.
 bool glob_match(std::string_view glob, std::string_view name);
 
 }  // namespace mckpt

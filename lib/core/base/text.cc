@@ -1,3 +1,4 @@
+// Escaping, number formats and spelling suggestions.
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace mckpt {
 namespace {
 
-// Whether a terminal shows the character of this well-formed sequence and does nothing else.
+// True if a terminal shows the character of this well-formed sequence and does nothing else.
 bool printable(std::string_view sequence) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
   if (sequence.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
@@ -21,8 +22,8 @@ bool printable(std::string_view sequence) {
   return !c1_control && !reorders;
 }
 
-// Whether the 8 bytes at p are plain characters of ASCII, 0x20 to 0x7e: adding 1 or taking 0x20 away sets the
-// highest bit of a byte that is not.
+// True if the 8 bytes at p are printable ASCII, 0x20 to 0x7e: for any other byte, adding 1 or subtracting
+// 0x20 sets its highest bit.
 bool eight_plain(const char* p) {
   constexpr u64 kEach = 0x0101010101010101;
   u64 v;
@@ -33,7 +34,7 @@ bool eight_plain(const char* p) {
 }  // namespace
 
 bool is_ascii(std::string_view s) {
-  // Most texts are short: eight bytes at a time, without a set-up, and the last eight once more.
+  // Most texts are short: eight bytes at a time, then the last eight, which may overlap the ones before.
   u64 all = 0;
   auto look = [&](std::size_t at) {
     u64 eight;
@@ -72,7 +73,7 @@ void append_escaped(std::string& out, std::string_view s, std::size_t max_bytes)
       out += "...";
       return;
     }
-    // Nearly all names are nothing but plain characters.
+    // Nearly all names consist of printable ASCII.
     std::size_t plain = 0, room = std::min(s.size(), max_bytes - used);
     while (plain + 8 <= room && eight_plain(s.data() + plain)) plain += 8;
     while (plain < room && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;

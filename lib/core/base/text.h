@@ -1,5 +1,5 @@
-// Text building without <format>, which g++ 12 and clang 14 lack: cat(1, " of ", n), and the escaping that
-// every name from a file passes before a person sees it.
+// Builds text without <format>, which g++ 12 and clang 14 do not have: cat(1, " of ", n). Escapes names from
+// files before a person sees them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ template <std::same_as<char> T>
 void append_one(std::string& out, T v) {
   out += v;
 }
-// Constrained, because an array would rather become a bool than a string_view.
+// Constrained, because an array would otherwise be converted to bool, not to string_view.
 template <std::same_as<bool> T>
 void append_one(std::string& out, T v) {
   out += v ? "true" : "false";
@@ -36,14 +36,14 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
-// As nearly all text is: those who must look at each character ask this first.
+// True if all bytes are ASCII. Nearly all text is, so code that handles single characters checks this first.
 bool is_ascii(std::string_view s);
 
 // Length of the well-formed UTF-8 sequence at the front of s, or 0. pre: s is not empty.
 std::size_t utf8_sequence(std::string_view s);
 
 // Printable form of untrusted text: control bytes, DEL, C1 controls and malformed UTF-8 become \xNN, and
-// anything beyond max_bytes is cut with "...".
+// the text is cut at max_bytes, with "..." at its end.
 std::string escaped(std::string_view untrusted, std::size_t max_bytes = 200);
 void append_escaped(std::string& out, std::string_view untrusted, std::size_t max_bytes = 200);
 
@@ -65,8 +65,8 @@ std::string listed(const Range& names, std::size_t most = 5) {
 
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate nearest to `word` by edit distance (adjacent swap counts one), or "" when none is near enough
-// to be what was meant.
+// The candidate nearest to `word` by edit distance (a swap of neighbours counts one), or "" if none is so
+// near that it may have been meant.
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;

@@ -1,5 +1,5 @@
-// The first of many numbers, from a position on, that is small enough - in logarithmic time, while numbers
-// are taken out. Greedy packing asks nothing else.
+// Finds the first number that is small enough, from a position on, in logarithmic time; numbers can be
+// removed. Greedy packing needs nothing else.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class FirstFit {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   static constexpr i64 kAbsent = std::numeric_limits<i64>::max();  // fits nowhere
 
-  // Numbers of kAbsent are there for their position only.
+  // kAbsent stands for a removed number.
   explicit FirstFit(std::span<const i64> numbers)
       : leaves_(std::bit_ceil(numbers.size() + 1)), least_(2 * leaves_, kAbsent) {
     for (std::size_t i = 0; i < numbers.size(); i++) least_[leaves_ + i] = numbers[i];
@@ -28,7 +28,7 @@ class FirstFit {
   std::size_t find(std::size_t from, i64 limit) const {
     std::size_t node = leaves_ + from;
     while (least_[node] > limit) {
-      // On to the subtree at the right: up from right children, then across. Above the root lies 0.
+      // Go to the subtree at the right: up from right children, then across. 0 is above the root.
       while (node & 1) node >>= 1;
       if (node == 0) return kNone;
       node++;

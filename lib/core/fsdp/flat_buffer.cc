@@ -1,3 +1,8 @@
+// Packs parameters into a buffer as Megatron-FSDP does. Parameters of at least one chunk begin or end on a
+// multiple of the chunk size; the gaps that they leave are filled with smaller ones (fragments):
+//
+//   |aaaaaaaaaaaaaaaaaaaa.....|   a leaves a gap in its last chunk
+//   |aaaaaaaaaaaaaaaaaaaaffgg.|   fragments f and g fit into it
 #include "core/fsdp/flat_buffer.h"
 
 #include <algorithm>
@@ -44,8 +49,8 @@ std::vector<PackedParameter> measured(std::span<const Shape> shapes, Engine engi
   return out;
 }
 
-// v1 leaves the chunk size alone for parameters smaller than a chunk; its other exceptions are cases in which
-// the least common multiple is the chunk size already.
+// v1 does not change the chunk size for parameters smaller than a chunk; its other exceptions are cases in
+// which the least common multiple is already the chunk size.
 i64 chunk_of_v1(const FlatBuffer& b) {
   i64 chunk = b.parameters[index(b.order[0])].row_items;
   for (i64 id : b.order) {
@@ -61,8 +66,8 @@ i64 chunk_of_v2(const FlatBuffer& b) {
   return chunk;
 }
 
-// Parameters smaller than a chunk, in the order in which they are tried. v2 begins each on a multiple of its
-// own row, v1 anywhere, which is how v1 comes to cut rows.
+// Parameters smaller than a chunk, in the order in which they are tried. v2 begins each of them on a multiple
+// of its own row; v1 begins them anywhere, which is why v1 can cut rows.
 class Fragments {
  public:
   Fragments(FlatBuffer& b, Engine engine) : engine_(engine) {
@@ -111,8 +116,8 @@ class Fragments {
 
   i64 align_of(const PackedParameter& p) const { return engine_ == Engine::kV2 ? p.row_items : 1; }
 
-  // The first fragment from `turn` on that fits between gap and end. Those of one alignment begin at the same
-  // place, so among them only the size decides.
+  // The first fragment from `turn` on that fits between gap and end. Fragments of one alignment would begin
+  // at the same place, so only their size decides.
   Found find(std::size_t turn, i64 gap, i64 end) {
     Found best;
     for (Class& c : classes_) {
@@ -138,9 +143,9 @@ class Fragments {
   std::vector<Class> classes_;  // one per alignment
 };
 
-// Sets every offset and returns where the last parameter ends. One that does not end on the grid of chunks
-// leaves a gap; it is paired with the first later one whose own remainder fits into that gap, which then lies
-// the other way round, its remainder first, and what is still free is filled with fragments.
+// Sets every offset and returns the end of the last parameter. A parameter that does not end on a multiple of
+// the chunk size leaves a gap. It is paired with the first later parameter whose own remainder fits into the
+// gap: that one is placed so that it begins with its remainder. Fragments fill what is still free.
 i64 place_all(FlatBuffer& b, Engine engine) {
   Fragments fragments(b, engine);
   i64 chunk = b.chunk_items, end = 0;
@@ -188,7 +193,7 @@ void check(const Packing& how) {
         .found(strategy_name(how.strategy));
 }
 
-// The shard-th boundary, counted in items of a piece of p, no further out than its ends.
+// The shard-th boundary, counted in items of a piece of p and clipped to the piece.
 i64 boundary_in(const FlatBuffer& b, const PackedParameter& p, i64 shard, ItemRange piece) {
   return std::clamp(shard * b.shard_items - p.offset, piece.begin, piece.end) - piece.begin;
 }
@@ -216,7 +221,7 @@ FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {
   b.chunk_items = v1 ? chunk_of_v1(b) : chunk_of_v2(b);
   b.bucket_items = place_all(b, how.engine);
   b.shards = place_of(0, how.ranks, how.hsdp, how.outer).world;
-  // v2 pads for every rank of the mesh, v1 for those that hold different shards, and not at all where there
+  // v2 pads for every rank of the mesh; v1 for the ranks that hold different shards, and not at all if there
   // are none.
   i64 stripe = checked_mul(v1 ? b.shards : how.ranks, b.chunk_items, "the size of a bucket");
   if (!v1 || how.strategy != Strategy::kNoShard)
@@ -250,10 +255,10 @@ Rows rows_on_shard(const FlatBuffer& b, i64 p, i64 s, ItemRange piece) {
 
 std::optional<i64> unaligned_cut(const FlatBuffer& b, i64 p) {
   const PackedParameter& param = b.parameters[index(p)];
-  // Without padding the last shard may end inside the bucket, and that end is a cut as well.
+  // Without padding the last shard may end inside the bucket, and that end is a cut too.
   if (param.offset >= b.shards * b.shard_items) return std::nullopt;
   i64 first = param.offset / b.shard_items + 1;
-  // Cuts are one shard apart: when the first two lie between rows, all do.
+  // Cuts are one shard apart: if the first two are between rows, all are.
   for (i64 s = first; s <= std::min(first + 1, b.shards); s++) {
     i64 cut = s * b.shard_items - param.offset;
     if (cut < param.items && cut % param.row_items != 0) return cut;

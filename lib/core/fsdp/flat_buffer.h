@@ -21,7 +21,7 @@ namespace mckpt {
 
 // v1 sorts by row size and may cut a row in two; v2 keeps the order of registration and never does.
 enum class Engine : u8 { kV1, kV2 };
-// What Megatron-FSDP shards over the ranks; v2 packs alike for all of them.
+// What Megatron-FSDP shards over the ranks; v2 packs in the same way for all strategies.
 enum class Strategy : u8 { kNoShard, kOptim, kOptimGrads, kOptimGradsParams };
 
 std::string_view engine_name(Engine engine);        // "v1"
@@ -33,8 +33,8 @@ Strategy strategy_from_name(std::string_view name);
 struct Packing {
   Engine engine = Engine::kV1;
   Strategy strategy = Strategy::kOptimGradsParams;
-  i64 ranks = 1;  // that share the bucket
-  i64 hsdp = 1;   // the instances they are divided into
+  i64 ranks = 1;  // the ranks that share the bucket
+  i64 hsdp = 1;   // the instances that the ranks are divided into
   HsdpOuter outer = HsdpOuter::kReplicate;
 };
 
@@ -48,8 +48,8 @@ struct PackedParameter {
 
 struct FlatBuffer {
   std::vector<PackedParameter> parameters;  // in order of registration
-  std::vector<i64> order;                   // the same as sorted before they are placed
-  i64 chunk_items = 1;                      // the grid on which large parameters lie: the chunk-size factor
+  std::vector<i64> order;                   // parameters in the order in which they are placed
+  i64 chunk_items = 1;                      // large parameters are aligned to this: the chunk-size factor
   i64 bucket_items = 0;                     // with holes and padding
   i64 shards = 1;
   i64 shard_items = 0;  // rank r holds [s*shard_items, (s+1)*shard_items), s = place_of(r, ...).shard
@@ -59,8 +59,8 @@ struct FlatBuffer {
 // not divide, kSizeOverflow.
 FlatBuffer pack(std::span<const Shape> shapes, const Packing& packing);
 
-// What shard s holds of parameter p; {0, 0} when that is nothing. Shards tile a parameter in ascending order,
-// except under no_shard, where they are virtual (v1 does not pad there, and every rank holds everything).
+// The items of parameter p on shard s; {0, 0} if there are none. Shards tile a parameter in ascending order,
+// except under no_shard, where they are virtual (v1 does not pad, and every rank holds everything).
 ItemRange item_range(const FlatBuffer& buffer, i64 p, i64 s);
 
 struct Rows {
@@ -70,9 +70,9 @@ struct Rows {
   friend bool operator==(const Rows&, const Rows&) = default;
 };
 
-// The rows of parameter p that lie on shard s: one chunk as it is saved, dimension 0 counted from the first
-// row of the parameter, or of a piece of it (`piece`: whole rows of p). `begin` is the number of rows on the
-// shards before, so a chunk of no rows stands where it would have been. Throws kRowUnaligned.
+// The rows of parameter p on shard s: one chunk as it is saved. Rows are counted from the first row of the
+// parameter, or of a piece of it (`piece`: whole rows of p). `begin` is the number of rows on the shards
+// before, so that a chunk without rows has a place too. Throws kRowUnaligned.
 Rows rows_on_shard(const FlatBuffer& buffer, i64 p, i64 s);
 Rows rows_on_shard(const FlatBuffer& buffer, i64 p, i64 s, ItemRange piece);
 

@@ -1,3 +1,4 @@
+// Checks parallel sizes, and computes the place of a rank in both meshes and in its buffer.
 #include "core/fsdp/grid.h"
 
 #include <numeric>
@@ -19,24 +20,24 @@ void check_grid(const Grid& g) {
   const std::pair<const char*, i64> sizes[] = {{"tp", g.tp}, {"cp", g.cp}, {"ep", g.ep},    {"etp", g.etp},
                                                {"pp", g.pp}, {"dp", g.dp}, {"hsdp", g.hsdp}};
   for (auto [name, size] : sizes)
-    if (size < 1) throw Error(Code::kBadGrid, cat("--", name, " must be at least 1")).found(size);
+    if (size < 1) throw Error(Code::kBadGrid, cat("`", name, "` must be at least 1")).found(size);
   i64 stage = checked_mul(checked_mul(g.tp, g.cp, "tp*cp"), g.dp, "tp*cp*dp");
   checked_mul(stage, g.pp, "the size of the world");
   i64 expert = checked_mul(g.etp, g.ep, "etp*ep");
   if (stage % expert != 0)
     refuse(g, "the ranks of a stage (tp*cp*dp) do not divide by etp*ep", stage, expert,
-           "choose another --dp, --ep or --etp");
+           "choose another `dp`, `ep` or `etp`");
   if (g.dp % g.hsdp != 0)
-    refuse(g, "dp does not divide by hsdp", g.dp, g.hsdp, "choose another --dp or --hsdp");
+    refuse(g, "dp does not divide by hsdp", g.dp, g.hsdp, "choose another `dp` or `hsdp`");
   if (g.edp() % g.hsdp != 0)
     refuse(g, "the expert data parallel size (tp*cp*dp / (etp*ep)) does not divide by hsdp", g.edp(), g.hsdp,
-           "choose another --dp or --hsdp");
+           "choose another `dp` or `hsdp`");
 }
 
 i64 smallest_dp(const Grid& grid) {
   Grid g = grid;
   g.dp = g.hsdp;
-  // The size of the world must be sane before anything is searched for.
+  // The size of the world must be sane before the search begins.
   for (i64 size : {g.tp, g.cp, g.ep, g.etp, g.pp, g.hsdp})
     if (size < 1) check_grid(g);
   i64 expert = checked_mul(g.etp, g.ep, "etp*ep"), dense = checked_mul(g.tp, g.cp, "tp*cp");

@@ -1,5 +1,5 @@
-// Grid: the parallel sizes of a run. Cell: where one rank stands in it. Megatron arranges the same ranks
-// twice:
+// Grid: the parallel sizes of a training run. Cell: the coordinates of one rank in it. Megatron arranges the
+// ranks in two ways:
 //
 //   stage = rank / S, r = rank % S, S = tp*cp*dp ranks a pipeline stage
 //   dense mesh    tp = r % TP          cp = r / TP % CP        dp  = r / (TP*CP)
@@ -19,7 +19,7 @@ enum class HsdpOuter { kReplicate, kShard };
 
 struct Grid {
   i64 tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
-  i64 dp = 1;    // without cp, with hsdp
+  i64 dp = 1;    // without cp, including hsdp
   i64 hsdp = 1;  // FSDP instances
   HsdpOuter outer = HsdpOuter::kReplicate;
 
@@ -29,11 +29,11 @@ struct Grid {
   friend bool operator==(const Grid&, const Grid&) = default;
 };
 
-// Throws kBadGrid naming the sizes that are not positive or do not divide, kSizeOverflow beyond 63 bits.
-// Everything below expects a grid that passed.
+// Throws kBadGrid with the sizes that are not positive or do not divide, kSizeOverflow beyond 63 bits. All
+// functions below expect a grid that passed this check.
 void check_grid(const Grid& grid);
 
-// The least dp for which etp*ep divides the stage and hsdp divides both groups, whatever grid.dp is.
+// The smallest dp for which etp*ep divides the stage and hsdp divides both groups; grid.dp is ignored.
 i64 smallest_dp(const Grid& grid);
 
 struct Cell {
@@ -46,18 +46,18 @@ struct Cell {
 // Throws kBadRank.
 Cell cell_of(const Grid& grid, i64 rank);
 
-// Where a rank stands among those that share one flat buffer.
+// The place of a rank among the ranks that share one flat buffer.
 struct FsdpPlace {
-  i64 world = 1;    // the buffer is cut in this many shards
-  i64 shard = 0;    // which of them is this rank's
-  i64 replica = 0;  // which copy of the shard; only replica 0 counts for coverage
+  i64 world = 1;    // the number of shards of the buffer
+  i64 shard = 0;    // the shard of this rank
+  i64 replica = 0;  // the number of this copy of the shard; coverage counts replica 0 only
   i64 outer = 0, inner = 0;
   friend bool operator==(const FsdpPlace&, const FsdpPlace&) = default;
 };
 
 FsdpPlace dense_place(const Grid& grid, const Cell& cell);
 FsdpPlace expert_place(const Grid& grid, const Cell& cell);
-// The same for the d-th of `ranks` ranks that share a buffer. pre: hsdp divides ranks, 0 <= d < ranks.
+// The place of the d-th of `ranks` ranks that share a buffer. pre: hsdp divides ranks, 0 <= d < ranks.
 FsdpPlace place_of(i64 d, i64 ranks, i64 hsdp, HsdpOuter outer);
 
 std::string to_string(const Grid& grid);  // "tp=2 cp=1 ep=4 etp=1 pp=1 dp=2", hsdp only where there is any

@@ -1,3 +1,4 @@
+// Sorts parameters into groups and cuts groups into buckets.
 #include "core/fsdp/param_groups.h"
 
 #include <algorithm>

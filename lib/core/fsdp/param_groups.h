@@ -1,6 +1,6 @@
 // Which parameters of a model share a bucket under Megatron-FSDP. Parameters that agree in data type, expert
-// or dense, trained or frozen, and FSDP unit form a group, numbered by its first parameter; what lies outside
-// all units is cut on into buckets of about one size:
+// or dense, trained or frozen, and FSDP unit form a group, numbered by its first parameter. Groups outside
+// all units are cut into buckets of about one size:
 //
 //   embedding  layer 0 ...  layer 1 ...  final norm  output layer        parameters, as registered
 //   [- bucket 0 -]                       [------ bucket 1 ------]        no unit: embedding reached the size
@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "core/items/dtype.h"
 #include "core/fsdp/flat_buffer.h"
+#include "core/items/dtype.h"
 
 namespace mckpt {
 
@@ -21,23 +21,23 @@ inline constexpr i64 kNoUnit = -1;
 
 struct Parameter {
   Shape shape;                 // TP-local
-  DType dtype = DType::kBF16;  // while training, after the cast of the whole model
+  DType dtype = DType::kBF16;  // during training, after the cast of the whole model
   bool expert = false;         // its name contains ".experts."
   bool trainable = true;
   bool shared_embedding = false;  // tied over pipeline stages
   i64 unit = kNoUnit;             // the FSDP unit (a layer) that owns it
 };
 
-// Which strategies know FSDP units. megatron-core 0.19.2: optim_grads_params alone; later: all but no_shard.
+// The strategies with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but no_shard.
 enum class UnitScope : u8 { kFullShardOnly, kAllSharded };
 
 struct Grouping {
   Strategy strategy = Strategy::kOptimGradsParams;
   UnitScope units = UnitScope::kFullShardOnly;
-  i64 bucket_items = 0;  // where to cut what lies outside units; 0: not at all. v2 never cuts.
+  i64 bucket_items = 0;  // the size at which groups outside units are cut; 0: not at all. v2 never cuts.
 };
 
-// Of the bucket size when nothing is configured. pre: dp_cp > 0, the ranks of a dense group.
+// The bucket size if none is configured. pre: dp_cp > 0, the ranks of a dense group.
 i64 default_bucket_items(i64 dp_cp);
 
 struct Bucket {
@@ -46,7 +46,7 @@ struct Bucket {
   i64 unit = kNoUnit;
 };
 
-// In the order in which Megatron-FSDP numbers them. pre: parameters are in order of registration. Throws
+// Buckets in the order of Megatron-FSDP's numbers. pre: parameters are in order of registration. Throws
 // kBadLayout for a negative bucket size, kSizeOverflow.
 std::vector<Bucket> buckets_of(std::span<const Parameter> parameters, const Grouping& grouping);
 

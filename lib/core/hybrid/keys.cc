@@ -1,3 +1,4 @@
+// Builds the names of layers, and finds groups whose members would have the same names.
 #include "core/hybrid/keys.h"
 
 namespace mckpt {

@@ -1,3 +1,4 @@
+// The table of layer kinds.
 #include "core/hybrid/kind.h"
 
 #include <array>
@@ -15,7 +16,8 @@ constexpr LayerKindInfo kLayerKindTable[kLayerKinds] = {
     {LayerKind::kMoe, 'E', "moe", "mixture of experts", KeyFamily::kMlp},
 };
 
-// Row of the table by byte; -1: no layer. A pattern may be as long as its file, so a lookup is one load.
+// The row of a symbol in the table; -1: not a layer. A pattern may be as long as its file, so a look-up is
+// one load.
 constexpr std::array<signed char, 256> kRowOfByte = [] {
   std::array<signed char, 256> rows{};
   rows.fill(-1);

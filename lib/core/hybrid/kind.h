@@ -1,5 +1,5 @@
-// The kinds of layer a HybridStack is built of, one row each: the pattern's symbol and what it means for the
-// names in a checkpoint.
+// The kinds of layers of a HybridStack, one row each: the symbol in the pattern, and the family of names in a
+// checkpoint.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace mckpt {
 enum class LayerKind : u8 { kAttention, kSparseAttention, kGdn, kMamba, kLatentAttention, kMlp, kMoe };
 inline constexpr int kLayerKinds = 7;
 
-// Layers of one family own parameters under the same names, so a key alone cannot tell two of them apart.
+// Layers of one family have parameters of the same names, so two of them cannot be told apart by a key.
 enum class KeyFamily : u8 { kMixer, kAttention, kMlp };
 
 struct LayerKindInfo {
@@ -25,10 +25,10 @@ struct LayerKindInfo {
 };
 
 std::span<const LayerKindInfo> all_layer_kinds();
-// Null where the byte is no layer symbol.
+// Null if the byte is not a layer symbol.
 const LayerKindInfo* find_layer_kind(char symbol);
 
-// "mixer.", "self_attention.", "mlp.": where most parameters of the family lie below their layer.
+// "mixer.", "self_attention.", "mlp.": the module that has most parameters of the family.
 std::string_view family_prefix(KeyFamily family);
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 #include "core/hybrid/names.h"
 
 #include <charconv>
@@ -165,7 +166,7 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
   LayerName out{LayerName::Kind::kLayer, -1, -1, rest};
   if (!number || form_ == LayerForm::kStacked) {
     fault = {Code::kBadPattern, form_ == LayerForm::kStacked ? "a layer of its own among stacked ones"
-                                                             : "no layer's number stands behind 'layers.'"};
+                                                             : "'layers.' is not followed by the number of a layer"};
   } else if (*number >= layers()) {
     fault = beyond(form_ == LayerForm::kFlat ? "layers"
                    : is_gpt(form_)           ? "GPT layers"

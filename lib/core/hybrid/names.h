@@ -1,6 +1,6 @@
-// What the layers of a decoder are called in a checkpoint. Models of one layer pattern have several forms of
-// it, and every form names every layer of the pattern, so that the way from one form to another leads over
-// the layer itself:
+// The names of a decoder's layers in a checkpoint. Models of one layer pattern have several forms of names. A
+// name in one form is translated to another by finding its layer in the pattern, and then the name of that
+// layer in the other form:
 //
 //   pattern [*-]M       flat               member                     logical
 //   MLP, layer 1        layers.1.mlp.*     layers.0.layers.1.mlp.*    layers.0.mlp.*
@@ -10,8 +10,8 @@
 //   pattern *-*-        gpt: attention i and MLP i are layer i        stacked
 //   MLP, layer 3        layers.1.mlp.*                                layers.mlp.*, first dimension: item 1
 //
-// flat is a hybrid model without groups, member one with groups as in memory and in fsdp_dtensor, logical the
-// same in torch_dist; gpt and stacked are a GPT model's two forms in torch_dist.
+// flat: a hybrid model without groups. member: with groups, as in memory and in fsdp_dtensor. logical: with
+// groups, as in torch_dist. gpt and stacked: the two forms of a GPT model in torch_dist.
 #pragma once
 
 #include "core/hybrid/keys.h"
@@ -31,45 +31,45 @@ struct NameFault {
 // A name, taken apart.
 struct LayerName {
   enum class Kind : u8 {
-    kOther,  // no layer's: the same in every form
+    kOther,  // not of a layer: the same in every form
     kFinalNorm,
-    kLayer,  // of the main part, or of an MTP depth
-    kStack,  // all layers' in one: pass it to LayerNames::of_stack() for each of them
+    kLayer,  // of a layer of the main part or of an MTP depth
+    kStack,  // of all layers in one tensor: LayerNames::of_stack() gives the name of each
   };
   Kind kind = Kind::kOther;
   i64 depth = -1;         // of MTP; -1: the main part
   i64 layer = -1;         // physical
-  std::string_view rest;  // behind the layer or the norm
+  std::string_view rest;  // the name after the layer or the norm
 };
 
 class LayerNames {
  public:
-  // The pattern must outlive it. `mtp_block`: what a GPT model calls the layer of an MTP depth where it is
-  // written; both words are read. Throws kNotHeld where a GPT model cannot be of the pattern.
+  // The pattern must outlive this object. `mtp_block`: the word for the layer of an MTP depth in names of a
+  // GPT model that are written; both words are read. Throws kNotHeld if no GPT model has the pattern.
   LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block = "transformer_layer");
 
   const LayerPattern& pattern() const { return pattern_; }
   LayerForm form() const { return form_; }
-  // Layers as the form counts them.
+  // The number of layers, counted as the form does.
   i64 layers() const;
   const LayerKindInfo& kind(i64 layer) const { return *find_layer_kind(symbols_[layer]); }
-  // Whether the form has the layer: a GPT model has no mixers.
+  // False for layers that the form does not have: a GPT model has no mixers.
   bool has(i64 layer) const { return number_of_[layer] >= 0; }
   // The layer's number in the form.
   i64 number(i64 layer) const { return number_of_[layer]; }
 
-  // `name` is a parameter's or module's, without what sections put in front of it.
+  // `name` is the name of a parameter or module, without the prefixes of sections.
   LayerName find(std::string_view name, std::optional<NameFault>& fault) const;
-  // The part of a stack that is its layer `number`.
+  // Layer `number` of a stack.
   LayerName of_stack(std::string_view rest, i64 number, std::optional<NameFault>& fault) const;
-  // The name in this form of what find() of another gave. pre: kLayer of the main part that it has(), or
-  // kFinalNorm, or kLayer of MTP where the pattern has such a part.
+  // The name, in this form, of a result of find() of another form. pre: kLayer of the main part that it
+  // has(), or kFinalNorm, or kLayer of MTP if the pattern has an MTP part.
   std::string text(const LayerName& name) const;
 
  private:
   LayerName find_in_main(std::string_view numbered, std::optional<NameFault>& fault) const;
   LayerName find_in_mtp(std::string_view numbered, std::optional<NameFault>& fault) const;
-  // The member of layers [begin, end) that owns parameters called `rest`.
+  // The one of layers [begin, end) that has parameters named `rest`.
   i64 owner(i64 begin, i64 end, std::string_view symbols, std::string_view rest,
             std::optional<NameFault>& fault) const;
   i64 gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const;

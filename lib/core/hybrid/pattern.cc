@@ -1,7 +1,7 @@
-// The order in which faults are looked for is part of the format: of several faults in one pattern the first
-// in that order is the answer. A group is judged as a whole when its '[' is met; '*' beside 'D' or '+' is
+// Reads layer patterns. The order of the checks is part of the format: of several faults in one pattern, the
+// first in this order is reported. A group is checked as a whole at its '['; '*' together with 'D' or '+' is
 // found at the end of a segment; MTP parts are compared before they are read, and brackets in them are
-// refused last. The flat dialect reads every symbol of a part before it looks at anything else.
+// refused last. The flat dialect reads every symbol of a part before all other checks.
 #include "core/hybrid/pattern.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ i64 find_or_end(std::string_view text, char byte, i64 begin, i64 end) {
   return found == text.npos ? end : begin + static_cast<i64>(found);
 }
 
-// Whether '*' and one of 'D' and '+' have been seen, and which symbol completed the pair.
+// Records whether '*' and one of 'D' and '+' were seen, and which symbol completed the pair.
 struct AttentionMix {
   i64 standard = -1, latent = -1;
 
@@ -34,7 +34,7 @@ struct AttentionMix {
   }
 };
 
-// The group whose '[' stands at `open`; `close` receives the place of its ']'.
+// The group whose '[' is at `open`; `close` receives the position of its ']'.
 Failure scan_group(std::string_view text, i64 open, i64 end, i64& close) {
   close = find_or_end(text, ']', open, end);
   if (close == end) return fault_at(PatternFault::kUnclosedGroup, open);
@@ -82,7 +82,7 @@ struct Part {
   bool pipes;  // whether '|' cuts it
 };
 
-// The first byte of the part that is no symbol and no allowed pipe.
+// The first byte of the part that is neither a symbol nor an allowed pipe.
 Failure flat_symbols(std::string_view text, const Part& part) {
   for (i64 at = part.begin; at < part.end; at++)
     if (!find_layer_kind(text[at]) && !(part.pipes && text[at] == '|'))

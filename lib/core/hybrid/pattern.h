@@ -1,11 +1,11 @@
-// HybridStack layer patterns: one string that says which layers a hybrid model is built of.
+// HybridStack layer patterns: one string that lists the layers of a hybrid model.
 //
 //   [*-]M|[*E]-/*M/*M      main part / MTP part, once for each depth
 //   '--v--'^'-v--'         segments, cut at |; each is a list of items
 //    item  item            an item is one symbol or one [group] of them
 //
-// A symbol is a physical layer, an item a logical one. Physical layers are what `num_layers` counts and what
-// layer numbers name; the keys of a checkpoint count logical layers. Without groups the two are equal.
+// A symbol is a physical layer, an item is a logical layer. `num_layers` and layer numbers count physical
+// layers; the keys of a checkpoint count logical layers. Without groups the two are equal.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct PatternItem {
   i64 physical_end() const { return physical_first + physical_count; }
 };
 
-// What lies between two pipes.
+// The part between two pipes.
 struct PatternSegment {
   i64 byte, bytes;
   i64 first_item, item_count;  // into LayerPattern::items
@@ -39,7 +39,7 @@ struct PatternSegment {
 struct LayerPattern {
   Dialect dialect = Dialect::kGrouped;
   std::string text;
-  bool has_main = true;  // false where nothing stands in front of the first '/'
+  bool has_main = true;  // false if the text begins with '/'
   i64 main_bytes = 0;
   i64 mtp_byte = 0, mtp_bytes = 0;  // of the first MTP part
   i64 mtp_depths = 0;
@@ -60,9 +60,9 @@ struct LayerPattern {
   bool has_groups() const { return main_part().find('[') != std::string_view::npos; }
 };
 
-// Time and memory grow with the length of the text and nothing else.
+// Time and memory are proportional to the length of the text.
 Checked<LayerPattern> check_pattern(std::string_view text, Dialect dialect);
-// The same; throws kBadPattern.
+// As check_pattern(), but throws kBadPattern.
 LayerPattern parse_pattern(std::string_view text, Dialect dialect);
 
 // The items of text[begin, end), taken as one segment: '|' and '/' are invalid symbols. Appends to items,
@@ -79,12 +79,12 @@ Checked<std::vector<PatternItem>> check_segment(std::string_view text, Dialect d
 std::string physical_symbols(const LayerPattern& pattern);
 // Layers of each kind in the main part and in every MTP depth, by LayerKind.
 std::array<i64, kLayerKinds> layer_counts(const LayerPattern& pattern);
-// Physical indices of the main part's layers of one kind; where a layer stands in it is its index in its
-// kind.
+// Physical indices of the main part's layers of one kind; the position of a layer in the list is its index in
+// its kind.
 std::vector<i64> layers_of_kind(const LayerPattern& pattern, LayerKind kind);
 
-// The pattern of the old arguments: `layers` layers of which the given parts are attention and MLP, spread
-// evenly. pre: layers <= kMaxRatioLayers, for which the caller answers.
+// The pattern of the old arguments: `layers` layers, the given parts of which are attention and MLP, spread
+// evenly. pre: layers <= kMaxRatioLayers.
 inline constexpr i64 kMaxRatioLayers = 1'000'000;
 Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, double mlp_ratio);
 

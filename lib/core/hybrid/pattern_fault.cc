@@ -1,3 +1,5 @@
+// What can be wrong with a layer pattern: for each fault its name, sentence and remedy, and the message that
+// shows the byte at which the pattern is wrong.
 #include "core/hybrid/pattern_fault.h"
 
 #include <algorithm>
@@ -11,11 +13,11 @@ struct FaultInfo {
 };
 
 constexpr FaultInfo kTable[] = {
-    {PatternFault::kInvalidSymbol, "invalid_symbol", "this is no layer symbol here",
+    {PatternFault::kInvalidSymbol, "invalid_symbol", "not a layer symbol here",
      "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main "
      "part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
     {PatternFault::kUnclosedGroup, "unclosed_group", "the group that begins here is not closed",
-     "close the group with ']' before the next '|' or '/': a group lies within one segment"},
+     "close the group with ']' before the next '|' or '/': a group is within one segment"},
     {PatternFault::kUnopenedGroup, "unopened_group", "no group is open here",
      "remove this ']' or open the group with '['"},
     {PatternFault::kEmptyGroup, "empty_group", "the group is empty",
@@ -23,7 +25,7 @@ constexpr FaultInfo kTable[] = {
     {PatternFault::kNestedGroup, "nested_group", "a group cannot contain another",
      "close the first group before the second begins"},
     {PatternFault::kMoeNotLast, "moe_not_last_in_group", "an E must be the last layer of its group",
-     "end the group behind the E"},
+     "end the group after the E"},
     {PatternFault::kMixedAttention, "mixed_attention_kinds", "'*' cannot be in one model with 'D' or '+'",
      "use '*' alone, or 'D' and '+' without '*'; the MTP part is checked apart from the main part"},
     {PatternFault::kMtpNotIdentical, "mtp_not_identical", "the MTP parts are not identical",
@@ -31,21 +33,21 @@ constexpr FaultInfo kTable[] = {
     {PatternFault::kGroupInMtp, "group_in_mtp", "MTP parts cannot have groups",
      "write the MTP part without brackets; a main part with groups may stay in front of it"},
     {PatternFault::kUnevenWithPipes, "uneven_split_with_pipes", "the pattern cuts its own stages with '|'",
-     "leave out --first-stage-layers and --last-stage-layers, or the '|'"},
+     "leave out `first_stage_layers` and `last_stage_layers`, or the '|'"},
     {PatternFault::kVppWithoutPipes, "vpp_without_pipes",
      "virtual pipeline stages need a pattern that is cut with '|'",
-     "cut the pattern into pp size x virtual stages segments, or leave out --vp-stage"},
+     "cut the pattern into pp size x virtual stages segments, or leave out `vp_stage`"},
     {PatternFault::kSegmentsNotDivisible, "segments_not_divisible",
      "the segments do not divide by the pipeline size",
-     "the number of segments is that of '|' and one; choose a --pp-size that divides it"},
+     "the number of segments is one more than the number of '|'; choose a `pp_size` that divides it"},
     {PatternFault::kSegmentOutOfRange, "segment_out_of_range", "there is no such segment",
      "rank r of virtual stage v runs segment v x pp size + r"},
     {PatternFault::kLayersNotDivisible, "layers_not_divisible",
      "the layers do not divide by the pipeline size",
-     "choose another --pp-size, cut the pattern with '|', or give the first and last stage their own counts"},
+     "choose another `pp_size`, cut the pattern with '|', or give the first and last stage their own counts"},
     {PatternFault::kMiddleNotDivisible, "middle_not_divisible",
      "the layers between the first and the last stage do not divide",
-     "change --first-stage-layers or --last-stage-layers, or cut the pattern with '|'"},
+     "change `first_stage_layers` or `last_stage_layers`, or cut the pattern with '|'"},
     {PatternFault::kStageOutOfRange, "stage_out_of_range", "the stages ask for more layers than there are",
      "the layers of the first and of the last stage must fit into the pattern together"},
     {PatternFault::kSplitsGroup, "pipeline_splits_group", "a pipeline stage would begin inside this group",
@@ -59,7 +61,7 @@ const FaultInfo& info(PatternFault fault) {
                        [&](const FaultInfo& row) { return row.fault == fault; });
 }
 
-// What stands at the byte, as far as it is one character.
+// The character at the byte.
 std::string symbol_at(std::string_view pattern, i64 byte) {
   std::string_view rest = pattern.substr(byte);
   return escaped(rest.substr(0, std::max<std::size_t>(utf8_sequence(rest), 1)));

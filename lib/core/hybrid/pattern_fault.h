@@ -1,5 +1,5 @@
-// Why a layer pattern, or a pipeline stage of one, is refused. A refusal is a value: `mckpt pattern` answers
-// with it; who needs a valid pattern throws pattern_error().
+// The reasons why a layer pattern, or a pipeline stage of it, is refused. A refusal is a value: `mckpt
+// pattern` prints it; code that needs a valid pattern throws pattern_error().
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace mckpt {
 
-// Brackets are known to the grouped dialect only; the flat one takes them for invalid symbols.
+// Only the grouped dialect has brackets; in the flat dialect they are invalid symbols.
 enum class Dialect : u8 { kFlat, kGrouped };
 std::string_view dialect_name(Dialect dialect);
 
@@ -39,8 +39,8 @@ enum class PatternFault : u8 {
 
 struct PatternFailure {
   PatternFault fault;
-  i64 byte = -1;       // of the pattern; -1 where no one byte is at fault
-  std::string detail;  // the numbers that do not fit, where there are any
+  i64 byte = -1;       // of the pattern; -1 if the fault is not at one byte
+  std::string detail;  // the numbers that do not fit, if there are any
 };
 
 template <typename T>
@@ -50,7 +50,7 @@ std::string_view fault_name(PatternFault fault);  // "invalid_symbol": stable, s
 std::string_view fault_title(PatternFault fault);
 std::string_view fault_help(PatternFault fault);
 
-// The sentence that says what is wrong, without the place: "'X' is no layer symbol".
+// The sentence that says what is wrong, without the place: "'X': not a layer symbol here".
 std::string fault_sentence(const PatternFailure& failure, std::string_view pattern);
 // The failure as an error with code kBadPattern.
 Error pattern_error(const PatternFailure& failure, std::string_view pattern);

@@ -1,3 +1,4 @@
+// Finds the layers of one pipeline stage: by the pattern's own cuts (|), or by dividing the layers.
 #include "core/hybrid/segment.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ Checked<StageLayers> piped_stage(std::string_view text, Dialect dialect, const S
     return failure(PatternFault::kSegmentsNotDivisible,
                    cat(segments, " segments, pipeline size ", r.pp_size));
   i64 virtual_stage = r.vp_stage.value_or(0);
-  // In this order, because a virtual stage from the command line may be any number.
+  // The checks are in this order because the caller may give any number as virtual stage.
   if (virtual_stage >= segments || virtual_stage * r.pp_size + r.pp_rank >= segments)
     return failure(PatternFault::kSegmentOutOfRange,
                    cat("virtual stage ", virtual_stage, " of rank ", r.pp_rank, " of ", r.pp_size,
@@ -56,7 +57,7 @@ Checked<StageLayers> piped_stage(std::string_view text, Dialect dialect, const S
   }
 }
 
-// The physical layers of the rank's stage, in a pattern of `layers` without pipes.
+// The physical layers of the rank's stage, in a pattern of `layers` layers without pipes.
 Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
   if (!r.first_stage_layers && !r.last_stage_layers) {
     if (layers % r.pp_size != 0)
@@ -64,7 +65,7 @@ Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
     i64 each = layers / r.pp_size;
     return LayerRange{r.pp_rank * each, (r.pp_rank + 1) * each};
   }
-  // A count of 0 is given too: it takes its stage out of the middle.
+  // A count of 0 counts as given: its stage is not one of the middle stages.
   i64 first = r.first_stage_layers.value_or(0), last = r.last_stage_layers.value_or(0);
   i64 middle = checked_sub(checked_sub(layers, first, "the number of layers of the middle stages"), last,
                            "the number of layers of the middle stages");

@@ -1,8 +1,8 @@
-// Which layers of a pattern a pipeline rank runs.
+// The layers of a pattern that a pipeline rank runs.
 //
 // A pattern with pipes cuts its own stages: virtual stage v of rank r runs segment v * pp_size + r. Without
-// pipes the physical layers are cut into equal stages (an old form), of which the first and the last may have
-// their own size. Only what the stage needs is read: a fault in a later segment is not seen here.
+// pipes the physical layers are cut into equal stages (an old form); the first and the last may have their own
+// size. Only the part that the stage needs is read, so a fault in a later segment is not reported here.
 #pragma once
 
 #include "core/hybrid/pattern.h"
@@ -19,18 +19,18 @@ struct StageLayers {
   std::vector<PatternItem> items;  // with indices of the whole pattern
 };
 
-// Of the main part, without the MTP parts. Throws kBadGrid or kBadRank where the request itself makes no
-// sense: no stages, a rank beyond the last, a negative count.
+// The stage's layers of the main part, without MTP parts. Throws kBadGrid or kBadRank if the request is
+// invalid: no stages, a rank beyond the last, a negative count.
 //
-// The flat dialect counts every byte of the earlier segments as a layer and does not look at them.
+// The flat dialect counts every byte of the earlier segments as a layer without a check.
 Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request);
 
 // Physical layers [begin, end).
 struct LayerRange {
   i64 begin, end;
 };
-// The uneven cut of a pattern without pipes into two stages of given sizes is not checked by Megatron: the
-// layers that it gives to no rank, or (`twice`) to both. Nothing where the sizes add up.
+// Megatron does not check the cut of a pattern without pipes into two stages of given sizes. These are the
+// layers that no rank has, or (`twice`) that both have. Nothing if the sizes add up.
 struct UnevenGap {
   LayerRange layers;
   bool twice;

@@ -1,3 +1,5 @@
+// Copies the items of a move with the widest loop that fits: whole rows, single items, or tiles of a
+// transpose.
 #include "core/items/apply_move.h"
 
 #include <cstring>
@@ -30,7 +32,7 @@ void zero_rows(const Move& m, i64 item, u8* to) {
                   static_cast<std::size_t>(m.length * item));
 }
 
-// Both loops walk single items: a transpose, unless one side is walked in the same order as the other.
+// Both loops walk single items. This is a transpose, unless both sides are walked in the same order.
 bool try_transpose(const Move& m, i64 item, const u8* from, u8* to) {
   if (m.length != 1 || m.inner.count == 1 || m.outer.count == 1) return false;
   MoveLoop row = m.inner, column = m.outer;

@@ -1,11 +1,11 @@
-// Carries out a move in memory: the one place that copies items.
+// Copies the items of a move in memory. All copies of tensor data go through here.
 #pragma once
 
 #include "core/items/move.h"
 
 namespace mckpt {
 
-// Memory that holds consecutive items of one side of a move, beginning with item `first`.
+// Memory with consecutive items of one side of a move; the first one is item `first`.
 struct ItemsIn {
   const u8* data = nullptr;
   i64 first = 0;
@@ -16,7 +16,7 @@ struct ItemsOut {
 };
 
 // pre: every item of either side lies in the memory given; the two do not overlap; item_bytes is 1, 2, 4, 8
-// or 16. A kAdd move is copied: whoever knows the type adds.
+// or 16. A kAdd move is copied; the caller, who knows the data type, adds the constant.
 void apply_move(const Move& move, i64 item_bytes, ItemsIn from, ItemsOut to);
 
 }  // namespace mckpt

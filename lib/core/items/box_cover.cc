@@ -1,6 +1,13 @@
-// The tensor is halved along faces of the boxes until what is left of it is empty (a hole), filled by one
-// box, filled by two (an overlap), or a row of boxes side by side, which one walk decides. A face that cuts
-// few boxes is taken first: the cuts of a grid cut none, and what real trainers write are grids.
+// The tensor is halved along faces of the boxes until a part of it has no box (a hole), is filled by one box,
+// is filled by two (an overlap), or is a row of boxes side by side, which one walk decides:
+//
+//   +---+-----+      +---+|-----+      cut along a face of box b: two halves, each filled by one box or
+//   | a |  b  |  ->  | a || b   |      a row of boxes
+//   | a +-----+      | a ||-----|
+//   | a |  c  |      | a || c   |
+//   +---+-----+      +---+|-----+
+//
+// A face that cuts few boxes is chosen first: the faces of a grid cut none, and real trainers write grids.
 #include "core/items/box_cover.h"
 
 #include <algorithm>
@@ -59,7 +66,7 @@ class Cover {
   std::span<const i64> extent_, offsets_, sizes_;
   i64 count_;
   std::size_t most_;
-  std::vector<i64> lo_, hi_;  // the part of the tensor that is looked at
+  std::vector<i64> lo_, hi_;  // the part of the tensor that is checked
   std::vector<i64> faces_;    // of median_cut, kept for its memory
   i64 work_left_ = 0;         // boxes that may still be looked at
   std::vector<BoxFault> faults_;
@@ -113,7 +120,7 @@ void Cover::add_overlap(i64 a, i64 b) {
   add(Kind::kOverlap, a, b, std::move(offsets), std::move(sizes));
 }
 
-// Whether boxes that fill the whole region already decide it.
+// True if boxes that fill the whole region already decide it.
 bool Cover::settled(const Boxes& boxes) {
   if (boxes.empty()) {
     add_hole();
@@ -152,7 +159,7 @@ void Cover::row(Boxes boxes, int d) {
   if (reached < high) hole(reached, high);
 }
 
-// The middle one of the faces that lie inside the region in dimension d; dim < 0 where there is none.
+// The middle one of the faces inside the region in dimension d; dim < 0 if there is none.
 Cover::Cut Cover::median_cut(const Boxes& boxes, int d) {
   faces_.clear();
   for (i64 b : boxes) {
@@ -209,7 +216,7 @@ void Cover::region(Boxes boxes) {
     split(boxes, best);
 }
 
-// Holes that halving cut apart become one again where they make a box.
+// Joins holes that the halving cut apart, if together they are a box.
 bool joined(BoxFault& a, const BoxFault& b) {
   int differs = -1;
   for (std::size_t d = 0; d < a.offsets.size(); d++) {
@@ -256,8 +263,8 @@ std::vector<BoxFault> Cover::run(i64 effort) {
   return std::move(faults_);
 }
 
-// Whether the boxes are slices of the tensor along one dimension, in order: what most tensors are, and cheap
-// to see.
+// True if the boxes are slices of the tensor along one dimension, in order. Most tensors are stored so, and
+// the check is cheap.
 bool slices(std::span<const i64> extent, std::span<const i64> offsets, std::span<const i64> sizes,
             i64 count) {
   std::size_t rank = extent.size(), sliced = 0;

@@ -1,6 +1,6 @@
-// Do these boxes tile a tensor: inside it, every item in exactly one of them? What is wrong is named by
-// boxes: a hole as the box that no chunk covers, an overlap as both chunks and what they share. Any rank;
-// boxes of zero items are allowed up to the far edge. n boxes of a grid cost n log n.
+// Checks that boxes tile a tensor: all are inside it, and every item is in exactly one of them. Faults are
+// boxes: a hole is a box that no chunk covers, an overlap is two chunks and the box they share. Tensors of
+// any rank; boxes of zero items are allowed up to the far edge. n boxes of a grid take n log n steps.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct BoxFault {
     kOutside,    // box `first` reaches out of the tensor, or has a negative offset or size
     kHole,       // no box covers this part
     kOverlap,    // boxes `first` and `second` both cover this part
-    kIrregular,  // so many cuts cross each other that the proof was given up
+    kIrregular,  // so many cuts cross each other that the check was stopped
   };
   Kind kind = Kind::kHole;
   i64 first = -1, second = -1;  // positions in the list of boxes
@@ -24,11 +24,10 @@ struct BoxFault {
 };
 
 // The boxes, one after the other: box i has offsets[i*rank, (i+1)*rank) and the like sizes, where rank is
-// extent.size(). `count` is told apart because a scalar's boxes have no numbers.
-// Returns at most `most` faults, boxes outside first; none: the boxes tile [0, extent).
-// A grid needs one look at each box for every halving of the tensor; `effort` times that much and the proof
-// is given up, so that boxes made to be hard cannot take for ever. pre: no negative extent; offsets and sizes
-// hold count*rank numbers.
+// extent.size(). `count` is a parameter because the boxes of a scalar have no numbers. Returns at most `most`
+// faults, boxes outside first; none: the boxes tile [0, extent). A grid needs one look at each box for every
+// halving of the tensor. After `effort` times as many looks the check stops, so that boxes made to be hard
+// cannot take for ever. pre: no extent is negative; offsets and sizes contain count*rank numbers.
 std::vector<BoxFault> cover_faults(std::span<const i64> extent, std::span<const i64> offsets,
                                    std::span<const i64> sizes, i64 count, std::size_t most = 8,
                                    i64 effort = 16);

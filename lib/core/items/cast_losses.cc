@@ -1,3 +1,4 @@
+// Counts values that a cast made infinite or zero, by comparing how many there were before and after.
 #include "core/items/cast_losses.h"
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 namespace mckpt {
 namespace {
 
-// Counters are as wide as the items, so that the loop is vectorised without widening; a block is short enough
-// for them.
+// Counters are as wide as the items, so that the loop is vectorised without widening; blocks are so short
+// that the counters do not overflow.
 constexpr i64 kBlock = 1 << 14;
 
 template <typename Bits>
@@ -42,7 +43,8 @@ CastLosses count(DType dtype, const u8* values, i64 items) {
   }
 }
 
-// Of the exponents, subnormal values included: fp16's range lies within bf16's, and bf16's within fp32's.
+// Ranges of the exponents, subnormal values included: that of fp16 is inside that of bf16, which is inside
+// fp32's.
 int range_of(DType dtype) {
   switch (dtype) {
     case DType::kF16:
@@ -63,7 +65,7 @@ bool may_lose(const Conversion& c) {
   return range_of(c.via) < range_of(c.from) || range_of(c.to) < range_of(c.via);
 }
 
-// Casts keep infinities and zeros, so what there are more of was made.
+// Casts keep infinities and zeros, so additional ones were made by the cast.
 CastLosses cast_losses(const Conversion& c, const u8* from, const u8* to, i64 items) {
   CastLosses before = count(c.from, from, items), after = count(c.to, to, items);
   bool moved = c.add_before != 0 || c.add_after != 0;

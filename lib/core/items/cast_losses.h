@@ -1,5 +1,5 @@
-// What a cast does to values that lie beyond the range of its target: finite ones that become infinite, and
-// ones that become zero. Rounding within the range is what a cast is asked for and no loss.
+// Values beyond the range of a cast's target type: finite values that become infinite, and values that become
+// zero. Rounding within the range is the purpose of a cast and not counted.
 #pragma once
 
 #include "core/items/convert_items.h"
@@ -10,11 +10,11 @@ struct CastLosses {
   i64 infinite = 0, zero = 0;  // items
 };
 
-// Whether one of its casts goes into a type of a smaller range, so that looking is worth the time.
+// True if one of the casts is to a type of smaller range; otherwise nothing can be lost.
 bool may_lose(const Conversion& conversion);
 
-// pre: checked; `to` holds what convert_items() made of `from`. Constants move values onto zero rightly, so
-// that beside one nothing is told of zeros.
+// pre: checked; `to` holds the result of convert_items() for `from`. A constant may rightly make values zero,
+// so zeros are not counted if the conversion adds one.
 CastLosses cast_losses(const Conversion& conversion, const u8* from, const u8* to, i64 items);
 
 }  // namespace mckpt

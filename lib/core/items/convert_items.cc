@@ -1,3 +1,4 @@
+// Casts and additions over blocks of values, one loop for each pair of types, which the compiler vectorises.
 #include "core/items/convert_items.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What happens to values on their way: nothing, a cast, a cast through a third type (as a real run does that
-// keeps parameters in bf16 before it saves them as fp32), a constant added. Casts round to nearest, ties to
+// Conversion of values while they are copied: none, a cast, a cast through a third type (as in a training run
+// that has parameters in bf16 and saves them as fp32), or an added constant. Casts round to nearest, ties to
 // even, as torch does; a NaN stays a NaN.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace mckpt {
 
-// from -> add_before -> via -> add_after -> to. A sum is taken in the wider of the types on its two sides,
-// and rounded once, to the second: -1 on the way from bf16 to fp32 loses nothing.
+// from -> add_before -> via -> add_after -> to. A sum is computed in the wider of the types before and after
+// it and rounded once, to the type after it: adding -1 between bf16 and fp32 loses nothing.
 struct Conversion {
   DType from = DType::kU8, via = DType::kU8, to = DType::kU8;
   float add_before = 0, add_after = 0;
@@ -20,7 +20,7 @@ struct Conversion {
 
 Conversion no_conversion(DType dtype);
 
-// Whether values of the type can be cast and added to: the 16-, 32- and 64-bit floats.
+// True for types that can be cast and added to: the 16-, 32- and 64-bit floats.
 bool is_castable(DType dtype);
 
 // Throws kBadCast unless the conversion is the identity or between castable types.
@@ -30,8 +30,8 @@ void check_conversion(const Conversion& conversion);
 // of an item and they are the same. They need not be aligned.
 void convert_items(const Conversion& conversion, const u8* from, u8* to, i64 items);
 
-// Items that the constants of the conversion round: taking them off again does not give the bits that the
-// casts alone leave. pre: as for convert_items
+// The number of items that the constants round: subtracting the constants again does not give the bits that
+// the casts alone give. pre: as for convert_items
 i64 rounded_items(const Conversion& conversion, const u8* from, i64 items);
 
 // One value, as a test reads it and a message prints it.

@@ -1,3 +1,4 @@
+// The table of data types and its look-up by each of their names.
 #include "core/items/dtype.h"
 
 #include <array>
@@ -31,7 +32,7 @@ constexpr DTypeInfo kDTypes[] = {
     {DType::kF8E4M3FNUZ, "float8_e4m3fnuz", "F8_E4M3FNUZ", "", 8, kFloat, true},
     {DType::kF8E5M2FNUZ, "float8_e5m2fnuz", "F8_E5M2FNUZ", "", 8, kFloat, true},
     {DType::kF8E8M0, "float8_e8m0fnu", "F8_E8M0", "", 8, kFloat, true},
-    // Torch counts pairs of 4-bit floats, safetensors counts the floats: two types with two shapes.
+    // Torch counts pairs of 4-bit floats, safetensors counts single ones: two types with different shapes.
     {DType::kF4x2, "float4_e2m1fn_x2", "", "", 8, kFloat, true},
     {DType::kF4, "float4_e2m1fn", "F4", "", 4, kFloat, false},
     {DType::kF6E2M3, "float6_e2m3fn", "F6_E2M3", "", 6, kFloat, false},

@@ -1,4 +1,4 @@
-// Data types: every element type of torch and of safetensors, one row each.
+// Data types: one row for each element type of torch and of safetensors.
 #pragma once
 
 #include <span>
@@ -66,11 +66,11 @@ enum class DTypeKind : u8 { kBool, kUnsigned, kSigned, kFloat, kComplex, kQuanti
 struct DTypeInfo {
   DType dtype;
   std::string_view name;           // what mckpt prints: torch's spelling without "torch."
-  std::string_view safetensors;    // "" where safetensors has no such type
+  std::string_view safetensors;    // "" if safetensors does not have the type
   std::string_view torch_storage;  // torch's typed storage class less "Storage"; "" where there is none
   int bits;                        // of one element as the shape counts it
   DTypeKind kind;
-  bool in_torch;  // false: only safetensors knows it
+  bool in_torch;  // false: only safetensors has it
 };
 
 std::span<const DTypeInfo> all_dtypes();

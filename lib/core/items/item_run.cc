@@ -1,3 +1,9 @@
+// Checks, shortens and cuts runs. A cut takes a part of the local order: the middle of the walk keeps its
+// loops, the steps that the cut divides become runs of their own.
+//
+//   x x x x|x x x x|x x x x      a run of 3 steps of 4 items
+//       [     cut       )        local positions [2, 10)
+//       a a|b b b b|c c          three runs: the rest of step 0, step 1, the front of step 2
 #include "core/items/item_run.h"
 
 #include <algorithm>

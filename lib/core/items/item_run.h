@@ -1,8 +1,8 @@
-// ItemRun: an arithmetic walk over the items of one source tensor ("slot"), the unit in which every split
-// rule speaks.
+// ItemRun: an arithmetic walk over the items of one source tensor (its "slot"). Split rules, cuts and plans
+// are all computed on runs.
 //
 //   for o in [0, outer.count)            items begin + o*outer.stride + i*inner.stride + k
-//     for i in [0, inner.count)          in this order, which is the local order of whoever owns the run
+//     for i in [0, inner.count)          in this order, which is the local order of the run's owner
 //       for k in [0, length)
 //
 //   rows [a, b) of an R x C matrix       begin a*C, length (b-a)*C
@@ -28,7 +28,7 @@ struct Loop {
   friend bool operator==(const Loop&, const Loop&) = default;
 };
 
-// Half open. Every empty range is as good as any other.
+// Half open: [begin, end). All empty ranges are equivalent.
 struct ItemRange {
   i64 begin = 0;
   i64 end = 0;
@@ -56,10 +56,10 @@ struct ItemRun {
   friend bool operator==(const ItemRun&, const ItemRun&) = default;
 };
 
-// pre for all of these: the run is valid and its products fit 63 bits; check_run() makes sure of both.
+// pre for these functions: the run is valid and its products fit 63 bits; check_run() checks both.
 
-// Throws kBadRun when a count, length or stride is negative, loops do not nest, or an item lies outside [0,
-// slot_items).
+// Throws kBadRun if a count, length or stride is negative, if loops do not nest, or if an item is outside
+// [0, slot_items).
 void check_run(const ItemRun& run, i64 slot_items);
 
 // The same walk with as few and as short loops as possible; {begin, 0} for an empty one.
@@ -69,13 +69,13 @@ ItemRun canonical(const ItemRun& run);
 // pre: 0 <= begin <= end <= items().
 void cut(const ItemRun& run, ItemRange range, std::vector<ItemRun>& out);
 
-// The same of a list of runs that follow each other in one local order.
+// Cuts a list of runs that follow each other in one local order.
 std::vector<ItemRun> cut(std::span<const ItemRun> runs, ItemRange range);
 
 i64 items_of(std::span<const ItemRun> runs);
 
-// "[12+4 x3/10 x2/100]": begin + length, then inner and outer as count/stride; slot in front unless it is 0:
-// "1[0+8]".
+// "[12+4 x3/10 x2/100]": begin + length, then inner and outer loop as count/stride. A slot other than 0 is
+// printed first: "1[0+8]".
 std::string to_string(const ItemRun& run);
 std::string to_string(std::span<const ItemRun> runs);
 

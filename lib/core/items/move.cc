@@ -1,3 +1,5 @@
+// Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
+// the local order of one to the local order of the other.
 #include "core/items/move.h"
 
 #include <algorithm>
@@ -5,7 +7,7 @@
 namespace mckpt {
 namespace {
 
-// The side of a move that a window is laid on.
+// The side of a move that is cut by a window.
 enum class Side { kFrom, kTo };
 
 i64 stride(const MoveLoop& loop, Side side) {
@@ -38,8 +40,8 @@ void clip_length(const Move& move, Side side, ItemRange window, std::vector<Move
 
 void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out);
 
-// Steps of `loop` that lie wholly in the window stay one move; the step that its begin cuts and the one that
-// its end cuts are clipped on their own.
+// Steps of `loop` that are wholly in the window stay one move; the steps that the window's begin and end cut
+// are clipped separately.
 void clip_loop(const Move& move, MoveLoop Move::*loop, i64 extent, Side side, ItemRange window,
                std::vector<Move>& out) {
   i64 step = stride(move.*loop, side), count = (move.*loop).count;
@@ -74,7 +76,7 @@ Move swapped(const Move& m) {
 
 void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out);
 
-// Both sides hold item -> local position; `to` is one contiguous piece.
+// Both sides map an item to its local position; `to` is one contiguous piece.
 void overlap_contiguous(const Move& from, const Move& to, std::vector<Move>& out) {
   std::vector<Move> pieces;
   clip(from, Side::kFrom, {to.from, to.from + to.length}, pieces);
@@ -88,7 +90,8 @@ void overlap_contiguous(const Move& from, const Move& to, std::vector<Move>& out
   }
 }
 
-// Both walk rows of the same width and stay inside their columns: rows meet rows, columns meet columns.
+// Both sides walk rows of one width, each within its columns: rows are intersected with rows, columns with
+// columns.
 bool overlap_boxes(const Move& from, const Move& to, std::vector<Move>& out) {
   auto big_of = [](const Move& m) {
     bool outer = m.outer.count > 1 && (m.inner.count == 1 || m.outer.from_stride > m.inner.from_stride);
@@ -140,7 +143,7 @@ void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out) {
     return;
   }
   if (overlap_boxes(from, to, out)) return;
-  // Unlike widths: step through the rows of the one with fewer of them.
+  // Different widths: step through the rows of the side with fewer rows.
   bool step_to = to.inner.count * to.outer.count <= from.inner.count * from.outer.count;
   const Move& stepped = step_to ? to : from;
   auto loop = stepped.outer.count > 1 ? &Move::outer : &Move::inner;

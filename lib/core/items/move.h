@@ -1,10 +1,10 @@
-// Move: a run together with where its items go. Both sides are walked in lockstep:
+// Move: a run and the places its items go to. Both sides are walked in lockstep:
 //
 //   for o, i, k:     item  to   + o*outer.to_stride   + i*inner.to_stride   + k
 //     comes from     item  from + o*outer.from_stride + i*inner.from_stride + k
 //
-// Positions are items: `from` in the source slot, `to` in the destination's own order. What is done on the
-// way is the kind; only copies are one to one and can be undone.
+// Positions are counted in items: `from` in the source slot, `to` in the destination's own order. The kind
+// says what is done to the items; only copies are one to one and can be undone.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ namespace mckpt {
 
 enum class MoveKind : u8 {
   kCopy,
-  kZero,  // fill with zeros (padding); the source side means nothing
-  kAdd,   // copy and add Move::addend (norm weights that one side stores less one)
+  kZero,  // fill with zeros (padding); the source side is not used
+  kAdd,   // copy and add Move::addend (norm weights, from which one side subtracts 1)
 };
 
 struct MoveLoop {
@@ -44,19 +44,19 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-// The move that lays the items of a run one after the other, beginning at `to`.
+// The move that writes the items of a run one after the other, beginning at `to`.
 Move move_of(const ItemRun& run, i64 to);
 
-// Appends the parts of a move whose source (or destination) items lie in the window, in ascending order
-// there. pre: that side is a valid run.
+// Appends the parts of a move whose source (or destination) items are in the window, in ascending order of
+// that side. pre: that side is a valid run.
 void clip_source(const Move& move, ItemRange window, std::vector<Move>& out);
 void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out);
 
-// Two owners of the same tensor: appends the moves that carry the items they have in common from the local
-// order of `from` to the local order of `to`. pre: both runs are valid and of the same slot.
+// For two owners of one tensor: appends the moves that copy their common items from the local order of `from`
+// to the local order of `to`. pre: both runs are valid and have the same slot.
 void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out);
 
-// Whether b continues a, so that one move does both; then a becomes that move.
+// If b continues a: makes a the move that does both, and returns true.
 bool join(Move& a, const Move& b);
 
 std::string to_string(const Move& move);  // "copy 0[12+4 x3/10] -> [0+4 x3/4]"

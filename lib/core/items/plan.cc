@@ -1,3 +1,4 @@
+// Collects moves, joins neighbours, and proves with tiling.h that every destination item is written once.
 #include "core/items/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks sizes and multiplies them without overflow.
 #include "core/items/shape.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 namespace mckpt {
 namespace {
 
-// A zero anywhere makes it zero, whatever the other sizes: [2^62, 4, 0] has no items, not an overflow.
+// The product; 0 if any size is 0, whatever the others are: [2^62, 4, 0] has no items and is not an overflow.
 i64 product(std::span<const i64> sizes, const char* what) {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
   i64 n = 1;

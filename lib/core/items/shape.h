@@ -36,7 +36,7 @@ class Shape {
   }
 
  private:
-  static constexpr int kInline = 4;  // all but a handful of real tensors
+  static constexpr int kInline = 4;  // enough for nearly all real tensors
 
   int rank_ = 0;
   i64 items_ = 1;
@@ -44,7 +44,7 @@ class Shape {
   std::vector<i64> heap_;
 };
 
-// The items of a tensor of these sizes. Throws as Shape does.
+// The number of items of a tensor of these sizes. Throws as Shape does.
 i64 checked_items(std::span<const i64> sizes);
 
 std::string to_string(const Shape& shape);              // "[4096, 128]"

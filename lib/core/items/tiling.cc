@@ -1,7 +1,13 @@
-// A contiguous set of runs is a list of intervals: sort and sweep. When there are loops, let W be the largest
-// stride. Seen as rows of W items, every run is a pattern inside a row that repeats over a range of rows (its
-// ragged ends are ranges of one row), and the question becomes: between any two places where a range begins
-// or ends, do the patterns there tile one row? That is the same question with one loop less.
+// Runs without loops are intervals: sort and sweep. If there are loops, let W be the largest stride. The
+// items are rows of W items, and every run is a pattern inside a row that repeats over a range of rows (its
+// ragged ends are ranges of one row):
+//
+//   row 0   a a b b      columns [0, 2) and [2, 4) of rows of W = 4 items: run a and run b repeat one pattern
+//   row 1   a a b b      each over rows 0 to 2, so one row is checked instead of three
+//   row 2   a a b b
+//
+// Between any two rows where a range begins or ends the patterns must tile one row. That is the same question
+// with one loop less.
 #include "core/items/tiling.h"
 
 #include <algorithm>
@@ -50,8 +56,8 @@ void append_patterns(const ItemRun& run, i64 width, std::vector<RowPattern>& out
     for (i64 i = 0; i < loop.count; i++, row.begin += width) append_patterns(row, width, out);
     return;
   }
-  // A walk over many rows with steps smaller than a row: ragged first and last row, and a middle that repeats
-  // when the steps divide the row.
+  // A walk over many rows with steps smaller than a row: a ragged first and last row, and a middle that
+  // repeats if the steps divide the row.
   i64 last = (run.end() - 1) / width;
   std::vector<Move> pieces;
   auto row_of = [&](i64 row, i64 rows) {

@@ -1,11 +1,11 @@
-// A tile is 64 bytes wide on the destination side, so that destination lines are written whole, and is made
-// of square blocks that are turned in registers:
+// A tile is 64 bytes wide on the destination side, so that whole cache lines are written, and consists of
+// square blocks that are transposed in registers:
 //
 //   16-bit items     8 x 8 block = 8 vectors in, three rounds of interleaving, 8 vectors out
 //   32-bit items     4 x 4 block, two rounds
 //
-// Every other column (from_step 2) is picked out of two vectors on the way in; for a to_step other than 1 the
-// turned tile is laid down in a buffer first. Distances in this file are bytes.
+// Every other column (from_step 2) is picked out of two vectors when they are loaded; for a to_step other
+// than 1 the transposed tile is first written to a buffer. Distances in this file are bytes.
 #include "core/items/transpose.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void store(u8* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v
 template <i64 kItem, i64 kStep>
 __m128i load_items(const u8* p) {
   if constexpr (kStep == 1) return load(p);
-  // The last load ends with the last item that is wanted, so that nothing behind it is touched.
+  // The last load ends with the last item that is needed, so that no byte after it is read.
   if constexpr (kItem == 2) {
     // Sign-extended halves pass the saturating pack unchanged.
     __m128i a = _mm_srai_epi32(_mm_slli_epi32(load(p), 16), 16), b = _mm_srai_epi32(load(p + 14), 16);
@@ -93,7 +93,7 @@ void turn(const u8* from, i64 from_row, u8* to, i64 to_row) {
     turn32<kStep>(from, from_row, to, to_row);
 }
 
-// Whole tiles by blocks; what is left over at the right and at the bottom, item by item.
+// Whole tiles by blocks; the rest at the right and at the bottom item by item.
 template <i64 kItem, i64 kStep>
 void transpose_blocks(const Bytes& s, const u8* from, u8* to) {
   constexpr i64 kBlock = 16 / kItem, kTile = 64 / kItem;

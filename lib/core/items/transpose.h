@@ -1,8 +1,8 @@
-// Transposes in tiles, because item by item it runs at a twentieth of the speed of memory:
+// Transposes in tiles, because item by item a transpose runs at a twentieth of the speed of memory:
 //
 //   to[c*to_row + r*to_step] = from[r*from_row + c*from_step]      for r < rows, c < columns
 //
-// Distances are items.
+// Distances are counted in items.
 #pragma once
 
 #include "core/base/int.h"
@@ -11,11 +11,11 @@ namespace mckpt {
 
 struct TransposeShape {
   i64 rows = 0, columns = 0;
-  i64 from_row = 0, from_step = 1;  // a step of 2 takes every other column
+  i64 from_row = 0, from_step = 1;  // a step of 2 reads every other column
   i64 to_row = 0, to_step = 1;
 };
 
-// pre: item_bytes is 1, 2, 4, 8 or 16; source and destination do not overlap. They need not be aligned. Quick
+// pre: item_bytes is 1, 2, 4, 8 or 16; source and destination do not overlap and need not be aligned. Fast
 // for 2 and 4 bytes with a from_step of 1 or 2, and best with a to_step of 1.
 void transpose(const TransposeShape& shape, i64 item_bytes, const u8* from, u8* to);
 

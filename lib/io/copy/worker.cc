@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/items/apply_move.h"
-#include "runtime/system/memory_room.h"
 #include "io/file/crc32.h"
+#include "runtime/system/memory_room.h"
 
 namespace mckpt {
 namespace {
@@ -49,7 +49,7 @@ u8* Arena::reserve(i64 bytes) {
     i64 room = round_up(bytes, 1 << 20, "a buffer");
     check_memory_room(room, "the buffers of a copy");
     data_ = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
-    if (!data_) throw out_of_memory(room, "the buffers of a copy").help("--max-memory takes less");
+    if (!data_) throw out_of_memory(room, "the buffers of a copy").help("set `max_memory` lower");
     bytes_ = room;
   }
   return data_;

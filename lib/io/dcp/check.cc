@@ -9,8 +9,8 @@
 
 #include "core/base/name_hash.h"
 #include "io/dcp/counts.h"
-#include "io/store/findings.h"
 #include "io/pickle/value.h"
+#include "io/store/findings.h"
 
 namespace mckpt {
 namespace {
@@ -41,12 +41,12 @@ constexpr const char* kHalfLost =
     "the save was made by code that does not know of the other half, or a rank's file is missing: take an "
     "older checkpoint";
 constexpr const char* kStateLost =
-    "training cannot go on from these states; the weights are whole: reshard --weights-only, or export";
+    "training cannot continue from these states; the weights are complete: reshard with `weights_only`, or "
+    "export";
 constexpr const char* kPieceForWhole =
-    "an optimizer with plain tensors instead of DTensors was saved: one rank's piece stands for the whole, "
-    "and the pieces of the others are lost; --weights-only leaves the states behind, --rank-states takes "
-    "them "
-    "from files of the ranks";
+    "an optimizer with plain tensors instead of DTensors was saved: one rank's piece is stored as the whole, "
+    "and the pieces of the others are lost; `weights_only` skips the states, `rank_states` reads them from "
+    "files of the ranks";
 
 class NameChecks {
  public:

@@ -37,10 +37,11 @@ struct Series {
 };
 
 constexpr const char* kBiasesLost =
-    "Megatron numbers the weights of experts globally and forgets their biases; save with "
-    "--expert-model-parallel-size 1, or as torch_dist, to have all";
-constexpr const char* kMixersLacking = "the run that loads it has to begin these layers";
-constexpr const char* kStagesLost = "save with --ckpt-format torch_dist, or without pipeline parallelism";
+    "Megatron numbers the weights of experts globally, but not their biases; save with "
+    "expert_model_parallel_size 1, or as torch_dist, to keep all";
+constexpr const char* kMixersLacking = "the training run that loads it has to initialise these layers";
+constexpr const char* kStagesLost =
+    "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism";
 
 class CountChecks {
  public:

@@ -7,8 +7,8 @@
 
 #include "io/dcp/boxes.h"
 #include "io/dcp/mixed.h"
-#include "io/dcp/store.h"
 #include "io/dcp/run_args.h"
+#include "io/dcp/store.h"
 
 namespace mckpt {
 namespace {
@@ -162,7 +162,7 @@ void DcpStore::collect_findings() {
          .message =
              "the last pipeline stage named its layers from 0, so layers of different stages have one name "
              "and only one of each is stored",
-         .help = "save with --ckpt-format torch_dist, or without pipeline parallelism"});
+         .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
   findings_ = findings.take();
 }
 

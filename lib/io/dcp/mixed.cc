@@ -12,7 +12,7 @@ namespace mckpt {
 namespace {
 
 constexpr const char* kTakeWhole =
-    "copy or save the folder again as a whole, into an empty one; --accept MC1315 takes the files as they "
+    "copy or save the folder again as a whole, into an empty one; `accept` MC1315 uses the files as they "
     "are";
 
 std::optional<i64> number_of(const Store& store, i64 object) {

@@ -173,7 +173,7 @@ int Folder::open_inside(std::string_view name, int flags) const {
     throw_bad_path(name, "is a link that leads to itself, or a chain of too many");
   if (fd < 0 && errno == EXDEV)
     throw_bad_path(name, "is a link that leads outside of its folder",
-                   ", or, where the link is your own: --follow-links");
+                   ", or, if the link is your own: `follow_links`");
   return fd;
 }
 

@@ -24,7 +24,7 @@ void check_clobber(const std::string& path, bool replace) {
   if (replace && file) return;
   Error e(Code::kOutputExists, file ? "the output file is already there"
                                     : "something other than a file has the name of the output");
-  e.file(path).help(file ? "choose another name, or replace it with --overwrite" : "choose another name");
+  e.file(path).help(file ? "choose another name, or replace it with `overwrite`" : "choose another name");
   throw e;
 }
 

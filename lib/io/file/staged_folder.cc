@@ -38,7 +38,7 @@ bool has_plan(const std::string& folder, const std::string& plan) {
   return !plan.empty() && read_mark(folder, kPlanMark) == plan;
 }
 
-// --overwrite of this run, or of the one that is resumed where the same folder still has the name.
+// `overwrite` of this run, or of the one that is resumed where the same folder still has the name.
 bool may_replace(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   if (options.replace) return true;
   std::string staging = StagedFolder::staging_path(path), replaced = read_mark(staging, kReplacesMark);
@@ -48,11 +48,12 @@ bool may_replace(const std::string& path, const StagedFolder::Options& options, 
 std::string help_of(const std::string& path, const StagedFolder::Options& options, bool folder) {
   if (!folder) return "choose another name";
   if (options.resume)
-    return "it is whole, or of another command: nothing is left to resume; --overwrite replaces it";
+    return "it is complete, or of another command: there is nothing to resume; `overwrite` replaces it";
   std::string help = cat("choose another name, or ", options.instead);
   if (!read_mark(path, kPlanMark).empty())
     help +=
-        "; the run that made it was interrupted in its last steps, which the same command with --resume does";
+        "; the command that made it was interrupted in its last steps; the same command with `resume` "
+        "completes them";
   return help;
 }
 
@@ -186,7 +187,7 @@ bool StagedFolder::begin_plan() {
         .file(staging_)
         .expected(plan_)
         .found(escaped(begun))
-        .help("repeat the first command with --resume, or start anew with --overwrite");
+        .help("repeat the first command with `resume`, or start again with `overwrite`");
   }
   std::error_code ec;
   for (const auto& entry : std::filesystem::directory_iterator(staging_, ec)) {

@@ -29,7 +29,7 @@ class StagedFolder {
     bool durable = true;   // false: no fsync; for scratch
     bool replace = false;  // a result that is there may be replaced
     bool resume = false;   // go on with what was begun; not together with `replace`
-    const char* instead = "replace it with --overwrite";  // of choosing another name for what is there
+    const char* instead = "replace it with `overwrite`";  // of choosing another name for what is there
     FileNames copied{};                                   // files of the result that are copies, of any name
   };
 

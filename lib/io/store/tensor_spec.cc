@@ -13,7 +13,7 @@ void throw_not_held(const std::vector<std::string>& faults, std::string_view for
   throw Error(Code::kNotHeld,
               cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors", " cannot be held by ", format))
       .each_note(faults)
-      .help("--exclude leaves tensors out");
+      .help("`exclude` leaves tensors out");
 }
 
 }  // namespace mckpt

@@ -14,7 +14,7 @@ std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable) {
       throw Error(Code::kBadGrid, cat("rank ", std::ssize(choice), " finds no GPU of its own"))
           .expected(cat("at most as many ranks as there are GPUs: ", mine.size()))
           .found(cat(std::ranges::count(usable, mine), " ranks that see the same"))
-          .help("start fewer ranks a host, or use --device cpu");
+          .help("start fewer ranks a host, or use `device` cpu");
     choice.push_back(static_cast<i32>(free - mine.begin()));
   }
   return choice;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "runtime/system/memory_room.h"
 #include "io/file/parallel.h"
 #include "live/cuda/calls.h"
+#include "runtime/system/memory_room.h"
 
 namespace mckpt {
 namespace {
@@ -21,7 +21,7 @@ Error out_of_gpu_memory(i64 bytes, const MckptGpuFacts& gpu) {
   return Error(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights")
       .expected(cat(bytes, " bytes"))
       .found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)))
-      .help("more ranks, each with a GPU of its own; or --device cpu");
+      .help("more ranks, each with a GPU of its own; or `device` cpu");
 }
 
 }  // namespace

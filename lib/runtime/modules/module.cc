@@ -18,11 +18,11 @@ constexpr ModuleKind kKinds[] = {
     {"mpi", "runs over several ranks (Open MPI)",
      "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
     {"torch", "the live sharded model (libtorch on the CPU)",
-     "scripts/bootstrap --torch, and build with MCKPT_TORCH=ON"},
+     "scripts/bootstrap `torch`, and build with MCKPT_TORCH=ON"},
     {"cuda", "the live sharded model on GPUs (CUDA, as it comes with libtorch)",
-     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_CUDA=ON"},
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_CUDA=ON"},
     {"nccl", "the GPUs of several ranks together (NCCL, as it comes with libtorch)",
-     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap --torch), and build with MCKPT_NCCL=ON"},
+     "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_NCCL=ON"},
 };
 
 std::string_view how_to_get(std::string_view name) {

@@ -38,7 +38,7 @@ missing "did you mean model?" convert hf-to-fsdp modle new
 missing "--map-file FILE" ls model --as megatron --map-file nope
 expect 0 "$mckpt" convert hf-to-fsdp model run --no-sync
 missing "did you mean model?" export run new --assets modle
-missing "--rank-states DIR" convert reshard run new --rank-states nope
+missing "--rank-states is the folder" convert reshard run new --rank-states nope
 
 # Options before the command.
 expect 2 "$mckpt" --jsn

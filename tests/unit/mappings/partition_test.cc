@@ -70,8 +70,8 @@ TEST(Partition, KnowsTheNamesOfPlainParameters) {
 TEST(Partition, RefusesWhatNothingSays) {
   auto refusal = [](PartitionClues clues) { return thrown_by([&] { partition_of(clues); }); };
   EXPECT_EQ(refusal({"decoder.layers.0.new_thing.weight", 2}),
-            "MC2013 tensor 'decoder.layers.0.new_thing.weight': nothing says how a parameter lies over the "
-            "tensor-parallel ranks");
+            "MC2013 tensor 'decoder.layers.0.new_thing.weight': the partition of a parameter over "
+            "the tensor-parallel ranks is not known");
   for (const char* fused :
        {"a.self_attention.linear_qkv.weight", "a.mixer.in_proj.weight", "a.mixer.conv1d_bias",
         "a.mlp.linear_fc1.weight", "a.mlp.experts.linear_fc1.weight{E}"})

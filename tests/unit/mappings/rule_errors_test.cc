@@ -42,7 +42,7 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "multiple of "
        "2, found 5"},
       {{"vocab", vocab_model(5), {{6, 2}}, 2},
-       "MC2011 weight has not the shape of the vocabulary: expected [5, 2], found [6, 2]"},
+       "MC2011 weight does not have the shape of the vocabulary: expected [5, 2], found [6, 2]"},
       {{"vocab", vocab_model(5), {{5, 2}}, 2, 1, 4},
        "MC0201 the padded vocabulary is smaller than the vocabulary: expected at least 5, found 4"},
       {{"vocab", {}, {{5, 2}}, 1},
@@ -52,15 +52,15 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"vocab", vocab_model(5), {{5, 2}}, 2, 1, kHuge},
        "MC0101 the number of items of a shape does not fit 63 bits: found 4611686018427387904 * 2"},
       {{"qkv", attention_model(4, 2, 2, 3), {{9, 3}, {4, 3}, {4, 3}}, 1},
-       "MC2011 q_proj has not the shape of query heads * head size: expected [8, 3], found [9, 3]"},
+       "MC2011 q_proj does not have the shape of query heads * head size: expected [8, 3], found [9, 3]"},
       {{"qkv", attention_model(4, 2, 2, 3, true), {{8, 3}, {4, 3}, {4, 3}}, 1},
-       "MC2011 q_proj has not the shape of query heads * head size * 2 (an output gate for each): expected "
+       "MC2011 q_proj does not have the shape of query heads * head size * 2 (an output gate for each): expected "
        "[16, "
        "3], found [8, 3]"},
       {{"qkv", attention_model(4, 2, 2, 3), {{8, 3}, {4, 3}, {4, 2}}, 1},
-       "MC2011 v_proj has not the shape of key-value groups * head size: expected [4, 3], found [4, 2]"},
+       "MC2011 v_proj does not have the shape of key-value groups * head size: expected [4, 3], found [4, 2]"},
       {{"qkv", attention_model(4, 2, 2, 3), {{8, 3}, {4}, {4, 3}}, 1},
-       "MC2011 k_proj has not the shape of key-value groups * head size: expected [4, 3], found [4]"},
+       "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [4]"},
       {{"qkv", attention_model(4, 3, 2, 3), {{8, 3}, {6, 3}, {6, 3}}, 1},
        "MC2010 the number of query heads does not divide by the number of key-value groups: expected a "
        "multiple "
@@ -82,24 +82,24 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"qkv", attention_model(kHuge, kHuge, 4, 3), {{8, 3}, {4, 3}, {4, 3}}, 1},
        "MC0101 the number of rows of the queries does not fit 63 bits: found 4611686018427387904 * 4"},
       {{"qkv_joined", attention_model(2, 2, 2, 3), {{11, 3}}, 1},
-       "MC2011 qkv has not the shape of all queries, keys and values: expected [12, 3], found [11, 3]"},
+       "MC2011 qkv does not have the shape of all queries, keys and values: expected [12, 3], found [11, 3]"},
       {{"mla_down", mla_model(3, 2, 1, 2), {{3, 2}, {2, 2}}, 1},
-       "MC2011 kv_a_proj_with_mqa has not the shape of the key-value rank and the rotary part: expected [3, "
+       "MC2011 kv_a_proj_with_mqa does not have the shape of the key-value rank and the rotary part: expected [3, "
        "2], "
        "found [2, 2]"},
       {{"gated_mlp", {}, {{4, 3}, {4, 2}}, 1},
-       "MC2011 up_proj has not the shape of gate_proj: expected [4, 3], found [4, 2]"},
+       "MC2011 up_proj does not have the shape of gate_proj: expected [4, 3], found [4, 2]"},
       {{"gated_mlp", {}, {{3, 3}, {3, 3}}, 2},
        "MC0201 the width of the MLP does not divide by the parallel size: expected a multiple of 2, found 3"},
       {{"gated_expert", moe_model(2, 2, 3), {{2, 3, 4}}, 1},
-       "MC2011 gate_up_proj has not the shape of experts, their width and the hidden size: expected [2, 4, "
+       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected [2, 4, "
        "3], "
        "found [2, 3, 4]"},
       {{"gated_expert", moe_model(2, 3, 4), {{2, 6, 4}}, 2},
        "MC0201 the width of an expert does not divide by the parallel size: expected a multiple of 2, found "
        "3"},
       {{"gated_expert_transposed", moe_model(2, 2, 3), {{2, 4, 3}}, 1},
-       "MC2011 gate_up_proj has not the shape of experts, their width and the hidden size: expected [2, 3, "
+       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected [2, 3, "
        "4], "
        "found [2, 4, 3]"},
       {{"gated_expert_interleaved", moe_model(2, 3, 3), {{2, 3, 6}}, 2},
@@ -110,15 +110,15 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "found "
        "0"},
       {{"gated_expert_interleaved_bias", moe_model(2, 3, 3), {{2, 3}}, 1},
-       "MC2011 gate_up_proj_bias has not the shape of experts by twice their width: expected [2, 6], found "
+       "MC2011 gate_up_proj_bias does not have the shape of experts by twice their width: expected [2, 6], found "
        "[2, "
        "3]"},
       {{"expert_column", moe_model(2, 2, 3, 5), {{2, 2, 3}}, 1},
-       "MC2011 up_proj has not the shape of experts, their width and the hidden size: expected [2, 2, 5], "
+       "MC2011 up_proj does not have the shape of experts, their width and the hidden size: expected [2, 2, 5], "
        "found "
        "[2, 2, 3]"},
       {{"expert_row", moe_model(3, 2, 5), {{2, 5, 2}}, 1},
-       "MC2011 down_proj has not the shape of experts, their width and the hidden size: expected [3, 5, 2], "
+       "MC2011 down_proj does not have the shape of experts, their width and the hidden size: expected [3, 5, 2], "
        "found "
        "[2, 5, 2]"},
       {{"expert_row_transposed", moe_model(2, 3, 5), {{2, 3, 5}}, 2},
@@ -127,23 +127,23 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"expert_replicate", moe_model(kHuge, 2, 4), {{2, 4}}, 1},
        "MC0101 the number of items of all experts does not fit 63 bits: found 4611686018427387904 * 2"},
       {{"gdn_in_proj", gdn_model(2, 4, 2, 1, 3), {{12, 3}, {4, 3}, {4, 3}, {3, 3}}, 1},
-       "MC2011 in_proj_a has not the shape of value heads: expected [4, 3], found [3, 3]"},
+       "MC2011 in_proj_a does not have the shape of value heads: expected [4, 3], found [3, 3]"},
       {{"gdn_in_proj", gdn_model(2, 4, 2, 1, 3), {{12, 3}, {4, 3}, {4, 3}, {4, 3}}, 4},
        "MC0201 the number of linear-attention key heads does not divide by the parallel size: expected a "
        "multiple "
        "of 4, found 2"},
       {{"gdn_in_proj_grouped", gdn_model(2, 4, 2, 1, 3), {{16, 3}, {4, 3}}, 1},
-       "MC2011 in_proj_ba has not the shape of 2 * value heads: expected [8, 3], found [4, 3]"},
+       "MC2011 in_proj_ba does not have the shape of 2 * value heads: expected [8, 3], found [4, 3]"},
       {{"gdn_in_proj_grouped", gdn_model(2, 5, 2, 1, 3), {{18, 3}, {10, 3}}, 1},
        "MC2010 the number of linear-attention value heads does not divide by the number of key heads: "
        "expected a "
        "multiple of 2, found 5"},
       {{"gdn_conv", gdn_model(2, 4, 2, 1, 3, 4), {{12, 1, 3}}, 1},
-       "MC2011 conv1d has not the shape of 2 * key heads * size + value heads * size: expected [12, 1, 4], "
+       "MC2011 conv1d does not have the shape of 2 * key heads * size + value heads * size: expected [12, 1, 4], "
        "found "
        "[12, 1, 3]"},
       {{"mamba_in_proj", mamba_model(4, 1, 2, 3, 2), {{23, 2}}, 1},
-       "MC2011 in_proj has not the shape of 2 * heads * head size + 2 * groups * state + heads: expected "
+       "MC2011 in_proj does not have the shape of 2 * heads * head size + 2 * groups * state + heads: expected "
        "[24, 2], "
        "found [23, 2]"},
       {{"mamba_in_proj", mamba_model(4, 1, 2, 3, 2), {{24, 2}}, 4},
@@ -155,7 +155,7 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "of 2, "
        "found 3"},
       {{"mamba_conv", mamba_model(4, 1, 2, 3, 2), {{16, 4}}, 1},
-       "MC2011 conv1d has not the shape of heads * head size + 2 * groups * state: expected [16, 1, 4], "
+       "MC2011 conv1d does not have the shape of heads * head size + 2 * groups * state: expected [16, 1, 4], "
        "found "
        "[16, 4]"},
   };

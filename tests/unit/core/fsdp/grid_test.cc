@@ -100,7 +100,7 @@ TEST(Grid, SmallestDpIsTheLeastThatIsNotRefused) {
 TEST(Grid, SizesThatDoNotFitAreRefusedByName) {
   Grid g;
   g.tp = 0;
-  EXPECT_EQ(refusal(g), "MC0201: --tp must be at least 1");
+  EXPECT_EQ(refusal(g), "MC0201: `tp` must be at least 1");
   g = {};
   g.ep = 4;
   EXPECT_EQ(refusal(g), "MC0201: the ranks of a stage (tp*cp*dp) do not divide by etp*ep");

@@ -1,0 +1,83 @@
+// The settings that texts of the library may name. The flag of a setting is its name with hyphens.
+#include "tools/render/setting_names.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace mckpt {
+namespace {
+
+constexpr std::string_view kSettings[] = {
+    "accept",
+    "allow_overflow",
+    "any_model",
+    "assets",
+    "cp",
+    "device",
+    "dp",
+    "dtype",
+    "ep",
+    "etp",
+    "exclude",
+    "expert_layout",
+    "first_stage_layers",
+    "follow_links",
+    "hsdp",
+    "include",
+    "iteration",
+    "keep_names",
+    "last_stage_layers",
+    "layers",
+    "map_file",
+    "max_memory",
+    "norms",
+    "overwrite",
+    "params_dtype",
+    "path_etp",
+    "path_tp",
+    "pattern",
+    "phase_timeout",
+    "pp",
+    "pp_size",
+    "rank_states",
+    "rank_timeout",
+    "resume",
+    "source_ep",
+    "source_etp",
+    "source_hsdp",
+    "source_tp",
+    "strategy",
+    "tensors_only",
+    "torch",  // of scripts/bootstrap
+    "tp",
+    "vocab_size",
+    "vp_stage",
+    "weights_only",
+    "without_mixers",
+};
+
+}  // namespace
+
+std::string with_flags(std::string_view text) {
+  std::string out;
+  for (std::size_t from = 0; from < text.size();) {
+    std::size_t open = std::min(text.find('`', from), text.size());
+    std::size_t close = open == text.size() ? text.npos : text.find('`', open + 1);
+    if (close == text.npos) return cat(out, text.substr(from));
+    std::string_view name = text.substr(open + 1, close - open - 1);
+    out += text.substr(from, open - from);
+    if (std::ranges::find(kSettings, name) == std::end(kSettings)) {
+      out += cat('`', name);
+      from = close;  // which may open the next name
+    } else {
+      std::string flag(name);
+      std::ranges::replace(flag, '_', '-');
+      out += cat("--", flag);
+      from = close + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace mckpt
