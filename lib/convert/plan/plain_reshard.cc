@@ -10,7 +10,6 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
-#include "tools/job.h"
 
 namespace mckpt {
 namespace {
