@@ -107,7 +107,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   auto& plan = c.parts.make<FsdpPlan>(keys, setup, model.setup().adjust);
   DcpLayout& layout = plan.layout;
   add_run_objects(layout, {model.map().model(), setup, 0, source.config.max_positions});
-  c.job = std::make_unique<LiveSaveJob>(model, keys, layout, plan.table_key);
+  c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, plan.table_key));
   c.job_of_rank = true;
   c.identity = kLiveIdentity;
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);

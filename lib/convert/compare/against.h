@@ -7,7 +7,6 @@
 
 #include "convert/compare/compare.h"
 #include "convert/compare/comparison.h"
-#include "convert/jobs/reshard_job.h"
 #include "convert/source/checkpoint.h"
 
 namespace mckpt {
@@ -24,16 +23,6 @@ struct Comparing {
   }
 };
 
-// A job that knows the chunks of its tasks.
-template <typename Job>
-ComparedJob compared_job(std::unique_ptr<Job> job) {
-  const Job& made = *job;
-  return {std::move(job), [&made](i64 task) {
-            auto chunks = made.chunks_of(task);
-            return std::vector<i32>(chunks.begin(), chunks.end());
-          }};
-}
-
 // All of these return whether everything was compared and is equal.
 
 // A checkpoint against the Hugging Face model that it was made of, in the folder `source`.
@@ -48,7 +37,7 @@ using TensorNames = std::set<std::string, std::less<>>;
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
 // stored rank after rank by different numbers of ranks; null: there are none. `dropped` is asked where the
 // source has more tensors: those that every conversion drops.
-bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused,
-                   const Comparing& c, const std::function<TensorNames()>& dropped = {});
+bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
+                   const std::function<TensorNames()>& dropped = {});
 
 }  // namespace mckpt

@@ -6,8 +6,8 @@
 #include "convert/compare/against.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/tensor_differences.h"
-#include "convert/layers/flat_layers.h"
-#include "convert/layers/run_pattern.h"
+#include "convert/layers/model_layers.h"
+#include "convert/objects/pattern_args.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -60,8 +60,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
 
 // Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks
 // wrote them.
-ReshardJob::Fused fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
-  ReshardJob::Fused fused{from.keys(), to.keys(), {}};
+FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
+  FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
     std::optional<std::string> key = model_key(from.store().name(t));
     if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;
@@ -84,7 +84,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
   CheckpointModel to = open_tested(std::move(tested), how, c.options);
   c.note_oddities(from);
   c.note_oddities(to);
-  ReshardJob::Fused fused = fused_tensors(from, to);
+  FusedTables fused = fused_tensors(from, to);
   bool same = true;
   if (other_layers)
     objects_not_compared(kOtherLayers, c.report);

@@ -1,9 +1,6 @@
 // Compares a Hugging Face folder with what an export of the checkpoint would write into it.
-#include <map>
-#include <numeric>
 
 #include "convert/compare/against.h"
-#include "convert/jobs/export_job.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -56,24 +53,6 @@ std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std
   return compared;
 }
 
-// Writes each tensor whole, in one task.
-ComparedJob export_of(const CheckpointModel& checkpoint, const ChunkList& some) {
-  auto places = std::make_shared<TensorPlaces>();
-  places->tensors.resize(checkpoint.map().sources().size());
-  std::map<i32, i32> chunk_of;
-  for (i32 c = 0; c < some.size(); c++) {
-    ChunkList::Place place = some.place(c);
-    chunk_of[some.key(c)] = c;
-    places->tensors[some.key(c)] = {place.file, place.data_offset, place.dtype, Shape(some.box(c).sizes)};
-  }
-  auto made =
-      std::make_unique<ExportJob>(checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), *places);
-  const ExportPlan& plan = made->plan();
-  return {std::move(made), [&plan, places, chunk_of](i64 task) {
-            return std::vector<i32>{chunk_of.at(plan.tensor_of_task(task))};
-          }};
-}
-
 // By tensor of the model, the tensors of the checkpoint that have its items.
 std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) {
   const KeyTable& keys = checkpoint.keys();
@@ -104,7 +83,9 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
   CheckpointModel checkpoint(std::move(source), std::move(model), how);
   c.note_oddities(checkpoint);
   std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
-  auto job = [&](const ChunkList& some) { return export_of(checkpoint, some); };
+  auto job = [&](const ChunkList& some) {
+    return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
+  };
   auto made_of = [&](i32 tensor) { return stored[tensor]; };
   auto name = [&](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
   return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of},

@@ -1,6 +1,5 @@
 // Compares a checkpoint with what an import of the model would write into it.
 #include "convert/compare/against.h"
-#include "convert/jobs/import_job.h"
 #include "convert/source/source_model.h"
 
 namespace mckpt {
@@ -57,9 +56,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
   c.note_oddities(checkpoint);
   warn_of_casts(checkpoint, c.report);
   const KeyTable& keys = checkpoint.keys();
-  auto job = [&](const ChunkList& some) {
-    return compared_job(std::make_unique<ImportJob>(source, keys, some, nullptr));
-  };
+  auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
   auto made_of = [&](i32 key) {
     std::vector<i64> tensors;
     for (i32 t : keys.parameter(keys[key]).sources)

@@ -34,12 +34,10 @@ std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison
 
 }  // namespace
 
-bool against_names(const Store& tested, const Store& source, const ReshardJob::Fused* fused,
-                   const Comparing& c, const std::function<TensorNames()>& dropped) {
+bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
+                   const std::function<TensorNames()>& dropped) {
   NamedChunks chunks(tested, source, report_unlike(tested, source, c.comparison, dropped));
-  auto job = [&](const ChunkList& some) {
-    return compared_job(std::make_unique<ReshardJob>(source, some, nullptr, fused));
-  };
+  auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
   auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
   auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
   return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of}, c.report);

@@ -38,15 +38,15 @@ void Comparison::leave_out(Finding finding, bool of_tested) {
 
 bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
   CompareSink sink(compared.tested, compared.chunks);
-  ComparedJob all = compared.job(compared.chunks);
+  ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
-  for (const Failure& failure : carry_out(*all.job, sink, "compare", &lost_))
-    for (i32 c : judge(compared, failure, all.chunks_of(failure.task))) rest.push_back(c);
+  for (const Failure& failure : carry_out(all, sink, "compare", &lost_))
+    for (i32 c : judge(compared, failure, all.targets_of(failure.task))) rest.push_back(c);
   if (!rest.empty()) {
     SomeChunks some(compared.chunks, std::move(rest));
-    ComparedJob again = compared.job(some);
-    for (const Failure& failure : carry_out(*again.job, sink, "compare", &lost_))
-      for (i32 c : again.chunks_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
+    ChunkJob again = compared.job(some);
+    for (const Failure& failure : carry_out(again, sink, "compare", &lost_))
+      for (i32 c : again.targets_of(failure.task)) report_failure(failure, compared.name(some.key(c)));
   }
   warn_of_overflow(report);
   std::vector<Finding> against = described(compared, sink, report);
@@ -75,7 +75,7 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
 // Reports the records that keep a task from being carried out. Returns the chunks of the task that can be
 // compared without them.
 std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure& failure,
-                                   const std::vector<i32>& chunks) {
+                                   std::span<const i32> chunks) {
   std::vector<i32> sound;
   std::set<i32> keys;
   for (i32 c : chunks) {
@@ -114,9 +114,9 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
   for (i32 c = 0; c < compared.chunks.size(); c++)
     if (keys.contains(compared.chunks.key(c))) chunks.push_back(c);
   SomeChunks some(compared.chunks, std::move(chunks));
-  ComparedJob job = compared.job(some);
+  ChunkJob job = compared.job(some);
   ItemTally tally(compared.tested, some);
-  carry_out(*job.job, tally, "count", nullptr);  // what fails was reported when it was compared
+  carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }
 

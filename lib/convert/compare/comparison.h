@@ -19,18 +19,12 @@
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/compared_sides.h"
 #include "convert/compare/item_tally.h"
-#include "convert/keys/stored_chunks.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "core/base/observer.h"
 #include "io/copy/lost_values.h"
 #include "io/verify/verify.h"
 
 namespace mckpt {
-
-// A job that writes chunks, and the chunks that each of its tasks writes.
-struct ComparedJob {
-  std::unique_ptr<CopyJob> job;
-  std::function<std::vector<i32>(i64 task)> chunks_of;
-};
 
 // What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
 // source puts there.
@@ -40,7 +34,7 @@ struct ComparedChunks {
   const Store& source;
   i64 tensors;
   std::function<std::string(i32 key)> name;
-  std::function<ComparedJob(const ChunkList& some)> job;  // for some of the chunks
+  std::function<ChunkJob(const ChunkList& some)> job;  // that writes some of the chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
 };
@@ -69,8 +63,7 @@ class Comparison {
   using Counts = std::map<i32, ItemTally::Count>;
 
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
-  std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure,
-                         const std::vector<i32>& chunks);
+  std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
   void warn_of_overflow(VerifyReport& report) const;
   std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,

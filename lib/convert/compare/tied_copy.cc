@@ -3,31 +3,30 @@
 #include <algorithm>
 
 #include "convert/compare/compare_sink.h"
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/copy/engine.h"
 
 namespace mckpt {
+namespace {
 
-bool is_tied_copy(const Store& store, i32 tensor, const ModelConfig& model) {
-  constexpr std::string_view kOutput = "output_layer.weight", kEmbedding = "embedding.word_embeddings.weight";
-  std::string_view name = store.name(tensor);
-  if (!model.tied || !name.ends_with(kOutput)) return false;
-  i64 embedding = find_tensor(store, cat(name.substr(0, name.size() - kOutput.size()), kEmbedding));
-  if (embedding < 0) return false;
-  bool equal = store.dtype(embedding) == store.dtype(tensor) &&
-               std::ranges::equal(store.dims(embedding), store.dims(tensor));
-  if (equal) {
-    NamedChunks chunks(store, tensor, static_cast<i32>(embedding));
-    CompareSink sink(store, chunks);
-    run_copy(ReshardJob(store, chunks, nullptr), sink, {});
-    equal = sink.differences().empty();
-  }
-  if (!equal)
-    throw Error(Code::kUnaccounted, "the output layer is not the embedding, though the model ties them")
-        .file(store.root())
-        .tensor(name)
-        .help("check tie_word_embeddings in config.json");
-  return true;
+bool hold_the_same(const Store& store, i32 one, i32 other) {
+  if (store.dtype(one) != store.dtype(other) || !std::ranges::equal(store.dims(one), store.dims(other)))
+    return false;
+  ListedChunks chunks(store, {{{one, other}}});
+  CompareSink sink(store, chunks);
+  run_copy(reshard_job(store, chunks), sink, {});
+  return sink.differences().empty();
+}
+
+}  // namespace
+
+void check_tied_copies(const Store& store, std::span<const i32> copies) {
+  for (i32 output : copies)
+    if (!hold_the_same(store, output, static_cast<i32>(tied_embedding(store, output))))
+      throw Error(Code::kUnaccounted, "the output layer is not the embedding, though the model ties them")
+          .file(store.root())
+          .tensor(store.name(output))
+          .help("check tie_word_embeddings in config.json");
 }
 
 }  // namespace mckpt

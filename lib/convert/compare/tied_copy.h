@@ -1,14 +1,15 @@
-// A model whose output layer is the embedding may have been saved with both: Megatron-FSDP v2 and torch's
-// FSDP2 write the tensor under either name.
+// A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
+// FSDP2 write the weights under either name.
 #pragma once
 
+#include <span>
+
 #include "io/store/store.h"
-#include "mappings/config.h"
 
 namespace mckpt {
 
-// Whether the tensor is the output layer of a tied model; then it holds what the embedding of the same store
-// holds. Reads both. Throws kUnaccounted where they differ.
-bool is_tied_copy(const Store& store, i32 tensor, const ModelConfig& model);
+// Compares each output layer with the embedding beside it. `copies`: what StoredChunks::copies() lists. Throws
+// kUnaccounted where they differ.
+void check_tied_copies(const Store& store, std::span<const i32> copies);
 
 }  // namespace mckpt

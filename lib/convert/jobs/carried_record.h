@@ -1,8 +1,9 @@
-// A record of the source that goes into the result byte for byte, and its sums.
+// An object of the source that goes into the result byte for byte, and the checksums by which it is judged.
 #pragma once
 
 #include "io/copy/job.h"
 #include "io/copy/read_sums.h"
+#include "io/dcp/layout.h"
 
 namespace mckpt {
 
@@ -11,22 +12,19 @@ struct CarriedRecord {
   i64 from, to, bytes;
   std::string name;  // of the object that it is
 
-  CopyTask task() const {
-    CopyTask out;
-    out.conversion = no_conversion(DType::kU8);
-    i32 source = out.plan.add_source({from_file, from, bytes, 1, -1});
-    i32 destination = out.plan.add_destination({to_file, to, bytes, 1, -1});
-    out.plan.add(destination, {.slot = source, .length = bytes});
-    out.plan.finish();
-    return out;
-  }
+  CopyTask task() const;  // without sums
 };
 
-// Tells the sums of what the record holds; `file` is the one that it lies in. Throws what opening an archive
-// throws: one that cannot be opened is not carried on.
-void expect_record(ReadSums& sums, const ByteSource& file, const CarriedRecord& record);
+// Gives the object a place in the rank's file of the layout. pre: the rank's chunks are all there. Throws
+// kRecordMissing where the object has no bytes.
+CarriedRecord carry_object(const Store& source, const Object& object, DcpLayout& layout, DcpName name,
+                           i32 rank);
 
-// The same of objects that are files beside the data and are copied with them.
+// The checksums of what the record holds; `file` is the one that it lies in. Throws what opening an archive
+// throws: one that cannot be opened is not carried on.
+std::vector<Checksum> sums_of_record(const ByteSource& file, const CarriedRecord& record);
+
+// Tells the sums of objects that are files beside the data and are copied with them.
 void expect_object_files(ReadSums& sums, const Store& store);
 
 }  // namespace mckpt

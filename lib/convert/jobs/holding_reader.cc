@@ -13,14 +13,13 @@ constexpr i64 kWindowItems = i64{4} << 20;
 }  // namespace
 
 Conversion import_conversion(const ModelParameter& p, DType stored) {
-  Conversion c{p.source_dtype, p.typed_by_run ? p.dtype : stored, stored, p.holding->addend, 0};
-  check_conversion(c);
-  return c;
+  return {p.source_dtype, p.typed_by_run ? p.dtype : stored, stored, p.holding->addend, 0};
 }
 
 void HoldingReader::read(const ModelParameter& p, ItemRange range, DType to,
                          const std::function<void(std::span<const u8>)>& take) {
   Conversion conversion = import_conversion(p, to);
+  check_conversion(conversion);
   i64 from_bytes = dtype_bytes(p.source_dtype, 1), to_bytes = dtype_bytes(to, 1);
   for (i64 begin = range.begin; begin < range.end; begin += kWindowItems) {
     ItemRange window{begin, std::min(range.end, begin + kWindowItems)};

@@ -15,7 +15,7 @@ class HoldingReader {
   // One belongs to one thread. The tensors of the source table are those of the store, in its order.
   HoldingReader(const Store& store, const StoreFiles& files) : reader_(store, files) {}
 
-  // Calls `take` with the items [range) of the parameter's local order, converted, piece by piece. Takes a
+  // Throws kBadCast. Calls `take` with the items [range) of the parameter's local order, converted, piece by piece. Takes a
   // few MiB of memory.
   void read(const ModelParameter& parameter, ItemRange range, DType to,
             const std::function<void(std::span<const u8>)>& take);
@@ -28,8 +28,7 @@ class HoldingReader {
   std::vector<u8> window_, converted_;
 };
 
-// What happens to a parameter's values between the source's type and that in which they are stored. Throws
-// kBadCast.
+// What happens to a parameter's values between the source's type and that in which they are stored.
 Conversion import_conversion(const ModelParameter& parameter, DType stored);
 
 }  // namespace mckpt

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "convert/keys/tensor_regions.h"
-#include "convert/compare/tied_copy.h"
+#include "core/base/name_hash.h"
+#include "io/store/store_files.h"
+#include "io/values/strided.h"
 #include "mappings/model/plain_family.h"
 
 namespace mckpt {
@@ -13,7 +14,39 @@ void add_named(std::vector<std::string>& lines, std::string line) {
   if (lines.size() < 20) lines.push_back(std::move(line));
 }
 
+// Whether the tensor is the output layer of a tied model, beside the embedding: Megatron-FSDP v2 and torch's
+// FSDP2 write the weights under either name.
+bool is_tied(const Store& store, i32 tensor, const ModelConfig& model) {
+  return model.tied && tied_embedding(store, tensor) >= 0;
+}
+
 }  // namespace
+
+void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data) {
+  bool row_major = data.strides.empty() || is_row_major(chunk.sizes, data.strides);
+  if (row_major && !data.big_endian && !data.unpacked) return;
+  throw Error(Code::kUnsupportedTensor, "a tensor is stored in another order than row by row")
+      .file(file_path(store, chunk.file))
+      .tensor(store.name(tensor))
+      .help("save it as a contiguous tensor first");
+}
+
+i64 tied_embedding(const Store& store, i64 tensor) {
+  constexpr std::string_view kOutput = "output_layer.weight", kEmbedding = "embedding.word_embeddings.weight";
+  std::string_view name = store.name(tensor);
+  if (!name.ends_with(kOutput)) return -1;
+  return find_tensor(store, cat(name.substr(0, name.size() - kOutput.size()), kEmbedding));
+}
+
+NamedChunks::NamedChunks(const Store& store, const Store& other, const std::set<i64>& except)
+    : StoreChunks(store) {
+  NameMap<std::string_view, i32> by_name;
+  for (i32 t = 0; t < other.tensor_count(); t++) by_name.emplace(other.name(t), t);
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    auto at = by_name.find(store.name(t));
+    if (at != by_name.end() && !except.contains(t)) add(t, at->second);
+  }
+}
 
 void StoreChunks::add(i32 tensor, i32 key) {
   for (i32 c = 0; c < store_.chunk_count(tensor); c++) {
@@ -43,7 +76,7 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChun
     std::optional<std::string> name = model_key(store.name(t));
     if (!name || name->ends_with("_extra_state")) continue;
     i32 k = keys.find(*name);
-    if (k < 0 && is_tied_copy(store, t, keys.map().model())) {
+    if (k < 0 && is_tied(store, t, keys.map().model())) {
       copies_.push_back(t);
       continue;
     }

@@ -1,6 +1,8 @@
-// The chunks of a checkpoint by the keys of a model: those that a store has, or those that a layout plans.
+// Lists of chunks, each under a key: those that a store has, or those that a layout plans. A side of every job
+// (convert/jobs/chunk_side.h) is such a list, whatever its chunks are stored in.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "convert/keys/key_table.h"
@@ -23,30 +25,42 @@ class ChunkList {
 
   virtual ~ChunkList() = default;
   virtual i64 size() const = 0;
-  virtual i32 key(i64 chunk) const = 0;  // in the key table
-  virtual Box box(i64 chunk) const = 0;
+  virtual i32 key(i64 chunk) const = 0;  // of a key table, or whatever the maker of the list numbers
+  virtual Box box(i64 chunk) const = 0;  // in the tensor of the key
+  virtual std::span<const i64> dims(i64 chunk) const = 0;  // of that tensor
   virtual DType dtype(i64 chunk) const = 0;
   virtual Place place(i64 chunk) const = 0;  // thread-safe; may read the chunk's own header
+  // Of a chunk of a result: the tensor that it is a piece of, by number and by name, and the records around
+  // it; null where its file has none.
+  virtual i32 tensor(i64 chunk) const { return key(chunk); }
+  virtual std::string name(i64 chunk) const = 0;
+  virtual const DcpTensorFrame* frame(i64 /*chunk*/) const { return nullptr; }
   // For an outline: tells chunks apart without reading anything.
   Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
+  i64 items(i64 chunk) const { return Shape(box(chunk).sizes).items(); }
 };
 
 class PlannedChunks final : public ChunkList {
  public:
-  // The layout's keys are those of the table, in another order: table_key[k] is key k of the layout. Both
-  // outlive this.
+  // key(): table_key[k] for key k of the layout. Both outlive this.
   PlannedChunks(const DcpLayout& layout, std::span<const i32> table_key)
       : layout_(layout), table_key_(table_key) {}
 
   i64 size() const override { return layout_.chunk_count(); }
   i32 key(i64 c) const override { return table_key_[static_cast<std::size_t>(layout_.chunk(c).key)]; }
   Box box(i64 c) const override { return {layout_.chunk(c).offsets, layout_.chunk(c).sizes}; }
-  DType dtype(i64 c) const override { return layout_.key(layout_.chunk(c).key).dtype; }
+  std::span<const i64> dims(i64 c) const override { return of(c).shape.dims(); }
+  DType dtype(i64 c) const override { return of(c).dtype; }
   Place place(i64 c) const override {
     return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c), std::nullopt};
   }
+  i32 tensor(i64 c) const override { return layout_.chunk(c).key; }
+  std::string name(i64 c) const override { return of(c).name.text; }
+  const DcpTensorFrame* frame(i64 c) const override { return layout_.chunk(c).frame; }
 
  private:
+  const DcpLayoutKey& of(i64 c) const { return layout_.key(layout_.chunk(c).key); }
+
   const DcpLayout& layout_;
   std::span<const i32> table_key_;
 };
@@ -57,8 +71,10 @@ class StoreChunks : public ChunkList {
   i64 size() const override { return std::ssize(chunks_); }
   i32 key(i64 c) const override { return at(c).key; }
   Box box(i64 c) const override;
+  std::span<const i64> dims(i64 c) const override { return store_.dims(at(c).tensor); }
   DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
   Place place(i64 c) const override;
+  std::string name(i64 c) const override { return std::string(store_.name(at(c).tensor)); }
 
   struct Entry {
     i32 key, tensor, chunk;  // of the store
@@ -67,7 +83,9 @@ class StoreChunks : public ChunkList {
 
  protected:
   explicit StoreChunks(const Store& store) : store_(store) {}  // the store outlives this
-  void add(i32 tensor, i32 key);                               // all chunks of the tensor
+  const Store& store() const { return store_; }
+  void add(i32 tensor, i32 key);  // all chunks of the tensor that have items and are no replicas
+  void add(const Entry& entry) { chunks_.push_back(entry); }
 
  private:
   const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
@@ -92,14 +110,26 @@ class SomeChunks final : public ChunkList {
   i64 size() const override { return std::ssize(some_); }
   i32 key(i64 c) const override { return all_.key(of(c)); }
   Box box(i64 c) const override { return all_.box(of(c)); }
+  std::span<const i64> dims(i64 c) const override { return all_.dims(of(c)); }
   DType dtype(i64 c) const override { return all_.dtype(of(c)); }
   Place place(i64 c) const override { return all_.place(of(c)); }
+  i32 tensor(i64 c) const override { return all_.tensor(of(c)); }
+  std::string name(i64 c) const override { return all_.name(of(c)); }
+  const DcpTensorFrame* frame(i64 c) const override { return all_.frame(of(c)); }
 
  private:
   i64 of(i64 c) const { return some_[static_cast<std::size_t>(c)]; }
 
   const ChunkList& all_;
   std::vector<i32> some_;
+};
+
+// The chunks of a store's tensors, by the tensors of the same names in another store. Tensors that the other
+// store does not have are left out.
+class NamedChunks final : public StoreChunks {
+ public:
+  // `except`: tensors of the store that are left out as well. Both stores outlive this.
+  NamedChunks(const Store& store, const Store& other, const std::set<i64>& except = {});
 };
 
 // The model section of a checkpoint, without copies of tied weights.
@@ -109,7 +139,8 @@ class StoredChunks final : public StoreChunks {
   // tensor has not the shape of its key. Both outlive this.
   StoredChunks(const Store& store, const KeyTable& keys);
 
-  // Tensors of the store that were left out because they are copies of tied weights.
+  // Tensors of the store that are left out because the model ties them to another: an output layer beside the
+  // embedding. Whether they hold the same values is check_tied_copies()'s to find out.
   const std::vector<i32>& copies() const { return copies_; }
   // By source tensor, the type in which its items are stored; nothing where no chunk has them.
   std::vector<std::optional<DType>> types_of_sources() const;
@@ -118,5 +149,12 @@ class StoredChunks final : public StoreChunks {
   const KeyTable& keys_;
   std::vector<i32> copies_;
 };
+
+// The embedding that lies beside an output layer, under the name that goes with it; -1: the tensor is no
+// output layer, or there is none.
+i64 tied_embedding(const Store& store, i64 tensor);
+
+// Throws kUnsupportedTensor unless the chunk's items lie row by row, as they are in memory.
+void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data);
 
 }  // namespace mckpt

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "convert/layers/extra_state.h"
-#include "convert/layers/mixer_shapes.h"
-#include "convert/layers/norm_place.h"
+#include "convert/layers/layer_modules.h"
+#include "convert/layers/mixer_parts.h"
 #include "core/base/name_hash.h"
 
 namespace mckpt {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "convert/layers/run_pattern.h"
+#include "convert/objects/pattern_args.h"
 
 namespace mckpt {
 namespace {
@@ -57,6 +57,23 @@ std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMi
   }
   for (const MovedObject& o : migration.objects) out->add_object(o.name, o.object);
   return out;
+}
+
+bool has_grouped_layers(const Store& store) {
+  std::optional<LayerPattern> pattern = pattern_of_run(store);
+  return pattern && pattern->has_groups();
+}
+
+std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect) {
+  LayerPattern pattern = *pattern_of_run(*store);
+  constexpr LayerForm kForms[] = {LayerForm::kLogical, LayerForm::kMember, LayerForm::kFlat};
+  LayerForm form = detect_form(*store, dialect, pattern, kForms, true);
+  if (form == LayerForm::kFlat) return store;
+  bool torch_dist = dialect == DcpDialect::kTorchDist;
+  LayerNames from(pattern, form),
+      to(pattern, LayerForm::kFlat, torch_dist ? "transformer_layer" : "mtp_model_layer");
+  LayerMigration moved = migrate_layers(*store, dialect, from, to, {});
+  return migrated(std::move(store), moved);
 }
 
 }  // namespace mckpt

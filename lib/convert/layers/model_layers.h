@@ -21,4 +21,12 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
 // The store under the names that its tensors and objects get. pre: no tensors become a stack.
 std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration);
 
+// Whether the args say that the layers are in groups. False where they say nothing.
+bool has_grouped_layers(const Store& store);
+
+// The store under the names that its layers have without groups; the store itself where its names are flat all
+// the same. pre: has_grouped_layers(), of torch_dist or fsdp_dtensor. Throws what keeps layers from being
+// renamed.
+std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect);
+
 }  // namespace mckpt

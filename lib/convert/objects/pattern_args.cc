@@ -47,6 +47,16 @@ std::optional<std::string> pattern_of_args(const PickleValue& args) {
   return pattern;
 }
 
+std::optional<LayerPattern> pattern_of_run(const Store& store) {
+  try {
+    std::shared_ptr<const PickleValue> args = args_of(store);
+    std::optional<std::string> text = args ? pattern_of_args(*args) : std::nullopt;
+    return text ? std::optional(parse_pattern(*text, Dialect::kGrouped)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
                                        i64 layers) {
   ArgValue text = pattern.text, none;

@@ -8,6 +8,7 @@
 #include "convert/objects/args_patch.h"
 #include "core/hybrid/pattern.h"
 #include "io/pickle/value.h"
+#include "io/store/store.h"
 
 namespace mckpt {
 
@@ -15,6 +16,11 @@ namespace mckpt {
 // old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each
 // other.
 std::optional<std::string> pattern_of_args(const PickleValue& args);
+
+// The pattern of the hybrid model that a checkpoint is of, as the args of its run contain it. Nothing where
+// there is none, where they cannot be read, or contradict each other: what is wrong with args is reported by
+// those who look at them for their own sake.
+std::optional<LayerPattern> pattern_of_run(const Store& store);
 
 // Whether an entry of args of this name is the pattern of a hybrid model, or a part of it. None is as good as
 // no entry.

@@ -72,7 +72,8 @@ ConversionPlan plan_export(const ExportOptions& options) {
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
   options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
   c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ExportJob>(model.store(), model.keys(), model.chunks(), hf.places, c.sums.get());
+  auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
+  c.job = std::make_unique<ChunkJob>(export_job(&model.store(), model.keys(), model.chunks(), tensors));
 
   c.sources = {model.store().root(), model.assets_path()};
   c.store = &model.store();

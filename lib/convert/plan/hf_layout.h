@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/safetensors/layout.h"
 
 namespace mckpt {

@@ -2,7 +2,7 @@
 // chunks with places in the files of the ranks.
 #include "convert/plan/hf_to_fsdp.h"
 
-#include "convert/jobs/import_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
@@ -72,7 +72,7 @@ ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options) {
                   {model.map->model(), run, options.iteration.value_or(0), model.config.max_positions});
   auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
   if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
-  c.job = std::make_unique<ImportJob>(*model.store, keys, chunks, &layout, c.sums.get());
+  c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
 
   c.sources = {options.source};
   c.store = model.store.get();

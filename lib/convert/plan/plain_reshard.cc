@@ -1,7 +1,7 @@
 // The rows of a tensor are divided evenly; what cannot be divided is stored by the last rank.
 #include "convert/plan/plain_reshard.h"
 
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
@@ -10,7 +10,6 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
-#include "tools/job.h"
 
 namespace mckpt {
 namespace {
@@ -63,10 +62,7 @@ class PlainLayout {
         left_behind_objects++;
         continue;
       }
-      if (o.file < 0)
-        throw Error(Code::kRecordMissing, "the object has no bytes").file(store_.root()).tensor(o.name);
-      i64 to = layout.add_object_record(named(o.name), 0, o.record_bytes);
-      records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+      records.push_back(carry_object(store_, o, layout, named(o.name), 0));
     }
     return records;
   }
@@ -123,8 +119,7 @@ ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& opti
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, store);
-  c.job =
-      std::make_unique<ReshardJob>(store, chunks, &plan.layout, nullptr, std::move(records), c.sums.get());
+  c.job = std::make_unique<ChunkJob>(reshard_job(store, chunks, nullptr, std::move(records)));
 
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};

@@ -2,8 +2,8 @@
 // the result's form are written.
 #include "convert/plan/relayer.h"
 
-#include "convert/layers/migration_job.h"
-#include "convert/layers/run_pattern.h"
+#include "convert/layers/moved_chunks.h"
+#include "convert/objects/pattern_args.h"
 #include "convert/objects/source_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
@@ -24,7 +24,7 @@ class Relayering {
   explicit Relayering(const RelayerOptions& options);
 
   // The objects of the result: those with new args are written into the layout, the others become tasks.
-  void add_objects(MigrationJob& job, DcpLayout& layout);
+  std::vector<CarriedRecord> add_objects(DcpLayout& layout);
   std::string target_text() const;
   ChangedFiles changed_files();
 
@@ -168,14 +168,19 @@ std::string Relayering::target_text() const {
   return text;
 }
 
-void Relayering::add_objects(MigrationJob& job, DcpLayout& layout) {
+std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
+  std::vector<CarriedRecord> records;
   for (const MovedObject& m : migration_.objects) {
     const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
-    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes))
-      layout.add_object({m.name, nesting_dots(m.name)}, MigrationJob::rank_of(*store_, o), *pickle);
-    else
-      job.add_record(m);
+    i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes)) {
+      layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);
+    } else {
+      DcpName name{m.name, nested() ? nesting_dots(m.name) : std::vector<i32>()};
+      records.push_back(carry_object(*store_, o, layout, std::move(name), rank));
+    }
   }
+  return records;
 }
 
 ChangedFiles Relayering::changed_files() {
@@ -210,13 +215,12 @@ std::string_view name_of(LayerWay way) {
 ConversionPlan plan_relayer(const RelayerOptions& options) {
   ConversionPlan c;
   auto& r = c.parts.make<Relayering>(options);
-  auto& layout = c.parts.make<DcpLayout>(MigrationJob::ranks_of(r.store()));
+  auto& layout = c.parts.make<DcpLayout>(ranks_of_files(r.store()));
   if (!r.nested()) layout.leave_out_paths();
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, r.store());
-  auto job = std::make_unique<MigrationJob>(r.store(), r.migration(), layout, r.nested(), c.sums.get());
-  r.add_objects(*job, layout);
-  c.job = std::move(job);
+  auto& chunks = c.parts.make<MovedChunks>(r.store(), r.migration(), layout, r.nested());
+  c.job = std::make_unique<ChunkJob>(chunks.job(r.add_objects(layout)));
 
   c.sources = {r.store().root()};
   c.store = &r.store();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/key_section.h"
 #include "convert/plan/identity.h"
@@ -27,7 +27,7 @@ class Resharding {
   void carry_tensors(DcpLayout& layout) const;
   void keep_forms(std::vector<ModelParameter>& parameters) const;
   std::vector<i32> source_of(const DcpLayout& layout) const;
-  ReshardJob::Fused fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
+  FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
   ProofInput proof(const DcpLayout& layout) const;
   SideFiles assets() const;
 
@@ -144,8 +144,8 @@ ProofInput Resharding::proof(const DcpLayout& layout) const {
 }
 
 // Tensors that are stored cell after cell, on either side.
-ReshardJob::Fused Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
-  ReshardJob::Fused fused{model().keys(), target_keys(), {}};
+FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
+  FusedTables fused{model().keys(), target_keys(), {}};
   fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
   for (std::size_t k = 0; k < plan.table_key.size(); k++) {
     const CheckpointKey& to = target_keys()[plan.table_key[k]];
@@ -226,11 +226,10 @@ ConversionPlan plan_known(const ReshardOptions& options) {
 
   auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));
   auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
-  auto& fused = c.parts.make<ReshardJob::Fused>(r.fused_tensors(plan, source));
+  auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
   c.sums = std::make_unique<ReadSums>();
   if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
-  c.job = std::make_unique<ReshardJob>(r.source(), chunks, &plan.layout, &fused, std::move(objects.records),
-                                       c.sums.get());
+  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
 
   c.sources = r.from().roots();
   c.store = &r.source();

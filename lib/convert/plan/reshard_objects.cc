@@ -79,10 +79,7 @@ void ReshardObjects::add_stored() {
     } else if (o.name == kArgs || (o.name == kIteration && iteration_)) {
       add_made(o.name, object_pickle(store, o));
     } else if (names_.insert(o.name).second) {
-      if (o.file < 0)
-        throw Error(Code::kRecordMissing, "the object has no bytes").file(store.root()).tensor(o.name);
-      i64 to = layout_.add_object_record(source_.named(o.name), 0, o.record_bytes);
-      out_.records.push_back({o.file, 0, o.record_offset, to, o.record_bytes, o.name});
+      out_.records.push_back(carry_object(store, o, layout_, source_.named(o.name), 0));
     }
   }
 }

@@ -66,10 +66,15 @@ class Copy {
 
  private:
   // The tasks that an interrupted run has done: their data are read for their sums, and what they took from the
-  // source is judged with the rest, because planning a task tells its source's sums.
+  // source is judged with the rest.
   void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
-    for (i64 t = share.first; t < share.end; t++)
-      if (log.is_done(t)) written.read(c_.job->task(t), folder, c_.files);
+    for (i64 t = share.first; t < share.end; t++) {
+      if (!log.is_done(t)) continue;
+      CopyTask done = c_.job->task(t);
+      written.read(done, folder, c_.files);
+      for (const Checksum& sum : done.sums)
+        if (c_.sums) c_.sums->expect(sum);
+    }
   }
 
   void check_sums() {

@@ -4,6 +4,7 @@
 //   2 agree on how many ranks wrote it                        4 lay out the key table and the stored chunks
 #include "convert/source/checkpoint.h"
 
+#include "convert/compare/tied_copy.h"
 #include "convert/layers/model_layers.h"
 #include "convert/source/damage.h"
 #include "convert/source/source_model.h"
@@ -109,6 +110,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
+  check_tied_copies(*store_, chunks_->copies());
 }
 
 // torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "convert/keys/tensor_regions.h"
+#include "convert/keys/stored_chunks.h"
 
 namespace mckpt {
 

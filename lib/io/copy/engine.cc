@@ -92,7 +92,10 @@ class Run {
   // Nothing: the task is left out. Without the lock, because making a plan may read the source.
   std::optional<CopyTask> plan(i64 index) const {
     try {
-      return job_.task(index);
+      CopyTask task = job_.task(index);
+      if (options_.sums)
+        for (const Checksum& sum : task.sums) options_.sums->expect(sum);
+      return task;
     } catch (const Error& e) {
       if (!options_.leave_out || !options_.leave_out(index, e)) throw;
     }

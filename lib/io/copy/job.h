@@ -8,6 +8,7 @@
 #include "core/items/convert_items.h"
 #include "core/items/plan.h"
 #include "io/file/file.h"
+#include "io/store/store.h"
 
 namespace mckpt {
 
@@ -16,6 +17,8 @@ struct CopyTask {
   Conversion conversion;  // of every item; the item_bytes of the plan's regions are those of its two ends
   // Of an outline: items of source regions (`slot`) that the result has no place for, such as padding.
   std::vector<ItemRun> unwanted{};
+  // Of the records that the plan reads, where their formats keep any; none in an outline.
+  std::vector<Checksum> sums{};
 };
 
 // What stands around the items of a destination region in its file: the zip records around a tensor of a
@@ -28,7 +31,7 @@ struct Frame {
 class CopyJob : public RegionNames {
  public:
   virtual i64 task_count() const = 0;
-  virtual CopyTask task(i64 index) const = 0;  // thread-safe
+  virtual CopyTask task(i64 index) const = 0;  // thread-safe, without side effects
   // The same task for a proof, without reading what the source's own headers of records tell: the places of
   // source regions need only tell them apart. Thread-safe.
   virtual CopyTask outline(i64 index) const { return task(index); }

@@ -1,7 +1,6 @@
 #include "live/load/load.h"
 
-#include "convert/jobs/gather_job.h"
-#include "convert/jobs/import_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "live/model/chunks.h"
 #include "live/model/shape_exchange.h"
 
@@ -37,7 +36,7 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);
-  return run_load(model, chunks, ImportJob(source, keys, chunks, nullptr), options);
+  return run_load(model, chunks, import_job(source, keys, chunks), options);
 }
 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
@@ -46,7 +45,7 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
   LiveChunks chunks(model, keys);
-  return run_load(model, chunks, GatherJob(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
+  return run_load(model, chunks, gather_job(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
 }
 
 }  // namespace mckpt

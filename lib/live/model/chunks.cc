@@ -2,7 +2,7 @@
 
 namespace mckpt {
 
-LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model) {
+LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model), keys_(keys) {
   std::vector<FsdpGroup> groups;
   for (LiveGroup* group : model.groups()) {
     file_of_.emplace(group, static_cast<i32>(files_.size()));

@@ -15,7 +15,9 @@ class LiveChunks final : public ChunkList {
   i64 size() const override { return std::ssize(chunks_); }
   i32 key(i64 c) const override { return at(c).key; }
   Box box(i64 c) const override { return {at(c).offsets, at(c).sizes}; }
+  std::span<const i64> dims(i64 c) const override { return keys_[key(c)].shape.dims(); }
   DType dtype(i64 c) const override { return at(c).dtype; }
+  std::string name(i64 c) const override { return keys_[key(c)].name; }
   Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype, std::nullopt}; }
 
   // The chunk of a key whose box begins there; -1: this rank has none.
@@ -40,6 +42,7 @@ class LiveChunks final : public ChunkList {
   void add(const FsdpTensor& tensor, i32 key);
 
   const LiveModel& model_;
+  const KeyTable& keys_;
   std::vector<File> files_;
   std::unordered_map<LiveGroup*, i32> file_of_;
   std::vector<Entry> chunks_;

@@ -26,7 +26,8 @@ class LiveExporter {
         activity_(model.world().activity()),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
-        plan_(keys, chunks_, places),
+        tensors_(keys.map(), places),
+        plan_(export_job(nullptr, keys, chunks_, tensors_)),
         live_(model, keys),
         task_(plan_, ranks_.rank()),
         options_(options),
@@ -213,7 +214,8 @@ class LiveExporter {
   Activity& activity_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
-  ExportPlan plan_;
+  PlacedTensors tensors_;
+  ChunkJob plan_;
   LiveChunks live_;
   LiveExportCounts counts_;
 

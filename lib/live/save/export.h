@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/fsdp_plan.h"
 #include "live/model/chunks.h"
 
@@ -32,7 +32,7 @@ struct LiveExportOptions {
   std::atomic<i64>* written_bytes = nullptr;
 };
 
-// Collective. Throws what ExportPlan and the sink throw. pre: the model is loaded and wrapped; `keys` are
+// Collective. Throws what export_job() and the sink throw. pre: the model is loaded and wrapped; `keys` are
 // live_keys().
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
                               CopySink& out, const LiveExportOptions& options = {});

@@ -4,7 +4,7 @@
 
 namespace mckpt {
 
-std::vector<std::vector<ExportUnit>> export_batches(const ExportPlan& plan, int ranks, i64 most_bytes) {
+std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes) {
   i64 total = 0;
   for (i64 t = 0; t < plan.task_count(); t++) total += plan.task_bytes(t);
   i64 bytes = std::clamp<i64>(ceil_div(total, ranks), 1, std::max<i64>(most_bytes, 64 << 10));
@@ -23,7 +23,7 @@ std::vector<std::vector<ExportUnit>> export_batches(const ExportPlan& plan, int 
   return batches;
 }
 
-i64 widest_ratio(const ExportPlan& plan) {
+i64 widest_ratio(const ChunkJob& plan) {
   i64 ratio = 1;
   for (i64 t = 0; t < plan.task_count(); t++) {
     Conversion c = plan.conversion_of(t);

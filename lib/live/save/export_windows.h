@@ -2,7 +2,7 @@
 // comes from which rank.
 #pragma once
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "live/device/device.h"
 
 namespace mckpt {
@@ -14,10 +14,10 @@ struct ExportUnit {
 };
 
 // Everything in batches of about so many bytes, or smaller, so that all ranks have something to write.
-std::vector<std::vector<ExportUnit>> export_batches(const ExportPlan& plan, int ranks, i64 most_bytes);
+std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes);
 
 // As many times wider may items be that are stored than those that are written.
-i64 widest_ratio(const ExportPlan& plan);
+i64 widest_ratio(const ChunkJob& plan);
 
 // What goes from one rank's chunk into a window; the items of its source, one after the other, are what is
 // sent.
@@ -35,7 +35,7 @@ struct ExportPart {
 // they get fewer as the windows of more ranks get more.
 class ExportTask {
  public:
-  ExportTask(const ExportPlan& plan, i32 rank) : plan_(plan), rank_(rank) {}
+  ExportTask(const ChunkJob& plan, i32 rank) : plan_(plan), rank_(rank) {}
   const CopyTask& go_to(i64 index);  // plans it unless it is there
 
   // In the same order on every rank.
@@ -45,7 +45,7 @@ class ExportTask {
  private:
   std::vector<ExportPart> clipped(std::span<const PlannedMove> moves, ItemRange window) const;
 
-  const ExportPlan& plan_;
+  const ChunkJob& plan_;
   i32 rank_;
   i64 index_ = -1;
   CopyTask task_;

@@ -7,7 +7,7 @@
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 
 namespace mckpt {
 
@@ -65,7 +65,7 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   std::unique_ptr<Store> there = open_store(folder);
   if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
   NamedChunks chunks(*there, *source.store);
-  ReshardJob job(*source.store, chunks, nullptr);
+  ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
   how.first_task = job.task_count() * ranks.rank() / ranks.size();
   how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();

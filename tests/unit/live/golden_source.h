@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "convert/jobs/export_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "io/store/store.h"
+#include "tests/support/golden_config.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/job.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
-#include "tests/support/golden_config.h"
 
 namespace mckpt {
 

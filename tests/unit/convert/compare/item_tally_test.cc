@@ -21,7 +21,9 @@ class SomeBoxes final : public ChunkList {
   i64 size() const override { return std::ssize(entries); }
   i32 key(i64 c) const override { return of(c).key; }
   Box box(i64 c) const override { return {of(c).offsets, of(c).sizes}; }
+  std::span<const i64> dims(i64 c) const override { return of(c).sizes; }
   DType dtype(i64) const override { return DType::kF32; }
+  std::string name(i64) const override { return "t"; }
   Place place(i64 c) const override { return {0, of(c).at, DType::kF32, std::nullopt}; }
 
  private:

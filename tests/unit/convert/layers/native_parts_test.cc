@@ -1,4 +1,4 @@
-#include "convert/layers/native_parts.h"
+#include "convert/layers/mixer_parts.h"
 
 #include <gtest/gtest.h>
 

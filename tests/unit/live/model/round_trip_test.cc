@@ -5,18 +5,18 @@
 #include <set>
 
 #include "convert/compare/compare_sink.h"
-#include "convert/jobs/reshard_job.h"
+#include "convert/jobs/chunk_jobs.h"
 #include "core/base/name_hash.h"
 #include "io/copy/engine.h"
 #include "io/file/output_files.h"
+#include "live/load/load.h"
 #include "live/model/check.h"
 #include "live/save/export.h"
-#include "live/load/load.h"
 #include "live/save/save.h"
+#include "tests/support/throws.h"
 #include "tests/unit/live/counting_comm.h"
 #include "tests/unit/live/golden_source.h"
 #include "tests/unit/live/live_rank.h"
-#include "tests/support/throws.h"
 
 namespace mckpt {
 namespace {
@@ -62,10 +62,12 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
   world().all_reduce(bytes, Reduce::kSum);
   FsdpPlan holders(keys, run_of(model), model.setup().adjust);
   PlannedChunks chunks(holders.layout, holders.table_key);
-  ExportPlan plan(keys, chunks, places);
+  PlacedTensors tensors(keys.map(), places);
+  ChunkJob plan = export_job(nullptr, keys, chunks, tensors);
   i64 written = 0, stored = 0;
   for (i64 t = 0; t < plan.task_count(); t++) {
-    const TensorPlaces::Place& p = places.tensors[static_cast<std::size_t>(plan.tensor_of_task(t))];
+    const TensorPlaces::Place& p =
+        places.tensors[static_cast<std::size_t>(tensors.key(plan.targets_of(t)[0]))];
     written += dtype_bytes(p.dtype, p.shape.items());
     stored += dtype_bytes(plan.conversion_of(t).from, p.shape.items());
   }
@@ -249,7 +251,7 @@ void save(const LiveModel& model, const KeyTable& keys, const std::string& folde
   FsdpRun run = run_of(model);
   run.fsdp.saved = true;
   FsdpPlan plan(keys, run, model.setup().adjust);
-  LiveSaveJob job(model, keys, plan.layout, plan.table_key);
+  ChunkJob job = save_job(model, keys, plan.layout, plan.table_key);
   std::optional<OutputFiles> out;
   if (world().rank() == 0) out.emplace(folder, plan.layout.files());
   world().barrier();

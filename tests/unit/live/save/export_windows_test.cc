@@ -21,7 +21,8 @@ struct Held {
                 [](std::vector<ModelParameter>&) {}),
         chunks(holders.layout, holders.table_key),
         places(places_in(*source.store, *source.map)),
-        plan(keys, chunks, places) {}
+        tensors(*source.map, places),
+        plan(export_job(nullptr, keys, chunks, tensors)) {}
 
   GoldenSource source;
   LiveSetup setup;
@@ -29,7 +30,8 @@ struct Held {
   FsdpPlan holders;
   PlannedChunks chunks;
   TensorPlaces places;
-  ExportPlan plan;
+  PlacedTensors tensors;
+  ChunkJob plan;
 };
 
 TEST(ExportWindows, BatchesAreAllThatIsWrittenInOrder) {

@@ -9,10 +9,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "convert/keys/key_section.h"
 #include "core/hybrid/names.h"
+#include "io/store/store.h"
 
 namespace mckpt {
 
@@ -31,5 +34,21 @@ std::optional<std::string_view> fused_name(LayerKind kind, std::string_view rest
 // pre: fused_name() has it.
 std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& dims,
                                      std::optional<NameFault>& fault);
+
+// The parameters of every layer of a torch_dist checkpoint of a hybrid model, by which native_parts() tells
+// how many rows the parts of a fused one have.
+class MixerShapes {
+ public:
+  MixerShapes(const Store& store, const LayerNames& names);  // of its form; the store outlives this
+
+  // The parts of a tensor of the layer, `fused` as fused_name() calls it. Nothing where its rows are not
+  // theirs, or lie in several chunks: which rank has which rows of a part is not known then.
+  std::vector<NativePart> parts(i32 tensor, i64 layer, std::string_view fused,
+                                std::optional<NameFault>& fault) const;
+
+ private:
+  const Store& store_;
+  std::vector<std::map<std::string, i32, std::less<>>> layer_;  // tensors by name, by physical layer
+};
 
 }  // namespace mckpt

@@ -1,11 +1,12 @@
-// The names of the norms in front of attention and dense MLPs, in the layer or fused with what is behind
-// them.
+// What layers keep beside their weights: the norms in front of attention and dense MLPs, which are a module of
+// the layer or fused with what is behind them, and the extra states of modules.
 #pragma once
 
 #include <string_view>
 
 #include "convert/layers/layer_migration.h"
 #include "core/hybrid/kind.h"
+#include "io/pickle/value.h"
 
 namespace mckpt {
 
@@ -13,5 +14,9 @@ namespace mckpt {
 std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to);
 // Whether it is a state of a module that is gone where norms are fused: "input_layernorm._extra_state".
 bool is_state_of_norm(std::string_view rest, LayerKind kind);
+
+// Whether an extra state, such as the history of FP8 scales, is that of a module without any: None, no bytes,
+// a tensor of no items, or a list of such.
+bool is_empty_state(const PickleValue& value);
 
 }  // namespace mckpt

@@ -1,0 +1,202 @@
+// A task is made in two steps: the sources' runs are listed by slot, then every run of a destination is
+// overlapped with those of its slot. Two boxes of one slot need no runs. Sources are placed when the first move
+// reads them, so that no header is read for nothing.
+#include "convert/jobs/chunk_job.h"
+
+#include <algorithm>
+
+#include "convert/jobs/box_moves.h"
+
+namespace mckpt {
+namespace {
+
+bool is_flat(const ItemRun& run) { return run.inner.count == 1 && run.outer.count == 1; }
+
+bool covers(const ItemRun& flat, const ItemRun& run) {
+  return is_flat(flat) && flat.begin <= run.begin && run.end() <= flat.begin + flat.length;
+}
+
+// The walk of `run`, whose items are stored from `run_at` on, with the items of a stretch on the other side.
+Move out_of(const ItemRun& flat, i64 flat_at, const ItemRun& run, i64 run_at) {
+  Move m = move_of(run, run_at);
+  m.from += flat_at - flat.begin;
+  return m;
+}
+
+Move reversed(const Move& m) {
+  Move r = m;
+  r.from = m.to, r.to = m.from;
+  for (auto [loop, back] : {std::pair(&m.inner, &r.inner), std::pair(&m.outer, &r.outer)})
+    *back = {loop->to_stride, loop->from_stride, loop->count};
+  return r;
+}
+
+// Appends what two runs of one slot have in common; each is stored from its place on.
+void append_common(const ItemRun& from, i64 from_at, const ItemRun& to, i64 to_at, std::vector<Move>& out) {
+  if (covers(from, to)) return out.push_back(out_of(from, from_at, to, to_at));
+  if (covers(to, from)) return out.push_back(reversed(out_of(to, to_at, from, from_at)));
+  std::size_t first = out.size();
+  overlap(from, to, out);
+  for (std::size_t m = first; m < out.size(); m++) out[m].from += from_at, out[m].to += to_at;
+}
+
+}  // namespace
+
+class ChunkJob::TaskMaker {
+ public:
+  TaskMaker(const ChunkJob& job, i64 index, bool outline)
+      : from_(job.from_),
+        to_(job.to_),
+        targets_(job.targets_of(index)),
+        sources_(job.tasks_.group[index] < 0 ? std::span<const i32>()
+                                             : job.tasks_.sources[job.tasks_.group[index]]),
+        outline_(outline),
+        region_(sources_.size(), -1),
+        task_{Plan(&job), job.tasks_.conversion[index]} {}
+
+  CopyTask make() {
+    bool boxes =
+        !targets_.empty() && !sources_.empty() && from_.is_box(sources_[0]) && to_.is_box(targets_[0]);
+    if (!boxes) list_runs();
+    for (i32 target : targets_) {
+      ChunkList::Box box = to_.chunks.box(target);
+      i64 items = Shape(box.sizes).items();
+      if (items == 0) continue;  // there is nothing to write
+      ChunkList::Place place = to_.chunks.place(target);
+      i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
+      i32 to = task_.plan.add_destination({place.file, place.data_offset, items, bytes, target});
+      boxes ? add_boxes(to, box) : add_runs(to, target);
+    }
+    task_.plan.finish();
+    return std::move(task_);
+  }
+
+ private:
+  // A run of a source, and where it begins in its chunk.
+  struct SourceRun {
+    ItemRun run;
+    i64 at;
+    i32 source;  // in sources_
+  };
+
+  void list_runs() {
+    for (i32 s = 0; s < static_cast<i32>(sources_.size()); s++) {
+      i64 at = 0;
+      for (const ItemRun& run : from_.runs(sources_[s])) {
+        if (run.slot != kPaddingSlot)
+          runs_.push_back({run, at, s});
+        else if (outline_ && answers_for_padding(sources_[s]))
+          task_.unwanted.push_back({region(s), at, run.items(), {}, {}});
+        at += run.items();
+      }
+    }
+    auto slot = [](const SourceRun& r) { return r.run.slot; };
+    if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
+  }
+
+  // Padding is of no slot: of the tasks that read a parameter, the one that writes the beginning of its first
+  // tensor answers for it.
+  bool answers_for_padding(i32 source) const {
+    i32 target = targets_[0];
+    if (!to_.is_box(target)) return true;
+    bool first = std::ranges::all_of(to_.chunks.box(target).offsets, [](i64 offset) { return offset == 0; });
+    return first && to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+  }
+
+  void add_boxes(i32 to, const ChunkList::Box& box) {
+    for (i32 s = 0; s < static_cast<i32>(sources_.size()); s++) {
+      ChunkList::Box from = from_.chunks.box(sources_[s]);
+      moves_.clear();
+      append_box_moves({from.offsets, from.sizes}, {box.offsets, box.sizes}, 0, moves_);
+      add_moves(to, s);
+    }
+  }
+
+  void add_runs(i32 to, i32 target) {
+    i64 at = 0;
+    for (const ItemRun& run : to_.runs(target)) {
+      if (run.slot == kPaddingSlot) {
+        Move zero = move_of(run, at);
+        zero.kind = MoveKind::kZero;
+        task_.plan.add(to, zero);
+      } else {
+        auto slot = [](const SourceRun& r) { return r.run.slot; };
+        for (const SourceRun& source : std::ranges::equal_range(runs_, run.slot, {}, slot)) {
+          moves_.clear();
+          append_common(source.run, source.at, run, at, moves_);
+          add_moves(to, source.source);
+        }
+      }
+      at += run.items();
+    }
+  }
+
+  void add_moves(i32 to, i32 source) {
+    for (Move& move : moves_) {
+      move.slot = region(source);
+      task_.plan.add(to, move);
+    }
+  }
+
+  i32 region(i32 source) {
+    if (region_[source] >= 0) return region_[source];
+    i32 chunk = sources_[source];
+    ChunkList::Place place = outline_ ? from_.chunks.numbered_place(chunk) : from_.chunks.place(chunk);
+    if (place.dtype != task_.conversion.from)
+      throw Error(Code::kBadCast, "parts of one tensor are stored with different types")
+          .tensor(to_.chunks.name(targets_[0]))
+          .expected(dtype_name(task_.conversion.from))
+          .found(dtype_name(place.dtype));
+    if (place.checksum) task_.sums.push_back(std::move(*place.checksum));
+    i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
+    return region_[source] = task_.plan.add_source(
+               {place.file, place.data_offset, from_.chunks.items(chunk), bytes, chunk});
+  }
+
+  const ChunkSide &from_, &to_;
+  std::span<const i32> targets_, sources_;
+  bool outline_;
+  std::vector<i32> region_;      // of the plan, by source; -1: it is not read yet
+  std::vector<SourceRun> runs_;  // by slot
+  std::vector<Move> moves_;
+  CopyTask task_;
+};
+
+ChunkJob::ChunkJob(Parts parts)
+    : from_(parts.from),
+      to_(parts.to),
+      tasks_(std::move(parts.tasks)),
+      files_(std::move(parts.files)),
+      records_(std::move(parts.records)),
+      owned_(std::move(parts.owned)) {
+  task_bytes_.reserve(static_cast<std::size_t>(task_count()));
+  for (i64 t = 0; t < tasks_.targets.size(); t++) {
+    i64 items = 0;
+    for (i32 target : targets_of(t)) items += to_.chunks.items(target);
+    task_bytes_.push_back(dtype_bytes(tasks_.conversion[t].to, items));
+  }
+  for (const CarriedRecord& r : records_) task_bytes_.push_back(r.bytes);
+}
+
+CopyTask ChunkJob::make(i64 index, bool outline) const {
+  if (index < tasks_.targets.size()) return TaskMaker(*this, index, outline).make();
+  const CarriedRecord& record = records_[index - tasks_.targets.size()];
+  CopyTask task = record.task();
+  if (!outline) task.sums = sums_of_record(files_(record.from_file), record);
+  return task;
+}
+
+Frame ChunkJob::frame(const Region& region) const {
+  const DcpTensorFrame* frame = frame_of(region);
+  return frame ? Frame{std::ssize(frame->head()), frame->tail_bytes()} : Frame{};
+}
+
+void ChunkJob::write_head(const Region& region, std::span<u8> to) const {
+  std::ranges::copy(frame_of(region)->head(), to.begin());
+}
+
+void ChunkJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
+  frame_of(region)->write_tail(crc32, to);
+}
+
+}  // namespace mckpt

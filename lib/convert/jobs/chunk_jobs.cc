@@ -1,0 +1,247 @@
+#include "convert/jobs/chunk_jobs.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "convert/jobs/holding_reader.h"
+#include "io/store/store_files.h"
+
+namespace mckpt {
+namespace {
+
+// Parameters that share source tensors, directly or over others, are one family, which has the number of one
+// of its members.
+class Families {
+ public:
+  explicit Families(const KeyTable& keys)
+      : parent_(keys.parameters().size()),
+        reader_(static_cast<std::size_t>(keys.map().sources().size()), -1) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (i32 p = 0; p < static_cast<i32>(parent_.size()); p++)
+      for (i32 tensor : keys.parameters()[p].sources)
+        if (tensor >= 0) join(p, tensor);
+  }
+  i64 count() const { return std::ssize(parent_); }
+  i32 of_parameter(i32 p) {
+    while (parent_[p] != p) p = parent_[p] = parent_[parent_[p]];
+    return p;
+  }
+  // -1: no parameter reads the tensor.
+  i32 of_tensor(i32 tensor) { return reader_[tensor] < 0 ? -1 : of_parameter(reader_[tensor]); }
+
+ private:
+  void join(i32 parameter, i32 tensor) {
+    i32& first = reader_[tensor];
+    if (first < 0)
+      first = parameter;
+    else
+      parent_[of_parameter(parameter)] = of_parameter(first);
+  }
+
+  std::vector<i32> parent_, reader_;
+};
+
+// Puts the tasks of a job together, and the chunks that they write into them.
+class TaskList {
+ public:
+  explicit TaskList(const ChunkList& to) : task_of_(static_cast<std::size_t>(to.size()), -1) {}
+
+  i32 add(i32 group, const Conversion& conversion) {
+    out_.group.push_back(group), out_.conversion.push_back(conversion);
+    return static_cast<i32>(std::ssize(out_.group) - 1);
+  }
+  const Conversion& conversion(i32 task) const { return out_.conversion[task]; }
+  void put(i64 chunk, i32 task) { task_of_[chunk] = task; }
+
+  ChunkTasks finish(Grouped sources) {
+    out_.targets = Grouped(task_of_, std::ssize(out_.group));
+    out_.sources = std::move(sources);
+    return std::move(out_);
+  }
+
+ private:
+  ChunkTasks out_;
+  std::vector<i32> task_of_;  // by chunk
+};
+
+template <typename GroupOf>
+Grouped grouped_chunks(const ChunkList& chunks, i64 groups, GroupOf group_of) {
+  std::vector<i32> group(static_cast<std::size_t>(chunks.size()));
+  for (i64 c = 0; c < chunks.size(); c++) group[c] = group_of(c);
+  return {group, groups};
+}
+
+Conversion checked(const Conversion& conversion, const ChunkList& to, i64 chunk) {
+  try {
+    check_conversion(conversion);
+  } catch (Error& e) {
+    throw e.default_tensor(to.name(chunk));
+  }
+  return conversion;
+}
+
+// All chunks of some tensors, each under the number of its tensor.
+std::shared_ptr<const ChunkList> whole_tensors(const Store& store, const std::vector<bool>& wanted) {
+  std::vector<std::pair<i32, i32>> listed;
+  for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
+    if (wanted[t]) listed.emplace_back(t, t);
+  return std::make_shared<ListedChunks>(store, listed);
+}
+
+// Destinations that follow each other in a file are written one after the other.
+std::vector<i32> in_order_of_places(const ChunkList& chunks) {
+  std::vector<std::tuple<i32, i64, i32>> placed;
+  for (i32 c = 0; c < static_cast<i32>(chunks.size()); c++) {
+    ChunkList::Place place = chunks.place(c);
+    placed.emplace_back(place.file, place.data_offset, c);
+  }
+  std::ranges::sort(placed);
+  std::vector<i32> order;
+  for (auto [file, offset, c] : placed) order.push_back(c);
+  return order;
+}
+
+// Of the values of a tensor, out of the chunks of those that read it. Throws kUnaccounted where there are
+// none, kBadCast where they are of several types.
+Conversion export_conversion(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to,
+                             i64 chunk) {
+  std::optional<Conversion> conversion;
+  for (i32 c : sources) {
+    const ModelParameter& p = from.parameter(c);
+    if (std::ranges::find(p.sources, to.slot(chunk)) == p.sources.end()) continue;
+    DType stored = from.chunks.dtype(c);
+    Conversion mine{stored, stored, to.chunks.dtype(chunk), 0, -p.holding->addend};
+    if (!conversion) conversion = mine;
+    if (*conversion == mine) continue;
+    throw Error(Code::kBadCast, "parts of one tensor are stored with different types")
+        .tensor(to.chunks.name(chunk))
+        .expected(dtype_name(conversion->from))
+        .found(dtype_name(stored));
+  }
+  if (!conversion)
+    throw Error(Code::kUnaccounted, "nothing in the checkpoint holds this tensor")
+        .tensor(to.chunks.name(chunk));
+  return checked(*conversion, to.chunks, chunk);
+}
+
+}  // namespace
+
+ChunkJob::Files files_of(const Store& store) {
+  return
+      [files = std::make_shared<StoreBytes>(store)](i32 file) -> const ByteSource& { return (*files)[file]; };
+}
+
+// A task's values all go the same way, so chunks of one family that differ in type are tasks apart. Tasks are
+// in the order of their first chunks: those that follow each other write next to each other.
+ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
+  Families families(keys);
+  TaskList tasks(to);
+  std::vector<i32> last(static_cast<std::size_t>(families.count()), -1);  // task, by family
+  std::vector<i32> before;                                                // of the same family, by task
+  for (i64 c = 0; c < to.size(); c++) {
+    const CheckpointKey& key = keys[to.key(c)];
+    i32 family = families.of_parameter(key.parameter);
+    Conversion conversion = import_conversion(keys.parameter(key), to.dtype(c));
+    i32 task = last[family];
+    while (task >= 0 && tasks.conversion(task) != conversion) task = before[task];
+    if (task < 0) {
+      task = tasks.add(family, checked(conversion, to, c));
+      before.push_back(last[family]);
+      last[family] = task;
+    }
+    tasks.put(c, task);
+  }
+  std::vector<bool> wanted(static_cast<std::size_t>(keys.map().sources().size()));
+  for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
+    if (i32 family = families.of_tensor(t); family >= 0) wanted[t] = last[family] >= 0;
+  std::shared_ptr<const ChunkList> from = whole_tensors(source, wanted);
+  Grouped sources =
+      grouped_chunks(*from, families.count(), [&](i64 c) { return families.of_tensor(from->key(c)); });
+  return ChunkJob({{*from}, {to, &keys}, tasks.finish(std::move(sources)), files_of(source), {}, from});
+}
+
+ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
+                    const ChunkList& to) {
+  Families families(keys);
+  auto content = std::make_shared<std::vector<i32>>(static_cast<std::size_t>(keys.map().sources().size()));
+  std::iota(content->begin(), content->end(), 0);
+  for (const UnreadTensor& u : keys.map().unread())
+    if (u.of >= 0) (*content)[u.tensor] = u.of;
+  ChunkSide source{from, &keys}, target{to, nullptr, *content};
+  Grouped sources = grouped_chunks(from, families.count(),
+                                   [&](i64 c) { return families.of_parameter(source.key(c).parameter); });
+  TaskList tasks(to);
+  for (i32 c : in_order_of_places(to)) {
+    i32 family = families.of_tensor(target.slot(c));
+    std::span<const i32> readers = family < 0 ? std::span<const i32>() : sources[family];
+    tasks.put(c, tasks.add(family, export_conversion(source, readers, target, c)));
+  }
+  return ChunkJob({source,
+                   target,
+                   tasks.finish(std::move(sources)),
+                   checkpoint ? files_of(*checkpoint) : ChunkJob::Files(),
+                   {},
+                   content});
+}
+
+ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused,
+                     std::vector<CarriedRecord> records) {
+  TaskList tasks(to);
+  std::vector<i32> task_of(static_cast<std::size_t>(source.tensor_count()), -1);
+  std::vector<bool> wanted(task_of.size());
+  for (i64 c = 0; c < to.size(); c++) {
+    i32 tensor = to.key(c);
+    if (task_of[tensor] < 0) {
+      DType from_type = source.dtype(tensor), to_type = to.dtype(c);
+      task_of[tensor] = tasks.add(tensor, checked({from_type, to_type, to_type, 0, 0}, to, c));
+      wanted[tensor] = true;
+    }
+    tasks.put(c, task_of[tensor]);
+  }
+  std::shared_ptr<const ChunkList> from = whole_tensors(source, wanted);
+  Grouped sources = grouped_chunks(*from, std::ssize(task_of), [&](i64 c) { return from->key(c); });
+  auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
+    return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
+  };
+  return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
+                   tasks.finish(std::move(sources)), files_of(source), std::move(records), from});
+}
+
+// Parts of a parameter may be stored in types of their own: a chunk has that of the same key, or where the
+// other side has no such key, that of its parameter.
+ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
+  ChunkSide source{from.chunks, &from.keys}, target{to.chunks, &to.keys};
+  i64 parameters = std::ssize(from.keys.parameters());
+  Grouped sources = grouped_chunks(from.chunks, parameters, [&](i64 c) { return source.key(c).parameter; });
+  TaskList tasks(to.chunks);
+  for (i64 c = 0; c < to.chunks.size(); c++) {
+    const CheckpointKey& key = target.key(c);
+    DType to_type = to.chunks.dtype(c), type = to_type;
+    std::span<const i32> parts = sources[key.parameter];
+    i32 same_key = from.keys.find(key.name);
+    auto same = std::ranges::find(parts, same_key, [&](i32 part) { return from.chunks.key(part); });
+    if (!parts.empty()) type = from.chunks.dtype(same != parts.end() ? *same : parts[0]);
+    tasks.put(c, tasks.add(key.parameter, checked({type, type, to_type, 0, 0}, to.chunks, c)));
+  }
+  return ChunkJob({source, target, tasks.finish(std::move(sources)), files_of(checkpoint)});
+}
+
+ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList& to,
+                   std::span<const i32> source_of, std::vector<CarriedRecord> records) {
+  TaskList tasks(to);
+  std::vector<i32> task_of(static_cast<std::size_t>(from.size()), -1);
+  for (i64 c = 0; c < to.size(); c++) {
+    i32 source = source_of[c];
+    if (task_of[source] < 0) task_of[source] = tasks.add(source, no_conversion(from.dtype(source)));
+    tasks.put(c, task_of[source]);
+  }
+  Grouped sources = grouped_chunks(from, from.size(), [](i64 c) { return static_cast<i32>(c); });
+  return ChunkJob({{from}, {to}, tasks.finish(std::move(sources)), std::move(files), std::move(records)});
+}
+
+PlacedTensors::PlacedTensors(const ModelMap& map, const TensorPlaces& places) : map_(map), places_(places) {
+  for (i32 t = 0; t < static_cast<i32>(places.tensors.size()); t++)
+    if (places.tensors[t].file >= 0) tensors_.push_back(t);
+}
+
+}  // namespace mckpt
