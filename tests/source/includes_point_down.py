@@ -28,7 +28,6 @@ KNOWN = {
     # main() starts the commands.
     ("tools", "tools/commands"),
     # To be mended.
-    ("convert/keys", "convert/compare"),
     ("io/file", "io/copy"),
     ("io/file", "io/verify"),
     ("io/store", "io/torch"),

@@ -4,13 +4,16 @@
 //   2 agree on how many ranks wrote it                        4 lay out the key table and the stored chunks
 #include "convert/source/checkpoint.h"
 
-#include "convert/compare/tied_copy.h"
+#include <algorithm>
+
 #include "convert/layers/model_layers.h"
 #include "convert/source/damage.h"
 #include "convert/source/source_model.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
 #include "io/dcp/run_args.h"
+#include "io/file/parallel.h"
+#include "io/values/same_bytes.h"
 
 namespace mckpt {
 namespace {
@@ -62,6 +65,20 @@ void refuse_other_heads(const Store& store, const ModelConfig& model) {
     compare("num_query_groups", model.text.kv_groups);
 }
 
+// A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's FSDP2
+// write the weights under either name. `copies`: output layers beside which the embedding is stored.
+void refuse_unlike_copies(const Store& store, std::span<const i32> copies) {
+  std::vector<std::pair<i64, i64>> pairs;
+  for (i32 output : copies) pairs.emplace_back(output, tied_embedding(store, output));
+  std::vector<bool> same = have_same_bytes(store, pairs, default_threads());
+  auto unlike = std::ranges::find(same, false);
+  if (unlike == same.end()) return;
+  throw Error(Code::kUnaccounted, "the output layer is not the embedding, though the model ties them")
+      .file(store.root())
+      .tensor(store.name(copies[unlike - same.begin()]))
+      .help("check tie_word_embeddings in config.json");
+}
+
 }  // namespace
 
 std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
@@ -110,7 +127,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
-  check_tied_copies(*store_, chunks_->copies());
+  refuse_unlike_copies(*store_, chunks_->copies());
 }
 
 // torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.
