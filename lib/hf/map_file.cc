@@ -82,7 +82,7 @@ MapRow row_of(const JsonValue& object) {
        {std::pair("megatron", row.megatron.empty()), std::pair("hugging_face", row.sources.empty())})
     if (empty) fault(key, "is missing in a row");
   if (row.partition_dim && !row.rule.empty())
-    fault("partition_dim", "stands beside a rule, which says it already");
+    fault("partition_dim", "conflicts with 'rule', which already determines it");
   return row;
 }
 
