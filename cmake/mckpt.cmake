@@ -7,6 +7,10 @@ target_compile_options(mckpt_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtua
 if(MCKPT_WERROR)
   target_compile_options(mckpt_flags INTERFACE -Werror)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ takes a file that is not the main one for a header.
+  target_compile_options(mckpt_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(MCKPT_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
@@ -25,6 +29,29 @@ function(mckpt_include_root target folder)
   target_include_directories(${target} PUBLIC ${root})
 endfunction()
 
+# Where a build is unified (CMAKE_UNITY_BUILD), says which files of a target are compiled together: those that give no name
+# twice. Configure again when a file gets a name that another one has.
+find_program(MCKPT_UNITY_PYTHON python3)
+mark_as_advanced(MCKPT_UNITY_PYTHON)
+function(mckpt_unify target)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  elseif(NOT MCKPT_UNITY_PYTHON)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "[.]cc$")
+  execute_process(COMMAND ${MCKPT_UNITY_PYTHON} ${CMAKE_SOURCE_DIR}/cmake/unity_groups.py ${CMAKE_SOURCE_DIR}
+    ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_UNITY_BUILD_BATCH_SIZE} ${sources} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line ${lines})
+    string(REGEX MATCH "^([0-9]+) (.*)$" line "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${target}_${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # mckpt_library(mckpt_io io SOURCES a.cc b.cc LINK PRIVATE ZLIB::ZLIB PUBLIC mckpt_core)
 function(mckpt_library target folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
@@ -34,6 +61,7 @@ function(mckpt_library target folder)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   mckpt_include_root(${target} ${folder})
   target_link_libraries(${target} PRIVATE mckpt_flags ${ARG_LINK})
+  mckpt_unify(${target})
 endfunction()
 
 # The standard headers that most files of the std-only libraries include: compiled once, they are half of a build.

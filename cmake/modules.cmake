@@ -51,7 +51,7 @@ if(NOT MCKPT_CUDA STREQUAL "OFF")
 endif()
 
 if(MCKPT_NCCL STREQUAL "AUTO" AND NOT MCKPT_CUDA_STATE STREQUAL "built")
-  set(MCKPT_NCCL_STATE "it is of use with the cuda module alone")
+  set(MCKPT_NCCL_STATE "useful only with the cuda module")
 elseif(NOT MCKPT_NCCL STREQUAL "OFF")
   find_package(TorchLibraries 2.6 QUIET COMPONENTS nccl)
   mckpt_decide(NCCL TorchLibraries_nccl_FOUND "${TorchLibraries_NCCL}" "no NCCL with its header was found beside torch")

@@ -1,3 +1,4 @@
+// The handler sets two atomics and restores the default, so that a second signal ends the program.
 #include "tools/interrupt.h"
 
 #include <csignal>

@@ -1,16 +1,15 @@
 #include "tools/live_folder.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "convert/objects/megatron_args.h"
+#include "convert/plan/hf_layout.h"
 #include "convert/plan/iteration.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
-#include "io/safetensors/layout.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
-#include "runtime/watch/activity.h"
+#include "runtime/comm/activity.h"
 #include "tools/interrupt.h"
 
 namespace mckpt {
@@ -39,48 +38,34 @@ RunOptions run_options(const LiveFolderOptions& options) {
 // The caller shows the progress of its phase, and of several of them.
 class PhaseObserver final : public Observer {
  public:
-  explicit PhaseObserver(std::atomic<i64>* bytes) : bytes_(bytes) {}
+  PhaseObserver(std::atomic<i64>* bytes, Activity& activity) : bytes_(bytes), activity_(activity) {}
   void done(i64 bytes) override {
     if (bytes_) *bytes_ += bytes;
-    made_progress();
+    activity_.made_progress();
   }
   bool stop() override { return *stop_flag(); }
 
  private:
   std::atomic<i64>* bytes_;
+  Activity& activity_;
 };
 
-// The tensors of a folder like the source, and where each goes.
-struct HfPlaces {
-  explicit HfPlaces(const ModelMap& map) {
-    std::vector<bool> computed(static_cast<std::size_t>(map.sources().size()));
-    for (const UnreadTensor& u : map.unread())
-      if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
-    std::vector<Shape> shapes = map.source_shapes();
-    std::vector<TensorSpec> specs;
-    std::vector<i32> written;
-    for (i32 t = 0; t < map.sources().size(); t++) {
-      if (computed[static_cast<std::size_t>(t)]) continue;
-      written.push_back(t);
-      const SourceTensor& tensor = map.sources()[t];
-      specs.push_back({tensor.name, tensor.dtype, shapes[static_cast<std::size_t>(t)].dims()});
-    }
-    layout.emplace(specs, SafetensorsOptions{.max_shard_bytes = 5'000'000'000});
-    places.tensors.resize(shapes.size());
-    for (std::size_t i = 0; i < specs.size(); i++) {
-      i64 at = static_cast<i64>(i);
-      places.tensors[static_cast<std::size_t>(written[i])] = {layout->file(at), layout->offset(at),
-                                                              specs[i].dtype, Shape(specs[i].dims)};
-      bytes += layout->bytes(at);
-      data.push_back({layout->file(at), layout->offset(at), layout->bytes(at)});
-    }
-  }
+constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export
 
-  std::optional<SafetensorsLayout> layout;
-  TensorPlaces places;
-  std::vector<PartSums::Place> data;  // of every tensor, in the files
-  i64 bytes = 0;
-};
+// By tensor of the source table.
+std::vector<DType> source_types(const SourceTable& sources) {
+  std::vector<DType> types;
+  for (i32 t = 0; t < sources.size(); t++) types.push_back(sources[t].dtype);
+  return types;
+}
+
+// Where the data of every tensor go.
+std::vector<PartSums::Place> data_places(const HfLayout& hf) {
+  std::vector<PartSums::Place> places;
+  for (i64 i = 0; i < std::ssize(hf.written); i++)
+    places.push_back({hf.layout.file(i), hf.layout.offset(i), hf.layout.bytes(i)});
+  return places;
+}
 
 }  // namespace
 
@@ -90,17 +75,18 @@ StagedFolder::Options live_staging(bool durable) {
 
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options) {
-  HfPlaces hf(model.map());
+  HfLayout hf(model.map(), source_types(model.map().sources()), kMostShardBytes);
+  std::vector<PartSums::Place> data = data_places(hf);
   LiveExportOptions how{.stop = stop_flag()};
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
     how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
   ConversionPlan c;
   c.path = path, c.identity = kLiveIdentity;
-  c.layout = &*hf.layout, c.files = hf.layout->output_files();
+  c.layout = &hf.layout, c.files = hf.layout.output_files();
   add_beside(c, {plan_assets(source.path, ""), {}});
-  PartSums parts(hf.data);
-  PhaseObserver observer(options.written_bytes);
+  PartSums parts(data);
+  PhaseObserver observer(options.written_bytes, model.world().activity());
   run(c, run_options(options), model.world(), observer, [&](const DataTarget& to) {
     SummingSink summed(to.out, parts);
     LiveExportCounts counts = export_model(model, keys, hf.places, summed, how);
@@ -108,7 +94,9 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
     if (model.world().rank() == 0) parts.join_into(to.sums);
     return CopyCounts{.bytes_written = counts.bytes_written};
   });
-  return hf.bytes;
+  i64 bytes = 0;
+  for (const PartSums::Place& place : data) bytes += place.bytes;
+  return bytes;
 }
 
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
@@ -124,7 +112,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   c.identity = kLiveIdentity;
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
   plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table)});
-  PhaseObserver observer(options.written_bytes);
+  PhaseObserver observer(options.written_bytes, model.world().activity());
   run(c, run_options(options), model.world(), observer);
   i64 bytes = 0;
   for (i64 i = 0; i < layout.chunk_count(); i++) {

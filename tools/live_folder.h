@@ -6,9 +6,9 @@
 #include <string>
 
 #include "convert/keys/key_table.h"
+#include "hf/model.h"
 #include "io/file/staged_folder.h"
 #include "live/model/model.h"
-#include "tools/hf_model.h"
 
 namespace mckpt {
 

@@ -7,15 +7,15 @@
 
 namespace mckpt {
 
-void RunObserver::begin(const char* phase, i64 bytes) {
+void RunObserver::begin(const std::string& phase, i64 bytes) {
   end();
   if (bytes > 0) progress_.emplace(flags_, phase, bytes);
-  phase_.emplace(phase, progress_ ? progress_->counter() : nullptr);
+  phase_.emplace(activity_, (name_ = phase).c_str(), progress_ ? progress_->counter() : nullptr);
 }
 
 void RunObserver::done(i64 bytes) {
   if (progress_ && bytes > 0) progress_->add(bytes);
-  made_progress();
+  activity_.made_progress();
 }
 
 void RunObserver::end() {

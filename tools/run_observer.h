@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "convert/run/observer.h"
-#include "runtime/watch/activity.h"
+#include "core/base/observer.h"
+#include "runtime/comm/activity.h"
 #include "tools/render/progress.h"
 
 namespace mckpt {
@@ -13,9 +13,10 @@ namespace mckpt {
 class RunObserver final : public Observer {
  public:
   // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
-  RunObserver(const GlobalFlags& flags, bool overwrite) : flags_(flags), overwrite_(overwrite) {}
+  RunObserver(const GlobalFlags& flags, bool overwrite, Activity& activity)
+      : flags_(flags), overwrite_(overwrite), activity_(activity) {}
 
-  void begin(const char* phase, i64 bytes) override;
+  void begin(const std::string& phase, i64 bytes) override;
   void done(i64 bytes) override;
   void end() override;
   bool stop() override;
@@ -26,7 +27,9 @@ class RunObserver final : public Observer {
  private:
   const GlobalFlags& flags_;
   bool overwrite_;
+  Activity& activity_;
   std::optional<Progress> progress_;
+  std::string name_;  // of the phase
   std::optional<Phase> phase_;
 };
 

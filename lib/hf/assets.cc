@@ -1,6 +1,8 @@
+// Finds the assets of a Hugging Face folder; writes and reads the table of a model's tensors.
 #include "hf/assets.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "io/file/json.h"
@@ -18,7 +20,7 @@ constexpr std::string_view kWeightSuffixes[] = {
 // The chat templates of a tokenizer that has several, as transformers writes them.
 constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
 
-// Beside the iterations of a run, where it names the last; latest_train_state.pt has the suffix of weights.
+// The file of a training run that names its last iteration.
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 
 bool is_asset(const FolderEntry& e) {
@@ -27,7 +29,7 @@ bool is_asset(const FolderEntry& e) {
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
 }
 
-// Of the folder and of the one below it that belongs to a tokenizer.
+// The assets of the folder and of the folder below it that belongs to a tokenizer.
 std::vector<std::string> asset_names(const Folder& folder, std::string_view below) {
   std::vector<std::string> out;
   for (const FolderEntry& e : folder.entries(below)) {
@@ -41,7 +43,19 @@ std::vector<std::string> asset_names(const Folder& folder, std::string_view belo
 
 constexpr i64 kBlockBytes = 1 << 20;
 
+constexpr std::array<std::string_view, 4> kLayoutNames = {"auto", "apart", "fused", "hub"};
+
 }  // namespace
+
+std::string_view expert_layout_name(ExpertLayout layout) {
+  return kLayoutNames[static_cast<std::size_t>(layout)];
+}
+
+ExpertLayout expert_layout_of(std::string_view name) {
+  auto at = std::ranges::find(kLayoutNames, name);
+  return at == kLayoutNames.end() ? ExpertLayout::kAuto
+                                  : static_cast<ExpertLayout>(at - kLayoutNames.begin());
+}
 
 std::vector<std::string> hf_assets(const Folder& folder) { return asset_names(folder, ""); }
 
@@ -67,14 +81,16 @@ SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   return out;
 }
 
-std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,
+std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
                               std::string_view map_text) {
   bool complete = true;
   for (i32 t = 0; t < tensors.size(); t++) complete &= tensors[t].header_known;
   if (!complete && map_text.empty()) return "";
   std::string text;
   JsonWriter json(text);
-  json.begin_object().field("schema", "mckpt.tensors/1").field("expert_layout", expert_layout);
+  json.begin_object()
+      .field("schema", "mckpt.tensors/1")
+      .field("expert_layout", expert_layout_name(expert_layout));
   if (!map_text.empty()) json.field("map_file", map_text);
   if (complete) json.key("tensors").begin_array();
   for (i32 t = 0; complete && t < tensors.size(); t++) {
@@ -103,7 +119,7 @@ TensorTable parse_tensor_table(std::string_view text) {
   std::string_view key;
   for (json.begin_object(); json.next_key(key);) {
     if (key == "expert_layout") {
-      table.expert_layout = json.string();
+      table.expert_layout = expert_layout_of(json.string());
       continue;
     }
     if (key == "map_file") {

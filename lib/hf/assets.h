@@ -1,6 +1,6 @@
-// What a Hugging Face folder holds beside its weights: config, tokenizer, chat template, code. A checkpoint
-// made of a model carries them along, byte for byte, with the table of the model's tensors, so that it can be
-// exported without the original:
+// The files of a Hugging Face folder that are not weights: config, tokenizer, chat template, code. They are called
+// assets. A checkpoint that is made of a model keeps a copy of them, byte for byte, together with the table of the
+// model's tensors. So it can be exported without the original:
 //
 //   release/hf_assets/config.json, tokenizer.json, ..., mckpt_tensors.json
 #pragma once
@@ -17,30 +17,41 @@ namespace mckpt {
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
 
-// Their names, in natural order, with those in additional_chat_templates/. Hidden files, other folders, weights
-// and their indexes are none, nor are a tensor table, the tracker of a run and a manifest.
+// How a model's files store the experts of a layer.
+enum class ExpertLayout {
+  kAuto,   // as the tensors' names and shapes show
+  kApart,  // one tensor for each expert
+  kFused,  // one tensor for all experts
+  kHub     // one tensor for all experts, transposed
+};
+std::string_view expert_layout_name(ExpertLayout layout);  // "auto", "apart", "fused", "hub"
+ExpertLayout expert_layout_of(std::string_view name);      // kAuto for any other name
+
+// The names of the assets in a folder, in natural order, including those in additional_chat_templates/. Hidden
+// files, other folders, weights and their indexes, a tensor table, the tracker of a training run and a manifest are
+// not assets.
 std::vector<std::string> hf_assets(const Folder& folder);
 
-// The other folders, but hidden ones: "onnx/".
+// The folders in it that are not assets, except hidden ones: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);
 
-// Whether files of torch lie there, such as pytorch_model-00001-of-00002.bin.
+// True if the folder has files of torch, such as pytorch_model-00001-of-00002.bin.
 bool has_torch_weights(const Folder& folder);
 
-// What goes into the folder of assets of a checkpoint: those in the folder `from`, and the table of the
-// model's tensors where it is not "". Throws where one of them cannot be copied.
+// The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the table of
+// the model's tensors unless it is "". Throws for an asset that cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table);
 
-// The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored
-// where the user said so, and the text of the map file that the model is read with. Where types and shapes
-// are not known, of a config without headers, the tensors are left out; "" where there is no map either.
-std::string tensor_table_json(const SourceTable& tensors, std::string_view expert_layout,
+// The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored, and
+// the text of the map file that the model is read with. The tensors are left out if types and shapes are not known,
+// because there is a config without headers; the text is "" if there is no map either.
+std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
                               std::string_view map_text);
 
-// The text of the table in a folder of assets; "" where it has none.
+// The text of the table in a folder of assets; "" if it has none.
 std::string tensor_table_text(const Folder& folder);
 
-// The same, read back.
+// A table of tensors that was read back.
 struct TensorTable {
   struct Entry {
     std::string name;
@@ -49,7 +60,8 @@ struct TensorTable {
   };
   bool complete = false;  // the tensors are listed
   std::vector<Entry> tensors;
-  std::string expert_layout = "auto", map_text;
+  ExpertLayout expert_layout = ExpertLayout::kAuto;
+  std::string map_text;
 };
 TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
 

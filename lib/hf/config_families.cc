@@ -1,3 +1,4 @@
+// One reader of config.json for each family, and the list of readers.
 #include "hf/config_families.h"
 
 #include "hf/config_parts.h"

@@ -1,3 +1,4 @@
+// Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
 #include "hf/config_parts.h"
 
 namespace mckpt {

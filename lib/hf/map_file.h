@@ -1,4 +1,4 @@
-// --map-file: rows over the built-in tables, as JSON (docs/adding_a_model.md).
+// A map file: rows over the built-in tables, as JSON (docs/adding_a_model.md).
 #pragma once
 
 #include <string>

@@ -240,6 +240,12 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   return out;
 }
 
+std::vector<bool> ModelMap::dropped() const {
+  std::vector<bool> dropped(sources_.size());
+  for (const UnreadTensor& u : unread_) dropped[u.tensor] = dropped[u.tensor] || u.of < 0;
+  return dropped;
+}
+
 std::vector<Shape> ModelMap::source_shapes() const {
   std::vector<Shape> shapes(static_cast<std::size_t>(sources_.size()));
   each_site(*family_, model_, [&](const Site& site) {

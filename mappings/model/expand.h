@@ -74,6 +74,9 @@ class ModelMap {
   const Family& family() const { return *family_; }
   const SourceTable& sources() const { return sources_; }
   const std::vector<UnreadTensor>& unread() const { return unread_; }
+  // By tensor of sources(), whether no parameter is made of it and it repeats no other tensor: an export does
+  // not write it.
+  std::vector<bool> dropped() const;
   // The shapes of sources(), as the tables promise them; that of a scalar if no parameter reads the tensor
   // and it is not a copy.
   std::vector<Shape> source_shapes() const;

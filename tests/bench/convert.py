@@ -7,6 +7,7 @@ those of cp, processor time as a multiple of cp's, bytes read and written by sys
 kernel's peak of the process's memory. Sources are in the page cache; what was written is removed between rounds. Standard library only, but
 for the peers, which are left out where torch is missing.
 """
+
 import argparse
 import os
 import pathlib
@@ -77,7 +78,14 @@ def run(command):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         sys.exit(f"{command}: {errors.decode()}")
-    return (seconds, usage.ru_utime + usage.ru_stime, int(io["rchar"]), int(io["wchar"]), int(io["syscr"]) + int(io["syscw"]), usage.ru_maxrss * 1024)
+    return (
+        seconds,
+        usage.ru_utime + usage.ru_stime,
+        int(io["rchar"]),
+        int(io["wchar"]),
+        int(io["syscr"]) + int(io["syscw"]),
+        usage.ru_maxrss * 1024,
+    )
 
 
 def make(folder, *options):
@@ -114,19 +122,79 @@ def case(name, source, contenders, target):
     busy = {who: statistics.median(r[1] for r in rows) for who, rows in results.items()}
     for who, rows in results.items():
         last = rows[-1]
-        print(f"| {name} | {who} | {best[who]:.3f} s | {best[who] / best['cp']:.2f} / {median[who] / median['cp']:.2f} | {busy[who] / busy['cp']:.2f} "
-              f"| {last[2] / size:.2f} / {last[3] / size:.2f} | {last[4] / size * (1 << 30):,.0f} | {last[5] / (1 << 20):,.0f} MiB |", flush=True)
+        print(
+            f"| {name} | {who} | {best[who]:.3f} s | {best[who] / best['cp']:.2f} / {median[who] / median['cp']:.2f} | {busy[who] / busy['cp']:.2f} "
+            f"| {last[2] / size:.2f} / {last[3] / size:.2f} | {last[4] / size * (1 << 30):,.0f} | {last[5] / (1 << 20):,.0f} MiB |",
+            flush=True,
+        )
 
 
 work = pathlib.Path(a.folder or tempfile.mkdtemp(prefix="mckpt_bench_"))
 work.mkdir(parents=True, exist_ok=True)
 out, mckpt, j = work / "out", str(pathlib.Path(a.mckpt).resolve()), ["-j", str(a.threads), "-q", "--progress", "none"]
 layers = max(1, a.mib // 128)  # of 126 MiB each with these sizes
-dense = make(work / "dense", "--layers", layers, "--hidden", 2048, "--heads", 16, "--kv", 8, "--head-dim", 128, "--ffn", 8192, "--vocab", 32000, "--shard-bytes", 1 << 30)
-small = make(work / "small", "--layers", 26, "--hidden", 128, "--heads", 2, "--kv", 1, "--head-dim", 64, "--experts", 128, "--moe-ffn", 80, "--vocab", 512)
-hub = make(work / "hub", "--layers", max(1, a.mib // 152), "--hidden", 2048, "--heads", 8, "--kv", 2, "--head-dim", 128, "--experts", 16, "--moe-ffn", 768, "--vocab", 8192, "--hub")
+dense = make(
+    work / "dense",
+    "--layers",
+    layers,
+    "--hidden",
+    2048,
+    "--heads",
+    16,
+    "--kv",
+    8,
+    "--head-dim",
+    128,
+    "--ffn",
+    8192,
+    "--vocab",
+    32000,
+    "--shard-bytes",
+    1 << 30,
+)
+small = make(
+    work / "small",
+    "--layers",
+    26,
+    "--hidden",
+    128,
+    "--heads",
+    2,
+    "--kv",
+    1,
+    "--head-dim",
+    64,
+    "--experts",
+    128,
+    "--moe-ffn",
+    80,
+    "--vocab",
+    512,
+)
+hub = make(
+    work / "hub",
+    "--layers",
+    max(1, a.mib // 152),
+    "--hidden",
+    2048,
+    "--heads",
+    8,
+    "--kv",
+    2,
+    "--head-dim",
+    128,
+    "--experts",
+    16,
+    "--moe-ffn",
+    768,
+    "--vocab",
+    8192,
+    "--hub",
+)
 
-print("| what | who | best | wall / cp: best, median | CPU / cp | read, written per byte | calls per GiB | peak |\n|---|---|---|---|---|---|---|---|")
+print(
+    "| what | who | best | wall / cp: best, median | CPU / cp | read, written per byte | calls per GiB | peak |\n|---|---|---|---|---|---|---|---|"
+)
 
 
 def to_fsdp(source, *options):
@@ -142,30 +210,60 @@ def with_peer(contenders, code, source):
 
 
 scratch = ["--no-sync"]
-case("hf-to-fsdp, tp 2, dp 2", dense, with_peer({"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2", *scratch)}, HF_TO_DCP, dense), out)
+case(
+    "hf-to-fsdp, tp 2, dp 2",
+    dense,
+    with_peer({"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2", *scratch)}, HF_TO_DCP, dense),
+    out,
+)
 case("the same, durable", dense, {"cp": copy(dense, True), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2")}, out)
 case("hf-to-fsdp to fp32", dense, {"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "2", "--dp", "2", "--dtype", "fp32", *scratch)}, out)
 case("row strips, tp 8", dense, {"cp": copy(dense), "mckpt": to_fsdp(dense, "--tp", "8", *scratch)}, out)
-case("10,000 small tensors", small, with_peer({"cp": copy(small), "mckpt": to_fsdp(small, "--tp", "2", "--ep", "4", *scratch)}, HF_TO_DCP, small), out)
+case(
+    "10,000 small tensors",
+    small,
+    with_peer({"cp": copy(small), "mckpt": to_fsdp(small, "--tp", "2", "--ep", "4", *scratch)}, HF_TO_DCP, small),
+    out,
+)
 case("transposed experts", hub, {"cp": copy(hub), "mckpt": to_fsdp(hub, "--tp", "2", "--ep", "4", "--expert-layout", "hub", *scratch)}, out)
 
-for name, model, grid in (("", dense, ["--tp", "2", "--dp", "2"]), (", 10,000 small tensors", small, ["--tp", "2", "--ep", "4"]), (", transposed experts", hub, ["--tp", "2", "--ep", "4", "--expert-layout", "hub"])):
+for name, model, grid in (
+    ("", dense, ["--tp", "2", "--dp", "2"]),
+    (", 10,000 small tensors", small, ["--tp", "2", "--ep", "4"]),
+    (", transposed experts", hub, ["--tp", "2", "--ep", "4", "--expert-layout", "hub"]),
+):
     checkpoint = work / f"ckpt_{model.name}"
     if not checkpoint.exists():
         subprocess.run([mckpt, "convert", "hf-to-fsdp", str(model), str(checkpoint), "-q", *grid], check=True, stdout=subprocess.DEVNULL)
     export = [mckpt, "export", str(checkpoint), str(out), *j, *scratch]
     release = checkpoint / "release"
     case("export" + name, release, with_peer({"cp": copy(release), "mckpt": export}, DCP_TO_HF, release), out)
-    case("verify --against" + name, release, {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j, *(grid[4:])]}, out)
+    case(
+        "verify --against" + name,
+        release,
+        {"cp": copy(release), "mckpt": [mckpt, "verify", str(checkpoint), "--against", str(model), *j, *(grid[4:])]},
+        out,
+    )
 (work / "reshard.py").write_text(RESHARD)
 for first, second in ((4, 2), (8, 3)):
     checkpoint = work / f"ckpt_dp{first}"
     if not checkpoint.exists():
-        subprocess.run([mckpt, "convert", "hf-to-fsdp", str(dense), str(checkpoint), "-q", "--dp", str(first)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [mckpt, "convert", "hf-to-fsdp", str(dense), str(checkpoint), "-q", "--dp", str(first)], check=True, stdout=subprocess.DEVNULL
+        )
     release = checkpoint / "release"
     contenders = {"cp": copy(release), "mckpt": [mckpt, "convert", "reshard", str(checkpoint), str(out), *j, *scratch, "--dp", str(second)]}
     if TORCH:
-        contenders["torch, its ranks"] = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={second}", str(work / "reshard.py"), str(release), str(out)]
+        contenders["torch, its ranks"] = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={second}",
+            str(work / "reshard.py"),
+            str(release),
+            str(out),
+        ]
     case(f"reshard, dp {first} to {second}", release, contenders, out)
 if not a.folder:
     shutil.rmtree(work)

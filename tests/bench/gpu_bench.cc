@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "live/cuda/device.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 namespace {
@@ -126,12 +126,13 @@ int main() {
   int status = 0;
   try {
     mckpt::run();
-    mckpt::leave_world();
+    mckpt::test_job().leave();
   } catch (const mckpt::Error& e) {
     std::fprintf(stderr, "gpu_bench: %s\n", e.what());
     for (const std::string& note : e.notes()) std::fprintf(stderr, "  %s\n", note.c_str());
     status = 1;
-    mckpt::abort_world(status);
+    mckpt::test_job().end(
+        status, [] {}, false);
   }
   return status;
 }

@@ -3,14 +3,29 @@ experts, groups) and what follows from them stay, so the model is as odd as the 
 
     config, shapes = grown("test_data/golden/models/nemotron_h", width=40, depth=20)
 """
+
 import json
 import os
 import re
 
 WIDTHS = {
-    "hidden_size", "head_dim", "intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
-    "vocab_size", "linear_key_head_dim", "linear_value_head_dim", "ssm_state_size", "mamba_head_dim", "out_hidden_size",
-    "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+    "hidden_size",
+    "head_dim",
+    "intermediate_size",
+    "moe_intermediate_size",
+    "shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+    "vocab_size",
+    "linear_key_head_dim",
+    "linear_value_head_dim",
+    "ssm_state_size",
+    "mamba_head_dim",
+    "out_hidden_size",
+    "q_lora_rank",
+    "kv_lora_rank",
+    "qk_nope_head_dim",
+    "qk_rope_head_dim",
+    "v_head_dim",
 }
 LAYERS = {"num_hidden_layers", "layer_types", "layers_block_type"}  # a number, or a list with one entry a layer
 LAYER = re.compile(r"^((?:model\.|model\.language_model\.|backbone\.)layers\.)(\d+)(\..*)$")

@@ -5,6 +5,7 @@ usage: live.py MCKPT [--ranks N] [--folder DIR] [--shape dense|moe|qwen3_5_moe|n
 The model is made in DIR (16 to 20 GB by default) unless it is there. --peers and --cold need torch and root.
 Peers that are not installed are left out.
 """
+
 import argparse
 import json
 import mmap
@@ -29,7 +30,9 @@ parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--device", default="cuda")
 parser.add_argument("--peers", action="store_true")
 parser.add_argument("--cold", action="store_true")
-parser.add_argument("--checkpoint", type=int, default=0, help="so many times, saved, loaded back and exported, next to the disk's own speed")
+parser.add_argument(
+    "--checkpoint", type=int, default=0, help="so many times, saved, loaded back and exported, next to the disk's own speed"
+)
 a = parser.parse_args()
 
 SHAPES = {
@@ -45,7 +48,11 @@ def make():
     if not os.path.exists(os.path.join(model, "config.json")):
         shape = SHAPES[a.shape]
         if "like" in shape:
-            shape = shape | {"like": os.path.join(ROOT, "test_data", "golden", "models", shape["like"])} | ({"depth": a.layers} if a.layers else {})
+            shape = (
+                shape
+                | {"like": os.path.join(ROOT, "test_data", "golden", "models", shape["like"])}
+                | ({"depth": a.layers} if a.layers else {})
+            )
         elif a.layers:
             shape = shape | {"layers": a.layers}
         flags = [word for key, value in shape.items() for word in ("--" + key.replace("_", "-"), str(value))]
@@ -83,12 +90,17 @@ def launch(command, ranks=None, env=None):
 
 def rates(name, times):
     found = [b / s / 1e9 for s, b in times if s > 0]
-    print(f"    {name:8} best {max(found):7.2f}  median {statistics.median(found):7.2f} GB/s   {' '.join(f'{s:.3f}' for s, _ in times)} s of {times[0][1] / 1e9:.1f} GB", flush=True)
+    print(
+        f"    {name:8} best {max(found):7.2f}  median {statistics.median(found):7.2f} GB/s   {' '.join(f'{s:.3f}' for s, _ in times)} s of {times[0][1] / 1e9:.1f} GB",
+        flush=True,
+    )
 
 
 def roundtrip(grid, repeat, *more, before=()):
     """Prints a run and its phases, after those of runs `before`; returns all of them."""
-    run, wall = launch([a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()])
+    run, wall = launch(
+        [a.mckpt, "roundtrip", model, "--device", a.device, *grid.split(), "--repeat", str(repeat), "--json", *more, *a.more.split()]
+    )
     try:
         told = json.loads(run.stdout)
     except ValueError:
@@ -98,8 +110,10 @@ def roundtrip(grid, repeat, *more, before=()):
     all_phases = [*before, *told["phases"]]
     for p in all_phases:
         phases.setdefault(p["name"], []).append((p["seconds"], p["bytes"]))
-    print(f"  {told['grid']} {told['strategy']} {' '.join(more)}: {'DIFFERENT ' + str(told['differences'][:3]) if told['differences'] else 'equal' if told['equal'] else 'not compared'}, "
-          f"{told['tensors']} tensors, {wall:.1f} s, weights {told['weights_bytes'] >> 20} MiB, gathered {told['gathered_bytes'] >> 20} MiB, host {told['peak_rss'] >> 20} MiB")
+    print(
+        f"  {told['grid']} {told['strategy']} {' '.join(more)}: {'DIFFERENT ' + str(told['differences'][:3]) if told['differences'] else 'equal' if told['equal'] else 'not compared'}, "
+        f"{told['tensors']} tensors, {wall:.1f} s, weights {told['weights_bytes'] >> 20} MiB, gathered {told['gathered_bytes'] >> 20} MiB, host {told['peak_rss'] >> 20} MiB"
+    )
     for name, times in phases.items():
         rates(name, times)
     return all_phases
@@ -163,7 +177,10 @@ print(json.dumps(times))
             print(f"    {name}: not run: {run.stderr.strip().splitlines()[-1:] or run.returncode}", flush=True)
             continue
         times = json.loads(run.stdout.strip().splitlines()[-1])
-        print(f"    {name:22} best {size / min(times) / 1e9:6.2f}  median {size / statistics.median(times) / 1e9:6.2f} GB/s   {' '.join(f'{t:.2f}' for t in times)} s", flush=True)
+        print(
+            f"    {name:22} best {size / min(times) / 1e9:6.2f}  median {size / statistics.median(times) / 1e9:6.2f} GB/s   {' '.join(f'{t:.2f}' for t in times)} s",
+            flush=True,
+        )
 
 
 def disk_read():
@@ -220,7 +237,9 @@ if a.checkpoint:
         for _ in range(a.checkpoint):
             shutil.rmtree(kept, ignore_errors=True)
             disk_write()
-            phases = roundtrip(grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"), before=phases)
+            phases = roundtrip(
+                grid, 1, "--checkpoint", os.path.join(kept, "saved"), "--output", os.path.join(kept, "exported"), before=phases
+            )
         shutil.rmtree(kept, ignore_errors=True)
 if a.peers:
     warm()

@@ -6,6 +6,7 @@ Contenders take turns, so that what else the machine does hits all of them alike
 their processors were busy for, and the ratio of medians. Peak memory is the kernel's, of the whole process. --update puts the table into docs/performance.md. This program imports no library,
 because the memory of a process begins as a copy of its parent's; peers that need one are left out where it is missing.
 """
+
 import argparse
 import datetime
 import os
@@ -26,16 +27,21 @@ MIB = 1 << 20
 PEERS = {
     "json": "import json,struct,sys; f=open(sys.argv[1],'rb'); n,=struct.unpack('<Q',f.read(8)); print(len(json.loads(f.read(n))))",
     "safe_open": "import sys; from safetensors import safe_open\n"
-                 "with safe_open(sys.argv[1],'np') as f: print(sum(len(f.get_slice(k).get_shape()) for k in f.keys()))",
+    "with safe_open(sys.argv[1],'np') as f: print(sum(len(f.get_slice(k).get_shape()) for k in f.keys()))",
     "torch.load": "import sys,torch; print(len(torch.load(sys.argv[1],mmap=True,weights_only=True)))",
     "FileSystemReader": "import sys; from torch.distributed.checkpoint import FileSystemReader\n"
-                        "print(len(FileSystemReader(sys.argv[1]).read_metadata().state_dict_metadata))",
+    "print(len(FileSystemReader(sys.argv[1]).read_metadata().state_dict_metadata))",
     "torch statistics": "import sys,torch; from safetensors.torch import load_file\n"
-                        "torch.set_num_threads(2)\n"
-                        "for t in load_file(sys.argv[1]).values():\n"
-                        "  f=t.float(); print(f.min(),f.max(),f.mean(),f.std(),(t==0).sum(),t.isnan().sum(),t.isinf().sum())",
+    "torch.set_num_threads(2)\n"
+    "for t in load_file(sys.argv[1]).values():\n"
+    "  f=t.float(); print(f.min(),f.max(),f.mean(),f.std(),(t==0).sum(),t.isnan().sum(),t.isinf().sum())",
 }
-NEEDS = {"safe_open": ["safetensors", "numpy"], "torch.load": ["torch"], "FileSystemReader": ["torch"], "torch statistics": ["torch", "safetensors"]}
+NEEDS = {
+    "safe_open": ["safetensors", "numpy"],
+    "torch.load": ["torch"],
+    "FileSystemReader": ["torch"],
+    "torch statistics": ["torch", "safetensors"],
+}
 
 
 def has(*modules):
@@ -44,6 +50,7 @@ def has(*modules):
 
 
 # ---- Files. Each returns the path and the bytes of its header.
+
 
 def program(name, *args):
     subprocess.run([sys.executable, HERE / name, *map(str, args)], check=True, stdout=subprocess.DEVNULL)
@@ -57,8 +64,10 @@ def many_safetensors(folder):
 
 def many_pt(folder):
     path = folder / "many.pt"
-    code = ("import sys,torch; torch.save({f'model.layers.{i//192}.mlp.experts.{i//3%64}.{i%3}.weight': torch.zeros(4,4,dtype=torch.bfloat16)"
-            " for i in range(10_000)}, sys.argv[1])")
+    code = (
+        "import sys,torch; torch.save({f'model.layers.{i//192}.mlp.experts.{i//3%64}.{i%3}.weight': torch.zeros(4,4,dtype=torch.bfloat16)"
+        " for i in range(10_000)}, sys.argv[1])"
+    )
     subprocess.run([sys.executable, "-c", code, path], check=True)
     return path, path.stat().st_size  # a record of 64 bytes or more for each tensor: nearly all of it is header
 
@@ -72,8 +81,10 @@ def dcp(folder, tensors, ranks):
 def sparse(folder):
     """70 GB in 2,000 tensors, on disk a few pages."""
     path, each, count = folder / "sparse.safetensors", 35_000_000, 2_000
-    entries = ",".join(f'"model.layers.{i // 10}.mlp.{i % 10}.weight":{{"dtype":"BF16","shape":[{each // 2}],"data_offsets":[{i * each},{(i + 1) * each}]}}'
-                       for i in range(count))
+    entries = ",".join(
+        f'"model.layers.{i // 10}.mlp.{i % 10}.weight":{{"dtype":"BF16","shape":[{each // 2}],"data_offsets":[{i * each},{(i + 1) * each}]}}'
+        for i in range(count)
+    )
     header = ("{" + entries + "}").encode()
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(header)) + header)
@@ -84,10 +95,15 @@ def sparse(folder):
 def values(folder):
     """1 GiB of bfloat16 in 16 tensors: a normal distribution's bits, over and over."""
     path, each, count = folder / "values.safetensors", 64 * MIB, 16
-    header = ("{" + ",".join(f'"w{i}":{{"dtype":"BF16","shape":[{each // 2}],"data_offsets":[{i * each},{(i + 1) * each}]}}' for i in range(count)) + "}").encode()
+    header = (
+        "{"
+        + ",".join(f'"w{i}":{{"dtype":"BF16","shape":[{each // 2}],"data_offsets":[{i * each},{(i + 1) * each}]}}' for i in range(count))
+        + "}"
+    ).encode()
     header += b" " * (-len(header) % 8)
     import array
     import random
+
     r = random.Random(1)
     bits = array.array("H", (struct.unpack("<I", struct.pack("<f", r.gauss(0, 0.02)))[0] >> 16 for _ in range(1 << 18)))
     with open(path, "wb") as f:
@@ -154,7 +170,9 @@ def measure(mckpt, case, rounds, folder):
             size = path.stat().st_size
             held = f"3 GB/s: {size / best / 1e9:.1f} best, {size / median / 1e9:.1f} median"
         ratio = "" if ours else f"{median / best_of_ours:.0f}x"
-        rows.append(f"| {name} | {who} | {seconds_text(best)} | {seconds_text(median)} | {seconds_text(statistics.median(used[who]))} | {memory} | {held or ratio} |")
+        rows.append(
+            f"| {name} | {who} | {seconds_text(best)} | {seconds_text(median)} | {seconds_text(statistics.median(used[who]))} | {memory} | {held or ratio} |"
+        )
         name = ""
     return rows
 
@@ -174,9 +192,13 @@ def main():
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     version = subprocess.run([options.mckpt, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the beginning, {version}, "
-             f"`tests/bench/look.py build/mckpt --rounds {options.rounds}`.", "",
-             "| files | who | best | median | processor time | peak memory | hold; reach, or how much slower |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the beginning, {version}, "
+        f"`tests/bench/look.py build/mckpt --rounds {options.rounds}`.",
+        "",
+        "| files | who | best | median | processor time | peak memory | hold; reach, or how much slower |",
+        "|---|---|---|---|---|---|---|",
+    ]
     print(*lines, sep="\n", flush=True)
     for case in CASES:
         if not re.search(options.only, case[0]):

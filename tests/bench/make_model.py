@@ -11,6 +11,7 @@ usage: make_model.py FOLDER [--layers N] [--hidden N] [--heads N] [--kv N] [--he
 Values are random bytes that are finite as bfloat16; of the norms that Megatron stores less one, between 1 and 2, which bfloat16
 brings back. Standard library only.
 """
+
 import argparse
 import json
 import os
@@ -21,7 +22,9 @@ from grown_model import grown
 
 parser = argparse.ArgumentParser(add_help=False)
 parser.add_argument("folder")
-for name, value in dict(layers=4, hidden=1024, heads=16, kv=4, head_dim=64, ffn=4096, vocab=32000, experts=0, moe_ffn=256, shard_bytes=2 << 30, width=1, depth=1).items():
+for name, value in dict(
+    layers=4, hidden=1024, heads=16, kv=4, head_dim=64, ffn=4096, vocab=32000, experts=0, moe_ffn=256, shard_bytes=2 << 30, width=1, depth=1
+).items():
     parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
 parser.add_argument("--like")
 parser.add_argument("--hub", action="store_true")
@@ -32,15 +35,31 @@ BLOCK = 8 << 20
 
 def qwen3_config():
     common = {
-        "head_dim": a.head_dim, "hidden_act": "silu", "hidden_size": a.hidden, "intermediate_size": a.ffn, "max_position_embeddings": 4096,
-        "num_attention_heads": a.heads, "num_hidden_layers": a.layers, "num_key_value_heads": a.kv, "attention_bias": False,
-        "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": a.vocab,
+        "head_dim": a.head_dim,
+        "hidden_act": "silu",
+        "hidden_size": a.hidden,
+        "intermediate_size": a.ffn,
+        "max_position_embeddings": 4096,
+        "num_attention_heads": a.heads,
+        "num_hidden_layers": a.layers,
+        "num_key_value_heads": a.kv,
+        "attention_bias": False,
+        "rms_norm_eps": 1e-06,
+        "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16",
+        "vocab_size": a.vocab,
     }
     if not a.experts:
         return common | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
     return common | {
-        "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": a.experts, "num_experts_per_tok": 2,
-        "moe_intermediate_size": a.moe_ffn, "decoder_sparse_step": 1, "mlp_only_layers": [], "norm_topk_prob": True,
+        "architectures": ["Qwen3MoeForCausalLM"],
+        "model_type": "qwen3_moe",
+        "num_experts": a.experts,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": a.moe_ffn,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+        "norm_topk_prob": True,
     }
 
 

@@ -6,6 +6,7 @@ usage: plan.py MCKPT [OTHER_MCKPT...] [--rounds N] [--keep DIR] [--only WORD]   
   235B   Qwen3-235B-A22B: 94 layers, 128 experts, 36,945 tensors, 438 GiB
   100k   a dense Qwen3 with 9,090 layers: 99,993 tensors
 """
+
 import argparse
 import json
 import os
@@ -16,23 +17,62 @@ import subprocess
 import tempfile
 import time
 
-QWEN3_235B = {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "attention_bias": False, "decoder_sparse_step": 1,
-              "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 12288, "mlp_only_layers": [],
-              "moe_intermediate_size": 1536, "num_attention_heads": 64, "num_experts": 128, "num_experts_per_tok": 8,
-              "num_hidden_layers": 94, "num_key_value_heads": 4, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-              "vocab_size": 151936}
-DENSE_100K = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "attention_bias": False, "head_dim": 64, "hidden_act": "silu",
-              "hidden_size": 512, "intermediate_size": 1536, "num_attention_heads": 8, "num_hidden_layers": 9090,
-              "num_key_value_heads": 2, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": 32768}
-CASES = [("235B", QWEN3_235B, "--tp 4 --ep 8 --dp 256"), ("235B", QWEN3_235B, "--tp 8 --ep 64 --dp 128"),
-         ("235B", QWEN3_235B, "--ep 128 --dp 1024"), ("100k", DENSE_100K, "--tp 2 --dp 32")]
+QWEN3_235B = {
+    "architectures": ["Qwen3MoeForCausalLM"],
+    "model_type": "qwen3_moe",
+    "attention_bias": False,
+    "decoder_sparse_step": 1,
+    "head_dim": 128,
+    "hidden_act": "silu",
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "mlp_only_layers": [],
+    "moe_intermediate_size": 1536,
+    "num_attention_heads": 64,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 94,
+    "num_key_value_heads": 4,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "vocab_size": 151936,
+}
+DENSE_100K = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "attention_bias": False,
+    "head_dim": 64,
+    "hidden_act": "silu",
+    "hidden_size": 512,
+    "intermediate_size": 1536,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 9090,
+    "num_key_value_heads": 2,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "vocab_size": 32768,
+}
+CASES = [
+    ("235B", QWEN3_235B, "--tp 4 --ep 8 --dp 256"),
+    ("235B", QWEN3_235B, "--tp 8 --ep 64 --dp 128"),
+    ("235B", QWEN3_235B, "--ep 128 --dp 1024"),
+    ("100k", DENSE_100K, "--tp 2 --dp 32"),
+]
 
 
 def layer_tensors(config, layer):
     at, h, dim = f"model.layers.{layer}", config["hidden_size"], config["head_dim"]
     q, kv = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
-    shapes = {"input_layernorm": [h], "post_attention_layernorm": [h], "self_attn.q_norm": [dim], "self_attn.k_norm": [dim],
-              "self_attn.q_proj": [q, h], "self_attn.k_proj": [kv, h], "self_attn.v_proj": [kv, h], "self_attn.o_proj": [h, q]}
+    shapes = {
+        "input_layernorm": [h],
+        "post_attention_layernorm": [h],
+        "self_attn.q_norm": [dim],
+        "self_attn.k_norm": [dim],
+        "self_attn.q_proj": [q, h],
+        "self_attn.k_proj": [kv, h],
+        "self_attn.v_proj": [kv, h],
+        "self_attn.o_proj": [h, q],
+    }
     experts = config.get("num_experts", 0)
     if experts:
         shapes["mlp.gate"] = [experts, h]
@@ -92,7 +132,9 @@ def main():
     options.add_argument("--only", default="")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        print(f"load {os.getloadavg()[0]:.1f}\n| model, grid | program | best | median | processor time, best | peak | |\n|---|---|---|---|---|---|---|")
+        print(
+            f"load {os.getloadavg()[0]:.1f}\n| model, grid | program | best | median | processor time, best | peak | |\n|---|---|---|---|---|---|---|"
+        )
         for name, config, grid in CASES:
             if options.only not in f"Plan {name} {grid}":
                 continue
@@ -105,8 +147,11 @@ def main():
                     runs[program].append(run_once(program, model, grid))
             for program, many in runs.items():
                 wall, computing, peak, chunks = zip(*many)
-                print(f"| {name} `{grid}` | {program} | {min(wall):.2f} s | {statistics.median(wall):.2f} s | {min(computing):.2f} s "
-                      f"| {max(peak):.0f} MiB | {chunks[0]} |", flush=True)
+                print(
+                    f"| {name} `{grid}` | {program} | {min(wall):.2f} s | {statistics.median(wall):.2f} s | {min(computing):.2f} s "
+                    f"| {max(peak):.0f} MiB | {chunks[0]} |",
+                    flush=True,
+                )
 
 
 main()

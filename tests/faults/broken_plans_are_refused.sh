@@ -34,3 +34,7 @@ for way in "reshard ckpt made --dp 3" "group hybrid made --pattern [*E][*E]" "un
   [ "${way%% *}" = reshard ] || refused lost model.module. convert $way
   set +f
 done
+
+expect 0 "$mckpt" convert safetensors-to-pt "$model" model.pt -q
+refused lost 'model.norm.weight, of the source' convert safetensors-to-pt "$model" made
+refused lost 'model.norm.weight, of the source' convert pt-to-safetensors model.pt made

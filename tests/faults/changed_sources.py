@@ -2,16 +2,19 @@
 program goes on. What it publishes or answers is what a run over the source as it is then gives; otherwise it ends with an error
 that names a file, and nothing is published.
 """
+
 import os
 import shutil
 import signal
 import subprocess
 import time
 
-from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import MPIRUN, Program, difference, expect, finish, make_model, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import FAULTY_IO, HAS_MPI, MCKPT, MPIRUN
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 CHANGED = "was changed while it was read"
 
@@ -21,7 +24,7 @@ def path(name):
 
 
 def done(*args):
-    result = program.run(*args)
+    result = run_mckpt(*args)
     expect(result.returncode == 0, f"{args}: {result.stderr[:500]}")
 
 
@@ -31,7 +34,7 @@ def rewrite_half(file):
     with open(file, "r+b") as f:
         data = f.read()
         f.seek(len(data) // 2)
-        f.write(bytes(b ^ 1 if b > 127 else b for b in data[len(data) // 2:]))
+        f.write(bytes(b ^ 1 if b > 127 else b for b in data[len(data) // 2 :]))
     os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
 
@@ -76,7 +79,11 @@ class Make(Look):
     """One that makes something of it."""
 
     def made(self, target):
-        return os.path.join(target, "release") if "hf-to-fsdp" in self.command or self.original == "ckpt" and "convert" in self.command else target
+        return (
+            os.path.join(target, "release")
+            if "hf-to-fsdp" in self.command or self.original == "ckpt" and "convert" in self.command
+            else target
+        )
 
 
 def stopped(job, n, change, file):
@@ -87,9 +94,15 @@ def stopped(job, n, change, file):
         if os.path.exists(old):
             os.remove(old)
     shutil.copytree(path(job.original), source)
-    env = {**os.environ, "LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:STOP"}
-    run = subprocess.Popen([program.mckpt, *job.arguments(source, target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           stdin=subprocess.DEVNULL, text=True, env=env)
+    env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP"}
+    run = subprocess.Popen(
+        [MCKPT, *job.arguments(source, target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=env,
+    )
     _, status = os.waitpid(run.pid, os.WUNTRACED)
     if not os.WIFSTOPPED(status):
         run.communicate()
@@ -101,14 +114,17 @@ def stopped(job, n, change, file):
     what = f"{job.name()}: {change.__name__} {file} at read {n}"
     told = CHANGED in err + out
     if run.returncode in (0, 1) and not told:
-        again = program.run(*job.arguments(source, fresh))
+        again = run_mckpt(*job.arguments(source, fresh))
         if published:
             pass
         elif isinstance(job, Make):
             same = again.returncode == run.returncode == 0 and made_alike(job.made(target), job.made(fresh))
             expect(same, f"{what}: published what is of neither state")
         else:
-            expect((again.returncode, again.stdout) == (run.returncode, out), f"{what}: an answer about neither state: {out} instead of {again.stdout}")
+            expect(
+                (again.returncode, again.stdout) == (run.returncode, out),
+                f"{what}: an answer about neither state: {out} instead of {again.stdout}",
+            )
     else:
         expect(run.returncode in (1, 3, 4), f"{what}: exit status {run.returncode}: {err[:300]}")
         expect(run.returncode != 1 or told, f"{what}: exit status 1: {out[:300]}")
@@ -137,9 +153,15 @@ def of_ranks(file, rank, n):
     for old in (source, target):
         shutil.rmtree(old, ignore_errors=True)
     shutil.copytree(path("model"), source)
-    env = {**os.environ, "LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
-    run = subprocess.Popen([MPIRUN, "-n", "2", "--timeout", "100", program.mckpt, "convert", "hf-to-fsdp", source, target, "-j1"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
+    env = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:STOP", "FAULTY_IO_RANK": str(rank)}
+    run = subprocess.Popen(
+        [MPIRUN, "-n", "2", "--timeout", "100", MCKPT, "convert", "hf-to-fsdp", source, target, "-j1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=env,
+    )
     pid = stopped_rank(run, source)
     if expect(pid is not None, f"rank {rank} makes less than {n} reads"):
         rewrite_half(os.path.join(source, file))
@@ -198,7 +220,7 @@ for job in JOBS:
             turn += 1
     for file in job.files:
         expect((job.name(), file, True) in seen, f"{job.command}: no change of {file} was told")
-if program.with_ranks:
+if HAS_MPI:
     for rank, n in ((1, 3), (1, 8), (0, 8)):
         of_ranks("model.safetensors", rank, n)
 finish(500)

@@ -1,15 +1,18 @@
 """`verify --against` where records cannot be read, or are not what was written: each is told with its side, file and tensor, as plain
 `verify` tells it, all others are compared, and the counts say what was not.
 """
+
 import glob
 import json
 import os
 import shutil
 
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import data_offset, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import Program, data_offset, expect, finish, make_model, scratch
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 
 
@@ -19,7 +22,7 @@ def path(name):
 
 def done(*args):
     """What it writes is then as others write it: without a manifest, which would tell of all damage once more."""
-    result = program.run(*args, "-q", "--no-sync")
+    result = run_mckpt(*args, "-q", "--no-sync")
     expect(result.returncode == 0, f"{args}: {result.stderr[:500]}")
     for manifest in glob.glob(path("*/**/mckpt_manifest.json"), recursive=True):
         os.remove(manifest)
@@ -34,7 +37,7 @@ def fresh(name):
 
 
 def chunks(checkpoint, tensor):
-    listed = json.loads(program.run("ls", checkpoint, "--json").stdout)["tensors"]
+    listed = json.loads(run_mckpt("ls", checkpoint, "--json").stdout)["tensors"]
     return next(t for t in listed if t["name"] == tensor)["chunks"]
 
 
@@ -54,8 +57,8 @@ class Answer:
 
     def __init__(self, what, target, source, total):
         self.what = what
-        result = program.run("verify", target, "--against", source, "--json")
-        self.text = program.run("verify", target, "--against", source, "-v").stdout
+        result = run_mckpt("verify", target, "--against", source, "--json")
+        self.text = run_mckpt("verify", target, "--against", source, "-v").stdout
         expect(result.returncode == 1, f"{what}: exit status {result.returncode}: {result.stderr[:300]}")
         told = json.loads(result.stdout)
         self.findings, self.differences = told.get("findings", []), told.get("differences", [])
@@ -80,9 +83,17 @@ def each_way(name, damage, wanted, differs, unseen):
     """The damaged checkpoint against what it was made of and what was made of it, as PATH and as SRC."""
     damaged = fresh("ck")
     damage(damaged)
-    plain = {(f["code"], f["tensor"], f["file"], f["offset"]) for f in json.loads(program.run("verify", damaged, "--json").stdout)["findings"] if not f["warning"]}
-    for what, target, source, side, total in (("against the model", damaged, model, "path", TENSORS), ("against another grid", damaged, path("rs"), "path", TENSORS),
-                                              ("another grid against it", path("rs"), damaged, "source", TENSORS), ("the export against it", path("back"), damaged, "source", EXPORTED)):
+    plain = {
+        (f["code"], f["tensor"], f["file"], f["offset"])
+        for f in json.loads(run_mckpt("verify", damaged, "--json").stdout)["findings"]
+        if not f["warning"]
+    }
+    for what, target, source, side, total in (
+        ("against the model", damaged, model, "path", TENSORS),
+        ("against another grid", damaged, path("rs"), "path", TENSORS),
+        ("another grid against it", path("rs"), damaged, "source", TENSORS),
+        ("the export against it", path("back"), damaged, "source", EXPORTED),
+    ):
         answer = Answer(f"{name}: {what}", target, source, total)
         told = {(f["code"], f["tensor"], f["file"], f["offset"]) for f in answer.findings if f["code"] != "MC1010"}
         expect(told == plain, f"{name}: {what}: plain verify tells {sorted(map(str, plain))}, this {sorted(map(str, told))}")
@@ -100,8 +111,8 @@ model = make_model(path("model"), layers=2, hidden=256, heads=8, kv=4, head_dim=
 done("convert", "hf-to-fsdp", model, path("ck"), "--tp", "2", "--dp", "2")
 done("convert", "reshard", path("ck"), path("rs"), "--dp", "3")
 done("export", path("ck"), path("back"))
-TENSORS = len(json.loads(program.run("ls", path("ck"), "--json").stdout)["tensors"])
-EXPORTED = len(json.loads(program.run("ls", path("back"), "--json").stdout)["tensors"])
+TENSORS = len(json.loads(run_mckpt("ls", path("ck"), "--json").stdout)["tensors"])
+EXPORTED = len(json.loads(run_mckpt("ls", path("back"), "--json").stdout)["tensors"])
 FC1, PROJ = "model.module.decoder.layers.0.mlp.linear_fc1.weight_v", "model.module.decoder.layers.1.self_attention.linear_proj.weight"
 first, last = chunks(path("ck"), FC1)[0], chunks(path("ck"), FC1)[-1]
 other = chunks(path("ck"), PROJ)[0]
@@ -118,9 +129,15 @@ def two(damaged):
 
 
 each_way("one header, data of another tensor", two, [("MC1310", FC1), ("MC1203", PROJ)], (1, 1), (1, 1))
-gone = json.loads(program.run("ls", path("ck"), "--json").stdout)["tensors"]
+gone = json.loads(run_mckpt("ls", path("ck"), "--json").stdout)["tensors"]
 lost = sum(any(c["file"] == last["file"] for c in t["chunks"]) for t in gone)
-each_way("a file that is cut short", lambda d: os.truncate(os.path.join(d, "release", last["file"]), last["offset"] + 100), [("MC1308", FC1), ("MC1002", FC1)], (0, 0), (3, 3))
+each_way(
+    "a file that is cut short",
+    lambda d: os.truncate(os.path.join(d, "release", last["file"]), last["offset"] + 100),
+    [("MC1308", FC1), ("MC1002", FC1)],
+    (0, 0),
+    (3, 3),
+)
 
 
 def without_file(damaged):
@@ -151,23 +168,32 @@ with open(damaged, "r+b") as f:
     f.seek(3_000_000)
     f.write(bytes([byte ^ 1]))
 answer = Answer(".pt", damaged, path("back"), EXPORTED)
-answer.codes("path", [("MC1203", "model.embed_tokens.weight", "damaged_whole.pt"), ("MC1010", "model.embed_tokens.weight", "damaged_whole.pt")])
+answer.codes(
+    "path", [("MC1203", "model.embed_tokens.weight", "damaged_whole.pt"), ("MC1010", "model.embed_tokens.weight", "damaged_whole.pt")]
+)
 (d,) = answer.differences
 expect(d["items"] == 1 and d["expected"] != d["found"] and d["at"].startswith("[") and (d["largest"] or 0) > 0, f".pt: {d}")
 expect(f"differs at {d['at']}: expected {d['expected']}, found {d['found']}; 1 item differs, by " in answer.text, f".pt: {answer.text}")
-Answer(".pt as the source", path("back"), damaged, EXPORTED).codes("source", [("MC1203", "model.embed_tokens.weight", "damaged_whole.pt"), ("MC1010", "model.embed_tokens.weight", "model.safetensors")])
+Answer(".pt as the source", path("back"), damaged, EXPORTED).codes(
+    "source", [("MC1203", "model.embed_tokens.weight", "damaged_whole.pt"), ("MC1010", "model.embed_tokens.weight", "model.safetensors")]
+)
 answer = Answer("tensors that are missing", damaged, path("some.pt"), EXPORTED)
 missing = [f["tensor"] for f in answer.findings if "the other side has no such tensor" in f["message"]]
 answer.unseen(len(missing))
 expect(len(missing) == 4 and any("differs at [" in f["message"] for f in answer.findings), f"tensors that are missing: {answer.findings}")
 os.truncate(damaged, 1_000_000)
 answer = Answer("a .pt file that does not open", damaged, path("back"), 0)
-expect([f["code"] for f in answer.findings] == ["MC1201"] and "cannot be compared" in answer.text, f"a .pt file that does not open: {answer.text}")
+expect(
+    [f["code"] for f in answer.findings] == ["MC1201"] and "cannot be compared" in answer.text,
+    f"a .pt file that does not open: {answer.text}",
+)
 
 # A read that the system refuses, wherever: an error where nothing can be told without it, else a finding.
 ways = []
 for n in range(1, 90, 2):
-    result = program.run("verify", path("ck"), "--against", path("rs"), "--json", "-j1", env={"LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:EIO"})
+    result = run_mckpt(
+        "verify", path("ck"), "--against", path("rs"), "--json", "-j1", env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:EIO"}
+    )
     told = json.loads(result.stdout)
     if result.returncode == 0:
         continue  # of something that may be missing, or behind the last read
@@ -175,6 +201,9 @@ for n in range(1, 90, 2):
     expect(result.returncode in (1, 3) and "Input/output error" in result.stdout, f"pread {n}: {result.returncode} {result.stdout[:500]}")
     if result.returncode == 1:
         against = told["checks"][-1]
-        expect(against["count"] + against["unseen"] == TENSORS and sum(c["unseen"] for c in told["checks"]) > 0 and len(told["findings"]) >= 1, f"pread {n}: {told['checks']}")
+        expect(
+            against["count"] + against["unseen"] == TENSORS and sum(c["unseen"] for c in told["checks"]) > 0 and len(told["findings"]) >= 1,
+            f"pread {n}: {told['checks']}",
+        )
 expect(ways.count(1) > 10, f"few reads were left out: {ways}")
 finish(150)

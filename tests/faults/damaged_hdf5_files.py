@@ -2,12 +2,13 @@
 whatever the HDF5 library makes of them."""
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
-MCKPT = os.environ["MCKPT"]
-DATA = os.path.join(os.environ["MCKPT_SOURCE"], "test_data", "hdf5")
+from mckpt_tests import setting
+from mckpt_tests.program import run_mckpt
+
+DATA = os.path.join(setting.DATA, "hdf5")
 CHANGED, CUT = 150, 40
 
 
@@ -32,7 +33,7 @@ def main():
             for i, data in enumerate(damaged(open(os.path.join(DATA, name), "rb").read(), rng)):
                 with open(path, "wb") as out:
                     out.write(data)
-                done = subprocess.run([MCKPT, "verify", path], capture_output=True, text=True, timeout=60)
+                done = run_mckpt("verify", path, timeout=60)
                 ends[done.returncode] = ends.get(done.returncode, 0) + 1
                 if done.returncode not in (0, 1, 3) or "Sanitizer" in done.stderr or "runtime error" in done.stderr:
                     sys.exit(f"FAILED: {name}, case {i}: {done.returncode}\n{done.stderr[:2000]}")

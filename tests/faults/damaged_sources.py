@@ -2,6 +2,7 @@
 the tensor and the file, and nothing is published, also when the byte belongs to what an interrupted run did before. Experts
 that came out equal are told. Of several ranks one answers a dry run, and one says what is refused.
 """
+
 import json
 import math
 import os
@@ -9,9 +10,12 @@ import random
 import shutil
 import struct
 
-from mckpt_tests.made import Program, data_offset, expect, finish, make_model, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import data_offset, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import HAS_MPI
 
-program = Program()
 folder = scratch()
 random.seed(3)
 
@@ -21,7 +25,7 @@ def path(name):
 
 
 def done(*args, **how):
-    result = program.run(*args, "--no-sync", **how)
+    result = run_mckpt(*args, "--no-sync", **how)
     expect(result.returncode == 0, f"{args}: {result.stderr[:500]}")
     return result
 
@@ -50,7 +54,7 @@ class Flipped:
 
 def refused(what, name, *args, **how):
     target = path("out")
-    result = program.run(*args, target, "-q", "--no-sync", **how)
+    result = run_mckpt(*args, target, "-q", "--no-sync", **how)
     expect(result.returncode == 3, f"{what}: exit status {result.returncode}: {result.stderr[:300]}")
     expect("error[MC1203]" in result.stderr and name in result.stderr, f"{what}: {result.stderr[:300]}")
     published = os.path.join(target, "release") if "reshard" in args else target
@@ -63,14 +67,19 @@ def refused(what, name, *args, **how):
 
 def chunks_of(checkpoint):
     """Every chunk of the model: the tensor's name, its file, where its bytes lie."""
-    listed = json.loads(program.run("ls", checkpoint, "--json").stdout)
+    listed = json.loads(run_mckpt("ls", checkpoint, "--json").stdout)
     file = lambda chunk: os.path.join(checkpoint, "release", chunk["file"])
-    return [(t["name"], file(c), data_offset(file(c), c["offset"]), 2 * math.prod(c["sizes"]), c) for t in listed["tensors"] for c in t["chunks"] if 0 not in c["sizes"]]
+    return [
+        (t["name"], file(c), data_offset(file(c), c["offset"]), 2 * math.prod(c["sizes"]), c)
+        for t in listed["tensors"]
+        for c in t["chunks"]
+        if 0 not in c["sizes"]
+    ]
 
 
 def one_byte(checkpoint, chunks, times):
     ways = [("export", ["export", checkpoint], 1), ("reshard", ["convert", "reshard", checkpoint, "--dp", "3"], 1)]
-    if program.with_ranks:
+    if HAS_MPI:
         ways += [(f"{what} on 3 ranks", command, 3) for what, command, _ in ways]
     for name, file, offset, size, _ in random.sample(chunks, times):
         with Flipped(file, offset + random.randrange(size)):
@@ -95,7 +104,7 @@ def objects(checkpoint):
     for name, pickle in (("iteration", b"\x80\x02K\x00."), ("checkpoint_version", b"\x80\x02G" + struct.pack(">d", 3.0) + b".")):
         expect(data.count(pickle) == 1, f"{name} is not found")
         with Flipped(file, data.index(pickle) + 3):
-            for ranks in (1, 3) if program.with_ranks else (1,):
+            for ranks in (1, 3) if HAS_MPI else (1,):
                 refused(f"{name}, {ranks} ranks", name, "convert", "reshard", checkpoint, "--dp", "3", ranks=ranks)
     at = data.index(b"tensor_model_parallel_size")
     with Flipped(file, at):
@@ -104,16 +113,23 @@ def objects(checkpoint):
 
 
 def dry_run_of_ranks(model, checkpoint):
-    for what, args in (("hf-to-fsdp", ["convert", "hf-to-fsdp", model]), ("reshard", ["convert", "reshard", checkpoint, "--dp", "2"]), ("export", ["export", checkpoint])):
-        result = program.run(*args, path("nowhere"), "--dry-run", "--json", ranks=3)
-        expect(result.returncode == 0 and len(result.stdout.splitlines()) == 1, f"{what}: dry run of 3 ranks: {result.stdout}{result.stderr[:300]}")
+    for what, args in (
+        ("hf-to-fsdp", ["convert", "hf-to-fsdp", model]),
+        ("reshard", ["convert", "reshard", checkpoint, "--dp", "2"]),
+        ("export", ["export", checkpoint]),
+    ):
+        result = run_mckpt(*args, path("nowhere"), "--dry-run", "--json", ranks=3)
+        expect(
+            result.returncode == 0 and len(result.stdout.splitlines()) == 1,
+            f"{what}: dry run of 3 ranks: {result.stdout}{result.stderr[:300]}",
+        )
         expect(not os.path.exists(path("nowhere")), f"{what}: a dry run wrote something")
 
 
 def said_once():
     """What rank 0 refuses at once, before the others have begun, is the one thing that is said."""
     for _ in range(10):
-        result = program.run("export", path("nowhere"), path("out"), ranks=5)
+        result = run_mckpt("export", path("nowhere"), path("out"), ranks=5)
         expect(result.returncode == 3 and result.stderr.count("error[") == 1, f"nothing there: {result.returncode}: {result.stderr[:600]}")
 
 
@@ -130,7 +146,7 @@ def equal_experts():
         data = f.read(of(0)[1] - of(0)[0])
         f.seek(8 + n + of(2)[0])
         f.write(data)
-    for ranks in (1, 3) if program.with_ranks else (1,):
+    for ranks in (1, 3) if HAS_MPI else (1,):
         told = [line for line in done(*args, ranks=ranks).stderr.splitlines() if "same bytes" in line]
         expect(len(told) == 1 and "linear_fc2.weight0 and" in told[0] and "linear_fc2.weight2" in told[0], f"{ranks} ranks: {told}")
 
@@ -143,7 +159,7 @@ one_byte(path("ckpt"), chunks, 12)
 padding(path("ckpt"), chunks)
 objects(path("ckpt"))
 equal_experts()
-if program.with_ranks:
+if HAS_MPI:
     dry_run_of_ranks(model, path("ckpt"))
     said_once()
 finish(60)

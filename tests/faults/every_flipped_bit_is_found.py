@@ -6,10 +6,11 @@ import random
 import shutil
 import threading
 
-from mckpt_tests.made import Program, expect, files_of, finish, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import files_of, scratch
+from mckpt_tests.program import run_mckpt
 
 SEED, RANDOM_BITS, SMALL = 17, 300, 700
-program = Program()
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "test_data", "models", "tiny_qwen3_moe")
 folder = scratch()
 local = threading.local()
@@ -44,13 +45,13 @@ def look(made, name, at, bit):
         shutil.copytree(made, local.copy)
     path = os.path.join(local.copy, name)
     flip(path, at, bit)
-    status = program.run("verify", local.copy, "-q", "-j1").returncode
+    status = run_mckpt("verify", local.copy, "-q", "-j1").returncode
     flip(path, at, bit)
     return status
 
 
 def check(made):
-    expect(program.run("verify", made).returncode == 0, f"{made}: not sound as it was written")
+    expect(run_mckpt("verify", made).returncode == 0, f"{made}: not sound as it was written")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         asked = [(bit, pool.submit(look, made, *bit)) for bit in bits_of(made)]
     for (name, at, bit), status in asked:
@@ -60,7 +61,7 @@ def check(made):
 checkpoint, exported = (os.path.join(folder.name, name) for name in ("ck", "hf"))
 for command in (["convert", "hf-to-fsdp", MODEL, checkpoint, "--tp", "2", "--ep", "4", "--no-sync", "-q"],
                 ["export", checkpoint, exported, "--max-shard-size", "6KB", "--no-sync", "-q"]):
-    made = program.run(*command)
+    made = run_mckpt(*command)
     if not expect(made.returncode == 0, f"{command}: {made.stderr}"):
         finish(1)
 check(os.path.join(checkpoint, "release"))

@@ -1,15 +1,16 @@
-"""What a conversion does when its result has its name, and what it has made durable by then.
-"""
+"""What a conversion does when its result has its name, and what it has made durable by then."""
+
 import json
 import os
 import re
 import shutil
 import subprocess
 
-from mckpt_tests.setting import FAULTY_IO, TINY_MODEL
-from mckpt_tests.made import Program, expect, finish, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import scratch
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import FAULTY_IO, MCKPT, TINY_MODEL
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 MODEL = TINY_MODEL
 CONVERT = ["convert", "hf-to-fsdp", MODEL]
@@ -45,9 +46,14 @@ def experts_are_compared_behind():
     not_compared = quiet = 0  # some reads have a second way, so that one without an effect is not the last
     for n in range(1, 10_000):
         shutil.rmtree(path("ck"), ignore_errors=True)
-        result = program.run("convert", "hf-to-fsdp", model, path("ck"), "--no-sync", env={"LD_PRELOAD": SHIM, "FAULTY_IO": f"pread:{n}:EIO"})
+        result = run_mckpt(
+            "convert", "hf-to-fsdp", model, path("ck"), "--no-sync", env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"pread:{n}:EIO"}
+        )
         published = os.path.exists(path("ck", "release"))
-        expect(published == (result.returncode == 0), f"EIO at pread {n}: published {published}, exit status {result.returncode}: {result.stderr[:300]}")
+        expect(
+            published == (result.returncode == 0),
+            f"EIO at pread {n}: published {published}, exit status {result.returncode}: {result.stderr[:300]}",
+        )
         if "experts were not compared" in result.stderr:
             not_compared += 1
         quiet = 0 if "EIO" in result.stderr or "Input/output" in result.stderr else quiet + 1
@@ -58,15 +64,24 @@ def experts_are_compared_behind():
 
 def a_missing_report_is_told():
     """The result is published; the report fails when it is made."""
-    result = program.run(*CONVERT, path("reported"), "-q", "--report", path("report.json"), env={"LD_PRELOAD": SHIM, "FAULTY_IO": "rename:3:EIO"})
-    expect(result.returncode == 5 and f"the result is published as {path('reported', 'release')}" in result.stderr, f"report: {result.returncode} {result.stderr[:300]}")
+    result = run_mckpt(
+        *CONVERT, path("reported"), "-q", "--report", path("report.json"), env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": "rename:3:EIO"}
+    )
+    expect(
+        result.returncode == 5 and f"the result is published as {path('reported', 'release')}" in result.stderr,
+        f"report: {result.returncode} {result.stderr[:300]}",
+    )
     expect("--resume" not in result.stderr, f"report: {result.stderr}")
 
 
 def calls(*command):
     """The calls that name or make durable, as "fsync NAME", "rename FROM TO", "unlink NAME"; nothing where none can be watched."""
     log = path("calls")
-    watched = subprocess.run(["strace", "-f", "-y", "-o", log, "-e", "trace=fsync,rename,renameat,renameat2,unlink,unlinkat,mkdir", *map(str, command)], capture_output=True, text=True)
+    watched = subprocess.run(
+        ["strace", "-f", "-y", "-o", log, "-e", "trace=fsync,rename,renameat,renameat2,unlink,unlinkat,mkdir", *map(str, command)],
+        capture_output=True,
+        text=True,
+    )
     expect(watched.returncode == 0, f"strace: {watched.stderr[:300]}")
     found = []
     with open(log) as f:
@@ -81,7 +96,7 @@ def what_is_durable():
     """New folders and all that they hold, before the result has its name; the name, before the tracker says it."""
     if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode != 0:
         return print("no strace: the order of calls is not looked at")
-    done = calls(program.mckpt, *CONVERT, path("deep", "er"), "-q", "-j1")
+    done = calls(MCKPT, *CONVERT, path("deep", "er"), "-q", "-j1")
     tmp = "deep/er/.release.mckpt-tmp"
 
     def in_order(*wanted):
@@ -92,14 +107,20 @@ def what_is_durable():
                 return
             at = later[0]
 
-    named, told, ended = f"rename {tmp} deep/er/release", "rename latest_checkpointed_iteration.txt deep/er/latest_checkpointed_iteration.txt", "unlink deep/er/release/.plan"
+    named, told, ended = (
+        f"rename {tmp} deep/er/release",
+        "rename latest_checkpointed_iteration.txt deep/er/latest_checkpointed_iteration.txt",
+        "unlink deep/er/release/.plan",
+    )
     in_order("mkdir deep", "fsync .", named)
     in_order("mkdir deep/er", "fsync deep", named)
     for name in ("__0_0.distcp", ".metadata", "hf_assets/config.json", "hf_assets", ".plan"):
         in_order(f"fsync {tmp}/{name}", f"fsync {tmp}", named)
     in_order(named, "fsync deep/er", told, "fsync deep/er", ended)
-    expect(not any(c.startswith("fsync") and c.split()[1].startswith(tmp) for c in done[done.index(named):]), f"made durable too late: {done}")
-    done = calls(program.mckpt, "export", path("deep", "er"), path("hf"), "-q", "-j1")
+    expect(
+        not any(c.startswith("fsync") and c.split()[1].startswith(tmp) for c in done[done.index(named) :]), f"made durable too late: {done}"
+    )
+    done = calls(MCKPT, "export", path("deep", "er"), path("hf"), "-q", "-j1")
     in_order("fsync .hf.mckpt-tmp/model.safetensors", "fsync .hf.mckpt-tmp", "rename .hf.mckpt-tmp hf", "fsync .", "unlink hf/.plan")
 
 

@@ -4,6 +4,7 @@ usage: lost_rank.py [--model MODEL] [--device cpu|cuda] [--ranks N] [--kills N] 
 
 A rank is killed; with --nccl-fault (the library made of nccl_fault.cc, and NCCL's), work of NCCL fails in it instead, in each of the ways that the library knows.
 """
+
 import argparse
 import collections
 import json
@@ -47,8 +48,30 @@ if not a.model:
 
 def start(folder, mark, environment={}):
     out = [word for what in ("checkpoint", "output") for word in (f"--{what}", os.path.join(folder, what))]
-    command = [MPIRUN, "-n", str(a.ranks), MCKPT, "roundtrip", a.model, "--device", a.device, "--repeat", str(a.repeat), *out, "--no-sync", *(["--phase-timeout", str(a.phase_timeout)] if a.nccl_fault else []), *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, **environment, "MCKPT_TEST_MARK": mark})
+    command = [
+        MPIRUN,
+        "-n",
+        str(a.ranks),
+        MCKPT,
+        "roundtrip",
+        a.model,
+        "--device",
+        a.device,
+        "--repeat",
+        str(a.repeat),
+        *out,
+        "--no-sync",
+        *(["--phase-timeout", str(a.phase_timeout)] if a.nccl_fault else []),
+        *flags,
+    ]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment, "MCKPT_TEST_MARK": mark},
+    )
 
 
 def rank_processes(mark):
@@ -70,7 +93,11 @@ def rank_processes(mark):
 
 def published(folder):
     """What a reader would take for whole."""
-    return [what for what in ("checkpoint/release", "checkpoint/latest_checkpointed_iteration.txt", "output") if os.path.exists(os.path.join(folder, what))]
+    return [
+        what
+        for what in ("checkpoint/release", "checkpoint/latest_checkpointed_iteration.txt", "output")
+        if os.path.exists(os.path.join(folder, what))
+    ]
 
 
 def look_to_the_end(what, job, mark, folder, since, limit, named, before=None):
@@ -115,7 +142,9 @@ def killed(number, after, random_):
             return "not there"
         os.kill(pid, signal.SIGKILL)
         lost = time.time()
-        return look_to_the_end(f"kill {number}: rank {rank} after {lost - begin:.1f} s", job, mark, folder, lambda: lost, a.seconds, f"rank {rank} ", before)
+        return look_to_the_end(
+            f"kill {number}: rank {rank} after {lost - begin:.1f} s", job, mark, folder, lambda: lost, a.seconds, f"rank {rank} ", before
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -158,7 +187,9 @@ print(f"a whole run takes {whole:.1f} s" + f", {calls} calls of NCCL" * bool(cal
 if a.nccl_fault:
     if calls == 0:
         sys.exit("no call of NCCL was seen")
-    seen = collections.Counter(failed(kind, random_.randrange(1, calls + 1), random_) for kind in ("refused", "later", "lost") for _ in range(a.kills))
+    seen = collections.Counter(
+        failed(kind, random_.randrange(1, calls + 1), random_) for kind in ("refused", "later", "lost") for _ in range(a.kills)
+    )
 else:
     moments = [whole * (a.early + (1 - a.early) * (k + random_.random()) / a.kills) for k in range(a.kills)]
     seen = collections.Counter(killed(k, moment, random_) for k, moment in enumerate(moments))

@@ -2,15 +2,17 @@
 command with --resume in place of --overwrite ends the work, on file systems that can swap two names and on those that cannot.
 What came under the name meanwhile is not replaced. A call that a signal breaks off is made again.
 """
+
 import os
 import shutil
 import signal
-import subprocess
 
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import Program, difference, expect, finish, make_model, scratch
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
 MARKS = [".done", ".plan", ".replaces"]
@@ -21,7 +23,7 @@ def path(*names):
 
 
 def faulty(*wishes):
-    return {"LD_PRELOAD": SHIM, "FAULTY_IO": ",".join(wishes)}
+    return {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": ",".join(wishes)}
 
 
 class Job:
@@ -36,7 +38,7 @@ class Job:
         return os.path.join(target, self.place) if self.place else target
 
     def run(self, target, more, env=None):
-        return program.run(*self.command, target, "-q", "-j2", *more, env=env)
+        return run_mckpt(*self.command, target, "-q", "-j2", *more, env=env)
 
     def begin(self):
         """A folder with the old result; its tracker is not that of the new one."""
@@ -54,7 +56,12 @@ class Job:
         return os.path.join(os.path.dirname(made), f".{os.path.basename(made)}.mckpt-tmp")
 
     def left_over(self, target):
-        return [os.path.join(root, name) for root, folders, files in os.walk(os.path.dirname(target)) for name in folders + files if ".mckpt-" in name or name in MARKS]
+        return [
+            os.path.join(root, name)
+            for root, folders, files in os.walk(os.path.dirname(target))
+            for name in folders + files
+            if ".mckpt-" in name or name in MARKS
+        ]
 
     def check_resumed(self, what, target):
         again = self.run(target, ["--resume"])
@@ -82,7 +89,10 @@ class Job:
             result = self.run(target, ["--overwrite"], env=faulty(f"{call}:{n}:{what}", *also))
             label = f"{self.name}: {what} at {call} {n} {' '.join(also)}"
             if result.returncode == 0:
-                expect(self.state(target) == "new" and not self.left_over(target), f"{label}: done: {self.state(target)}, {self.left_over(target)}")
+                expect(
+                    self.state(target) == "new" and not self.left_over(target),
+                    f"{label}: done: {self.state(target)}, {self.left_over(target)}",
+                )
                 break
             state = self.state(target)
             seen.add(state)
@@ -95,7 +105,10 @@ class Job:
             expect(begun or state == "old", f"{label}: nothing to resume, and under the name is {state}")
             if not begun or n % 3 == 0 and what == "KILL":  # begun anew in place of resumed
                 anew = self.run(target, ["--overwrite"])
-                expect(anew.returncode == 0 and self.state(target) == "new" and not self.left_over(target), f"{label}: --overwrite again: {anew.stderr[-300:]} {self.left_over(target)}")
+                expect(
+                    anew.returncode == 0 and self.state(target) == "new" and not self.left_over(target),
+                    f"{label}: --overwrite again: {anew.stderr[-300:]} {self.left_over(target)}",
+                )
             else:
                 self.check_resumed(label, target)
         return seen
@@ -108,19 +121,28 @@ class Job:
         shutil.move(made, made + "_aside")
         shutil.copytree(made + "_aside", made)
         again = self.run(target, ["--resume"])
-        expect(again.returncode == 4 and "error[MC3003]" in again.stderr, f"{self.name}: another folder of the name: {again.returncode} {again.stderr[:300]}")
+        expect(
+            again.returncode == 4 and "error[MC3003]" in again.stderr,
+            f"{self.name}: another folder of the name: {again.returncode} {again.stderr[:300]}",
+        )
         expect(self.state(target) == "old", f"{self.name}: another folder of the name was replaced")
         with open(os.path.join(made, "notes.txt"), "w") as f:
             f.write("mine")
         anew = self.run(target, ["--overwrite"])
-        expect(anew.returncode == 4 and "notes.txt" in anew.stderr, f"{self.name}: a file came meanwhile: {anew.returncode} {anew.stderr[:300]}")
+        expect(
+            anew.returncode == 4 and "notes.txt" in anew.stderr,
+            f"{self.name}: a file came meanwhile: {anew.returncode} {anew.stderr[:300]}",
+        )
         # Something is put beside the result while the new one is made.
         target = self.begin()
         self.run(target, ["--overwrite"], env=faulty("rename:1:KILL"))
         with open(os.path.join(target, self.place, "notes.txt"), "w") as f:
             f.write("mine")
         again = self.run(target, ["--resume"])
-        expect(again.returncode == 4 and "notes.txt" in again.stderr, f"{self.name}: --resume over a file that came: {again.returncode} {again.stderr[:300]}")
+        expect(
+            again.returncode == 4 and "notes.txt" in again.stderr,
+            f"{self.name}: --resume over a file that came: {again.returncode} {again.stderr[:300]}",
+        )
 
     def broken_off(self):
         for call in ("fsync", "open", "flock", "fallocate", "create", "write"):

@@ -1,15 +1,14 @@
-"""`mckpt roundtrip` without --output exports into a temporary folder: whatever becomes of a rank, it is gone when the job is.
-"""
+"""`mckpt roundtrip` without --output exports into a temporary folder: whatever becomes of a rank, it is gone when the job is."""
+
 import os
 import subprocess
 import tempfile
 import time
 
-from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import Models
+from mckpt_tests.setting import FAULTY_IO, MCKPT, MPIRUN
 
-SHIM = FAULTY_IO
 RANKS = 3
 models = Models()
 source = models.path("qwen3_moe")
@@ -17,8 +16,15 @@ source = models.path("qwen3_moe")
 
 def start(temporary, call, n, what, rank, *flags):
     command = [MPIRUN, "-n", str(RANKS), "--timeout", "100", MCKPT, "roundtrip", source, "--dp", str(RANKS), "--vocab-size", "auto", *flags]
-    fault = {"LD_PRELOAD": SHIM, "FAULTY_IO": f"{call}:{n}:{what}", "FAULTY_IO_RANK": str(rank)} if call else {}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": temporary, **fault})
+    fault = {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"{call}:{n}:{what}", "FAULTY_IO_RANK": str(rank)} if call else {}
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": temporary, **fault},
+    )
 
 
 def left(temporary):

@@ -1,5 +1,5 @@
-"""`mckpt roundtrip` on a slow disk: no phase counts as one that hangs, and each ends soon when it is asked to.
-"""
+"""`mckpt roundtrip` on a slow disk: no phase counts as one that hangs, and each ends soon when it is asked to."""
+
 import json
 import os
 import re
@@ -10,8 +10,9 @@ import tempfile
 import time
 import uuid
 
-from mckpt_tests.setting import FAULTY_IO, MCKPT
-from mckpt_tests.made import MPIRUN, expect, finish, make_model  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import make_model
+from mckpt_tests.setting import FAULTY_IO, MCKPT, MPIRUN
 
 PROGRAM = MCKPT
 RANKS = 2
@@ -24,10 +25,35 @@ class Job:
         self.folder, self.mark = tempfile.mkdtemp(prefix="mckpt_slow_"), uuid.uuid4().hex
         os.mkdir(self.path("tmp"))
         out = [word for what in kept for word in (f"--{what}", self.path(what))]
-        command = [MPIRUN, "-n", str(RANKS), PROGRAM, "roundtrip", model, "--dp", str(RANKS), "--threads", "1", *out, "--no-sync", "--progress", "json", "--json", *flags]
-        environment = {**os.environ, "LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"{call}:{mb_a_second}:SLOW", "MCKPT_TEST_MARK": self.mark, "TMPDIR": self.path("tmp")}
+        command = [
+            MPIRUN,
+            "-n",
+            str(RANKS),
+            PROGRAM,
+            "roundtrip",
+            model,
+            "--dp",
+            str(RANKS),
+            "--threads",
+            "1",
+            *out,
+            "--no-sync",
+            "--progress",
+            "json",
+            "--json",
+            *flags,
+        ]
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": FAULTY_IO,
+            "FAULTY_IO": f"{call}:{mb_a_second}:SLOW",
+            "MCKPT_TEST_MARK": self.mark,
+            "TMPDIR": self.path("tmp"),
+        }
         self.err = open(self.path("err"), "w+")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.err, text=True, stdin=subprocess.DEVNULL, env=environment)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.err, text=True, stdin=subprocess.DEVNULL, env=environment
+        )
 
     def path(self, name):
         return os.path.join(self.folder, name)

@@ -3,6 +3,7 @@ that is not whole, what was there before is untouched, and the same command with
 alone gives, byte for byte, and names it in the tracker. The error names --resume where there is something to go on with,
 and nowhere else, and says that the result is published where it is.
 """
+
 import json
 import os
 import random
@@ -11,10 +12,12 @@ import signal
 import subprocess
 import time
 
-from mckpt_tests.setting import FAULTY_IO
-from mckpt_tests.made import Program, data_offset, difference, expect, finish, make_model, scratch, snapshot
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import data_offset, difference, scratch, snapshot
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import FAULTY_IO, HAS_MPI, MCKPT
 
-program, SHIM = Program(), FAULTY_IO
 folder = scratch()
 TRACKER = "latest_checkpointed_iteration.txt"
 MARKS = [".done", ".plan", ".replaces"]  # of a result whose last steps are not done
@@ -25,7 +28,7 @@ def path(name):
 
 
 def faulty(call, n, what, rank=None):
-    return {"LD_PRELOAD": SHIM, "FAULTY_IO": f"{call}:{n}:{what}", **({} if rank is None else {"FAULTY_IO_RANK": str(rank)})}
+    return {"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"{call}:{n}:{what}", **({} if rank is None else {"FAULTY_IO_RANK": str(rank)})}
 
 
 def fresh(name, before=None):
@@ -44,7 +47,7 @@ class Job:
 
     def run(self, runs, *more, options=None, **how):
         target = os.path.join(runs, self.place)
-        return program.run(*self.command, self.source, target, "-q", "-j2", *(self.options if options is None else options), *more, **how)
+        return run_mckpt(*self.command, self.source, target, "-q", "-j2", *(self.options if options is None else options), *more, **how)
 
     def made(self, runs):
         return os.path.join(runs, self.place, "iter_0000007") if self.place == "." else os.path.join(runs, self.place)
@@ -69,7 +72,10 @@ class Job:
     def check_resumed(self, what, runs, *more, **how):
         again = self.run(runs, "--resume", *more, **how)
         if expect(again.returncode == 0, f"{what}: --resume: exit status {again.returncode}: {again.stderr[-500:]}"):
-            expect(difference(self.made(runs), self.reference) == "", f"{what}: --resume made something else: {difference(self.made(runs), self.reference)}")
+            expect(
+                difference(self.made(runs), self.reference) == "",
+                f"{what}: --resume made something else: {difference(self.made(runs), self.reference)}",
+            )
             expect(not any(".mckpt-" in name for name in os.listdir(runs)), f"{what}: left behind: {os.listdir(runs)}")
             if self.place == ".":
                 with open(os.path.join(runs, TRACKER)) as f:
@@ -104,7 +110,9 @@ def stop_at_every_call(job, call, what, statuses, step=1):
         if result.returncode > 0:
             expect(len(result.stderr.splitlines()) > 1 and "MC99" not in result.stderr, f"{label}: {result.stderr[:300]}")
             check_help(label, runs, result)
-            expect(published == ("is published as" in result.stderr), f"{label}: {'' if published else 'not '}published: {result.stderr[:300]}")
+            expect(
+                published == ("is published as" in result.stderr), f"{label}: {'' if published else 'not '}published: {result.stderr[:300]}"
+            )
         if not published or is_marked(job.made(runs)):
             job.check_resumed(label, runs)
     expect(reached > 0, f"{job.name}: {call} is never called")
@@ -116,7 +124,9 @@ def wrong_counts(job):
         runs = fresh("runs", "older")
         result = job.run(runs, env=faulty(call, n, what))
         if expect(result.returncode == 0, f"{job.name}: {call} {what}: exit status {result.returncode}: {result.stderr[:300]}"):
-            expect(difference(job.made(runs), job.reference) == "", f"{job.name}: {call} {what}: {difference(job.made(runs), job.reference)}")
+            expect(
+                difference(job.made(runs), job.reference) == "", f"{job.name}: {call} {what}: {difference(job.made(runs), job.reference)}"
+            )
 
 
 def kill_at_random(job, times):
@@ -127,8 +137,12 @@ def kill_at_random(job, times):
     for i in range(times):
         runs = fresh("runs", "older")
         before = snapshot(runs)
-        p = subprocess.Popen([program.mckpt, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        p = subprocess.Popen(
+            [MCKPT, *job.command, job.source, os.path.join(runs, job.place), "-q", "-j2", *job.options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
         time.sleep(r.uniform(0, usual))
         p.send_signal(signal.SIGKILL)
         p.wait()
@@ -138,10 +152,13 @@ def kill_at_random(job, times):
 
 def goes_on(job, at, other_options):
     """What is done is not done again, is not mixed with other work, and is thrown away where nobody asks for it."""
+
     def stopped():
         runs = fresh("runs", "older")
         result = job.run(runs, env=faulty("pwrite", at, "TERM"))
-        expect(result.returncode == 143 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}")
+        expect(
+            result.returncode == 143 and "MC3002" in result.stderr, f"{job.name}: SIGTERM: exit status {result.returncode}: {result.stderr}"
+        )
         return runs
 
     whole = json.loads(job.run(fresh("runs"), "--json").stdout)
@@ -154,12 +171,18 @@ def goes_on(job, at, other_options):
         runs = stopped()
         left = snapshot(runs)
         result = job.run(runs, "--resume", options=options)
-        expect(result.returncode == 4 and "error[MC3007]" in result.stderr, f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}")
+        expect(
+            result.returncode == 4 and "error[MC3007]" in result.stderr,
+            f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}",
+        )
         expect(snapshot(runs) == left, f"{job.name}: --resume {options} touched what was there")
         job.check_resumed(f"{job.name}: after a refused --resume", runs)
     runs = stopped()
     result = job.run(runs, "--json")
-    expect(json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"], f"{job.name}: without --resume it went on: {result.stderr}")
+    expect(
+        json.loads(result.stdout or "{}").get("bytes_read") == whole["bytes_read"],
+        f"{job.name}: without --resume it went on: {result.stderr}",
+    )
     expect(difference(job.made(runs), job.reference) == "", f"{job.name}: begun anew: {difference(job.made(runs), job.reference)}")
 
 
@@ -183,7 +206,7 @@ def damage_meanwhile(job):
     """A byte of what an interrupted run has read becomes another: going on does not publish it."""
     runs = fresh("runs")
     job.run(runs, env=faulty("pwrite", 4, "TERM"))
-    listed = json.loads(program.run("ls", job.source, "--json").stdout)
+    listed = json.loads(run_mckpt("ls", job.source, "--json").stdout)
     embedding = next(t for t in listed["tensors"] if "word_embeddings" in t["name"])["chunks"][0]
     file = os.path.join(job.source, "iter_0000007", embedding["file"])
     stamp, at = os.stat(file), data_offset(file, embedding["offset"])
@@ -199,7 +222,10 @@ def damage_meanwhile(job):
     flip()
     for again in ("the first", "the second"):
         result = job.run(runs, "--resume")
-        expect(result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr, f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}")
+        expect(
+            result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr,
+            f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}",
+        )
         expect(not os.path.exists(job.made(runs)), f"{job.name}: {again} --resume published a damaged source")
     flip()
     job.check_resumed(f"{job.name}: over a source that is whole again", runs)
@@ -228,10 +254,12 @@ def dying_ranks(job):
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, ffn=640, vocab=4096, shard_bytes=3_000_000)
 model = make_model(path("model"), **SIZES)
 os.mkdir(path("older"))
-subprocess.run([program.mckpt, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL)
+subprocess.run(
+    [MCKPT, "convert", "hf-to-fsdp", model, path("older"), "-q", "--no-sync", "--iteration", "3"], check=True, stdout=subprocess.DEVNULL
+)
 for where, command in (("c", ["convert", "hf-to-fsdp", "--tp", "2", "--iteration", "7"]), ("e", ["export"])):
     source = model if where == "c" else path("c")
-    subprocess.run([program.mckpt, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([MCKPT, *command, source, path(where), "-q", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
 
 GRID = ["--tp", "2", "--iteration", "7"]
 convert = Job("convert", ["convert", "hf-to-fsdp"], model, ".", GRID, path("c/iter_0000007"))
@@ -246,7 +274,7 @@ for job in (convert, export):
     stop_at_every_call(job, "pread", "EIO", [3], step=7)
     wrong_counts(job)
     kill_at_random(job, 20)
-    if program.with_ranks:
+    if HAS_MPI:
         dying_ranks(job)
 OTHER = ["--dtype fp16", "--params-dtype auto", "--dp 2", "--vocab-size 4098", "--strategy optim_grads --dp 3", "--expert-layout hub"]
 damage_meanwhile(export)

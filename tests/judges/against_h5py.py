@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -17,7 +16,8 @@ except ImportError as missing:
 
 from h5py import h5d, h5p, h5s, h5t
 
-MCKPT = os.environ["MCKPT"]
+from mckpt_tests.program import run_mckpt
+
 PER_FILE = 120
 VERSIONS = [None, ("earliest", "v110"), ("v108", "v110"), ("v110", "v110")]
 
@@ -145,7 +145,7 @@ def make(path, version, user_block, rng):
 
 
 def ask(path):
-    done = subprocess.run([MCKPT, "ls", "--json", "--digest", path], capture_output=True, text=True)
+    done = run_mckpt("ls", "--json", "--digest", path)
     if done.returncode != 0:
         sys.exit(f"FAILED: mckpt ls {path}: {done.returncode}\n{done.stderr}")
     return {t["name"]: (t["dtype"], t["shape"], t["sha256"]) for t in json.loads(done.stdout)["tensors"]}
@@ -153,7 +153,7 @@ def ask(path):
 
 def check_verified(path):
     """Random bits have NaN; nothing else may be wrong."""
-    done = subprocess.run([MCKPT, "verify", "--json", path], capture_output=True, text=True)
+    done = run_mckpt("verify", "--json", path)
     checks = {c["name"]: c["status"] for c in json.loads(done.stdout)["checks"]}
     wanted = {"files": "pass", "format": "warn", "coverage": "pass", "items": "pass"}
     if {name: checks[name] for name in wanted} != wanted:

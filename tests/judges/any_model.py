@@ -1,19 +1,19 @@
 """reshard --any-model takes what dcp.save() made of any state dict: keys of every kind, buffers that count, scalars, tensors
 without items. torch loads the result into the state dict that was saved.
 """
+
 import os
-import subprocess
 import tempfile
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish
+from mckpt_tests.program import run_mckpt
 
 need("torch", "numpy")
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
-
-from mckpt_tests.golden import MCKPT, expect_equal, finish  # noqa: E402
 
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_any_")
 torch.manual_seed(3)
@@ -30,7 +30,7 @@ def save(name, state):
 
 def reshard(source, *flags, status=0):
     target = place(f"out_{len(os.listdir(scratch.name))}")
-    run = subprocess.run([MCKPT, "convert", "reshard", source, target, "--no-sync", *map(str, flags)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", "reshard", source, target, "--no-sync", *flags, timeout=60)
     if run.returncode != status:
         print(run.stderr)
     expect_equal(f"{os.path.basename(source)} {flags}: status", [run.returncode], [status])
@@ -61,7 +61,14 @@ def state_dict():
     optim.step()
     names = {f"state.{n}": optim.state[p] for n, p in model.named_parameters()}
     numbered = {"state": {0: {"m": torch.arange(6.0)}, 1: {"m": torch.ones(2)}}, "list": [torch.zeros(3), {"deep": torch.ones(4)}]}
-    return {"model": model.state_dict(), "optim": names, "numbered": numbered, "rng": torch.get_rng_state(), "step": 7, "nested": {"lr": 0.125}}
+    return {
+        "model": model.state_dict(),
+        "optim": names,
+        "numbered": numbered,
+        "rng": torch.get_rng_state(),
+        "step": 7,
+        "nested": {"lr": 0.125},
+    }
 
 
 def paths(folder):
@@ -84,7 +91,7 @@ at = reshard(plain, "--any-model", "--dp", 3)
 sizes = dcp.FileSystemReader(at).read_metadata().state_dict_metadata["model.table.weight"].chunks
 expect_equal("rows of ranks, as torch cuts 13 for three", [list(c.sizes) for c in sizes], [[5, 6], [5, 6], [3, 6]])
 check("again", load_whole(reshard(at, "--any-model", "--dp", 2)), want)
-verify = subprocess.run([MCKPT, "verify", at, "--against", plain], capture_output=True, text=True, timeout=60)
+verify = run_mckpt("verify", at, "--against", plain, timeout=60)
 expect_equal("compared", [verify.returncode], [0])
 expect_equal("paths", [paths(at)], [paths(plain)])
 rebuilt, wanted = nested(at), nested(plain)
@@ -106,15 +113,19 @@ expect_equal("without --any-model", [word in told for word in ("MC2014", "--any-
 named = {"model": whole["model"], "optimizer": {"state": {n.removeprefix("state."): s for n, s in whole["optim"].items()}}}
 MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
 want = load_whole(save("named", named))
-want = {MODEL + k[len("model."):] if k.startswith("model.") else STATE + k[len("optimizer.state."):]: v for k, v in want.items()}
+want = {MODEL + k[len("model.") :] if k.startswith("model.") else STATE + k[len("optimizer.state.") :]: v for k, v in want.items()}
 for flags in (["--dp", 1], ["--dp", 3]):
     at = reshard(place("named"), "--any-model", *flags)
     got = load_whole(at)
     check(f"named {flags}", {k: v for k, v in got.items() if isinstance(v, torch.Tensor)}, want)
 check("named again", {k: v for k, v in load_whole(reshard(at, "--any-model", "--dp", 2)).items() if isinstance(v, torch.Tensor)}, want)
 # Whether names are kept is said, and can be asked for: one key more or less decides it otherwise.
-for source, flags, word in ((place("named"), [], "become those of fsdp_dtensor"), (plain, [], "belong to no known convention"), (place("named"), ["--keep-names"], "as --keep-names asks")):
-    told = subprocess.run([MCKPT, "convert", "reshard", source, place("n"), "-n", "--any-model", *flags], capture_output=True, text=True, timeout=60)
+for source, flags, word in (
+    (place("named"), [], "become those of fsdp_dtensor"),
+    (plain, [], "belong to no known convention"),
+    (place("named"), ["--keep-names"], "as --keep-names asks"),
+):
+    told = run_mckpt("convert", "reshard", source, place("n"), "-n", "--any-model", *flags, timeout=60)
     expect_equal(f"{source} {flags}: names", [told.returncode, word in told.stderr], [0, True])
 at = reshard(place("named"), "--any-model", "--keep-names", "--dp", 2)
 expect_equal("kept", [paths(at)], [paths(place("named"))])
@@ -123,12 +134,19 @@ told = reshard(place("named"), "--keep-names", status=2)
 expect_equal("alone", ["--any-model" in told], [True])
 
 # What fsdp_dtensor may store rank after rank is taken where it is known that one rank wrote it; parts are no such tensors.
-fused = {"model": {"module": {"decoder": {"layers": {"0": {"mixer": {"in_proj": {"weight": torch.arange(24.0).reshape(8, 3)}}}}}}}, "checkpoint_version": 3.0}
-parts = {"model": {"module": {"mlp": {"linear_fc1": {"weight_w": torch.ones(4, 3), "weight_v": torch.zeros(4, 3)}}}}, "checkpoint_version": 3.0}
+fused = {
+    "model": {"module": {"decoder": {"layers": {"0": {"mixer": {"in_proj": {"weight": torch.arange(24.0).reshape(8, 3)}}}}}}},
+    "checkpoint_version": 3.0,
+}
+parts = {
+    "model": {"module": {"mlp": {"linear_fc1": {"weight_w": torch.ones(4, 3), "weight_v": torch.zeros(4, 3)}}}},
+    "checkpoint_version": 3.0,
+}
 told = reshard(save("fused", fused), "--any-model", "--dp", 2, status=4)
 expect_equal("ranks not known", [word in told for word in ("MC2013", "mixer.in_proj.weight", "--source-tp 1")], [True] * 3)
 check("ranks given", load_whole(reshard(place("fused"), "--any-model", "--dp", 2, "--source-tp", 1)), load_whole(place("fused")))
 check("parts", load_whole(reshard(save("parts", parts), "--any-model", "--dp", 2)), load_whole(place("parts")))
+
 
 # Ranks that save without talking to each other, each with a list of its own: other values under one name are told.
 def of_two_ranks(name, other):
@@ -142,11 +160,15 @@ def of_two_ranks(name, other):
     return at
 
 
-for name, other, words in (("alike", {"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, []),
-                           ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"])):
+for name, other, words in (
+    ("alike", {"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, []),
+    ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"]),
+):
     at = of_two_ranks(name, other)
     for command in (["verify", at], ["convert", "reshard", at, place(f"{name}_out"), "--any-model", "--keep-names", "--no-sync"]):
-        told = subprocess.run([MCKPT, *command], capture_output=True, text=True, timeout=60)
+        told = run_mckpt(*command, timeout=60)
         said = told.stdout + told.stderr
-        expect_equal(f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True])
+        expect_equal(
+            f"{name} {command[0]}", [told.returncode, "MC1307" in said, all(word in said for word in words)], [0, bool(words), True]
+        )
 finish(84)

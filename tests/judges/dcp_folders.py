@@ -1,8 +1,9 @@
-"""torch.distributed.checkpoint as the judge: folders of one rank and of several, with even and uneven shards, grids, views and objects.
-"""
+"""torch.distributed.checkpoint as the judge: folders of one rank and of several, with even and uneven shards, grids, views and objects."""
+
 import argparse
 
 from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.ranks import Shards, cuts, save_as_ranks
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
@@ -11,11 +12,15 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from mckpt_tests.ranks import Shards, cuts, save_as_ranks
-
 DTYPES = OLDER + NEWER
-PARAMETERS = ["embedding.word_embeddings.weight", "decoder.layers.{}.self_attention.linear_qkv.weight", "decoder.layers.{}.mlp.linear_fc1.weight_w",
-              "decoder.layers.{}.mlp.linear_fc1.weight_v", "decoder.layers.{}.mlp.experts.experts.linear_fc2.weight3", "\u00e9.\u952e"]
+PARAMETERS = [
+    "embedding.word_embeddings.weight",
+    "decoder.layers.{}.self_attention.linear_qkv.weight",
+    "decoder.layers.{}.mlp.linear_fc1.weight_w",
+    "decoder.layers.{}.mlp.linear_fc1.weight_v",
+    "decoder.layers.{}.mlp.experts.experts.linear_fc2.weight3",
+    "\u00e9.\u952e",
+]
 
 
 def writer(folder, r):
@@ -39,11 +44,20 @@ def one_rank(judge, count):
     r = judge.random
     for _ in judge.repeat(count):
         folder, bases = judge.path(), [random_tensor(r, DTYPES) for _ in range(3)]
-        state = {"model": {f"layers.{i}.w": random_view(r, r.choice(bases)) if r.random() < 0.5 else random_tensor(r, DTYPES) for i in range(r.randrange(6))},
-                 "optimizer": {"state": {i: {"exp_avg": random_tensor(r, OLDER), "step": torch.tensor(float(i))} for i in range(r.randrange(3))},
-                               "param_groups": [{"lr": 0.1, "betas": (0.9, 0.95), "params": [0, 1]}]},
-                 "list": [random_tensor(r, DTYPES), {"inner": random_tensor(r, DTYPES)}],
-                 "args": argparse.Namespace(bf16=True, dtype=torch.bfloat16), "iteration": 7, 12: "text"}
+        state = {
+            "model": {
+                f"layers.{i}.w": random_view(r, r.choice(bases)) if r.random() < 0.5 else random_tensor(r, DTYPES)
+                for i in range(r.randrange(6))
+            },
+            "optimizer": {
+                "state": {i: {"exp_avg": random_tensor(r, OLDER), "step": torch.tensor(float(i))} for i in range(r.randrange(3))},
+                "param_groups": [{"lr": 0.1, "betas": (0.9, 0.95), "params": [0, 1]}],
+            },
+            "list": [random_tensor(r, DTYPES), {"inner": random_tensor(r, DTYPES)}],
+            "args": argparse.Namespace(bf16=True, dtype=torch.bfloat16),
+            "iteration": 7,
+            12: "text",
+        }
         dcp.save(state, storage_writer=writer(folder, r)(), no_dist=True)
         names = dcp.FileSystemReader(str(folder)).read_metadata().state_dict_metadata
         want = {name: row(t) for name, t in flat(state)}
@@ -77,7 +91,7 @@ def uneven_ranks(judge, count):
         ranks, folder, whole = r.randrange(2, 6), judge.path(), {}
         for prefix in ("model.module.", "optimizer.state.module.module."):
             for layer in range(2):
-                for parameter in PARAMETERS[:r.randrange(1, len(PARAMETERS) + 1)]:
+                for parameter in PARAMETERS[: r.randrange(1, len(PARAMETERS) + 1)]:
                     name = prefix + parameter.format(layer) + (".exp_avg" if prefix.startswith("opt") else "")
                     whole.setdefault(name, random_tensor(r, DTYPES, [r.randrange(1, 14)] + [r.randrange(1, 6)] * r.randrange(3)))
         states = [{} for _ in range(ranks)]
@@ -105,7 +119,9 @@ def dtensor_grids(judge, count):
     for _ in judge.repeat(count):
         shape, whole, placements = r.choice([(2,), (3,), (4,), (2, 2), (3, 2)]), {}, {}
         for i in range(r.randrange(1, 7)):
-            tensor = random_tensor(r, [torch.float32, torch.bfloat16, torch.int64], [r.randrange(1, 12) for _ in range(r.choice([1, 2, 3]))])
+            tensor = random_tensor(
+                r, [torch.float32, torch.bfloat16, torch.int64], [r.randrange(1, 12) for _ in range(r.choice([1, 2, 3]))]
+            )
             whole[f"t{i}"] = tensor
             placements[f"t{i}"] = [r.choice([Replicate(), *map(Shard, range(tensor.dim()))]) for _ in shape]
 

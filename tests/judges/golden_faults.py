@@ -5,7 +5,9 @@ import json
 import os
 import re
 
-from mckpt_tests.golden import Models, expect_equal, fail, finish, listing, sections
+from mckpt_tests.checks import expect_equal, fail
+from mckpt_tests.golden import finish, listing, sections
+from mckpt_tests.models import Models
 
 models = Models()
 

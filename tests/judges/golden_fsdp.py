@@ -4,7 +4,9 @@ global shapes, digests and boxes of the local shards; and the saved checkpoints 
 import math
 import os
 
-from mckpt_tests.golden import GOLDEN, Models, expect_equal, fail, finish, in_parallel, is_expert_bias, listing, run_flags, sections, text
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.golden import finish, is_expert_bias, listing, run_flags, sections, text
+from mckpt_tests.models import GOLDEN, Models
 
 PREFIX = "model.module."
 models = Models()

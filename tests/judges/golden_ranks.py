@@ -2,7 +2,9 @@
 """
 import os
 
-from mckpt_tests.golden import GOLDEN, Models, expect_equal, fail, finish, in_parallel, listing, sections, sha
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.golden import finish, listing, sections, sha
+from mckpt_tests.models import GOLDEN, Models
 
 # The real tool read these wrongly (README.md of the golden data): square experts untransposed, and dense layers of a
 # model with experts left random. mckpt must be right, so they are compared with the source itself.

@@ -2,9 +2,14 @@
 these runs did: keys in their order, boxes, the rank that writes them, every value; and from the plain local tensors that ranks
 keep for themselves it makes the pieces that the real code makes of sharded ones. torch writes what goes in and reads what comes out.
 """
+
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, fail, need
+from mckpt_tests.golden import finish, listing, run_flags, sections, sha, text
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import filecmp  # noqa: E402
@@ -12,20 +17,18 @@ import json  # noqa: E402
 import math  # noqa: E402
 import random  # noqa: E402
 import re  # noqa: E402
-import subprocess  # noqa: E402
 import tarfile  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import DTensor, Shard  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
-
-from mckpt_tests.golden import DATA, GOLDEN, MCKPT, Models, expect_equal, fail, finish, listing, run_flags, sections, sha, text  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_states_")
@@ -35,7 +38,7 @@ SPLIT = re.compile(r"(.*(?:linear_fc1\.(?:weight|bias)\d*))_[wv]|(.*(?:in_proj|c
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *map(str, args), "-q"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q")
     if run.returncode:
         fail(f"{' '.join(map(str, args))}: {run.stdout}{run.stderr}")
     return run
@@ -66,14 +69,28 @@ def codes_of(weights):
 def moment(kind, code, tp, first, shape, dtype):
     """Items `first` on of a parameter as tensor-parallel rank `tp` has it."""
     items = torch.arange(first, first + math.prod(shape), dtype=torch.float64)
-    return ((items + code * 2 ** 17 + tp * 2 ** 16) * 2.0 ** SCALE[kind]).to(torch.float32).to(dtype).reshape(shape)
+    return ((items + code * 2**17 + tp * 2**16) * 2.0 ** SCALE[kind]).to(torch.float32).to(dtype).reshape(shape)
 
 
 def weights_of(model, folder):
     """The model on one rank, as a checkpoint and as torch reads it: without wrappers, buffers apart."""
     if not os.path.exists(folder):
-        mckpt("convert", "hf-to-fsdp", models.path(model), folder, "--params-dtype", "auto", "--dtype", "fp32", "--no-sync", "--freeze", "none")
-    return {key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(folder, "release"), objects=False).items() if key.startswith(MODEL)}
+        mckpt(
+            "convert",
+            "hf-to-fsdp",
+            models.path(model),
+            folder,
+            "--params-dtype",
+            "auto",
+            "--dtype",
+            "fp32",
+            "--no-sync",
+            "--freeze",
+            "none",
+        )
+    return {
+        key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(folder, "release"), objects=False).items() if key.startswith(MODEL)
+    }
 
 
 def whole_states(weights, trained, dtype):
@@ -97,7 +114,9 @@ def chunks_by_rank(folder):
             continue
         chunk = next(c for c in metadata.state_dict_metadata[at.fqn].chunks if c.offsets == at.offset)
         rank = int(info.relative_path[2:].split("_")[0])
-        ranks.setdefault(rank, []).append((info.offset, at.fqn.removeprefix(STATE), f"{text(list(chunk.offsets))} {text(list(chunk.sizes))}"))
+        ranks.setdefault(rank, []).append(
+            (info.offset, at.fqn.removeprefix(STATE), f"{text(list(chunk.offsets))} {text(list(chunk.sizes))}")
+        )
     return {rank: [f"{key} {box}" for _, key, box in sorted(chunks)] for rank, chunks in ranks.items()}
 
 
@@ -108,11 +127,28 @@ def check_run(tag):
     trained = {line.split()[0] for lines in ranks for line in lines}
     states = whole_states(weights, trained, dtype)
     source, out = path(f"{tag}.source"), path(f"{tag}.out")
-    dcp.save({**{MODEL + key: t for key, t in weights.items()}, **states, "checkpoint_version": 3.0},
-             storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
-    mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--source-tp", 1, *flags_of(head[1], "vocab-size", "dtype"))
+    dcp.save(
+        {**{MODEL + key: t for key, t in weights.items()}, **states, "checkpoint_version": 3.0},
+        storage_writer=dcp.FileSystemWriter(source, sync_files=False),
+        no_dist=True,
+    )
+    mckpt(
+        "convert",
+        "reshard",
+        source,
+        out,
+        "--assets",
+        models.path(model),
+        "--no-sync",
+        "--source-tp",
+        1,
+        *flags_of(head[1], "vocab-size", "dtype"),
+    )
     got = chunks_by_rank(os.path.join(out, "release"))
-    held = [[f"{key}.{kind} {box}" for key, box in (line.split(" ", 1) for line in lines) if box != "nothing" for kind in SCALE] for lines in ranks]
+    held = [
+        [f"{key}.{kind} {box}" for key, box in (line.split(" ", 1) for line in lines) if box != "nothing" for kind in SCALE]
+        for lines in ranks
+    ]
     if "no_shard" not in tag:  # everybody holds its own
         for rank, lines in enumerate(held):
             expect_equal(f"{tag} rank {rank}", got.get(rank, []), lines)
@@ -129,7 +165,7 @@ def check_run(tag):
 def local_piece(kind, codes, name, tp, a, b, flat, row):
     """As torch.save leaves it: a plain tensor, also a view of a storage that is larger."""
     piece = moment(kind, codes[name], tp, a, [b - a], torch.float32)
-    return piece if flat else torch.cat([piece, torch.zeros(3 * math.prod(row))])[:b - a].reshape(-1, *row)
+    return piece if flat else torch.cat([piece, torch.zeros(3 * math.prod(row))])[: b - a].reshape(-1, *row)
 
 
 def check_plain(tag):
@@ -150,9 +186,24 @@ def check_plain(tag):
             key, _, stretch, _, _, _, sizes, _ = line.split()
             a, b = map(int, stretch.split("-"))
             name, row = parameter_of(key), numbers(sizes)[1:]
-            state[f"module.module.module.{name}"] = {kind: local_piece(kind, codes, name, rank % tp_size, a, b, rank % 2 == 0, row) for kind in SCALE}
+            state[f"module.module.module.{name}"] = {
+                kind: local_piece(kind, codes, name, rank % tp_size, a, b, rank % 2 == 0, row) for kind in SCALE
+            }
         torch.save({"optimizer": {"state": state}, "iteration": 7}, os.path.join(files, f"optim_world_size_{len(ranks)}_rank_{rank}.pt"))
-    mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--rank-states", files, "--source-tp", tp_size, *flags)
+    mckpt(
+        "convert",
+        "reshard",
+        source,
+        out,
+        "--assets",
+        models.path(model),
+        "--no-sync",
+        "--rank-states",
+        files,
+        "--source-tp",
+        tp_size,
+        *flags,
+    )
     back = load_whole(os.path.join(out, "release"), objects=False)
     for rank, lines in enumerate(ranks):
         got, want = [], []
@@ -164,9 +215,17 @@ def check_plain(tag):
             got.append(f"{key} {sha(raw_bytes(t.contiguous()))}")
             want.append(f"{key} {digest}")
         expect_equal(f"{tag}: rank {rank}", got, want)
-    boxes = {f"{key}.{kind} {box}" for lines in ranks for key, _, _, _, _, *box, _ in (line.split() for line in lines) for box in [" ".join(box)]
-             if 0 not in numbers(box.split()[1]) for kind in SCALE}
-    expect_equal(f"{tag}: boxes", sorted(c for chunks in chunks_by_rank(os.path.join(out, "release")).values() for c in chunks), sorted(boxes))
+    boxes = {
+        f"{key}.{kind} {box}"
+        for lines in ranks
+        for key, _, _, _, _, *box, _ in (line.split() for line in lines)
+        for box in [" ".join(box)]
+        if 0 not in numbers(box.split()[1])
+        for kind in SCALE
+    }
+    expect_equal(
+        f"{tag}: boxes", sorted(c for chunks in chunks_by_rank(os.path.join(out, "release")).values() for c in chunks), sorted(boxes)
+    )
 
 
 def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
@@ -174,9 +233,33 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
     r = random.Random(seed)
     tag = f"{model} tp {tp} ep {ep} hsdp {hsdp} world {world}"
     source, files, out = (path(f"{tag}.{what}".replace(" ", "_")) for what in ("source", "ranks", "out"))
-    mckpt("convert", "hf-to-fsdp", models.path(model), source, "--params-dtype", "auto", "--dtype", "fp32", "--no-sync", "--vocab-size", "auto", "--tp", tp, "--ep", ep, "--dp", world // tp, "--hsdp", hsdp)
-    weights = {key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(source, "release"), objects=False).items() if key.startswith(MODEL)}
-    weights = dict(sorted(weights.items(), key=lambda item: item[0].endswith("_v")))  # of two halves the first comes first, whichever rank wrote them
+    mckpt(
+        "convert",
+        "hf-to-fsdp",
+        models.path(model),
+        source,
+        "--params-dtype",
+        "auto",
+        "--dtype",
+        "fp32",
+        "--no-sync",
+        "--vocab-size",
+        "auto",
+        "--tp",
+        tp,
+        "--ep",
+        ep,
+        "--dp",
+        world // tp,
+        "--hsdp",
+        hsdp,
+    )
+    weights = {
+        key.removeprefix(MODEL): t for key, t in load_whole(os.path.join(source, "release"), objects=False).items() if key.startswith(MODEL)
+    }
+    weights = dict(
+        sorted(weights.items(), key=lambda item: item[0].endswith("_v"))
+    )  # of two halves the first comes first, whichever rank wrote them
     codes = codes_of(weights)
     os.mkdir(files)
     states = [{} for _ in range(world)]
@@ -197,19 +280,46 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
         elif dim == 1:
             row[0] //= t_count
         experts = sum(1 for n in shapes if n.startswith(re.split(r"\d+$", name)[0])) if expert else 1
-        sharers = [rank for rank in range(world)] if not expert else [rank for rank in range(world) if rank % ep == int(re.search(r"\d+$", name)[0]) // (experts // ep)]
+        sharers = (
+            [rank for rank in range(world)]
+            if not expert
+            else [rank for rank in range(world) if rank % ep == int(re.search(r"\d+$", name)[0]) // (experts // ep)]
+        )
         for group in range(1 if expert else tp):
             mine = sharers if expert else [rank for rank in sharers if rank % tp == group]
-            cut = sorted(r.choice([0, rows, r.randrange(rows + 1)]) for _ in range(len(mine) // hsdp - 1)) if group == 0 or t_count > 1 else cut
+            cut = (
+                sorted(r.choice([0, rows, r.randrange(rows + 1)]) for _ in range(len(mine) // hsdp - 1))
+                if group == 0 or t_count > 1
+                else cut
+            )
             stretches = list(zip([0, *cut], [*cut, rows])) * hsdp
             for rank, (a, b) in zip(mine, stretches):
                 shard = group if t_count > 1 else 0
-                states[rank][f"module.module.module.{name}"] = {kind: local_piece(kind, codes, name, shard, a * math.prod(row), b * math.prod(row), r.random() < 0.5, row)
-                                                                for kind in SCALE} | {"step": torch.tensor(5.0)}
+                states[rank][f"module.module.module.{name}"] = {
+                    kind: local_piece(kind, codes, name, shard, a * math.prod(row), b * math.prod(row), r.random() < 0.5, row)
+                    for kind in SCALE
+                } | {"step": torch.tensor(5.0)}
     for rank, state in enumerate(states):
         torch.save({"state": state}, os.path.join(files, f"optim_world_size_{world}_rank_{rank}.pt"))
     more = ["--source-ep", ep, "--source-hsdp", hsdp]
-    mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--rank-states", files, "--source-tp", tp, *more, "--dp", 3, "--freeze", "none")
+    mckpt(
+        "convert",
+        "reshard",
+        source,
+        out,
+        "--assets",
+        models.path(model),
+        "--no-sync",
+        "--rank-states",
+        files,
+        "--source-tp",
+        tp,
+        *more,
+        "--dp",
+        3,
+        "--freeze",
+        "none",
+    )
     back, wrong = load_whole(os.path.join(out, "release"), objects=False), []
     bases = {}
     for key, t in weights.items():
@@ -236,9 +346,12 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
 
 def refused(what, code, words, *args, status=3):
     out = path("refused")
-    run = subprocess.run([MCKPT, "convert", "reshard", *map(str, args[:1]), out, *map(str, args[1:]), "--no-sync", "-q"], capture_output=True, text=True, timeout=60)
-    expect_equal(f"{what}: {run.stderr}", [run.returncode, f"error[{code}]" in run.stderr, os.path.exists(out), [w for w in words if w not in run.stderr]],
-                 [status, True, False, []])
+    run = run_mckpt("convert", "reshard", *map(str, args[:1]), out, *map(str, args[1:]), "--no-sync", "-q", timeout=60)
+    expect_equal(
+        f"{what}: {run.stderr}",
+        [run.returncode, f"error[{code}]" in run.stderr, os.path.exists(out), [w for w in words if w not in run.stderr]],
+        [status, True, False, []],
+    )
 
 
 def as_dtensors(rank, world, state, shapes):
@@ -248,8 +361,11 @@ def as_dtensors(rank, world, state, shapes):
     out = {}
     for name, kinds in state.items():
         shape = torch.Size(shapes[name])
-        stride = tuple(math.prod(shape[d + 1:]) for d in range(len(shape)))
-        out[name] = {kind: DTensor.from_local(t.reshape(-1, *shape[1:]).clone(), mesh, [Shard(0)], run_check=False, shape=shape, stride=stride) for kind, t in kinds.items()}
+        stride = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+        out[name] = {
+            kind: DTensor.from_local(t.reshape(-1, *shape[1:]).clone(), mesh, [Shard(0)], run_check=False, shape=shape, stride=stride)
+            for kind, t in kinds.items()
+        }
     dist.destroy_process_group()
     return out
 
@@ -274,7 +390,9 @@ def check_refusals():
             state = {}
             for name, (rows, *row) in shapes.items():
                 a, b = rows * rank // 3, rows * (rank + 1) // 3
-                state[name] = {kind: local_piece(kind, codes, name, 0, a * math.prod(row), b * math.prod(row), False, row) for kind in SCALE}
+                state[name] = {
+                    kind: local_piece(kind, codes, name, 0, a * math.prod(row), b * math.prod(row), False, row) for kind in SCALE
+                }
             save({"state": change(rank, state)}, os.path.join(files, f"optim_world_size_3_rank_{rank}.pt"))
 
     def with_fc1(change):
@@ -297,23 +415,43 @@ def check_refusals():
     write(lambda rank, state: {})
     refused("no states", "MC2005", ["no states"], source, *assets)
     write()
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
     expect_equal(f"nothing else in the files: {told}", ["no place for" in told], [False])
     write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("refused"), *assets, "-n"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
     expect_equal(f"what else is in the files: {told}", ["no place for lr\n" in told], [True])
     # Objects of the run: those of the optimizer come with its states, of others the checkpoint's own count.
     meta = {f"module.module.module.{name}": {"lr": 0.25, "betas": (0.5, 0.75), "step": 7, "default_config": None} for name in shapes}
-    write(save=lambda states, file: torch.save({"optimizer": {**states, "param_to_group_meta": meta}, "iteration": 7, "opt_param_scheduler": {"max_lr": 0.5, "lr_decay_style": "cosine"},
-                                                "num_floating_point_operations_so_far": 2 ** 70, "rng_state": [{"torch_rng_state": torch.zeros(3)}]}, file))
+    write(
+        save=lambda states, file: torch.save(
+            {
+                "optimizer": {**states, "param_to_group_meta": meta},
+                "iteration": 7,
+                "opt_param_scheduler": {"max_lr": 0.5, "lr_decay_style": "cosine"},
+                "num_floating_point_operations_so_far": 2**70,
+                "rng_state": [{"torch_rng_state": torch.zeros(3)}],
+            },
+            file,
+        )
+    )
     before = objects_of(os.path.join(source, "release"))
-    told = subprocess.run([MCKPT, "convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2"], capture_output=True, text=True, timeout=60).stderr
+    told = run_mckpt("convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2", timeout=60).stderr
     expect_equal(f"random states have no place: {told}", ["no place for rng_state.0.torch_rng_state\n" in told], [True])
     after = objects_of(os.path.join(path("with_objects"), "release"))
-    want = {f"optimizer.param_to_group_meta.{name}.{field}": repr(value) for name, fields in meta.items() for field, value in fields.items()}
-    want |= {"opt_param_scheduler.max_lr": "0.5", "opt_param_scheduler.lr_decay_style": "'cosine'", "num_floating_point_operations_so_far": repr(2 ** 70)}
-    expect_equal("objects of the ranks' files", sorted((key, value) for key, value in after.items() if key not in before), sorted(want.items()))
-    expect_equal("objects of the checkpoint", [after["iteration"], after["checkpoint_version"]], [before["iteration"], before["checkpoint_version"]])
+    want = {
+        f"optimizer.param_to_group_meta.{name}.{field}": repr(value) for name, fields in meta.items() for field, value in fields.items()
+    }
+    want |= {
+        "opt_param_scheduler.max_lr": "0.5",
+        "opt_param_scheduler.lr_decay_style": "'cosine'",
+        "num_floating_point_operations_so_far": repr(2**70),
+    }
+    expect_equal(
+        "objects of the ranks' files", sorted((key, value) for key, value in after.items() if key not in before), sorted(want.items())
+    )
+    expect_equal(
+        "objects of the checkpoint", [after["iteration"], after["checkpoint_version"]], [before["iteration"], before["checkpoint_version"]]
+    )
     refused("both", "MC0001", ["--weights-only"], source, *assets, "--weights-only", status=2)
     refused("without files", "MC0001", ["--rank-states"], source, "--assets", models.path(model), "--source-ep", 2, status=2)
     refused("another grid", "MC2015", ["--source-tp 2"], source, *assets, "--source-tp", 2, status=4)
@@ -333,12 +471,18 @@ def check_plain_saved(name):
     model, folder = head[0].split()[1], path(f"{name}.plain_saved")
     shapes = [(key, numbers(disk), numbers(whole)) for key, disk, whole in (line.split() for line in head[1:])]
     weights = weights_of(model, path(model))
-    dcp.save({**{MODEL + key: t for key, t in weights.items()}, **{STATE + key: torch.ones(disk) for key, disk, _ in shapes}},
-             storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
-    run = subprocess.run([MCKPT, "verify", folder, "--json"], capture_output=True, text=True, timeout=60)
+    dcp.save(
+        {**{MODEL + key: t for key, t in weights.items()}, **{STATE + key: torch.ones(disk) for key, disk, _ in shapes}},
+        storage_writer=dcp.FileSystemWriter(folder, sync_files=False),
+        no_dist=True,
+    )
+    run = run_mckpt("verify", folder, "--json", timeout=60)
     wrong = sorted(STATE + key for key, disk, whole in shapes if disk != whole)
-    expect_equal(f"{name}: {len(wrong)} of {len(shapes)}", [(f["code"], f["tensor"]) for f in sorted(json.loads(run.stdout)["findings"], key=lambda f: f["tensor"])],
-                 [("MC1311", key) for key in wrong])
+    expect_equal(
+        f"{name}: {len(wrong)} of {len(shapes)}",
+        [(f["code"], f["tensor"]) for f in sorted(json.loads(run.stdout)["findings"], key=lambda f: f["tensor"])],
+        [("MC1311", key) for key in wrong],
+    )
     refused(name, "MC1311", ["--rank-states", "and 23 more"], folder, "--assets", models.path(model), "--source-tp", 1)
 
 
@@ -351,7 +495,12 @@ def objects_of(folder):
 
 def check_real_folders():
     """Real saves, as torch reads them before and after; those of other models than mckpt has are read and judged."""
-    real = {"fsdp_dtensor_optim": "tiny_llama1", "hfsdp": "tiny_dense1", "packed/tiny_dense1.world3.frozen": "tiny_dense1", "packed/qwen3_dense.world2": "qwen3_dense"}
+    real = {
+        "fsdp_dtensor_optim": "tiny_llama1",
+        "hfsdp": "tiny_dense1",
+        "packed/tiny_dense1.world3.frozen": "tiny_dense1",
+        "packed/qwen3_dense.world2": "qwen3_dense",
+    }
     for name, model in real.items():
         folder = os.path.join(DATA, "dcp", name)
         if name.startswith("packed/"):
@@ -360,11 +509,25 @@ def check_real_folders():
             folder = path(os.path.basename(name))
         want, objects = load_whole(folder, objects=False), objects_of(folder)
         for grid in (["--dp", 5], ["--dp", 4, "--hsdp", 2, "--hsdp-outer", "shard"], ["--dp", 2, "--strategy", "optim"]):
-            mckpt("convert", "reshard", folder, path("real"), "--assets", models.path(model), "--no-sync", "--overwrite", "--iteration", 9, *grid)
+            mckpt(
+                "convert",
+                "reshard",
+                folder,
+                path("real"),
+                "--assets",
+                models.path(model),
+                "--no-sync",
+                "--overwrite",
+                "--iteration",
+                9,
+                *grid,
+            )
             out = path("real", "iter_0000009")
             got = load_whole(out, objects=False)
             expect_equal(f"{name} {grid}: names", sorted(got), sorted(want))
-            expect_equal(f"{name} {grid}", [key for key, t in want.items() if got[key].dtype != t.dtype or not torch.equal(got[key], t)], [])
+            expect_equal(
+                f"{name} {grid}", [key for key, t in want.items() if got[key].dtype != t.dtype or not torch.equal(got[key], t)], []
+            )
             expect_equal(f"{name} {grid}: objects", sorted(objects_of(out).items()), sorted({**objects, "iteration": "9"}.items()))
             mckpt("verify", out)
     for name in ("megatron_fsdp_v2", "fsdp2", "torch_dist_pp2", "fsdp_dtensor_optim", "hfsdp"):
@@ -380,32 +543,63 @@ def check_account():
     """Tensors without items, and what modules keep beside theirs, are carried; what is left behind is counted."""
     model, source, out = "tiny_dense1", path("beside"), path("beside_out")
     state = weights_of(model, path(model))
-    beside = {MODEL + "decoder.layers.0.self_attention.linear_qkv._extra_state": torch.arange(9, dtype=torch.uint8), "rng_state.(0, 0).0.none": torch.empty(0, 3),
-              "rng_state.(0, 0).0.scalar": torch.tensor(2.5)}
+    beside = {
+        MODEL + "decoder.layers.0.self_attention.linear_qkv._extra_state": torch.arange(9, dtype=torch.uint8),
+        "rng_state.(0, 0).0.none": torch.empty(0, 3),
+        "rng_state.(0, 0).0.scalar": torch.tensor(2.5),
+    }
     states = whole_states(state, set(state), torch.float32)
-    dcp.save({**{MODEL + key: t for key, t in state.items()}, **states, **beside}, storage_writer=dcp.FileSystemWriter(source, sync_files=False), no_dist=True)
+    dcp.save(
+        {**{MODEL + key: t for key, t in state.items()}, **states, **beside},
+        storage_writer=dcp.FileSystemWriter(source, sync_files=False),
+        no_dist=True,
+    )
     config = "model:\n  tensor_model_parallel_size: 1\n  num_layers: 1\n  num_distributed_optimizer_instances: {}\ndist:\n  expert_tensor_parallel_size: {}\n"
     with open(os.path.join(source, "run_config.yaml"), "w") as f:
         f.write(config.format(4, "null"))
     torch.save({"step": torch.tensor(5)}, os.path.join(source, "train_state.pt"))
     for flags, left in ([], 0), (["--weights-only"], len(states)):
-        run = mckpt("convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--overwrite", "--json", "--dp", 2, *flags)
+        run = mckpt(
+            "convert", "reshard", source, out, "--assets", models.path(model), "--no-sync", "--overwrite", "--json", "--dp", 2, *flags
+        )
         account, all_in = json.loads(run.stdout), len(state) + len(states) + len(beside)
-        expect_equal(f"account {flags}", [account[k] for k in ("tensors_in", "tensors_out", "copied", "tied", "dropped", "invented")], [all_in, all_in - left, all_in - left, 0, left, 0])
+        expect_equal(
+            f"account {flags}",
+            [account[k] for k in ("tensors_in", "tensors_out", "copied", "tied", "dropped", "invented")],
+            [all_in, all_in - left, all_in - left, 0, left, 0],
+        )
         got = load_whole(os.path.join(out, "release"), objects=False)
         with open(os.path.join(out, "release", "run_config.yaml")) as f:
             expect_equal("the run's configuration has the new grid", [f.read()], [config.format(1, 1)])
-        expect_equal("the state of training", [filecmp.cmp(os.path.join(out, "release", "train_state.pt"), os.path.join(source, "train_state.pt"), shallow=False)], [True])
+        expect_equal(
+            "the state of training",
+            [filecmp.cmp(os.path.join(out, "release", "train_state.pt"), os.path.join(source, "train_state.pt"), shallow=False)],
+            [True],
+        )
         expect_equal("and is no item", [name for name in objects_of(os.path.join(out, "release")) if name == "train_state.pt"], [])
         expect_equal(f"beside {flags}", [key for key, t in beside.items() if got[key].shape != t.shape or not torch.equal(got[key], t)], [])
 
 
 def check_expert_numbers():
     """Of 16 experts over 8 expert-parallel ranks, rank 2 has number 4 and 5 as its 0 and 1."""
-    local, stored = ([row["name"] for row in listing(models.path("qwen3_moe"), "--as", form, "--rank", 2, "--ep", 8, "--dp", 8, digest=False)] for form in ("megatron", "fsdp"))
-    expect_equal("local", [n for n in local if "layers.0.mlp.experts" in n], [f"decoder.layers.0.mlp.experts.linear_{fc}.weight{e}" for fc in ("fc1", "fc2") for e in (0, 1)])
-    expect_equal("stored", sorted(n.removeprefix(MODEL) for n in stored if "layers.0.mlp.experts" in n),
-                 sorted(f"decoder.layers.0.mlp.experts.linear_{leaf}" for e in (4, 5) for leaf in (f"fc1.weight{e}_w", f"fc1.weight{e}_v", f"fc2.weight{e}")))
+    local, stored = (
+        [row["name"] for row in listing(models.path("qwen3_moe"), "--as", form, "--rank", 2, "--ep", 8, "--dp", 8, digest=False)]
+        for form in ("megatron", "fsdp")
+    )
+    expect_equal(
+        "local",
+        [n for n in local if "layers.0.mlp.experts" in n],
+        [f"decoder.layers.0.mlp.experts.linear_{fc}.weight{e}" for fc in ("fc1", "fc2") for e in (0, 1)],
+    )
+    expect_equal(
+        "stored",
+        sorted(n.removeprefix(MODEL) for n in stored if "layers.0.mlp.experts" in n),
+        sorted(
+            f"decoder.layers.0.mlp.experts.linear_{leaf}"
+            for e in (4, 5)
+            for leaf in (f"fc1.weight{e}_w", f"fc1.weight{e}_v", f"fc2.weight{e}")
+        ),
+    )
 
 
 if __name__ == "__main__":

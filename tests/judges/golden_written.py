@@ -3,14 +3,17 @@ order, types, shapes, boxes, the rank that writes each chunk, the order of the i
 
 Read here with pickle and zipfile alone, neither by mckpt nor by torch.
 """
+
 import io
 import os
 import pickle
-import subprocess
 import tempfile
 import zipfile
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, expect_equal, fail, finish, in_parallel, is_expert_bias, listing, run_flags, sections, sha, text
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.golden import finish, is_expert_bias, listing, run_flags, sections, sha, text
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 
 PREFIX = "model.module."
 BYTES = {"float32": 4, "bfloat16": 2}
@@ -19,6 +22,7 @@ models = Models()
 
 class Stand:
     """An object of any class, and its state."""
+
     state = {}
 
     def __init__(self, *args):
@@ -57,11 +61,21 @@ def written(folder):
             if info.relative_path not in files:
                 with open(os.path.join(folder, info.relative_path), "rb") as f:
                     files[info.relative_path] = f.read()
-            item = files[info.relative_path][info.offset:info.offset + info.length]
+            item = files[info.relative_path][info.offset : info.offset + info.length]
             with zipfile.ZipFile(io.BytesIO(item)) as archive:
                 data = archive.read("archive/data/0")
-            chunks.append((key, tensor.properties.state[0], tensor.size, tuple(chunk.offsets), tuple(chunk.sizes),
-                           info.relative_path, info.offset, data))
+            chunks.append(
+                (
+                    key,
+                    tensor.properties.state[0],
+                    tensor.size,
+                    tuple(chunk.offsets),
+                    tuple(chunk.sizes),
+                    info.relative_path,
+                    info.offset,
+                    data,
+                )
+            )
     for key, path in metadata.planner_data.items():
         if ".".join(path) != key or len(path) != 1 + key.startswith(PREFIX):
             fail(f"{folder}: {key}: the path {path}")
@@ -98,25 +112,32 @@ def writers(ranks):
 
 def renumbered(model, ranks):
     """The real run of gpt-oss on two expert-parallel ranks numbers the biases of experts from 0 on both, so that they collide."""
+
     def line_of(line, rank):
         key, rest = line.split(" ", 1)
         if not is_expert_bias(line):
             return line
         stem, number = key.rsplit("bias", 1)
         return f"{stem}bias{int(number) + rank % 2 * 8} {rest}"
+
     return [[line_of(line, rank) for line in lines] for rank, lines in enumerate(ranks)] if model == "gpt_oss" else ranks
 
 
 def golden_chunks(ranks):
     """The lines of a golden run by the rank that writes them, in its order: (rank, line)."""
     chosen = writers(ranks)
-    return [(rank, line) for rank, lines in enumerate(ranks) for line in lines
-            if line.split()[4] != "nothing" and chosen[line.split()[0], line.split()[4]] == rank]
+    return [
+        (rank, line)
+        for rank, lines in enumerate(ranks)
+        for line in lines
+        if line.split()[4] != "nothing" and chosen[line.split()[0], line.split()[4]] == rank
+    ]
 
 
 def convert(model, flags, out):
-    run = subprocess.run([MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--params-dtype", "auto", "--no-sync",
-                          "-q", "-j1", *flags], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(
+        "convert", "hf-to-fsdp", models.path(model), out, "--params-dtype", "auto", "--no-sync", "-q", "-j1", *flags, timeout=60
+    )
     if run.returncode:
         fail(f"{model} {' '.join(flags)}: {run.stderr}")
     return os.path.join(out, "release") if run.returncode == 0 else None
@@ -130,8 +151,11 @@ def check_saved(tag, folder):
         return fail(f"{tag}: {rows}")
     # The real gpt-oss checkpoint has lost half of the biases of its experts.
     lost = is_expert_bias if tag.startswith("gpt_oss") else lambda line: False
-    got = [f"{r['name'].removeprefix(PREFIX)} {r['dtype']} {text(r['shape'])} {r['sha256']} "
-           + ";".join(sorted(f"{text(c['offsets'])}+{text(c['sizes'])}" for c in r["chunks"])) for r in rows]
+    got = [
+        f"{r['name'].removeprefix(PREFIX)} {r['dtype']} {text(r['shape'])} {r['sha256']} "
+        + ";".join(sorted(f"{text(c['offsets'])}+{text(c['sizes'])}" for c in r["chunks"]))
+        for r in rows
+    ]
     expect_equal(f"{tag}, saved", *(sorted(line for line in side if not lost(line)) for side in (got, head[1:])))
 
 
@@ -144,8 +168,10 @@ def check(tag):
         if not folder:
             return
         chunks, names = written(folder)
-        files = [(int(file[2:].split("_")[0]), at, f"{key.removeprefix(PREFIX)} {dtype} {text(shape)} {sha(data)} {text(offsets)} {text(sizes)}")
-                 for key, dtype, shape, offsets, sizes, file, at, data in chunks]
+        files = [
+            (int(file[2:].split("_")[0]), at, f"{key.removeprefix(PREFIX)} {dtype} {text(shape)} {sha(data)} {text(offsets)} {text(sizes)}")
+            for key, dtype, shape, offsets, sizes, file, at, data in chunks
+        ]
         want = golden_chunks(ranks)
         got = [f"{rank} {line}" for rank, _, line in sorted(files)]
         keys = list(dict.fromkeys(chunk[0] for chunk in chunks))
@@ -154,8 +180,9 @@ def check(tag):
         expect_equal(tag, ordered(got), ordered(f"{rank} {line}" for rank, line in want))
         expect_equal(f"{tag}: keys", ordered(keys), ordered(dict.fromkeys(PREFIX + line.split()[0] for _, line in want)))
         # The names of the last rank first, then what is new in the one before.
-        expect_equal(f"{tag}: names", ordered(names),
-                     ordered(dict.fromkeys(line.split()[0] for lines in reversed(ranks) for line in lines)))
+        expect_equal(
+            f"{tag}: names", ordered(names), ordered(dict.fromkeys(line.split()[0] for lines in reversed(ranks) for line in lines))
+        )
         if os.path.exists(os.path.join(GOLDEN, "saved", tag)):
             check_saved(tag, folder)
 

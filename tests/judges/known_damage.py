@@ -1,9 +1,14 @@
 """Damage that real runs are known to leave, made with torch in checkpoints of real runs: `verify` names it and says what to do,
 `convert reshard` and `export` refuse it before anything is written, and the flags that take it as it is do so.
 """
+
 import os
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch")
 import argparse  # noqa: E402
@@ -11,14 +16,11 @@ import io  # noqa: E402
 import json  # noqa: E402
 import pickle  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import load_whole  # noqa: E402
-
-from mckpt_tests.golden import DATA, MCKPT, Models, expect_equal, finish  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_damage_")
@@ -32,7 +34,7 @@ def path(name):
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     return run.returncode, run.stdout + run.stderr
 
 
@@ -59,7 +61,11 @@ def check(name, folder, model, code, words, warning=False, harms_weights=False, 
     for command, harmed in ((["convert", "reshard"], refused), (["export"], refused and harms_weights)):
         out = path("out")
         status, told = mckpt(*command, folder, out, *assets)
-        expect(f"{name}: {command[-1]}: {told}", [status, f"error[{code}]" in told, os.path.exists(out)], [3, True, False] if harmed else [0, False, True])
+        expect(
+            f"{name}: {command[-1]}: {told}",
+            [status, f"error[{code}]" in told, os.path.exists(out)],
+            [3, True, False] if harmed else [0, False, True],
+        )
         shutil.rmtree(out, ignore_errors=True)
     for flag in flags:
         status, told = mckpt("convert", "reshard", folder, path("out"), *assets, *flag)
@@ -78,20 +84,49 @@ def without(name, *lost):
 
 def lost_states():
     take = [["--weights-only"], ["--accept", "MC1311"]]
-    check("a moment alone", without("moment", f"{STATE}{QKV}.exp_avg_sq"), "tiny_llama1", "MC1311", [QKV, "no exp_avg_sq", "--weights-only"], flags=take)
-    check("no states of a parameter", without("stateless", f"{STATE}{QKV}.exp_avg", f"{STATE}{QKV}.exp_avg_sq"), "tiny_llama1", "MC1311",
-          [QKV, "has no optimizer state"], flags=take)
-    check("half of the states", without("half", f"{STATE}{FC1}_v.exp_avg", f"{STATE}{FC1}_v.exp_avg_sq"), "tiny_llama1", "MC1311",
-          [f"{FC1}_w.exp_avg", "other half"], flags=take)
+    check(
+        "a moment alone",
+        without("moment", f"{STATE}{QKV}.exp_avg_sq"),
+        "tiny_llama1",
+        "MC1311",
+        [QKV, "no exp_avg_sq", "--weights-only"],
+        flags=take,
+    )
+    check(
+        "no states of a parameter",
+        without("stateless", f"{STATE}{QKV}.exp_avg", f"{STATE}{QKV}.exp_avg_sq"),
+        "tiny_llama1",
+        "MC1311",
+        [QKV, "has no optimizer state"],
+        flags=take,
+    )
+    check(
+        "half of the states",
+        without("half", f"{STATE}{FC1}_v.exp_avg", f"{STATE}{FC1}_v.exp_avg_sq"),
+        "tiny_llama1",
+        "MC1311",
+        [f"{FC1}_w.exp_avg", "other half"],
+        flags=take,
+    )
     folder = without("weight_half", f"model.module.{FC1}_v")
     check("half of a weight", folder, "tiny_llama1", "MC1311", [f"{FC1}_w", "other half"], harms_weights=True)
     # An optimizer with plain tensors: the piece of one rank stands for the whole.
     state = load_whole(SOURCE)
     for moment in ("exp_avg", "exp_avg_sq"):
         state[f"{STATE}{QKV}.{moment}"] = state[f"{STATE}{QKV}.{moment}"][:5].clone()
-    check("a piece for the whole", saved("piece", state), "tiny_llama1", "MC1311", [QKV, "[5, 12]", "--rank-states"], flags=[["--weights-only"]])
-    expect("a piece for the whole cannot be accepted", mckpt("convert", "reshard", path("piece"), path("out"), "--assets", models.path("tiny_llama1"),
-                                                             "--accept", "MC1311")[0], 3)
+    check(
+        "a piece for the whole",
+        saved("piece", state),
+        "tiny_llama1",
+        "MC1311",
+        [QKV, "[5, 12]", "--rank-states"],
+        flags=[["--weights-only"]],
+    )
+    expect(
+        "a piece for the whole cannot be accepted",
+        mckpt("convert", "reshard", path("piece"), path("out"), "--assets", models.path("tiny_llama1"), "--accept", "MC1311")[0],
+        3,
+    )
 
 
 def mixed_saves():
@@ -109,7 +144,15 @@ def mixed_saves():
             f.write(record.getvalue())
         patched += 1
     expect("objects in the file", patched > 0, True)
-    check("files of two saves", folder, "tiny_llama1", "MC1315", ["9 steps", "7 in", "different saves"], harms_weights=True, flags=[["--accept", "MC1315"]])
+    check(
+        "files of two saves",
+        folder,
+        "tiny_llama1",
+        "MC1315",
+        ["9 steps", "7 in", "different saves"],
+        harms_weights=True,
+        flags=[["--accept", "MC1315"]],
+    )
     left = shutil.copytree(SOURCE, path("left"))
     shutil.copy(os.path.join(left, "__2_0.distcp"), os.path.join(left, "__3_0.distcp"))
     check("a file left over", left, "tiny_llama1", "MC1315", ["left by another save"], warning=True)
@@ -126,8 +169,14 @@ def wrong_offsets():
     tensor = metadata.state_dict_metadata["model.module.embedding.word_embeddings.weight"]
     old, new = tensor.chunks[2].offsets, torch.Size([25, 0])
     tensor.chunks[2] = type(tensor.chunks[2])(new, tensor.chunks[2].sizes)
-    metadata.storage_data = {type(at)(at.fqn, new, at.index) if at.fqn.endswith("word_embeddings.weight") and at.offset == old and at.fqn.startswith("model.") else at: info
-                             for at, info in metadata.storage_data.items()}
+    metadata.storage_data = {
+        (
+            type(at)(at.fqn, new, at.index)
+            if at.fqn.endswith("word_embeddings.weight") and at.offset == old and at.fqn.startswith("model.")
+            else at
+        ): info
+        for at, info in metadata.storage_data.items()
+    }
     with open(file, "wb") as f:
         pickle.dump(metadata, f)
     check("overlapping chunks", folder, "tiny_llama1", "MC1305", ["overlap", "newer torch"], harms_weights=True)
@@ -145,14 +194,23 @@ def expert_biases():
         if bias and ".experts." in key:
             if int(number) >= 8:
                 state[f"{stem}.bias{int(number) - 8}"] = state.pop(key)
-    check("expert biases", saved("biases", state), "gpt_oss", "MC1312", ["not renumbered", "2 expert-parallel ranks", "8 of 16 experts are lost"], harms_weights=True)
+    check(
+        "expert biases",
+        saved("biases", state),
+        "gpt_oss",
+        "MC1312",
+        ["not renumbered", "2 expert-parallel ranks", "8 of 16 experts are lost"],
+        harms_weights=True,
+    )
 
 
 def stages():
     assets = ["--assets", models.path("tiny_dense2"), "--no-sync"]
     folder = os.path.join(DATA, "dcp", "damaged_pp2")
     status, told = mckpt("verify", folder)
-    expect(f"stages: {told}", [status, "named its layers from 0" in told, "help: save with --ckpt-format torch_dist" in told], [1, True, True])
+    expect(
+        f"stages: {told}", [status, "named its layers from 0" in told, "help: save with Megatron's ckpt_format torch_dist" in told], [1, True, True]
+    )
     for flags, code in ((), "MC1313"), (["--accept", "MC1313"], "MC2005"):  # layer 1 is not there
         for command in (["export"], ["convert", "reshard"]):
             status, told = mckpt(*command, folder, path("out"), *assets, *flags)
@@ -164,7 +222,9 @@ def stages():
     state["args"].num_layers = 2
     check("fewer layers than the run had", saved("fewer", state), "tiny_llama1", "MC1313", ["2 layers, but only 1"], harms_weights=True)
     for command in (["export"], ["convert", "reshard"]):
-        status, told = mckpt(*command, path("fewer"), path("out"), "--assets", models.path("tiny_llama1"), "--no-sync", "--accept", "MC1313")
+        status, told = mckpt(
+            *command, path("fewer"), path("out"), "--assets", models.path("tiny_llama1"), "--no-sync", "--accept", "MC1313"
+        )
         expect(f"fewer layers: {told}", status, 0)
         shutil.rmtree(path("out"))
 

@@ -2,11 +2,15 @@
 every form, come out of every way under the names that this file makes up on its own, as torch reads them; recorded models of the real
 code as well; what cannot be moved is refused with every key, and nothing is written.
 """
+
 import argparse
 import os
 
+from mckpt_tests.checks import expect, finish, need
+from mckpt_tests.folders import difference, scratch, snapshot
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, HAS_MPI
-from mckpt_tests.judge import need  # noqa: E402
 
 need("torch", "numpy")
 import io  # noqa: E402
@@ -19,13 +23,15 @@ import zlib  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from torch.distributed.checkpoint.filesystem import _StorageInfo  # noqa: E402
-from torch.distributed.checkpoint.metadata import (BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex,  # noqa: E402
-                                                   TensorProperties, TensorStorageMetadata)
+from torch.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,  # noqa: E402
+    TensorProperties,
+    TensorStorageMetadata,
+)
 
-from mckpt_tests.golden import Models  # noqa: E402
-from mckpt_tests.made import Program, difference, expect, finish, scratch, snapshot  # noqa: E402
-
-program = Program()
 folder = scratch()
 HIDDEN, INNER, STATE, HEADS = 4, 8, 2, 2
 
@@ -33,19 +39,38 @@ HIDDEN, INNER, STATE, HEADS = 4, 8, 2, 2
 # ---- Models: physical layers with the tensors and objects of their kinds
 
 KINDS = {
-    "*": {"self_attention.linear_qkv.weight": (8, HIDDEN), "self_attention.linear_qkv.layer_norm_weight": (HIDDEN,), "self_attention.linear_proj.weight": (HIDDEN, 6)},
+    "*": {
+        "self_attention.linear_qkv.weight": (8, HIDDEN),
+        "self_attention.linear_qkv.layer_norm_weight": (HIDDEN,),
+        "self_attention.linear_proj.weight": (HIDDEN, 6),
+    },
     "-": {"mlp.linear_fc1.weight": (6, HIDDEN), "mlp.linear_fc1.layer_norm_weight": (HIDDEN,), "mlp.linear_fc2.weight": (HIDDEN, 3)},
     "E": {"pre_mlp_layernorm.weight": (HIDDEN,), "mlp.router.weight": (2, HIDDEN), "mlp.experts.experts.linear_fc1.weight": (2, 3, HIDDEN)},
-    "M": {"mixer.in_proj.weight": (2 * INNER + 2 * STATE + HEADS, HIDDEN), "mixer.conv1d.weight": (INNER + 2 * STATE, 1, 4),
-          "mixer.conv1d.bias": (INNER + 2 * STATE,), "mixer.A_log": (HEADS,), "mixer.D": (HEADS,), "mixer.dt_bias": (HEADS,),
-          "mixer.norm.weight": (INNER,), "mixer.out_proj.weight": (HIDDEN, INNER)},
-    "G": {"self_attention.in_proj.weight": (2 * 6 + 2 * 4 + 2 * 2, HIDDEN), "self_attention.conv1d.weight": (2 * 6 + 4, 1, 3),
-          "self_attention.A_log": (2,), "self_attention.dt_bias": (2,), "self_attention.out_proj.weight": (HIDDEN, 4)},
+    "M": {
+        "mixer.in_proj.weight": (2 * INNER + 2 * STATE + HEADS, HIDDEN),
+        "mixer.conv1d.weight": (INNER + 2 * STATE, 1, 4),
+        "mixer.conv1d.bias": (INNER + 2 * STATE,),
+        "mixer.A_log": (HEADS,),
+        "mixer.D": (HEADS,),
+        "mixer.dt_bias": (HEADS,),
+        "mixer.norm.weight": (INNER,),
+        "mixer.out_proj.weight": (HIDDEN, INNER),
+    },
+    "G": {
+        "self_attention.in_proj.weight": (2 * 6 + 2 * 4 + 2 * 2, HIDDEN),
+        "self_attention.conv1d.weight": (2 * 6 + 4, 1, 3),
+        "self_attention.A_log": (2,),
+        "self_attention.dt_bias": (2,),
+        "self_attention.out_proj.weight": (HIDDEN, 4),
+    },
 }
-PARTS = {"mixer.in_proj.weight": [("z", INNER), ("x", INNER), ("B", STATE), ("C", STATE), ("dt", HEADS)],
-         "mixer.conv1d.weight": [("x", INNER), ("B", STATE), ("C", STATE)], "mixer.conv1d.bias": [("x", INNER), ("B", STATE), ("C", STATE)],
-         "self_attention.in_proj.weight": [("query", 6), ("key", 6), ("value", 4), ("z", 4), ("beta", 2), ("alpha", 2)],
-         "self_attention.conv1d.weight": [("query", 6), ("key", 6), ("value", 4)]}
+PARTS = {
+    "mixer.in_proj.weight": [("z", INNER), ("x", INNER), ("B", STATE), ("C", STATE), ("dt", HEADS)],
+    "mixer.conv1d.weight": [("x", INNER), ("B", STATE), ("C", STATE)],
+    "mixer.conv1d.bias": [("x", INNER), ("B", STATE), ("C", STATE)],
+    "self_attention.in_proj.weight": [("query", 6), ("key", 6), ("value", 4), ("z", 4), ("beta", 2), ("alpha", 2)],
+    "self_attention.conv1d.weight": [("query", 6), ("key", 6), ("value", 4)],
+}
 STATES = ("exp_avg", "exp_avg_sq", "fp32_param")
 
 
@@ -122,8 +147,15 @@ class Model:
                 return [self.parameter(prefix + f"mlp.experts.linear_fc1.weight{e}", shape[1:], keep=keep) for e in range(shape[0])]
             if tail in ("mixer.conv1d.weight", "mixer.conv1d.bias"):
                 return self.parameter(prefix + tail.replace("conv1d.", "conv1d_"), shape, keep=keep)
-            return [self.parameter(prefix + tail + name, (rows, *shape[1:]), meta=tail if i == 0 else None, keep=keep) for i, name in enumerate(names)]
-        state = (prefix + tail.rsplit(".", 1)[0]) if tail in ("self_attention.linear_proj.weight", "mlp.linear_fc2.weight", "mixer.out_proj.weight") else None
+            return [
+                self.parameter(prefix + tail + name, (rows, *shape[1:]), meta=tail if i == 0 else None, keep=keep)
+                for i, name in enumerate(names)
+            ]
+        state = (
+            (prefix + tail.rsplit(".", 1)[0])
+            if tail in ("self_attention.linear_proj.weight", "mlp.linear_fc2.weight", "mixer.out_proj.weight")
+            else None
+        )
         if tail in PARTS:
             if self.whole_mixers:
                 return self.parameter(prefix + tail, shape, keep=keep)
@@ -136,7 +168,7 @@ class Model:
             whole, row = self.values(shape), 0
             for name, rows in parts:
                 if keep:
-                    self.tensors[f"{front}{base}.{name}"] = whole[row:row + rows].clone()
+                    self.tensors[f"{front}{base}.{name}"] = whole[row : row + rows].clone()
                 row += rows
         self.fresh()
 
@@ -157,26 +189,48 @@ class Model:
         if not keep:
             return
         if self.dialect == "fsdp_dtensor":
-            self.objects[f"optimizer.param_to_group_meta.module.module.module.{re.sub('_[wv]$', '', name)}.lr"] = object_value["of"] if meta is None else 0.5
+            self.objects[f"optimizer.param_to_group_meta.module.module.module.{re.sub('_[wv]$', '', name)}.lr"] = (
+                object_value["of"] if meta is None else 0.5
+            )
         elif name.endswith("experts.experts.linear_fc1.weight"):
             base = name.removesuffix(".weight")
             for e in range(2):
                 place = f"{stacked}.{e}_STACK.2" if stacked is not None else f"{e}_2"
                 self.objects[f"{base}._extra_state/shard_{place}"] = [{"of": object_value["of"], "expert": e}]
         elif state:
-            self.objects[f"{state}._extra_state/shard_{stacked}_STACK" if stacked is not None else f"{state}._extra_state/shard_0_1"] = [object_value]
+            self.objects[f"{state}._extra_state/shard_{stacked}_STACK" if stacked is not None else f"{state}._extra_state/shard_0_1"] = [
+                object_value
+            ]
 
     def run_objects(self, form):
-        args = argparse.Namespace(hidden_size=HIDDEN, num_layers=self.gpt_layers if form in ("gpt", "stacked") else len(self.symbols),
-                                  hybrid_layer_pattern=self.pattern_of(form), mtp_num_layers=len(self.depths) or None, bf16=True)
+        args = argparse.Namespace(
+            hidden_size=HIDDEN,
+            num_layers=self.gpt_layers if form in ("gpt", "stacked") else len(self.symbols),
+            hybrid_layer_pattern=self.pattern_of(form),
+            mtp_num_layers=len(self.depths) or None,
+            bf16=True,
+        )
         if self.dialect == "fsdp_dtensor":
-            self.objects.update({"args": args, "checkpoint_version": 3.0, "iteration": 10, "opt_param_scheduler.max_lr": 1e-4,
-                                 "rng_state.(0, 0).0.random_rng_state": (3, (1, 2), None)})
+            self.objects.update(
+                {
+                    "args": args,
+                    "checkpoint_version": 3.0,
+                    "iteration": 10,
+                    "opt_param_scheduler.max_lr": 1e-4,
+                    "rng_state.(0, 0).0.random_rng_state": (3, (1, 2), None),
+                }
+            )
             self.tensors["rng_state.(0, 0).0.torch_rng_state"] = torch.arange(16, dtype=torch.uint8)
         else:
-            self.tensors["a scalar"], self.tensors["no items"] = torch.tensor(7, dtype=torch.int64), torch.empty((0, 3), dtype=torch.bfloat16)
-            self.objects.update({"common_state/shard_0_1": [{"args": args, "iteration": 10, "optimizer": {"param_groups": [{"lr": 1.0, "step": 3}]}}],
-                                 "rng_state/shard_0.0_1.1": [[{"x": 1}]]})
+            self.tensors["a scalar"], self.tensors["no items"] = torch.tensor(7, dtype=torch.int64), torch.empty(
+                (0, 3), dtype=torch.bfloat16
+            )
+            self.objects.update(
+                {
+                    "common_state/shard_0_1": [{"args": args, "iteration": 10, "optimizer": {"param_groups": [{"lr": 1.0, "step": 3}]}}],
+                    "rng_state/shard_0.0_1.1": [[{"x": 1}]],
+                }
+            )
 
     def pattern_of(self, form):
         if form in ("gpt", "stacked"):
@@ -185,6 +239,7 @@ class Model:
 
 
 # ---- Folders, with torch's classes
+
 
 def boxes_of(key, shape, stacked):
     """Two to four boxes along the first dimensions that have items to share; of a stack one layer each."""
@@ -208,6 +263,7 @@ def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False
         begin = files[rank].tell()
         torch.save(value, files[rank])
         places[index] = _StorageInfo(f"__{rank}_0.distcp", begin, files[rank].tell() - begin)
+
     turn = 0
     for key, value in items.items():
         turn += 1
@@ -244,7 +300,11 @@ def save(items, path, torch_dist, ranks=3, iteration="iter_0000010", whole=False
 def load(path, iteration="iter_0000010"):
     path = os.path.join(path, iteration)
     metadata = dcp.FileSystemReader(path).read_metadata()
-    state = {k: torch.full(m.size, -1, dtype=m.properties.dtype) for k, m in metadata.state_dict_metadata.items() if isinstance(m, TensorStorageMetadata)}
+    state = {
+        k: torch.full(m.size, -1, dtype=m.properties.dtype)
+        for k, m in metadata.state_dict_metadata.items()
+        if isinstance(m, TensorStorageMetadata)
+    }
     planner = dcp.DefaultLoadPlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
     dcp.load(state, checkpoint_id=path, no_dist=True, planner=planner)
     for index, place in metadata.storage_data.items():
@@ -277,7 +337,7 @@ def path(name=""):
 
 def convert(mode, source, *args, **how):
     target = path("out")
-    result = program.run("convert", mode, source, target, "--no-sync", "-q", *args, **how)
+    result = run_mckpt("convert", mode, source, target, "--no-sync", "-q", *args, **how)
     expect(result.returncode == 0, f"{mode} {args}: {result.stderr[:600]}")
     return target
 
@@ -295,7 +355,7 @@ def moves(model, mode, start, target, *args, mixers=True):
     expect(not (found := unlike(got, model.write(target, mixers=mixers))), f"{what}: {found}")
     expect((metadata.planner_data is None) == torch_dist, f"{what}: planner_data")
     expect(os.path.exists(os.path.join(end, "iter_0000010", "metadata.json")) == torch_dist, f"{what}: metadata.json")
-    verified = program.run("verify", end, "-q")
+    verified = run_mckpt("verify", end, "-q")
     expect(verified.returncode == 0, f"{what}: {verified.stdout[:500]}{verified.stderr[:300]}")
     return end
 
@@ -316,14 +376,17 @@ def compared_over_groups(model, pattern, start, flat, grouped, renamed):
     """`verify --against` finds what was grouped or ungrouped equal to what it was made of, and the one item that is not."""
     count = len([v for v in model.write("flat").values() if isinstance(v, torch.Tensor)])
     for a, b in ((flat, start), (grouped, flat), (renamed, flat), (start, flat), (renamed, grouped)):
-        result = program.run("verify", a, "--against", b, "--json")
+        result = run_mckpt("verify", a, "--against", b, "--json")
         told = json.loads(result.stdout)
-        expect(result.returncode == 0 and told["checks"][-1]["count"] == count, f"{model.dialect} {pattern}: {result.stdout[:400]}{result.stderr[:300]}")
+        expect(
+            result.returncode == 0 and told["checks"][-1]["count"] == count,
+            f"{model.dialect} {pattern}: {result.stdout[:400]}{result.stderr[:300]}",
+        )
     items = model.write("flat")
     key = next(k for k in items if k.endswith("linear_qkv.weight") and "optimizer" not in k)
     items[key] = items[key].clone()
     items[key].view(-1)[5] += 64
-    result = program.run("verify", grouped, "--against", save(items, path(), model.dialect == "torch_dist"), "--json")
+    result = run_mckpt("verify", grouped, "--against", save(items, path(), model.dialect == "torch_dist"), "--json")
     found = [f["tensor"] for f in json.loads(result.stdout)["findings"]]
     expect(result.returncode == 1 and found == [key], f"{model.dialect} {pattern}: one item: {found} {result.stderr[:300]}")
 
@@ -353,20 +416,28 @@ def lacking_mixers():
         hybrid = grouped if "[" in pattern else "flat"
         start = save(model.write(gpt, mixers=False), path(), torch_dist)
         end = moves(model, "gpt-to-hybrid", start, hybrid, "--pattern", pattern, "--without-mixers", mixers=False)
-        told = program.run("verify", end).stdout
+        told = run_mckpt("verify", end).stdout
         expect(("nothing is stored of any of the M layers" in told) == (pattern != "[M*-][M*-]"), f"{dialect} {pattern}: {told}")
         moves(model, "hybrid-to-gpt", end, gpt, "--without-mixers", mixers=False)
         if "[" in pattern:
             flat = moves(model, "ungroup", end, "flat", mixers=False)
             moves(model, "group", flat, grouped, "--pattern", pattern, mixers=False)
         if not torch_dist:
-            done = program.run("convert", "reshard", end, path("out"), "--any-model", "--no-sync", "-q")
+            done = run_mckpt("convert", "reshard", end, path("out"), "--any-model", "--no-sync", "-q")
             expect(done.returncode == 0, f"{dialect} {pattern}: reshard: {done.stderr[:400]}")
         # One of them lost is another matter.
         if pattern.count("M") > 1:
             items = model.write(hybrid)
             lost = {k: v for k, v in items.items() if not re.search(r"decoder\.layers\.0\.(layers\.0\.)?mixer", k)}
-            refused("MC1312" if "[" not in pattern[:1] else "MC0205", [], "hybrid-to-gpt", save(lost, path(), torch_dist), "--without-mixers", "--pattern", pattern)
+            refused(
+                "MC1312" if "[" not in pattern[:1] else "MC0205",
+                [],
+                "hybrid-to-gpt",
+                save(lost, path(), torch_dist),
+                "--without-mixers",
+                "--pattern",
+                pattern,
+            )
 
 
 def whole_mixers():
@@ -376,7 +447,12 @@ def whole_mixers():
         start = save(whole.write("logical"), path(), True, whole=True)
         got, want = load(convert("ungroup", start))[0], parts.write("flat")
         expect(not (found := unlike(got, want)), f"{pattern}: whole mixers: {found}")
-        refused("MC2012", ["rows lie in several chunks", "in_proj.weight", "conv1d.weight"], "ungroup", save(whole.write("logical"), path(), True))
+        refused(
+            "MC2012",
+            ["rows lie in several chunks", "in_proj.weight", "conv1d.weight"],
+            "ungroup",
+            save(whole.write("logical"), path(), True),
+        )
         items = whole.write("logical")
         name = [k for k in items if k.endswith("A_log") and "optimizer" not in k][0]
         items[name] = torch.zeros(5)
@@ -433,8 +509,13 @@ def there_and_back(name, start, items, pattern, there, back):
         number, rest = int(match[1]), match[2]
         if there == "group":
             return f"decoder.layers.{logical_of[number]}.{rest}"
-        mine = [p for p in range(len(symbols)) if logical_of[p] == number and rest.replace("pre_mlp_layernorm", "mlp").startswith(family[symbols[p]])]
+        mine = [
+            p
+            for p in range(len(symbols))
+            if logical_of[p] == number and rest.replace("pre_mlp_layernorm", "mlp").startswith(family[symbols[p]])
+        ]
         return f"decoder.layers.{mine[0]}.{rest}"
+
     end = convert(there, start, "--pattern", pattern)
     expect(not (found := unlike(load(end)[0], {renamed(k): v for k, v in items.items()})), f"{name}: {there}: {found}")
     again = convert(back, end, "--pattern", pattern)
@@ -446,7 +527,7 @@ def real_stacks():
     source = os.path.join(DATA, "dcp", "torch_dist_pp2")
     start, _ = load(os.path.dirname(source), os.path.basename(source))
     end = path("out")
-    result = program.run("convert", "gpt-to-hybrid", source, end, "--pattern", "*-*-", "-q", "--no-sync")
+    result = run_mckpt("convert", "gpt-to-hybrid", source, end, "--pattern", "*-*-", "-q", "--no-sync")
     expect(result.returncode == 0, f"torch_dist_pp2: {result.stderr[:300]}")
     got, _ = load(end, "release")
     for key, value in start.items():
@@ -455,15 +536,17 @@ def real_stacks():
             name = f"decoder.layers.{2 * layer + (match[1] == 'mlp')}.{match[1]}{match[2]}"
             expect(torch.equal(got[name], value[layer]), f"torch_dist_pp2: {name}")
         if match and match[3]:
-            expect(f"decoder.layers.{2 * int(match[4]) + (match[1] == 'mlp')}.{match[1]}{match[2]}/shard_0_1" in got, f"torch_dist_pp2: {key}")
+            expect(
+                f"decoder.layers.{2 * int(match[4]) + (match[1] == 'mlp')}.{match[1]}{match[2]}/shard_0_1" in got, f"torch_dist_pp2: {key}"
+            )
     back = path("out")
-    result = program.run("convert", "hybrid-to-gpt", end, back, "--pattern", "*-*-", "-q", "--no-sync")
+    result = run_mckpt("convert", "hybrid-to-gpt", end, back, "--pattern", "*-*-", "-q", "--no-sync")
     expect(result.returncode == 0, f"torch_dist_pp2 back: {result.stderr[:300]}")
     again, _ = load(back, "release")
     same = {k: v for k, v in start.items() if not k.startswith(("common_state", "decoder")) or isinstance(v, torch.Tensor)}
     expect(set(again) == set(start) and not unlike({k: again[k] for k in same}, same), "torch_dist_pp2: there and back")
     mini = os.path.join(DATA, "dcp", "torch_dist_mini")
-    expect(program.run("verify", mini, "-q").returncode == 0, "torch_dist_mini does not verify")
+    expect(run_mckpt("verify", mini, "-q").returncode == 0, "torch_dist_mini does not verify")
     refused("MC0205", ["layer 0 of the pattern, * (self attention), has no key", "layer 2 of"], "gpt-to-hybrid", mini, "--pattern", "*-*-")
 
 
@@ -471,22 +554,28 @@ def made_of_hugging_face():
     """A checkpoint that mckpt made, whose args have no pattern, into groups and back, in both forms of groups."""
     models = Models()
     model, made = models.path("nemotron_h"), path("out")
-    done = program.run("convert", "hf-to-fsdp", model, made, "--tp", "2", "--dp", "2", "--vocab-size", "auto", "--no-sync", "-q")
+    done = run_mckpt("convert", "hf-to-fsdp", model, made, "--tp", "2", "--dp", "2", "--vocab-size", "auto", "--no-sync", "-q")
     expect(done.returncode == 0, f"nemotron_h: {done.stderr[:300]}")
     for keys in ("member", "logical"):
         grouped, flat = path("out"), path("out")
-        for args in (["convert", "group", made, grouped, "--pattern", "[M-]M[*-]", "--keys", keys, "--no-sync"], ["verify", grouped],
-                     ["convert", "ungroup", grouped, flat, "--no-sync"], ["verify", flat, "--against", made], ["verify", flat, "--against", model],
-                     ["export", flat, path("out"), "--no-sync"]):
-            done = program.run(*args, "-q")
+        for args in (
+            ["convert", "group", made, grouped, "--pattern", "[M-]M[*-]", "--keys", keys, "--no-sync"],
+            ["verify", grouped],
+            ["convert", "ungroup", grouped, flat, "--no-sync"],
+            ["verify", flat, "--against", made],
+            ["verify", flat, "--against", model],
+            ["export", flat, path("out"), "--no-sync"],
+        ):
+            done = run_mckpt(*args, "-q")
             expect(done.returncode == 0, f"nemotron_h {args[:2]}: {done.stdout[:300]}{done.stderr[:300]}")
 
 
 # ---- What is refused, and what is not
 
+
 def refused(code, words, mode, source, *args):
     before = snapshot(folder.name)
-    result = program.run("convert", mode, source, path("out"), *args)
+    result = run_mckpt("convert", mode, source, path("out"), *args)
     what = f"{mode} {os.path.basename(str(source))} {args}"
     expect(result.returncode != 0 and f"[{code}]" in result.stderr, f"{what}: not {code}: {result.stderr[:400]}")
     expect(all(word in result.stderr for word in words), f"{what}: lacks {words}: {result.stderr[:1200]}")
@@ -505,13 +594,23 @@ def refusals():
         model = Model("[*-]M", dialect)
         form = "logical" if dialect == "torch_dist" else "member"
         keys = {f"{front}decoder.layers.{rest}": one for rest in ("2.mixer.D", "1.custom.weight", "1.mlp.router.weight", "x.mixer.D")}
-        words = ["logical layers 0 to 1", "no kind of layer", "layer 2 of the pattern is M", "a layer of its own" if dialect == "" else "'layers.'", "MC2005"]
+        words = [
+            "logical layers 0 to 1",
+            "no kind of layer",
+            "layer 2 of the pattern is M",
+            "a layer of its own" if dialect == "" else "'layers.'",
+            "MC2005",
+        ]
         gap = {f"{front}decoder.layers.9.mixer.D": one}
         refused("MC0205", ["4 keys cannot be moved", *keys, *words], "ungroup", with_items(model, form, keys))
         refused("MC1312", ["decoder.layers.9.mixer.D"], "ungroup", with_items(model, form, gap))
         refused("MC0205", ["a key cannot be moved", *gap], "ungroup", with_items(model, form, gap), "--accept", "MC1312")
-        refused("MC3005", ["final_norm.weight", "final_layernorm.weight"], "ungroup",
-                with_items(model, form, {f"{front}decoder.{n}.weight": torch.zeros(HIDDEN) for n in ("final_norm", "final_layernorm")}))
+        refused(
+            "MC3005",
+            ["final_norm.weight", "final_layernorm.weight"],
+            "ungroup",
+            with_items(model, form, {f"{front}decoder.{n}.weight": torch.zeros(HIDDEN) for n in ("final_norm", "final_layernorm")}),
+        )
         refused("MC0205", ["layer 0 of the pattern is M"], "ungroup", with_items(model, "flat"), "--pattern", "M[*-]")
         refused("MC0205", ["has no key"], "ungroup", with_items(model, form), "--pattern", "[*-]MM")
         refused("MC0001", ["already"], "ungroup", with_items(model, "flat"), "--pattern", "[*-]M")
@@ -524,8 +623,14 @@ def refusals():
         refused("MC3005", ["2 layers are *, 1 are"], "hybrid-to-gpt", with_items(Model("**-", dialect), "flat"))
         refused("MC0205", ["layer 1 of the pattern is E"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*E")
         refused("MC0205", ["has no key"], "gpt-to-hybrid", with_items(Model("*-", dialect), "gpt"), "--pattern", "*-*-")
-        refused("MC0205", ["0 to 0"] if dialect == "fsdp_dtensor" else ["stacks 2 layers"], "gpt-to-hybrid",
-                with_items(Model("*-*-", dialect), "gpt" if dialect == "fsdp_dtensor" else "stacked"), "--pattern", "*-")
+        refused(
+            "MC0205",
+            ["0 to 0"] if dialect == "fsdp_dtensor" else ["stacks 2 layers"],
+            "gpt-to-hybrid",
+            with_items(Model("*-*-", dialect), "gpt" if dialect == "fsdp_dtensor" else "stacked"),
+            "--pattern",
+            "*-",
+        )
     refused("MC0001", ["--keys"], "gpt-to-hybrid", with_items(Model("*-", "torch_dist"), "stacked"), "--pattern", "*-", "--keys", "logical")
     refused("MC0001", ["stacked"], "hybrid-to-gpt", with_items(Model("*-", "fsdp_dtensor"), "flat"), "--layers", "stacked")
     refused("MC1112", ["safetensors"], "ungroup", os.path.join(DATA, "models", "tiny_qwen3_moe"))
@@ -545,7 +650,10 @@ def refusals():
 
 def norm_places():
     """Norms that stand in the layer, as models of the local kind have them, become those that are fused, and back; those of experts stay."""
-    names = {"self_attention.linear_qkv.layer_norm_weight": "input_layernorm.weight", "mlp.linear_fc1.layer_norm_weight": "pre_mlp_layernorm.weight"}
+    names = {
+        "self_attention.linear_qkv.layer_norm_weight": "input_layernorm.weight",
+        "mlp.linear_fc1.layer_norm_weight": "pre_mlp_layernorm.weight",
+    }
 
     def apart(items):
         for fused, own in names.items():
@@ -571,9 +679,27 @@ def norm_places():
     got = load(convert("gpt-to-hybrid", source, "--pattern", "*-", "--norms", "fused"))[0]
     expect(not (found := unlike(got, model.write("flat"))), f"the state of a norm that is gone: {found}")
     full = {"decoder.layers.input_layernorm._extra_state/shard_0_1": [torch.ones(1)]}
-    refused("MC3005", ["holds something", *full], "gpt-to-hybrid", save(apart(model.write("stacked")) | full, path(), True), "--pattern", "*-", "--norms", "fused")
+    refused(
+        "MC3005",
+        ["holds something", *full],
+        "gpt-to-hybrid",
+        save(apart(model.write("stacked")) | full, path(), True),
+        "--pattern",
+        "*-",
+        "--norms",
+        "fused",
+    )
     both = {"decoder.layers.input_layernorm.weight": torch.zeros(1, HIDDEN)}
-    refused("MC3005", ["lands on", *both], "gpt-to-hybrid", save(model.write("stacked") | both, path(), True), "--pattern", "*-", "--norms", "fused")
+    refused(
+        "MC3005",
+        ["lands on", *both],
+        "gpt-to-hybrid",
+        save(model.write("stacked") | both, path(), True),
+        "--pattern",
+        "*-",
+        "--norms",
+        "fused",
+    )
 
 
 def flattened_states():
@@ -581,9 +707,17 @@ def flattened_states():
     model = Model("[*-]M", "torch_dist")
     items = model.write("logical")
     flat = {k: v.reshape(-1) if k.startswith("optimizer.state.exp_avg.") and v.dim() > 1 else v for k, v in items.items()}
-    refused("MC3005", ["flattened", "--weights-only", "optimizer.state.exp_avg.embedding.word_embeddings.weight"], "ungroup", save(flat, path(), True))
+    refused(
+        "MC3005",
+        ["flattened", "--weights-only", "optimizer.state.exp_avg.embedding.word_embeddings.weight"],
+        "ungroup",
+        save(flat, path(), True),
+    )
     got = load(convert("ungroup", save(flat, path(), True), "--weights-only"))[0]
-    expect(not (found := unlike(got, {k: v for k, v in model.write("flat").items() if "optimizer" not in k})), f"flattened states left behind: {found}")
+    expect(
+        not (found := unlike(got, {k: v for k, v in model.write("flat").items() if "optimizer" not in k})),
+        f"flattened states left behind: {found}",
+    )
 
 
 def damaged_objects():
@@ -599,8 +733,11 @@ def damaged_objects():
         torch.save({"step": torch.tensor(77)}, os.path.join(at, "train_state.pt"))
         flat = convert("ungroup", source, "--pattern", "[*-]M")
         expect(os.path.exists(os.path.join(flat, "iter_0000010", "train_state.pt")), "files beside go along")
-        for name, word, where in (("common.pt" if in_file else "common_state/shard_0_1", b"param_groups", "common.pt" if in_file else None),
-                                  ("rng_state/shard_0.0_1.1", b"X\x01\x00\x00\x00xq", None), ("train_state.pt", (77).to_bytes(8, "little"), "train_state.pt")):
+        for name, word, where in (
+            ("common.pt" if in_file else "common_state/shard_0_1", b"param_groups", "common.pt" if in_file else None),
+            ("rng_state/shard_0.0_1.1", b"X\x01\x00\x00\x00xq", None),
+            ("train_state.pt", (77).to_bytes(8, "little"), "train_state.pt"),
+        ):
             files = [os.path.join(at, where)] if where else [os.path.join(at, f) for f in os.listdir(at) if f.endswith(".distcp")]
             for file in files:
                 with open(file, "rb") as f:
@@ -610,8 +747,11 @@ def damaged_objects():
                 with open(file, "wb") as f:
                     f.write(data.replace(word, bytes([word[0] ^ 1]) + word[1:] if where else word[:5] + bytes([word[5] ^ 1]) + word[6:], 1))
                 target = path("out")
-                told = program.run("convert", "ungroup", source, target, "--pattern", "[*-]M", "--no-sync", "-q")
-                expect(told.returncode == 3 and "[MC1203]" in told.stderr and name.split("/")[0] in told.stderr, f"{name} damaged: {told.returncode}: {told.stderr[:400]}")
+                told = run_mckpt("convert", "ungroup", source, target, "--pattern", "[*-]M", "--no-sync", "-q")
+                expect(
+                    told.returncode == 3 and "[MC1203]" in told.stderr and name.split("/")[0] in told.stderr,
+                    f"{name} damaged: {told.returncode}: {told.stderr[:400]}",
+                )
                 expect(not os.path.exists(os.path.join(target, "iter_0000010")), f"{name} damaged: published")
                 with open(file, "wb") as f:
                     f.write(data)
@@ -652,7 +792,10 @@ def args_in_files():
         end = convert("ungroup", start)
         got = torch.load(os.path.join(end, "iter_0000010", "common.pt"), weights_only=False)
         args = vars(got["args"])
-        expect((args["hybrid_layer_pattern"], args["hybrid_override_pattern"], args["num_layers"]) == ("*-M", "*-M", 3), f"protocol {protocol}: {args}")
+        expect(
+            (args["hybrid_layer_pattern"], args["hybrid_override_pattern"], args["num_layers"]) == ("*-M", "*-M", 3),
+            f"protocol {protocol}: {args}",
+        )
         expect(open(os.path.join(end, "iter_0000010", "notes.txt")).read() == "beside the data", "files beside the data")
         vars(common["args"]).update(hybrid_override_pattern="M[*-]")
         torch.save(common, os.path.join(start, "iter_0000010", "common.pt"))
@@ -674,23 +817,35 @@ def the_common_options():
     start = with_items(model, "logical")
     target, report = path("out"), path("report")
     before = snapshot(folder.name)
-    result = program.run("convert", "ungroup", start, target, "-n", "--json")
+    result = run_mckpt("convert", "ungroup", start, target, "-n", "--json")
     expect(result.returncode == 0 and snapshot(folder.name) == before, f"--dry-run: {result.stderr}")
     account = json.loads(result.stdout)
     count = sum(isinstance(v, torch.Tensor) for v in model.write("flat").values())
-    expect((account["tensors_in"], account["tensors_out"], account["copied"], account["dropped"], account["invented"]) == (count, count, count, 0, 0), f"{account}")
-    result = program.run("convert", "ungroup", start, target, "--report", report, "--no-sync")
-    expect(result.returncode == 0 and "logical -> flat" in result.stderr and json.load(open(report))["copied"] == count, f"--report: {result.stderr}")
-    expect(program.run("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
-    expect(program.run("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
-    expect(program.run("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
-    told = program.run("convert", "ungroup", start, target, "--no-sync", "--resume")
-    expect(told.returncode == 4 and "[MC3003]" in told.stderr and "nothing is left to resume" in told.stderr, f"--resume of what is done: {told.stderr}")
-    joined = json.loads(program.run("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout)
+    expect(
+        (account["tensors_in"], account["tensors_out"], account["copied"], account["dropped"], account["invented"])
+        == (count, count, count, 0, 0),
+        f"{account}",
+    )
+    result = run_mckpt("convert", "ungroup", start, target, "--report", report, "--no-sync")
+    expect(
+        result.returncode == 0 and "logical -> flat" in result.stderr and json.load(open(report))["copied"] == count,
+        f"--report: {result.stderr}",
+    )
+    expect(run_mckpt("convert", "ungroup", start, target, "--no-sync").returncode != 0, "an existing target is kept")
+    expect(run_mckpt("convert", "ungroup", start, target, "--no-sync", "--overwrite").returncode == 0, "--overwrite")
+    expect(run_mckpt("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
+    told = run_mckpt("convert", "ungroup", start, target, "--no-sync", "--resume")
+    expect(
+        told.returncode == 4 and "[MC3003]" in told.stderr and "nothing is left to resume" in told.stderr,
+        f"--resume of what is done: {told.stderr}",
+    )
+    joined = json.loads(
+        run_mckpt("convert", "hybrid-to-gpt", with_items(Model("*-*-", "torch_dist"), "flat"), path("out"), "-n", "--json").stdout
+    )
     expect(joined["fused"] == joined["tensors_out"] - joined["copied"] and joined["fused"] == 6 * 3, f"{joined}")
     if HAS_MPI:
         alone, together = convert("ungroup", start), path("out")
-        result = program.run("convert", "ungroup", start, together, "--no-sync", ranks=3)
+        result = run_mckpt("convert", "ungroup", start, together, "--no-sync", ranks=3)
         expect(result.returncode == 0 and not difference(alone, together), f"as ranks: {difference(alone, together)} {result.stderr[:300]}")
 
 

@@ -4,15 +4,14 @@
 
 import json
 import os
-import subprocess
 import unittest
 
-from mckpt_tests.setting import DATA, MCKPT
-
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, "layout", *map(str, args)], capture_output=True, text=True, timeout=60)
+    return run_mckpt("layout", *args, timeout=60)
 
 
 def written(shape):
@@ -101,7 +100,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(got["row_aligned"], False)
         [finding] = got["findings"]
         self.assertEqual((finding["code"], finding["tensor"]), ("MC0204", "parameter 1"))
-        self.assertIn("item 18 is no multiple of 5", finding["message"])
+        self.assertIn("item 18 is not a multiple of 5", finding["message"])
         shapes = ["1x3", "1x5", "3x6"]
         [finding] = answer(*shapes, "--world", 3)["findings"]
         ranks = finding["help"].split("--world ")[1].split()[0]

@@ -2,23 +2,27 @@
 saved, and torch_dist checkpoints put together box by box as real ranks handed them over, come out under Megatron's keys with every
 value as torch loads it; torch_dist exports as the model it is of. What cannot be named is refused.
 """
+
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish, sections, sha
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("torch", "numpy")
 import argparse  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
 from mckpt_tests.ranks import Shards, load_whole, save_as_ranks  # noqa: E402
-
-from mckpt_tests.golden import DATA, MCKPT, Models, expect_equal, finish, safetensors, sections, sha  # noqa: E402
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_formats_")
@@ -31,7 +35,7 @@ def place(name):
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     expect_equal(f"{' '.join(map(str, args))}: {run.stderr}", [run.returncode], [status])
     return run.stderr
 
@@ -56,14 +60,15 @@ def check_same(what, got, want):
 
 # ---- Checkpoints of real runs, whose models have no tables
 
+
 def named_as_megatron(state):
     """What torch reads of a state dict's checkpoint, under the keys that Megatron has for it."""
     out, groups = {}, {}
     for name, value in state.items():
         if name.startswith("model."):
-            out[MODEL + name[len("model."):]] = value
+            out[MODEL + name[len("model.") :]] = value
         elif name.startswith("optimizer.state."):
-            out[STATE + name[len("optimizer.state."):]] = value
+            out[STATE + name[len("optimizer.state.") :]] = value
         else:
             group, field = re.fullmatch(r"optimizer\.param_groups\.(\d+)\.(.*)", name).groups()
             groups.setdefault(group, {})[field] = value
@@ -74,8 +79,15 @@ def named_as_megatron(state):
     return out | {"checkpoint_version": 3.0, "iteration": 0}
 
 
-GRIDS = [["--dp", 1], ["--dp", 2], ["--dp", 5], ["--dp", 4, "--hsdp", 2], ["--dp", 4, "--hsdp", 2, "--hsdp-outer", "shard"],
-         ["--dp", 2, "--cp", 2, "--strategy", "optim"], ["--dp", 3, "--strategy", "no_shard"]]
+GRIDS = [
+    ["--dp", 1],
+    ["--dp", 2],
+    ["--dp", 5],
+    ["--dp", 4, "--hsdp", 2],
+    ["--dp", 4, "--hsdp", 2, "--hsdp-outer", "shard"],
+    ["--dp", 2, "--cp", 2, "--strategy", "optim"],
+    ["--dp", 3, "--strategy", "no_shard"],
+]
 for name in ("fsdp2", "megatron_fsdp_v2"):
     want = named_as_megatron(load_whole(os.path.join(DATA, "dcp", name)))
     for grid in GRIDS:
@@ -90,7 +102,7 @@ for name in ("fsdp2", "megatron_fsdp_v2"):
                 f.seek(found + len(bits) // 2)
                 f.write(bytes([bits[len(bits) // 2] ^ 1]))
                 break
-    run = subprocess.run([MCKPT, "verify", at, "--against", os.path.join(DATA, "dcp", name)], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("verify", at, "--against", os.path.join(DATA, "dcp", name), timeout=60)
     expect_equal(f"{name}: a bit", [run.returncode, run.stdout.count("differs at ["), os.path.basename(file) in run.stdout], [1, 1, True])
     at = resharded(os.path.join(DATA, "dcp", name), "--any-model", "--dp", 1)
     # From there on it is an fsdp_dtensor checkpoint like any other.
@@ -104,9 +116,13 @@ for key in [key for key in state if key.startswith("optimizer.param_groups.")]:
     group, field = re.fullmatch(r"optimizer\.param_groups\.(\d+)\.(.*)", key).groups()
     groups.setdefault(group, {})[field] = state.pop(key)
 for fields in groups.values():
-    state |= {f"optimizer.param_groups.{name}.{field}": value for name in fields["params"] for field, value in fields.items() if field != "params"}
+    state |= {
+        f"optimizer.param_groups.{name}.{field}": value for name in fields["params"] for field, value in fields.items() if field != "params"
+    }
 dcp.save(state, storage_writer=dcp.FileSystemWriter(flat, sync_files=False), no_dist=True)
-check_same("flat groups", load_whole(resharded(flat, "--any-model", "--dp", 2)), named_as_megatron(load_whole(os.path.join(DATA, "dcp", "fsdp2"))))
+check_same(
+    "flat groups", load_whole(resharded(flat, "--any-model", "--dp", 2)), named_as_megatron(load_whole(os.path.join(DATA, "dcp", "fsdp2")))
+)
 
 for name, grid in (("uneven_4", ["--dp", 3]), ("uneven_4", ["--dp", 2, "--strategy", "optim"]), ("uneven_tp2dp2", ["--dp", 5])):
     source = os.path.join(DATA, "dcp", name)
@@ -118,6 +134,7 @@ for name, grid in (("uneven_4", ["--dp", 3]), ("uneven_4", ["--dp", 2, "--strate
     expect_equal(f"{name}: objects", sorted(set(got) - objects), sorted({"checkpoint_version"} - objects))
 
 # ---- torch_dist
+
 
 def torch_dist_parts(key, whole):
     """The tensors of torch_dist, or parts of them, that make up a key of one tensor-parallel rank: (name, indices, rows or None)."""
@@ -142,7 +159,7 @@ def pick(key, whole):
     pieces = []
     for name, at, rows in torch_dist_parts(key, whole):
         piece = whole[name][tuple(at)]
-        pieces.append(piece[:len(piece) // 2] if rows == "w" else piece[len(piece) // 2:] if rows == "v" else piece)
+        pieces.append(piece[: len(piece) // 2] if rows == "w" else piece[len(piece) // 2 :] if rows == "v" else piece)
     return torch.cat(pieces) if len(pieces) > 1 else pieces[0]
 
 
@@ -152,7 +169,7 @@ def put(key, value, whole):
         piece = whole[name][tuple(at)]
         half = len(piece) // 2 if rows in ("w", "v") else len(piece)
         target = piece[half:] if rows == "v" else piece[:half]
-        target.copy_(value[first:first + len(target)])
+        target.copy_(value[first : first + len(target)])
         first += len(target)
 
 
@@ -175,12 +192,26 @@ class TorchDist:
             put(key, value, self.whole)
         self.check_pieces()
         r = torch.Generator().manual_seed(5)
-        self.states = {kind: {name: torch.randn(shape, generator=r) for name, (shape, _) in self.shapes.items() if not name.endswith("expert_bias")}
-                       for kind in KINDS}
+        self.states = {
+            kind: {name: torch.randn(shape, generator=r) for name, (shape, _) in self.shapes.items() if not name.endswith("expert_bias")}
+            for kind in KINDS
+        }
 
     def converted(self, *grid):
         out = place("fsdp")
-        mckpt("convert", "hf-to-fsdp", models.path(self.model), out, "--params-dtype", "auto", "--vocab-size", self.rows, "--no-sync", "-q", *grid)
+        mckpt(
+            "convert",
+            "hf-to-fsdp",
+            models.path(self.model),
+            out,
+            "--params-dtype",
+            "auto",
+            "--vocab-size",
+            self.rows,
+            "--no-sync",
+            "-q",
+            *grid,
+        )
         state = load_whole(os.path.join(out, "release"), objects=False)
         return {key.removeprefix(MODEL): value for key, value in state.items()}
 
@@ -203,9 +234,22 @@ class TorchDist:
 
     def save(self, states=True, flat=False, chained=False, common_file=False):
         folder = place("torch_dist")
-        common = {"args": argparse.Namespace(num_layers=3, tensor_model_parallel_size=2, pipeline_model_parallel_size=4, world_size=2, dtype=torch.bfloat16, betas=(0.9, 0.95), big=2**70),
-                  "checkpoint_version": 3.0, "iteration": 9, "num_floating_point_operations_so_far": 5,
-                  "opt_param_scheduler": {"max_lr": 0.1, "num_steps": 9}, "content_metadata": {"x": 1}}
+        common = {
+            "args": argparse.Namespace(
+                num_layers=3,
+                tensor_model_parallel_size=2,
+                pipeline_model_parallel_size=4,
+                world_size=2,
+                dtype=torch.bfloat16,
+                betas=(0.9, 0.95),
+                big=2**70,
+            ),
+            "checkpoint_version": 3.0,
+            "iteration": 9,
+            "num_floating_point_operations_so_far": 5,
+            "opt_param_scheduler": {"max_lr": 0.1, "num_steps": 9},
+            "content_metadata": {"x": 1},
+        }
 
         def state_of(lines):
             out = {}
@@ -248,26 +292,62 @@ def check_torch_dist(tag, dp, grids):
     objects = {key: value for key, value in state.items() if not isinstance(value, torch.Tensor)}
     check_same(f"{tag}: one rank", {key: value for key, value in state.items() if key not in objects}, t.expected(t.weights))
     args = objects.pop("args")
-    check_same(f"{tag}: objects", objects, {"checkpoint_version": 3.0, "iteration": 9, "num_floating_point_operations_so_far": 5,
-                                            "opt_param_scheduler.max_lr": 0.1, "opt_param_scheduler.num_steps": 9})
-    grid = {f"{word}_model_parallel_size": 1 for word in ("tensor", "pipeline", "expert")} | {"context_parallel_size": 1, "expert_tensor_parallel_size": 1}
-    expect_equal(f"{tag}: args", [args], [argparse.Namespace(num_layers=3, **grid, world_size=dp, data_parallel_size=dp, num_distributed_optimizer_instances=1,
-                                                             dtype=torch.bfloat16, betas=(0.9, 0.95), big=2**70)])
+    check_same(
+        f"{tag}: objects",
+        objects,
+        {
+            "checkpoint_version": 3.0,
+            "iteration": 9,
+            "num_floating_point_operations_so_far": 5,
+            "opt_param_scheduler.max_lr": 0.1,
+            "opt_param_scheduler.num_steps": 9,
+        },
+    )
+    grid = {f"{word}_model_parallel_size": 1 for word in ("tensor", "pipeline", "expert")} | {
+        "context_parallel_size": 1,
+        "expert_tensor_parallel_size": 1,
+    }
+    expect_equal(
+        f"{tag}: args",
+        [args],
+        [
+            argparse.Namespace(
+                num_layers=3,
+                **grid,
+                world_size=dp,
+                data_parallel_size=dp,
+                num_distributed_optimizer_instances=1,
+                dtype=torch.bfloat16,
+                betas=(0.9, 0.95),
+                big=2**70,
+            )
+        ],
+    )
     for grid in grids:
         at, weights = resharded(source, *assets, *grid), t.converted(*grid)
         got = load_whole(at, objects=False)
-        check_same(f"{tag} {grid}: weights", {key: value for key, value in got.items() if key.startswith(MODEL)}, {MODEL + key: value for key, value in weights.items()})
+        check_same(
+            f"{tag} {grid}: weights",
+            {key: value for key, value in got.items() if key.startswith(MODEL)},
+            {MODEL + key: value for key, value in weights.items()},
+        )
         check_same(f"{tag} {grid}: back", load_whole(resharded(at, *assets, "--dp", dp), objects=False), t.expected(t.weights))
     back = place("back")
     mckpt("export", source, back, *assets, "--no-sync", "-q")
     want = safetensors(models.path(t.model))
-    expect_equal(f"{tag}: export", [(name, safetensors(back).get(name)) for name in sorted(want)], [(name, want[name]) for name in sorted(want)])
+    expect_equal(
+        f"{tag}: export", [(name, safetensors(back).get(name)) for name in sorted(want)], [(name, want[name]) for name in sorted(want)]
+    )
     mckpt("verify", source, "--against", models.path(t.model), "--params-dtype", "auto", "-q")
     mckpt("verify", source, "-q")
 
 
-for tag, dp, grids in (("qwen3_dense.tp2_cp1_ep1", 3, [["--tp", 2, "--dp", 2]]), ("nemotron_h.tp2_cp1_ep1", 3, [["--tp", 2, "--dp", 3]]),
-                       ("gpt_oss.tp2_cp1_ep4", 2, [["--tp", 2, "--ep", 2, "--dp", 2]]), ("deepseek_v3.tp2_cp1_ep1", 1, [["--tp", 2, "--ep", 4, "--dp", 2]])):
+for tag, dp, grids in (
+    ("qwen3_dense.tp2_cp1_ep1", 3, [["--tp", 2, "--dp", 2]]),
+    ("nemotron_h.tp2_cp1_ep1", 3, [["--tp", 2, "--dp", 3]]),
+    ("gpt_oss.tp2_cp1_ep4", 2, [["--tp", 2, "--ep", 2, "--dp", 2]]),
+    ("deepseek_v3.tp2_cp1_ep1", 1, [["--tp", 2, "--ep", 4, "--dp", 2]]),
+):
     check_torch_dist(tag, dp, grids)
 
 # A real save of two pipeline stages is the model that it was made of, on every grid.
@@ -276,7 +356,11 @@ for grid in (["--dp", 1], ["--dp", 5], ["--tp", 1, "--dp", 4, "--hsdp", 2]):
     got, direct = load_whole(resharded(source, *assets, *grid)), place("direct")
     mckpt("convert", "hf-to-fsdp", models.path("tiny_dense2"), direct, "--params-dtype", "auto", "--no-sync", "-q", *grid)
     want = load_whole(os.path.join(direct, "release"))
-    check_same(f"torch_dist_pp2 {grid}", {k: v for k, v in got.items() if k != "args"}, {k: v for k, v in want.items() if k != "args"} | {"iteration": 7})
+    check_same(
+        f"torch_dist_pp2 {grid}",
+        {k: v for k, v in got.items() if k != "args"},
+        {k: v for k, v in want.items() if k != "args"} | {"iteration": 7},
+    )
 
 # With a config alone for the model, the result is read by its config as well.
 alone, back = place("alone"), place("back")
@@ -293,8 +377,12 @@ for model in ("qwen3_next", "qwen3_5_mtp", "qwen3_moe"):
     direct, single = place("direct"), place("single")
     mckpt("convert", "hf-to-fsdp", models.path(model), direct, "--no-sync", "-q")
     want = load_whole(os.path.join(direct, "release"), objects=False)
-    native = lambda key: re.sub(r"experts\.(linear_fc[12]\.(?:weight|bias))(\d+)", r"experts.experts.\2.\1", key.removeprefix(MODEL)).replace(".mtp_model_layer.", ".transformer_layer.")
-    dcp.save({native(key): value for key, value in want.items()}, storage_writer=dcp.FileSystemWriter(single, sync_files=False), no_dist=True)
+    native = lambda key: re.sub(
+        r"experts\.(linear_fc[12]\.(?:weight|bias))(\d+)", r"experts.experts.\2.\1", key.removeprefix(MODEL)
+    ).replace(".mtp_model_layer.", ".transformer_layer.")
+    dcp.save(
+        {native(key): value for key, value in want.items()}, storage_writer=dcp.FileSystemWriter(single, sync_files=False), no_dist=True
+    )
     with open(os.path.join(single, "metadata.json"), "w") as f:
         f.write('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
     at = resharded(single, "--assets", models.path(model), "--dp", 2)
@@ -304,7 +392,11 @@ for model in ("qwen3_next", "qwen3_5_mtp", "qwen3_moe"):
 direct, newer = place("direct"), place("newer")
 mckpt("convert", "hf-to-fsdp", models.path("qwen3_5_mtp"), direct, "--no-sync", "-q")
 want = load_whole(os.path.join(direct, "release"), objects=False)
-dcp.save({key.replace(".mtp_model_layer.", ".transformer_layer."): value for key, value in want.items()}, storage_writer=dcp.FileSystemWriter(newer, sync_files=False), no_dist=True)
+dcp.save(
+    {key.replace(".mtp_model_layer.", ".transformer_layer."): value for key, value in want.items()},
+    storage_writer=dcp.FileSystemWriter(newer, sync_files=False),
+    no_dist=True,
+)
 check_same("MTP layers of any model", load_whole(resharded(newer, "--any-model", "--source-tp", 1, "--dp", 2), objects=False), want)
 
 # ---- What is refused, with what to do
@@ -318,14 +410,26 @@ expect_equal("flat states", [word in told for word in ("MC3005", "exp_avg", "--w
 weights = load_whole(resharded(flat, *assets, "--dp", 2, "--weights-only"), objects=False)
 check_same("flat states left behind", weights, {MODEL + key: value for key, value in t.weights.items()})
 buckets = place("buckets")
-dcp.save({**{name: value for name, value in t.whole.items()}, "optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_x.bucket_idx_0.exp_avg": torch.zeros(7)},
-         storage_writer=dcp.FileSystemWriter(buckets, sync_files=False), no_dist=True)
+dcp.save(
+    {
+        **{name: value for name, value in t.whole.items()},
+        "optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_x.bucket_idx_0.exp_avg": torch.zeros(7),
+    },
+    storage_writer=dcp.FileSystemWriter(buckets, sync_files=False),
+    no_dist=True,
+)
 with open(os.path.join(buckets, "metadata.json"), "w") as f:
     f.write('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
 told = mckpt("convert", "reshard", buckets, place("out"), *assets, "--no-sync", status=4)
 expect_equal("buckets", [word in told for word in ("MC3005", "gbuf_idx_0", "--weights-only")], [True] * 3)
-strided, stacked = place("strided"), next(name for name, value in t.whole.items() if name.startswith("decoder.layers.") and not name[15].isdigit() and value.dim() == 3)
-dcp.save({**t.whole, stacked: t.whole[stacked].transpose(0, 2).contiguous().transpose(0, 2)}, storage_writer=dcp.FileSystemWriter(strided, sync_files=False), no_dist=True)
+strided, stacked = place("strided"), next(
+    name for name, value in t.whole.items() if name.startswith("decoder.layers.") and not name[15].isdigit() and value.dim() == 3
+)
+dcp.save(
+    {**t.whole, stacked: t.whole[stacked].transpose(0, 2).contiguous().transpose(0, 2)},
+    storage_writer=dcp.FileSystemWriter(strided, sync_files=False),
+    no_dist=True,
+)
 shutil.copy(os.path.join(buckets, "metadata.json"), strided)
 told = mckpt("convert", "reshard", strided, place("out"), *assets, "--no-sync", status=3)
 expect_equal("a stack that does not lie row by row", [word in told for word in ("MC1224", stacked)], [True] * 2)
@@ -334,7 +438,11 @@ os.mkdir(smaller)
 with open(os.path.join(models.path("qwen3_dense"), "config.json")) as f, open(os.path.join(smaller, "config.json"), "w") as out:
     config = json.load(f)
     layers = config["num_hidden_layers"]
-    json.dump({key: value[:-1] if isinstance(value, list) and len(value) == layers else value for key, value in config.items()} | {"num_hidden_layers": layers - 1}, out)
+    json.dump(
+        {key: value[:-1] if isinstance(value, list) and len(value) == layers else value for key, value in config.items()}
+        | {"num_hidden_layers": layers - 1},
+        out,
+    )
 told = mckpt("convert", "reshard", t.save(states=False), place("out"), "--assets", smaller, "--no-sync", status=3)
 expect_equal("a model of fewer layers", [word in told for word in ("MC2005", "more layers")], [True] * 2)
 told = mckpt("convert", "reshard", source, place("out"), "--no-sync", status=4)
@@ -344,8 +452,15 @@ expect_equal("torch_dist of any model", [word in told for word in ("MC2014", "--
 told = mckpt("convert", "reshard", os.path.join(DATA, "dcp", "fsdp2"), place("out"), "--any-model", "--tp", 2, "--no-sync", status=4)
 expect_equal("ranks of any model", ["MC2013" in told], [True])
 numbered = place("numbered")
-dcp.save({"model.module.a.weight": torch.ones(4, 3), "optimizer.state.0.exp_avg": torch.ones(4, 3), "optimizer.state.0.exp_avg_sq": torch.ones(4, 3)},
-         storage_writer=dcp.FileSystemWriter(numbered, sync_files=False), no_dist=True)
+dcp.save(
+    {
+        "model.module.a.weight": torch.ones(4, 3),
+        "optimizer.state.0.exp_avg": torch.ones(4, 3),
+        "optimizer.state.0.exp_avg_sq": torch.ones(4, 3),
+    },
+    storage_writer=dcp.FileSystemWriter(numbered, sync_files=False),
+    no_dist=True,
+)
 told = mckpt("convert", "reshard", numbered, place("out"), "--any-model", "--no-sync", status=4)
 expect_equal("numbered states", [word in told for word in ("MC3005", "--weights-only")], [True] * 2)
 resharded(numbered, "--any-model", "--weights-only", "--dp", 2)

@@ -4,19 +4,21 @@ cut anywhere over three ranks, they export as the model that they hold.
 """
 import os
 
-from mckpt_tests.judge import need  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 
 need("torch", "numpy")
 import random  # noqa: E402
 import re  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
-from mckpt_tests.golden import MCKPT, Models, expect_equal, finish, safetensors  # noqa: E402
 
 PREFIX = "model.module."
 PARTS = ["_w", "_v", ".query", ".key", ".value", ".z", ".beta", ".alpha"]  # in the order in which they lie when fused
@@ -27,7 +29,7 @@ r = random.Random(7)
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *args, "-q"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, "-q", timeout=60)
     expect_equal(f"{' '.join(args)}: {run.stderr}", [run.returncode], [status])
     return run.stderr
 

@@ -1,18 +1,36 @@
-"""torch and safetensors as judges of what `mckpt convert` writes: every file loads with them, bit for bit as it went in.
-"""
+"""torch and safetensors as judges of what `mckpt convert` writes: every file loads with them, bit for bit as it went in."""
+
 import json
 import struct
-import subprocess
 import sys
 
-from mckpt_tests.judge import MCKPT, NEWER, OLDER, Judge, need, random_tensor, random_view, row  # noqa: E402
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
 
 need("safetensors", "huggingface_hub")
 import huggingface_hub  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 
-NAMES = ["weight", "bias", "model.layers.10.w", "model.layers.9.w", "a b", "\u952e", "q\"uote\\", "tab\t", "\u00e9", "x" * 300, "", "..", "__metadata", "1", "line\n\r\b\f"]
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row  # noqa: E402
+
+NAMES = [
+    "weight",
+    "bias",
+    "model.layers.10.w",
+    "model.layers.9.w",
+    "a b",
+    "\u952e",
+    "q\"uote\\",
+    "tab\t",
+    "\u00e9",
+    "x" * 300,
+    "",
+    "..",
+    "__metadata",
+    "1",
+    "line\n\r\b\f",
+]
 DTYPES = [d for d in OLDER + NEWER if d != torch.complex128]  # which safetensors does not have
 judged = 0
 failures = []
@@ -27,7 +45,7 @@ def expect(ok, what):
 
 
 def convert(mode, source, target, *options, status=0):
-    run = subprocess.run([MCKPT, "convert", mode, source, target, "--json", "--no-sync", *options], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("convert", mode, source, target, "--json", "--no-sync", *options, timeout=60)
     expect(run.returncode == status, f"{mode} {source} {options}: exit status {run.returncode}, not {status}: {run.stderr}")
     return json.loads(run.stdout) if run.returncode == 0 else run.stderr
 
@@ -41,13 +59,13 @@ def data_of(path):
     blob = path.read_bytes()
     n = struct.unpack("<Q", blob[:8])[0]
     expect((8 + n) % 64 == 0, f"{path}: data begin at {8 + n}")
-    return blob[8:8 + n].decode().rstrip(" "), blob[8 + n:]
+    return blob[8 : 8 + n].decode().rstrip(" "), blob[8 + n :]
 
 
 def reference_data(state):
     blob = safetensors.torch.save({n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in state.items()}, {"format": "pt"})
     n = struct.unpack("<Q", blob[:8])[0]
-    return blob[8:8 + n].decode().rstrip(" "), blob[8 + n:]
+    return blob[8 : 8 + n].decode().rstrip(" "), blob[8 + n :]
 
 
 def random_state(r, dtypes, views):
@@ -87,7 +105,10 @@ def safetensors_to_pt(judge, count):
         for mmap in (False, True):
             expect(rows(torch.load(target, weights_only=True, mmap=mmap)) == rows(state), f"{target}: torch reads something else")
         convert("safetensors-to-pt", source, again, "-j4")
-        expect(again.read_bytes().replace(again.stem.encode(), target.stem.encode()) == target.read_bytes(), f"{again}: other bytes the second time")
+        expect(
+            again.read_bytes().replace(again.stem.encode(), target.stem.encode()) == target.read_bytes(),
+            f"{again}: other bytes the second time",
+        )
         convert("pt-to-safetensors", target, back)
         expect(rows(safetensors.torch.load_file(back)) == rows(state), f"{back}: lost on the way there and back")
 
@@ -139,9 +160,11 @@ def shards(judge):
 
 def refusals(judge):
     """What safetensors cannot hold is named, and nothing is written."""
-    cases = [({"w": torch.zeros(2, dtype=torch.complex128)}, "'w': safetensors has no type for complex128"),
-             ({"__metadata__": torch.zeros(2)}, "the name is reserved"),
-             ({"w": torch.zeros(2), "epoch": 3, "args": {"lr": 0.1}}, "2 objects of the source: epoch, args")]
+    cases = [
+        ({"w": torch.zeros(2, dtype=torch.complex128)}, "'w': safetensors has no type for complex128"),
+        ({"__metadata__": torch.zeros(2)}, "the name is reserved"),
+        ({"w": torch.zeros(2), "epoch": 3, "args": {"lr": 0.1}}, "2 objects of the source: epoch, args"),
+    ]
     for value, words in cases:
         source, target = judge.path(".pt"), judge.path(".safetensors")
         torch.save(value, source)
@@ -164,7 +187,7 @@ def choices(judge):
     account = convert("safetensors-to-pt", source, target, "--include", "model.0.*", "--include", "model.2.*", "--exclude", "*.b")
     expect(list(torch.load(target, weights_only=True)) == ["model.0.w", "model.2.w"], "--include and --exclude")
     expect((account["tensors_in"], account["tensors_out"], account["dropped"]) == (6, 2, 4), f"{account}")
-    run = subprocess.run([MCKPT, "convert", "safetensors-to-pt", source, target, "--overwrite"], capture_output=True, text=True)
+    run = run_mckpt("convert", "safetensors-to-pt", source, target, "--overwrite")
     expect("author" in run.stderr and "format" not in run.stderr, f"metadata that is left behind: {run.stderr}")
     convert("safetensors-to-pt", source, judge.path(".pt"), "--include", "nothing.*", status=1)
 

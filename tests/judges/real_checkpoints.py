@@ -2,11 +2,15 @@
 mckpt would write of these. What cannot come out right is refused.
 """
 import os
-import subprocess
 import tarfile
 import tempfile
 
-from mckpt_tests.golden import DATA, MCKPT, Models, expect_equal, finish, safetensors
+from mckpt_tests.checks import expect_equal
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 models = Models()
 DCP = os.path.join(DATA, "dcp")
@@ -19,7 +23,7 @@ scratch = tempfile.TemporaryDirectory(prefix="mckpt_real_")
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *args, "-q"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, "-q", timeout=60)
     return run.returncode, run.stdout + run.stderr
 
 

@@ -3,30 +3,44 @@ one bit changed: weights, both moments of every parameter, objects. torch wrote 
 
 Every element of a moment has a value of its own, so that no two can change places unseen.
 """
+
 import collections
 import json
 import os
 import sys
 
+from mckpt_tests.checks import fail, failures, in_parallel, need
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import SANITIZED
-from mckpt_tests.judge import need  # noqa: E402
 
 need("torch", "numpy")
 import random  # noqa: E402
 import shutil  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from mckpt_tests.ranks import Shards, cuts, load_whole, save_as_ranks  # noqa: E402
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, fail, failures, in_parallel  # noqa: E402
-
 CHAINS = 2 if SANITIZED else 8  # of each model
 STEPS = 3
-GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8", "--tp 2 --ep 2 --etp 2", "--dp 7",
-         "--dp 4 --hsdp 2 --hsdp-outer shard", "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate", "--dp 5 --strategy optim", "--tp 2 --dp 3 --strategy optim_grads", "--dp 2 --strategy no_shard"]
+GRIDS = [
+    "--tp 1 --dp 1",
+    "--tp 2 --dp 1",
+    "--tp 1 --dp 3",
+    "--tp 2 --dp 2 --ep 4",
+    "--tp 2 --cp 2 --ep 2",
+    "--tp 4 --ep 2",
+    "--ep 8 --dp 8",
+    "--tp 2 --ep 2 --etp 2",
+    "--dp 7",
+    "--dp 4 --hsdp 2 --hsdp-outer shard",
+    "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate",
+    "--dp 5 --strategy optim",
+    "--tp 2 --dp 3 --strategy optim_grads",
+    "--dp 2 --strategy no_shard",
+]
 MODEL, STATE = "model.module.", "optimizer.state.module.module.module."
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_chains_")
@@ -38,7 +52,7 @@ def place(name):
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, *args, "-q", "--no-sync"], capture_output=True, text=True, timeout=120)
+    return run_mckpt(*args, "-q", "--no-sync")
 
 
 def with_states(weights, r):
@@ -72,10 +86,17 @@ def start(model):
         return Shards(tensor, [([begin] + [0] * len(rest), [end - begin] + rest)] if end > begin else [])
 
     def state_of(rank):
-        return {"model": {"module." + name: held(t, name, rank) for name, t in weights.items()},
-                "optimizer": {"state": {key: {kind: held(t, key.removeprefix("module.module.module."), rank) for kind, t in two.items()} for key, two in moments.items()},
-                              **({"param_to_group_meta": metas} if rank == 0 else {})},
-                **({"args": loaded["args"], "iteration": 5, "checkpoint_version": 3.0} if rank == 0 else {})}
+        return {
+            "model": {"module." + name: held(t, name, rank) for name, t in weights.items()},
+            "optimizer": {
+                "state": {
+                    key: {kind: held(t, key.removeprefix("module.module.module."), rank) for kind, t in two.items()}
+                    for key, two in moments.items()
+                },
+                **({"param_to_group_meta": metas} if rank == 0 else {}),
+            },
+            **({"args": loaded["args"], "iteration": 5, "checkpoint_version": 3.0} if rank == 0 else {}),
+        }
 
     folder = os.path.join(place("run"), "iter_0000005")
     os.makedirs(folder)
@@ -96,7 +117,11 @@ def same(want, got):
     for name, value in want.items():
         if isinstance(value, torch.Tensor):
             # As bytes: NaN is NaN, and the two zeros are two values.
-            if value.dtype != got[name].dtype or value.shape != got[name].shape or not torch.equal(value.contiguous().view(torch.uint8), got[name].contiguous().view(torch.uint8)):
+            if (
+                value.dtype != got[name].dtype
+                or value.shape != got[name].shape
+                or not torch.equal(value.contiguous().view(torch.uint8), got[name].contiguous().view(torch.uint8))
+            ):
                 return name
         elif name != "args" and value != got[name]:  # whose numbers of the grid are the last grid's
             return name

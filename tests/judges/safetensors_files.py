@@ -1,6 +1,6 @@
-"""safetensors, transformers and torch's Hugging Face writer as judges: single files, folders with an index, and sharded folders without.
-"""
-from mckpt_tests.judge import NEWER, OLDER, Judge, need, random_tensor, random_view, row
+"""safetensors, transformers and torch's Hugging Face writer as judges: single files, folders with an index, and sharded folders without."""
+
+from mckpt_tests.checks import need
 
 need("safetensors", "transformers")
 import json
@@ -11,12 +11,26 @@ import safetensors.torch
 import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
 
-from mckpt_tests.ranks import Shards, cuts, save_as_ranks
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row  # noqa: E402
+from mckpt_tests.ranks import Shards, cuts, save_as_ranks  # noqa: E402
 
 DTYPES = [t for t in OLDER + NEWER if t != torch.complex128] + [torch.float4_e2m1fn_x2]
 FLOATS = [t for t in OLDER + NEWER if t.is_floating_point]
-NAMES = ["weight", "bias", "model.layers.0.mlp.weight", "model.layers.10.mlp.weight", "\u952e", "a b", "q\"uote", "back\\slash", "x" * 300,
-         "\U0001f600", "lm_head.weight", "0", "new\nline"]
+NAMES = [
+    "weight",
+    "bias",
+    "model.layers.0.mlp.weight",
+    "model.layers.10.mlp.weight",
+    "\u952e",
+    "a b",
+    "q\"uote",
+    "back\\slash",
+    "x" * 300,
+    "\U0001f600",
+    "lm_head.weight",
+    "0",
+    "new\nline",
+]
 
 
 def expected(tensors):
@@ -74,16 +88,23 @@ def indexed_folders(judge, count):
 def models(judge, count):
     """Real models with save_pretrained, split where transformers splits them."""
     import transformers
+
     transformers.utils.logging.disable_progress_bar()
     sizes = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, vocab_size=40)
-    kinds = [(transformers.LlamaConfig, {}), (transformers.Qwen2Config, {"tie_word_embeddings": True}),
-             (transformers.Qwen3MoeConfig, {"num_experts": 4, "moe_intermediate_size": 8, "head_dim": 8}),
-             (transformers.MixtralConfig, {"num_local_experts": 2}), (transformers.GPT2Config, {"n_embd": 16, "n_head": 2, "n_layer": 2})]
+    kinds = [
+        (transformers.LlamaConfig, {}),
+        (transformers.Qwen2Config, {"tie_word_embeddings": True}),
+        (transformers.Qwen3MoeConfig, {"num_experts": 4, "moe_intermediate_size": 8, "head_dim": 8}),
+        (transformers.MixtralConfig, {"num_local_experts": 2}),
+        (transformers.GPT2Config, {"n_embd": 16, "n_head": 2, "n_layer": 2}),
+    ]
     for i in judge.repeat(count):
         kind, more = kinds[i % len(kinds)]
         model = transformers.AutoModelForCausalLM.from_config(kind(**(more if "n_embd" in more else sizes | more)))
         folder = judge.path()
-        model.to(judge.random.choice([torch.float32, torch.bfloat16])).save_pretrained(folder, max_shard_size=judge.random.choice(["10KB", "40KB", "5GB"]))
+        model.to(judge.random.choice([torch.float32, torch.bfloat16])).save_pretrained(
+            folder, max_shard_size=judge.random.choice(["10KB", "40KB", "5GB"])
+        )
         tensors = {}
         for file in folder.glob("*.safetensors"):
             tensors |= safetensors.torch.load_file(file)
@@ -96,7 +117,10 @@ def sharded_folders(judge, count):
     r = judge.random
     for _ in judge.repeat(count):
         ranks, folder = r.randrange(1, 5), judge.path()
-        whole = {f"layers.{i}.weight": random_tensor(r, FLOATS, [r.randrange(1, 12)] + [r.randrange(1, 5)] * r.randrange(3)) for i in range(r.randrange(1, 6))}
+        whole = {
+            f"layers.{i}.weight": random_tensor(r, FLOATS, [r.randrange(1, 12)] + [r.randrange(1, 5)] * r.randrange(3))
+            for i in range(r.randrange(1, 6))
+        }
         states = [{} for _ in range(ranks)]
         for name, tensor in whole.items():
             for rank, (begin, end) in enumerate(cuts(r, len(tensor), ranks)):

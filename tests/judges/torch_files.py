@@ -1,10 +1,10 @@
-"""torch.save as the judge: random nested values in zip files and legacy streams, and TorchScript archives.
-"""
+"""torch.save as the judge: random nested values in zip files and legacy streams, and TorchScript archives."""
+
 import argparse
 import collections
-import subprocess
 
-from mckpt_tests.judge import MCKPT, NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.judge import NEWER, OLDER, Judge, random_tensor, random_view, row
+from mckpt_tests.program import run_mckpt
 import numpy as np
 import torch
 
@@ -25,8 +25,30 @@ def random_leaf(r, bases):
 
 
 def random_object(r):
-    return r.choice([None, True, 7, -1, 2**40, -2**70, 1.5, "text", "t\u00e9xt", b"\x00\xff", (1, 2), [], {}, {1, 2}, torch.float32,
-                     torch.Size([2, 3]), torch.device("cpu"), argparse.Namespace(a=1, b=[2]), np.float64(2.5), range(3)])
+    return r.choice(
+        [
+            None,
+            True,
+            7,
+            -1,
+            2**40,
+            -(2**70),
+            1.5,
+            "text",
+            "t\u00e9xt",
+            b"\x00\xff",
+            (1, 2),
+            [],
+            {},
+            {1, 2},
+            torch.float32,
+            torch.Size([2, 3]),
+            torch.device("cpu"),
+            argparse.Namespace(a=1, b=[2]),
+            np.float64(2.5),
+            range(3),
+        ]
+    )
 
 
 def random_value(r, depth, bases):
@@ -79,12 +101,25 @@ def training_files(judge, count):
     for i in judge.repeat(count):
         torch.manual_seed(i)
         a, b = r.randrange(1, 9), r.randrange(1, 9)
-        module = torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.BatchNorm1d(b), torch.nn.Linear(b, a)).to(r.choice([torch.float32, torch.float64]))
+        module = torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.BatchNorm1d(b), torch.nn.Linear(b, a)).to(
+            r.choice([torch.float32, torch.float64])
+        )
         optimizer = r.choice([torch.optim.AdamW, torch.optim.SGD])(module.parameters(), lr=0.1)
         module(torch.ones(3, a, dtype=module[0].weight.dtype)).sum().backward()
         optimizer.step()
-        save(judge, {"model": module.state_dict(), "optimizer": optimizer.state_dict(), "args": argparse.Namespace(tp=2, bf16=True),
-                     "rng_state": torch.get_rng_state(), "iteration": i}, i % 3 == 0, 2, "a training state")
+        save(
+            judge,
+            {
+                "model": module.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "args": argparse.Namespace(tp=2, bf16=True),
+                "rng_state": torch.get_rng_state(),
+                "iteration": i,
+            },
+            i % 3 == 0,
+            2,
+            "a training state",
+        )
 
 
 def script_files(judge, count):
@@ -92,7 +127,7 @@ def script_files(judge, count):
     for i in judge.repeat(count):
         path = judge.path(".pt")
         torch.jit.trace(torch.nn.Linear(i + 1, 2), torch.ones(1, i + 1)).save(path)
-        run = subprocess.run([MCKPT, "inspect", path], capture_output=True, text=True)
+        run = run_mckpt("inspect", path)
         assert "TorchScript" in run.stdout + run.stderr, f"{path}: exit status {run.returncode}: {run.stdout}{run.stderr}"
         path.unlink()
 

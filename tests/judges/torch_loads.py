@@ -1,9 +1,13 @@
 """torch itself as the judge of what `convert hf-to-fsdp` writes: its reader sees the boxes of the real Megatron saves, loads their
 values, in one process and into DTensors on 1, 2, 4 and 8 gloo ranks, and its own tool makes one .pt of a checkpoint.
 """
+
 import os
 
-from mckpt_tests.judge import need, raw_bytes  # noqa: E402
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.golden import finish, run_flags, sections, sha, text
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT
 
 need("torch", "numpy")
 import argparse  # noqa: E402
@@ -15,22 +19,42 @@ import tempfile  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from mckpt_tests.ranks import load_whole  # noqa: E402
 import torch.distributed.tensor as dtensor  # noqa: E402
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # noqa: E402
 
-from mckpt_tests.golden import MCKPT, Models, expect_equal, finish, run_flags, sections, sha, text  # noqa: E402
+from mckpt_tests.judge import raw_bytes  # noqa: E402
+from mckpt_tests.ranks import load_whole  # noqa: E402
 
 PREFIX = "model.module."
-SAVES = ["qwen3_moe.tp2_cp1_ep4_world4", "nemotron_h.tp2_cp1_ep1_world4", "qwen3_vl.tp1_cp1_ep1_world2",
-         "qwen3_dense.tp1_cp1_ep1_world2.optim_grads_params+nomain"]
-FIELDS = {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 1, "expert_model_parallel_size": 4, "world_size": 4,
-          "num_layers": 3, "hidden_size": 96, "num_attention_heads": 8, "num_query_groups": 4, "padded_vocab_size": 518,
-          "num_experts": 16, "iteration": 12, "bf16": True, "fp16": False, "params_dtype": torch.bfloat16,
-          "ckpt_format": "fsdp_dtensor", "use_megatron_fsdp": True, "data_parallel_sharding_strategy": "optim_grads_params",
-          "untie_embeddings_and_output_weights": True, "consumed_train_samples": 0}
+SAVES = [
+    "qwen3_moe.tp2_cp1_ep4_world4",
+    "nemotron_h.tp2_cp1_ep1_world4",
+    "qwen3_vl.tp1_cp1_ep1_world2",
+    "qwen3_dense.tp1_cp1_ep1_world2.optim_grads_params+nomain",
+]
+FIELDS = {
+    "tensor_model_parallel_size": 2,
+    "pipeline_model_parallel_size": 1,
+    "expert_model_parallel_size": 4,
+    "world_size": 4,
+    "num_layers": 3,
+    "hidden_size": 96,
+    "num_attention_heads": 8,
+    "num_query_groups": 4,
+    "padded_vocab_size": 518,
+    "num_experts": 16,
+    "iteration": 12,
+    "bf16": True,
+    "fp16": False,
+    "params_dtype": torch.bfloat16,
+    "ckpt_format": "fsdp_dtensor",
+    "use_megatron_fsdp": True,
+    "data_parallel_sharding_strategy": "optim_grads_params",
+    "untie_embeddings_and_output_weights": True,
+    "consumed_train_samples": 0,
+}
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_torch_")
 
@@ -38,8 +62,25 @@ scratch = tempfile.TemporaryDirectory(prefix="mckpt_torch_")
 def convert(tag):
     model, run = (line.split(" ", 1)[1] for line in sections(f"fsdp/{tag}.txt")[0][:2])
     out = os.path.join(scratch.name, tag)
-    subprocess.run([MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--params-dtype", "auto", "--iteration", "12",
-                    "--no-sync", "-q", *run_flags("run " + run)], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [
+            MCKPT,
+            "convert",
+            "hf-to-fsdp",
+            models.path(model),
+            out,
+            "--params-dtype",
+            "auto",
+            "--iteration",
+            "12",
+            "--no-sync",
+            "-q",
+            *run_flags("run " + run),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     return os.path.join(out, "iter_0000012")
 
 
@@ -55,8 +96,11 @@ def whole(folder):
 def check_save(tag):
     folder = convert(tag)
     state, metadata = whole(folder)
-    got = [f"{key.removeprefix(PREFIX)} {str(t.dtype).removeprefix('torch.')} {text(list(t.shape))} {sha(raw_bytes(t))} {boxes(metadata[key])}"
-           for key, t in state.items() if key.startswith(PREFIX)]
+    got = [
+        f"{key.removeprefix(PREFIX)} {str(t.dtype).removeprefix('torch.')} {text(list(t.shape))} {sha(raw_bytes(t))} {boxes(metadata[key])}"
+        for key, t in state.items()
+        if key.startswith(PREFIX)
+    ]
     expect_equal(tag, sorted(got), sorted(sections(f"saved/{tag}.txt")[0][1:]))
     expect_equal(f"{tag}: no gradients", [key for key, t in metadata.items() if key.startswith(PREFIX) and t.properties.requires_grad], [])
     return folder, state
@@ -77,7 +121,9 @@ def check_arguments(folder):
 def check_hybrid_arguments(model):
     """A hybrid stack is built of its pattern; other models have none."""
     out = os.path.join(scratch.name, f"{model}.args")
-    subprocess.run([MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--no-sync", "-q"], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [MCKPT, "convert", "hf-to-fsdp", models.path(model), out, "--no-sync", "-q"], check=True, capture_output=True, timeout=60
+    )
     state = {"args": None}
     dcp.load(state, checkpoint_id=os.path.join(out, "release"), no_dist=True)
     with open(os.path.join(models.path(model), "config.json")) as f:
@@ -120,8 +166,13 @@ def load_as_rank(rank, world, folder, state, store, report):
         keys = [k for k, t in state.items() if k.startswith(PREFIX) and (t.dim() > 1 or not columns)]
         target = {k: dtensor.full(state[k].shape, 7, dtype=state[k].dtype, device_mesh=mesh, placements=placements) for k in keys}
         # As Megatron asks: nested, with what it does not find left as it is.
-        nested = {"args": argparse.Namespace(), "checkpoint_version": 0.0, "iteration": 0, "rng": 5,
-                  "model": {key.removeprefix("model."): t for key, t in target.items()}}
+        nested = {
+            "args": argparse.Namespace(),
+            "checkpoint_version": 0.0,
+            "iteration": 0,
+            "rng": 5,
+            "model": {key.removeprefix("model."): t for key, t in target.items()},
+        }
         dcp.load(nested, checkpoint_id=folder, planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
         if (nested["args"].world_size, nested["checkpoint_version"], nested["iteration"], nested["rng"]) != (4, 3.0, 12, 5):
             wrong.append(f"objects: {nested['args']} {nested['iteration']}")

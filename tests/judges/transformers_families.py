@@ -1,8 +1,10 @@
 """Every family as transformers itself builds and writes it: each tensor of a tiny model is read by a parameter, and each
 parameter finds its tensors, on one rank and on two.
 """
-from mckpt_tests.setting import DATA, MCKPT
-from mckpt_tests.judge import need
+
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
 
 need("transformers")
 import copy
@@ -10,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -30,7 +31,7 @@ def golden_config(model):
 
 
 def mckpt(*args):
-    run = subprocess.run([MCKPT, *args], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, timeout=60)
     return json.loads(run.stdout) if run.returncode == 0 else run.stderr
 
 
@@ -98,9 +99,27 @@ def changed(model, **changes):
     return config
 
 
-MODELS = ["llama3", "qwen2_bias", "qwen3_dense", "qwen3_moe", "qwen3_vl", "qwen3_vl_moe", "qwen3_next", "qwen3_5", "qwen3_5_moe",
-          "qwen3_5_mtp", "nemotron_h", "nemotron_h_moe", "deepseek_v3", "deepseek_v3_noq", "gpt_oss", "gpt_oss_square", "gpt_oss_2i",
-          "qwen3_moe_mlponly", "qwen3_moe_sparse2"]
+MODELS = [
+    "llama3",
+    "qwen2_bias",
+    "qwen3_dense",
+    "qwen3_moe",
+    "qwen3_vl",
+    "qwen3_vl_moe",
+    "qwen3_next",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "qwen3_5_mtp",
+    "nemotron_h",
+    "nemotron_h_moe",
+    "deepseek_v3",
+    "deepseek_v3_noq",
+    "gpt_oss",
+    "gpt_oss_square",
+    "gpt_oss_2i",
+    "qwen3_moe_mlponly",
+    "qwen3_moe_sparse2",
+]
 for model in MODELS:
     check(model, golden_config(model))
 for model in ("llama3", "qwen2_bias", "qwen3_dense", "deepseek_v3", "gpt_oss"):
@@ -109,8 +128,10 @@ check("qwen3_vl_moe, experts half as wide as the model", changed("qwen3_vl_moe",
 
 for model in ("qwen3_5", "qwen3_5_moe"):
     text = golden_config(model)["text_config"]
-    check(model + ", text alone", {**text, "architectures": [golden_config(model)["architectures"][0].replace(
-        "ForConditionalGeneration", "ForCausalLM")]})
+    check(
+        model + ", text alone",
+        {**text, "architectures": [golden_config(model)["architectures"][0].replace("ForConditionalGeneration", "ForCausalLM")]},
+    )
 known = {f["name"] for f in mckpt("mappings", "list", "--json")["families"]}
 if families != known:
     failures.append(f"families that were not built: {sorted(known - families)}")
@@ -119,5 +140,7 @@ if len(compared) < 1000:
 
 for failure in failures:
     print("FAIL", failure)
-print(f"transformers {transformers.__version__}: families {', '.join(sorted(families))}; {len(compared)} expert weights; {len(failures)} failures")
+print(
+    f"transformers {transformers.__version__}: families {', '.join(sorted(families))}; {len(compared)} expert weights; {len(failures)} failures"
+)
 sys.exit(1 if failures else 0)

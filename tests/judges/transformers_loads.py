@@ -2,29 +2,54 @@
 exported in several files, and loaded again. Weights are equal bit for bit, and so are the logits; what lay beside the weights
 is the same byte for byte.
 """
+
 import os
 import sys
 
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
-from mckpt_tests.judge import MCKPT, need, raw_bytes  # noqa: E402
 
 need("transformers")
 import json  # noqa: E402
-import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
+from mckpt_tests.judge import raw_bytes  # noqa: E402
+
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 GOLDEN = os.path.join(DATA, "golden", "models")
-BESIDE = {"tokenizer.json": b"{}\n", "tokenizer_config.json": b"{ }", "chat_template.jinja": b"{{ x }}\r\n",
-          "modeling_custom.py": b"raise SystemExit\n", "merges.txt": "Ġ Ġ\n".encode(), "vocab.json": b"{}"}
-MODELS = {"llama3": "--tp 2", "qwen2_bias": "--dp 3", "qwen3_dense": "--tp 4", "qwen3_moe": "--tp 2 --ep 4", "qwen3_vl": "--dp 2",
-          "qwen3_vl_moe": "--ep 8 --dp 8", "qwen3_next": "--tp 2 --ep 2", "qwen3_5": "--tp 2 --dp 2", "qwen3_5_moe": "--ep 4 --dp 4",
-          "nemotron_h": "--tp 2", "nemotron_h_moe": "--tp 2 --ep 2", "deepseek_v3": "--tp 2", "deepseek_v3_noq": "--dp 2 --tp 2", "gpt_oss": "--tp 2 --ep 4", "gpt_oss_square": "--ep 2 --dp 2",
-          "gpt_oss_2i": "--tp 2", "qwen3_moe_mlponly": "--tp 2 --ep 2", "qwen3_moe_sparse2": "--ep 2 --dp 4"}
+BESIDE = {
+    "tokenizer.json": b"{}\n",
+    "tokenizer_config.json": b"{ }",
+    "chat_template.jinja": b"{{ x }}\r\n",
+    "modeling_custom.py": b"raise SystemExit\n",
+    "merges.txt": "Ġ Ġ\n".encode(),
+    "vocab.json": b"{}",
+}
+MODELS = {
+    "llama3": "--tp 2",
+    "qwen2_bias": "--dp 3",
+    "qwen3_dense": "--tp 4",
+    "qwen3_moe": "--tp 2 --ep 4",
+    "qwen3_vl": "--dp 2",
+    "qwen3_vl_moe": "--ep 8 --dp 8",
+    "qwen3_next": "--tp 2 --ep 2",
+    "qwen3_5": "--tp 2 --dp 2",
+    "qwen3_5_moe": "--ep 4 --dp 4",
+    "nemotron_h": "--tp 2",
+    "nemotron_h_moe": "--tp 2 --ep 2",
+    "deepseek_v3": "--tp 2",
+    "deepseek_v3_noq": "--dp 2 --tp 2",
+    "gpt_oss": "--tp 2 --ep 4",
+    "gpt_oss_square": "--ep 2 --dp 2",
+    "gpt_oss_2i": "--tp 2",
+    "qwen3_moe_mlponly": "--tp 2 --ep 2",
+    "qwen3_moe_sparse2": "--ep 2 --dp 4",
+}
 TIED = ("llama3", "qwen3_dense", "deepseek_v3", "gpt_oss")
 failures, compared, families = [], 0, set()
 
@@ -37,7 +62,7 @@ def config_of(model, **changes):
 
 
 def mckpt(what, *args):
-    run = subprocess.run([MCKPT, *args, "--json", "-q"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(*args, "--json", "-q", timeout=60)
     if run.returncode:
         failures.append(f"{what}: {' '.join(args)}: {run.stdout}{run.stderr}")
     return json.loads(run.stdout) if run.returncode == 0 else None
@@ -90,8 +115,9 @@ def check(what, config, grid):
             with open(os.path.join(source, name), "rb") as a, open(os.path.join(back, name), "rb") as b:
                 expect(a.read() == b.read(), f"{what}: {name} differs")
         # Not the model itself: some of what it computes for itself is of another type until it is loaded.
-        (model, said), (again, told) = (model_class.from_pretrained(folder, dtype=torch.bfloat16, output_loading_info=True)
-                                        for folder in (source, back))
+        (model, said), (again, told) = (
+            model_class.from_pretrained(folder, dtype=torch.bfloat16, output_loading_info=True) for folder in (source, back)
+        )
         expect(said == told and not told["missing_keys"] and not told["mismatched_keys"], f"{what}: {said}, then {told}")
         state, other = model.eval().state_dict(), again.eval().state_dict()
         expect(state.keys() == other.keys(), f"{what}: other names")

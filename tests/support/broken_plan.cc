@@ -1,10 +1,10 @@
 // A program in which plans are wrong on purpose: linked in front of the libraries, these take the place of
-// the rule "row", of the moves between boxes and of the list of renamed tensors. $MCKPT_BROKEN says what is
-// wrong:
+// the rule "row", of the moves between boxes, of the list of renamed tensors and of the list of all tensors.
+// $MCKPT_BROKEN says what is wrong:
 //
 //   short      the last items of a row are left out
 //   doubled    a column is taken twice, and its neighbour not at all
-//   lost       a renamed tensor is forgotten
+//   lost       a renamed tensor, or the last of all tensors, is forgotten
 #include <cstdlib>
 #include <string_view>
 
@@ -17,6 +17,9 @@
 #define migrate_layers sound_migrate_layers
 #include "convert/layers/layer_migration.cc"
 #undef migrate_layers
+#define natural_order sound_natural_order
+#include "io/store/store.cc"
+#undef natural_order
 
 namespace mckpt {
 namespace {
@@ -79,6 +82,13 @@ LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const Laye
   LayerMigration m = sound_migrate_layers(store, dialect, from, to, options);
   if (broken("lost")) m.tensors.pop_back();
   return m;
+}
+
+std::vector<i64> natural_order(const Store& store);
+std::vector<i64> natural_order(const Store& store) {
+  std::vector<i64> order = sound_natural_order(store);
+  if (broken("lost")) order.pop_back();
+  return order;
 }
 
 }  // namespace mckpt

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 #include "tests/support/file_filter.h"
 
 namespace mckpt {
@@ -46,6 +46,6 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   mckpt::filter_by_file(argc, argv);
   int status = mckpt::run_as_rank(mckpt::world());
-  mckpt::leave_world();
+  mckpt::test_job().leave();
   return status;
 }

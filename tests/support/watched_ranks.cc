@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "runtime/watch/activity.h"
-#include "runtime/comm/world.h"
+#include "runtime/comm/claim.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 namespace {
@@ -34,7 +34,7 @@ void rest(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); 
 
 // Into a file, since mpirun may lose what a job says while it ends.
 void tell(const char* path, std::string_view cause) {
-  std::string line = cat("rank ", launch().rank, ": ", cause, "\n");
+  std::string line = cat("rank ", test_job().rank(), ": ", cause, "\n");
   int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   [[maybe_unused]] ssize_t n = write(fd, line.data(), line.size());
   close(fd);
@@ -62,19 +62,16 @@ void meet_fate(std::string_view fate) {
   if (fate == "unknown") throw std::runtime_error("thrown on purpose");
   if (fate == "suspect") throw Error(Code::kInterrupted, "thrown on purpose");
   if (fate == "follow") {
-    outlive(launch().size - 1);
+    outlive(test_job().size() - 1);
     throw Error(Code::kInterrupted, "thrown on purpose");
   }
   if (fate == "unwind" || fate == "suspect unwinds") {
     struct Shared {
       ~Shared() { std::filesystem::remove(shared), rest(2000); }
     } given_up_last;
-    try {
+    claiming_errors(world(), [&] {
       throw Error(fate == "unwind" ? Code::kReadFailed : Code::kInterrupted, "thrown on purpose");
-    } catch (const Error& e) {
-      claim_world(7, e.code() == Code::kInterrupted);
-      throw;
-    }
+    });
   }
   if (fate == "miss") {
     while (std::filesystem::exists(shared)) rest(1);
@@ -86,18 +83,18 @@ void meet_fate(std::string_view fate) {
     for (std::atomic<i64> i = 0;; i++) continue;
   if (fate == "alone") world().barrier();  // which the others do not join
   if (fate == "slow") {
-    Phase phase("slow");
-    for (int i = 0; i < 200; i++) rest(100), made_progress();
+    Phase phase(world().activity(), "slow");
+    for (int i = 0; i < 200; i++) rest(100), world().activity().made_progress();
   }
   if (fate == "count") {
     std::atomic<i64> count = 0;
-    Phase phase("count", &count);
+    Phase phase(world().activity(), "count", &count);
     for (int i = 0; i < 200; i++) rest(100), count++;
   }
 }
 
 void work(std::string_view fate) {
-  Phase phase("work");
+  Phase phase(world().activity(), "work");
   for (int round = 0; round < kRounds; round++) {
     rest(5);
     if (round == kFatalRound) meet_fate(fate);
@@ -110,28 +107,28 @@ int run(int argc, char** argv) {
   WatchLimits limits{std::atof(argv[2]), std::atof(argv[3])};
   std::string_view fate;
   for (int i = 4; i + 1 < argc; i += 2)
-    if (std::atoi(argv[i]) == launch().rank) fate = argv[i + 1];
+    if (std::atoi(argv[i]) == test_job().rank()) fate = argv[i + 1];
   struct sigaction action {};
   action.sa_handler = [](int) {};  // the launcher asks to end before it kills; the watch is to be first
   sigaction(SIGTERM, &action, nullptr);
   int status = 7;
   try {
-    tell_lost_ranks_by([argv](const Error& e) { tell(argv[1], e.what()); });
-    watch_world(limits);
+    test_job().report_by([argv](const Error& e) { tell(argv[1], e.what()); });
+    test_job().watch(limits);
     shared = cat(argv[1], ".shared");
     if (fate.find("unwind") != fate.npos) std::ofstream(shared) << "here";
     pids.resize(static_cast<std::size_t>(world().size()));
     i64 own = getpid();
     world().all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(pids)));
     work(fate);
-    leave_world();
+    test_job().leave();
     return 0;
   } catch (const Error& e) {
-    bool may_follow = e.code() == Code::kInterrupted || e.code() == Code::kRanksFailed;
-    abort_world(
-        status, [&] { tell(argv[1], e.what()); }, may_follow);
+    test_job().end(
+        status, [&] { tell(argv[1], e.what()); }, may_follow(e.code()));
   } catch (const std::exception& e) {
-    abort_world(status, [&] { tell(argv[1], e.what()); });
+    test_job().end(
+        status, [&] { tell(argv[1], e.what()); }, false);
   }
   return status;
 }

@@ -1,8 +1,8 @@
 // mckpt convert: one table of modes. A mode declares its own options and does the work.
 #include "tools/commands/convert_modes.h"
 
-#include "runtime/comm/world.h"
 #include "tools/commands/commands.h"
+#include "tools/job.h"
 
 namespace mckpt {
 namespace {
@@ -63,7 +63,7 @@ Exit convert_command(CommandLine& line) {
   std::string name = at < line.args().size() ? line.args()[at] : "";
   for (const Mode& m : kModes) {
     if (m.name != name) continue;
-    if (launch().rank != 0 && !m.shares_work) return Exit::kOk;
+    if (this_job().rank() != 0 && !m.shares_work) return Exit::kOk;
     line.enter(at, std::string(m.summary));
     return m.run(line);
   }

@@ -7,7 +7,7 @@
 #include "build_info.h"
 #include "io/hdf5/helper.h"
 #include "runtime/modules/module.h"
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
@@ -133,7 +133,7 @@ Exit env_command(CommandLine& line) {
   line.example("mckpt env");
   line.example("mpirun -n 2 mckpt env");
   line.parse();
-  Comm& ranks = world();
+  Comm& ranks = this_job().comm();
   if (ranks.rank() != 0) return Exit::kOk;
   std::vector<ModuleReport> modules;
   bool ok = true;

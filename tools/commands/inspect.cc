@@ -1,15 +1,14 @@
-// mckpt inspect: what lies at a path.
+// mckpt inspect: what is stored at a path.
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 #include "io/store/summary.h"
 #include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
-#include "tools/options/choice.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/holders_text.h"
 #include "tools/render/inspect_objects.h"
 #include "tools/render/inspect_text.h"
-#include "tools/render/shard_map.h"
 
 namespace mckpt {
 namespace {
@@ -89,7 +88,7 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   write_card(out, store, path);
   if (options.map) {
     TensorChoice choice{*options.map, false};
-    write_shard_map(out, store, choice.choose(store));
+    write_holders(out, store, choice.choose(store));
   } else if (options.args) {
     out.line("");
     write_object_values(out, store, options.tree);
@@ -104,7 +103,8 @@ Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
   line.flag("--tree", options.tree, "print every tensor on a line of its own; fold nothing");
-  line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules");
+  line.flag("--args", options.args,
+            "print objects that are not tensors: arguments, iteration, schedules");
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)");
   line.description(

@@ -1,8 +1,9 @@
 // mckpt ls HF_DIR --as megatron|fsdp: what one rank of a Megatron run would hold of a Hugging Face model.
 #pragma once
 
+#include "hf/model.h"
 #include "io/store/tensor_choice.h"
-#include "tools/hf_model.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 
 namespace mckpt {

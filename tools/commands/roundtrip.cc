@@ -3,23 +3,24 @@
 #include <chrono>
 #include <iterator>
 
+#include "convert/source/checkpoint.h"
 #include "io/copy/engine.h"
-#include "io/verify/manifest_check.h"
 #include "io/file/source_stamps.h"
+#include "io/verify/manifest_check.h"
 #include "live/cuda/device.h"
-#include "live/model/check.h"
+#include "live/device/kept_memory.h"
 #include "live/load/load.h"
-#include "live/device/pooled_memory.h"
-#include "runtime/watch/activity.h"
-#include "runtime/comm/world.h"
-#include "tools/checkpoint_model.h"
+#include "live/model/check.h"
+#include "live/save/exported_folder.h"
+#include "runtime/comm/claim.h"
 #include "tools/commands/commands.h"
 #include "tools/interrupt.h"
+#include "tools/job.h"
 #include "tools/live_folder.h"
-#include "tools/render/progress.h"
-#include "tools/rank_errors.h"
-#include "tools/roundtrip_folder.h"
 #include "tools/options/roundtrip_options.h"
+#include "tools/render/findings.h"
+#include "tools/render/notes.h"
+#include "tools/render/progress.h"
 #include "tools/render/roundtrip_report.h"
 
 namespace mckpt {
@@ -42,7 +43,7 @@ class Roundtrip {
   void each_module(bool ahead, const std::function<void(i32)>& visit);
   void unshard_all();
   void check_all();
-  void go_through(LiveModel& model, PooledMemory& pool);
+  void go_through(LiveModel& model, KeptMemory& gathered);
   void phases();
   void export_and_compare();
   void through_checkpoint();
@@ -55,14 +56,14 @@ class Roundtrip {
   HfModel hf_;
   LiveModel* model_ = nullptr;
   const KeyTable* keys_ = nullptr;
-  PooledMemory* pool_ = nullptr;
+  KeptMemory* gathered_ = nullptr;
   std::vector<std::string> differences_;  // that this rank found
   RoundtripReport report_;
 };
 
 std::unique_ptr<Device> Roundtrip::make_device() const {
   if (options_.device == "cuda") try {
-      return cuda_device(world());
+      return cuda_device(this_job().comm());
     } catch (Error& e) {
       constexpr const char* kInstead = "--device cpu keeps the model in the host's memory";
       if (e.code() == Code::kModuleMissing) e.help().empty() ? e.help(kInstead) : e.note(kInstead);
@@ -81,13 +82,13 @@ LiveCheckOptions Roundtrip::checking(std::atomic<i64>* done) const {
 
 void Roundtrip::phase(const char* name, const std::function<i64(std::atomic<i64>* done)>& fn) {
   Progress progress(flags_, name, 0);
-  Phase at(name, progress.counter());
+  Phase at(this_job().comm().activity(), name, progress.counter());
   auto begin = std::chrono::steady_clock::now();
   i64 bytes = fn(progress.counter());
   i64 micros =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
-  world().all_reduce({&bytes, 1}, Reduce::kSum);
-  world().all_reduce({&micros, 1}, Reduce::kMax);
+  this_job().comm().all_reduce({&bytes, 1}, Reduce::kSum);
+  this_job().comm().all_reduce({&micros, 1}, Reduce::kMax);
   report_.phases.push_back({name, static_cast<double>(micros) / 1e6, bytes});
   check_stop();
 }
@@ -101,8 +102,8 @@ void Roundtrip::load() {
 
 void Roundtrip::note_differences(const LiveCheck& check) {
   for (const LiveCheck::Difference& d : check.differences())
-    differences_.push_back(
-        cat(d.what, " of ", escaped(d.parameter), " on rank ", world().rank(), " from item ", d.item, " on"));
+    differences_.push_back(cat(d.what, " of ", escaped(d.parameter), " on rank ", this_job().comm().rank(),
+                               " from item ", d.item, " on"));
 }
 
 void Roundtrip::check_stored(std::atomic<i64>* done) {
@@ -111,20 +112,18 @@ void Roundtrip::check_stored(std::atomic<i64>* done) {
   note_differences(check);
 }
 
-// Every module once, in a pass of the pool. What the next one needs of other ranks is on its way meanwhile,
+// Every module once. What the next one needs of other ranks is on its way meanwhile,
 // where `ahead`.
 void Roundtrip::each_module(bool ahead, const std::function<void(i32)>& visit) {
   const std::vector<i32>& modules = model_->sharded_modules();
-  pool_->pool().begin_pass();
   for (std::size_t i = 0; i < modules.size(); i++) {
     model_->unshard(modules[i]);
     if (ahead && i + 1 < modules.size()) model_->prefetch(modules[i + 1]);
     visit(modules[i]);
     model_->reshard(modules[i]);
-    made_progress();
+    this_job().comm().activity().made_progress();
     check_stop();
   }
-  pool_->pool().end_pass();
 }
 
 // First for its time alone, then what is live against the files.
@@ -151,26 +150,25 @@ void Roundtrip::through_checkpoint() {
   phase("save", [&](std::atomic<i64>* done) {
     LiveFolderOptions how{options_.threads, !options_.no_sync, done};
     i64 bytes = save_to_folder(*model_, *keys_, hf_, *options_.checkpoint, how);
-    return world().rank() == 0 ? bytes : 0;
+    return this_job().comm().rank() == 0 ? bytes : 0;
   });
   model_->drop();
   phase("reload", [&](std::atomic<i64>* done) {
-    CheckpointModel saved;
-    CheckpointModelFlags how_to_open;
-    how_to_open.model = options_.model_flags;
-    saved.open(open_store(*options_.checkpoint), open_hf_model(options_.source, options_.model_flags),
-               how_to_open, flags_, {0, std::nullopt, model_->setup().run.groups});
+    HfModelOptions how = options_.model_flags.options();
+    CheckpointModel saved(open_store(*options_.checkpoint), open_hf_model(options_.source, how),
+                          {.model = how}, {0, std::nullopt, model_->setup().run.groups});
+    tell_findings(flags_, saved.oddities(), saved.store().root());
     return load_from_checkpoint(*model_, *keys_, saved.store(), saved.keys(), saved.chunks(), loading(done))
         .bytes_read;
   });
   Progress progress(flags_, "check", 0);
-  Phase at("check", progress.counter());
+  Phase at(this_job().comm().activity(), "check", progress.counter());
   check_stored(progress.counter());
 }
 
 // The exported folder against the source.
 i64 Roundtrip::compare(const std::string& folder, std::atomic<i64>* done) {
-  FolderComparison found = compare_share(hf_, folder, world(),
+  FolderComparison found = compare_share(hf_, folder, this_job().comm(),
                                          {.threads = options_.threads,
                                           .memory_bytes = i64{64} << 20,
                                           .stop = stop_flag(),
@@ -183,32 +181,32 @@ void Roundtrip::conclude() {
   constexpr std::size_t kMost = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(differences_.size(), kMost); i++) text += differences_[i] + '\n';
-  Gathered all = world().all_gather_v(std::as_bytes(std::span(text)));
+  Gathered all = this_job().comm().all_gather_v(std::as_bytes(std::span(text)));
   std::string_view rest(reinterpret_cast<const char*>(all.bytes.data()), all.bytes.size());
   for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1))
     if (report_.differences.size() < kMost) report_.differences.emplace_back(rest.substr(0, end));
   report_.difference_count = std::ssize(differences_);
-  world().all_reduce({&report_.difference_count, 1}, Reduce::kSum);
+  this_job().comm().all_reduce({&report_.difference_count, 1}, Reduce::kSum);
   report_.differs = report_.difference_count > 0;
   report_.compared = !options_.until;
-  i64 most[] = {model_->weight_bytes(), pool_->pool().facts().most_held_bytes, status_bytes("VmHWM")};
-  world().all_reduce(most, Reduce::kMax);
+  i64 most[] = {model_->weight_bytes(), gathered_->most_held_bytes(), status_bytes("VmHWM")};
+  this_job().comm().all_reduce(most, Reduce::kMax);
   report_.weights_bytes = most[0], report_.gathered_bytes = most[1], report_.peak_rss = most[2];
 }
 
 void Roundtrip::export_and_compare() {
   std::optional<ScratchFolder> scratch;
-  if (!options_.output) scratch.emplace(world());
+  if (!options_.output) scratch.emplace(this_job().comm());
   std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
-  claiming_errors([&] {  // the folder goes when it is left with an error
+  claiming_errors(this_job().comm(), [&] {  // the folder goes when it is left with an error
     phase("export", [&](std::atomic<i64>* done) {
       LiveFolderOptions how{options_.threads, options_.output && !options_.no_sync, done};
       i64 bytes = export_to_folder(*model_, *keys_, hf_, folder, how);
-      return world().rank() == 0 ? bytes : 0;
+      return this_job().comm().rank() == 0 ? bytes : 0;
     });
     phase("compare", [&](std::atomic<i64>* done) { return compare(folder, done); });
     check_sources_unchanged();
-    world().barrier();  // no rank looks at the folder any more
+    this_job().comm().barrier();  // no rank looks at the folder any more
   });
 }
 
@@ -225,13 +223,13 @@ void Roundtrip::phases() {
   export_and_compare();
 }
 
-void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
+void Roundtrip::go_through(LiveModel& model, KeptMemory& gathered) {
   model.wrap();
   if (options_.checkpoint)  // refuses what cannot be saved
     FsdpLayout(model.parameters(), hf_.map->model(), model.setup().grid, model.setup().fsdp);
   KeyTable keys = live_keys(model);
-  options_.fsdp_flags.refuse_unmatched(keys.parameters());
-  model_ = &model, keys_ = &keys, pool_ = &pool;
+  options_.fsdp_flags.frozen().refuse_unmatched(keys.parameters());
+  model_ = &model, keys_ = &keys, gathered_ = &gathered;
   phases();
   conclude();
 }
@@ -239,23 +237,23 @@ void Roundtrip::go_through(LiveModel& model, PooledMemory& pool) {
 Exit Roundtrip::run() {
   options_.refuse_early();
   options_.ranks.join();
-  options_.settle(world());
+  options_.settle(this_job().comm());
   Tensor::set_threads(options_.threads);
-  hf_ = open_hf_model(options_.source, options_.model_flags);
+  hf_ = open_hf_model(options_.source, options_.model_flags.options());
   if (!hf_.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options_.source);
   if (std::string text = options_.grid_flags.note(); !text.empty()) note(flags_, text);
-  tell_notes(flags_, hf_);
-  if (world().rank() == 0) {
+  print_notes(flags_, notes_of(hf_));
+  if (this_job().comm().rank() == 0) {
     require_listed_files(options_.source);
     refuse_unlike_copies(hf_, options_.threads);
   }
 
   std::unique_ptr<Device> device = make_device();
-  PooledMemory pool(device->weights());
-  LiveModel model(*hf_.map, options_.setup(*hf_.map), world(), *device, pool);
+  KeptMemory gathered(device->weights());
+  LiveModel model(*hf_.map, options_.setup(*hf_.map), this_job().comm(), *device, gathered);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
-  claiming_errors([&] { go_through(model, pool); });
+  claiming_errors(this_job().comm(), [&] { go_through(model, gathered); });
   report_.device = options_.device, report_.threads = options_.threads;
   report_.output = options_.output.value_or(""), report_.checkpoint = options_.checkpoint.value_or("");
   report_.tensors = hf_.map->sources().size(), report_.parameters = hf_.map->parameter_count();

@@ -1,3 +1,4 @@
+// Collects the records of the answer and writes them out in large pieces.
 #include "hdf5/answer.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The answer, written to standard output as io/hdf5/wire.h has it. A record that is begun appears whole or
+// The answer, written to standard output as io/hdf5/wire.h has it. A record appears whole or
 // not at all.
 #pragma once
 
@@ -14,7 +14,7 @@ class Answer {
  public:
   Answer();
 
-  // Begins a record; one that was begun before and not ended is forgotten.
+  // Begins a record; a record before it that was not ended is dropped.
   Answer& begin(hdf5_wire::Record kind);
   Answer& byte(int v);
   Answer& number(std::uint64_t v);

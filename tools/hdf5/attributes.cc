@@ -1,3 +1,4 @@
+// Reads attributes that are text or numbers.
 #include "hdf5/attributes.h"
 
 #include <algorithm>

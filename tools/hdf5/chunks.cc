@@ -1,3 +1,4 @@
+// Asks the library for the place of every chunk of a dataset.
 #include "hdf5/chunks.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the chunks of a dataset lie.
+// The places of the chunks of a dataset.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Reports type, shape, filters and storage of one dataset.
 #include "hdf5/dataset.h"
 
 #include <algorithm>

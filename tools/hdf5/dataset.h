@@ -1,4 +1,4 @@
-// One dataset: what it is and where its bytes lie. No byte of it is read, but those that stand in its header.
+// One dataset: its type, its shape and the place of its bytes. Only its header is read.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace mckpt {
 
-// Adds a kDataset record, kOther for what is no tensor, or a fault.
+// Adds a kDataset record, kOther for a dataset that is not a tensor, or a fault.
 void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_t address, hid_t dataset);
 
 }  // namespace mckpt

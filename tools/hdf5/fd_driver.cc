@@ -1,3 +1,4 @@
+// A virtual file driver of the HDF5 library over standard input; every call that would write is refused.
 #include "hdf5/fd_driver.h"
 
 #include <sys/stat.h>

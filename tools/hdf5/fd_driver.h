@@ -1,5 +1,5 @@
 // How the HDF5 library reaches the file: a driver that reads standard input and can do nothing else. No name
-// is ever opened, and what stands before the superblock (a user block) is not part of the file that the
+// is ever opened, and a user block before the superblock is not part of the file that the
 // library sees, so that all its addresses count from there, whichever version it is.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mckpt {
 
-// Properties for H5Fopen of the file whose superblock lies at `begin`. Negative when the library refuses.
+// Properties for H5Fopen of the file whose superblock is at `begin`. Negative if the library refuses.
 hid_t input_access(std::int64_t begin);
 // Of that file, from its superblock on.
 std::uint64_t input_bytes();

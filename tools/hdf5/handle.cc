@@ -1,3 +1,4 @@
+// Collects the error stack of the HDF5 library as one line.
 #include "hdf5/handle.h"
 
 namespace mckpt {

@@ -1,3 +1,4 @@
+// Sets resource limits and installs the seccomp filter.
 #include "hdf5/sandbox.h"
 
 #include <linux/audit.h>

@@ -1,3 +1,4 @@
+// Reads an HDF5 data type as a number type, or as text that says what it is.
 #include "hdf5/type.h"
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// Walks groups and links without recursion into a group that was visited.
 #include "hdf5/walk.h"
 
 #include <set>
@@ -28,7 +29,7 @@ struct Walk {
 
 herr_t visit_link(hid_t group, const char* name, const H5L_info_t* link, void* context);
 
-// What the library could not do is told, and the rest goes on.
+// Reports what the library could not do; the walk continues.
 void visit_group(Walk& walk, const std::string& path, hid_t group) {
   if (walk.depth == kMostDepth)
     return walk.out.fault(path, Blame::kUnsupported, "groups nested deeper than the limit of 512");

@@ -1,16 +1,12 @@
+// Declares the options of conversions and checks them against each other.
 #include "tools/options/convert_options.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <unordered_set>
 
 #include "io/file/parallel.h"
 #include "io/file/place.h"
-#include "io/store/tensor_choice.h"
-#include "tools/interrupt.h"
-#include "tools/options/choice.h"
-#include "tools/render/progress.h"
+#include "io/file/staged_file.h"
 
 namespace mckpt {
 namespace {
@@ -94,28 +90,6 @@ void ConvertOptions::check_report() const {
 
 void ConvertOptions::check_report(const OutputRules& rules, const std::vector<std::string>& results) const {
   if (report) said_of_report([&] { rules.check_report(*report, results); });
-}
-
-std::vector<i64> ConvertOptions::choose(const Store& store) const {
-  std::vector<i64> chosen = natural_order(store);
-  auto matching = [&](const std::vector<std::string>& globs) {
-    std::unordered_set<i64> tensors;
-    for (const std::string& glob : globs)
-      for (i64 t : TensorChoice{.pattern = glob}.choose(store)) tensors.insert(t);
-    return tensors;
-  };
-  if (!include.empty()) std::erase_if(chosen, [in = matching(include)](i64 t) { return !in.contains(t); });
-  if (!exclude.empty()) std::erase_if(chosen, [out = matching(exclude)](i64 t) { return out.contains(t); });
-  if (chosen.empty() && store.tensor_count() > 0)
-    throw Error(Code::kNoSuchTensor, "--include and --exclude leave no tensor").file(store.root());
-  return chosen;
-}
-
-CopyOptions ConvertOptions::copying(Progress& progress) const {
-  return {.threads = threads,
-          .memory_bytes = memory_bytes,
-          .stop = stop_flag(),
-          .written_bytes = progress.counter()};
 }
 
 }  // namespace mckpt

@@ -5,16 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "io/copy/engine.h"
 #include "io/file/output_rules.h"
-#include "io/file/staged_file.h"
-#include "io/store/store.h"
 #include "tools/options/command_line.h"
 #include "tools/options/rank_limits.h"
 
 namespace mckpt {
-
-class Progress;
 
 struct ConvertOptions {
   std::string source, target;
@@ -45,12 +40,6 @@ struct ConvertOptions {
   // it is known what is read and made. It may be in DST, but not in the result there.
   void check_report() const;
   void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
-  // The tensors that --include and --exclude leave, in natural order. Throws kNoSuchTensor for a glob that no
-  // name matches, and when none is left.
-  std::vector<i64> choose(const Store& store) const;
-  StagedFile::Options staging() const { return {.durable = !no_sync, .replace = overwrite}; }
-  // The copy stops when a signal asks for it.
-  CopyOptions copying(Progress& progress) const;
 };
 
 }  // namespace mckpt

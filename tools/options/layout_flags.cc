@@ -1,8 +1,8 @@
+// The flags that describe a training run of Megatron.
 #include "tools/options/layout_flags.h"
 
 #include <algorithm>
 
-#include "core/base/names.h"
 #include "tools/options/parse_number.h"
 
 namespace mckpt {
@@ -24,13 +24,11 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
   return out;
 }
 
-void refuse_unmatched_glob(const char* option, std::string_view glob, i64 names,
-                           const std::function<std::string_view(i64)>& name) {
-  for (i64 i = 0; i < names; i++)
-    if (glob_match(glob, name(i))) return;
-  throw Error(Code::kNoSuchTensor, cat(option, ": no name matches"))
-      .found(escaped(glob))
-      .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
+void add_rule(std::string_view rule, DtypeRules& to) {
+  std::size_t equals = rule.rfind('=');
+  if (equals == rule.npos)
+    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
+  to.add(std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule"));
 }
 
 }  // namespace
@@ -111,21 +109,7 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   return s;
 }
 
-void FsdpFlags::freeze(std::vector<ModelParameter>& parameters) const {
-  std::vector<std::string> globs = words(frozen_);
-  bool none = std::find(globs.begin(), globs.end(), "none") != globs.end();
-  for (ModelParameter& p : parameters) {
-    if (none) p.trainable = true;
-    for (const std::string& glob : globs)
-      if (glob_match(glob, p.global_name)) p.trainable = false;
-  }
-}
-
-void FsdpFlags::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
-  auto name = [&](i64 p) -> std::string_view { return parameters[static_cast<std::size_t>(p)].global_name; };
-  for (const std::string& glob : words(frozen_))
-    if (glob != "none") refuse_unmatched_glob("--freeze", glob, std::ssize(parameters), name);
-}
+FrozenNames FsdpFlags::frozen() const { return FrozenNames(words(frozen_)); }
 
 void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");
@@ -147,51 +131,24 @@ void ValueFlags::declare_params(CommandLine& line) {
               "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32");
 }
 
-VocabChoice ValueFlags::vocab() const {
-  if (vocab_ == "keep") return {VocabChoice::kKeep, 0};
-  if (vocab_ == "auto") return {VocabChoice::kAuto, 0};
-  return {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
-}
-
-std::optional<DType> ValueFlags::params_dtype(const ModelConfig& model) const {
-  if (params_dtype_ == "none") return std::nullopt;
-  if (params_dtype_ == "auto") return model.dtype.value_or(DType::kF32);
-  return parameter_type(params_dtype_, "--params-dtype");
-}
-
 void ValueFlags::declare_rules(CommandLine& line) {
   line.option("--dtype-rule GLOB=TYPE", rules_,
               "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)");
 }
 
-DtypeRules ValueFlags::dtype_rules() const {
-  DtypeRules rules;
-  for (const std::string& rule : rules_) rules.add(rule);
-  return rules;
-}
-
-void DtypeRules::add(std::string_view rule) {
-  std::size_t equals = rule.rfind('=');
-  if (equals == rule.npos)
-    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
-  rules_.push_back(
-      {std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule")});
-}
-
-std::optional<DType> DtypeRules::of(std::string_view name) const {
-  std::optional<DType> type;
-  for (const Rule& rule : rules_)
-    if (glob_match(rule.glob, name)) type = rule.type;
-  return type;
-}
-
-void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
-  for (const Rule& rule : rules_) refuse_unmatched_glob("--dtype-rule", rule.glob, names, name);
-}
-
-std::optional<DType> ValueFlags::dtype() const {
-  if (dtype_ == "keep") return std::nullopt;
-  return parameter_type(dtype_, "--dtype");
+ValueOptions ValueFlags::options() const {
+  ValueOptions options;
+  if (vocab_ == "auto")
+    options.vocab = {VocabChoice::kAuto, 0};
+  else if (vocab_ != "keep")
+    options.vocab = {VocabChoice::kRows, parse_i64(vocab_, "--vocab-size")};
+  if (params_dtype_ == "auto")
+    options.params_dtype = {ParamsDtype::kConfig};
+  else if (params_dtype_ != "none")
+    options.params_dtype = {ParamsDtype::kGiven, parameter_type(params_dtype_, "--params-dtype")};
+  if (dtype_ != "keep") options.dtype = parameter_type(dtype_, "--dtype");
+  for (const std::string& rule : rules_) add_rule(rule, options.rules);
+  return options;
 }
 
 }  // namespace mckpt

@@ -1,12 +1,12 @@
-// The flags that describe a Megatron run: its grid, how Megatron-FSDP shards it, and what becomes of values.
-// The same for every command that has them.
+// The flags that describe a training run of Megatron: its grid, how Megatron-FSDP shards the model, and the types of
+// values. Every command that has such flags declares them here.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "convert/keys/value_options.h"
 #include "mappings/fsdp/layout.h"
 #include "tools/options/command_line.h"
 
@@ -18,8 +18,8 @@ DType parameter_type(std::string_view name, std::string_view option);
 class GridFlags {
  public:
   void declare(CommandLine& line);
-  // The checked grid, of no more ranks than there may be. Where --dp was not given it is the smallest that
-  // works, and note() says so.
+  // The checked grid, with at most as many ranks as mckpt plans for. Without --dp it is the smallest data-parallel size
+  // that works, and note() says so.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
@@ -34,11 +34,8 @@ class FsdpFlags {
  public:
   void declare(CommandLine& line);
   FsdpSetup setup(const Grid& grid) const;
-  // Takes what --freeze names from the trained parameters.
-  void freeze(std::vector<ModelParameter>& parameters) const;
-  bool names_frozen() const { return !frozen_.empty(); }
-  // Throws kNoSuchTensor for a glob of --freeze that none of the model's parameters matches.
-  void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;
+  // The parameters that --freeze names.
+  FrozenNames frozen() const;
 
  private:
   std::string strategy_ = "optim_grads_params";
@@ -47,41 +44,17 @@ class FsdpFlags {
   std::optional<i64> bucket_;
 };
 
-// --dtype-rule: the types of tensors by their names.
-class DtypeRules {
- public:
-  // pre: GLOB=TYPE; throws kUsage for others.
-  void add(std::string_view rule);
-  bool empty() const { return rules_.empty(); }
-  // What the last rule that matches says; nothing where none does.
-  std::optional<DType> of(std::string_view name) const;
-  // Throws kNoSuchTensor for a rule that matches none of the names.
-  void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
-
- private:
-  struct Rule {
-    std::string glob;
-    DType type;
-  };
-  std::vector<Rule> rules_;
-};
-
 class ValueFlags {
  public:
-  // `params_dtype`: what --params-dtype is by default.
+  // `params_dtype`: the default of --params-dtype.
   explicit ValueFlags(std::string params_dtype) : params_dtype_(std::move(params_dtype)) {}
   void declare(CommandLine& line);
   void declare_vocab(CommandLine& line);   // only --vocab-size
   void declare_params(CommandLine& line);  // only --params-dtype
+  void declare_rules(CommandLine& line);   // only --dtype-rule
 
-  VocabChoice vocab() const;
-  // The type of parameters at run time; none: each keeps its source's.
-  std::optional<DType> params_dtype(const ModelConfig& model) const;
-  // The type of what is listed or written; none: as it is.
-  std::optional<DType> dtype() const;
-  void declare_rules(CommandLine& line);
-  // What --dtype-rule says, read once. Throws kUsage.
-  DtypeRules dtype_rules() const;
+  // Throws kUsage for a value that is not one of the choices.
+  ValueOptions options() const;
 
  private:
   std::string vocab_ = "keep", params_dtype_, dtype_ = "keep";

@@ -1,3 +1,4 @@
+// Reads numbers, sizes such as 5GB, and data types.
 #include "tools/options/parse_number.h"
 
 #include <cctype>

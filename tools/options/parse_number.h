@@ -1,4 +1,4 @@
-// Numbers and types as they stand on a command line. `option` is what messages call the place.
+// Reads numbers and data types of a command line. `option` is the name of the option for messages.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "tools/options/rank_limits.h"
 
-#include "runtime/comm/world.h"
 #include "tools/interrupt.h"
+#include "tools/job.h"
 
 namespace mckpt {
 namespace {
@@ -32,7 +32,7 @@ void RankLimits::check() const {
 void RankLimits::join() const {
   // Before the ranks have met, one reports, and the signal that the launcher then sends is to end the others
   // at once.
-  watch_world(*this, [] { stop_flag(); });
+  this_job().watch(*this, [] { stop_flag(); });
   stop_flag();
 }
 

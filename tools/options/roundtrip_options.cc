@@ -6,7 +6,7 @@
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
 #include "runtime/comm/same_host.h"
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/live_folder.h"
 
 namespace mckpt {
@@ -55,7 +55,7 @@ void RoundtripOptions::refuse_early() const {
       throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
           .found(cat("--until ", *until))
           .help("leave out --output and --checkpoint, or --until");
-  if (launch().rank != 0) return;
+  if (this_job().rank() != 0) return;
   // The export is made of what the checkpoint gave back.
   std::vector<std::string> read = {source};
   for (const auto& [named, result] : {std::pair(checkpoint, cat(checkpoint.value_or(""), "/release")),
@@ -81,12 +81,13 @@ void RoundtripOptions::settle(Comm& world) {
 
 LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   LiveSetup s;
+  const ValueOptions how = values.options();
   s.grid = grid_flags.grid();
-  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, values.vocab()), values.params_dtype(map.model()),
+  s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr};
   s.fsdp = fsdp_flags.setup(s.grid);
   if (main_dtype == "none") s.main_dtype.reset();
-  s.adjust = [this](std::vector<ModelParameter>& p) { fsdp_flags.freeze(p); };
+  s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "live/model/model.h"
-#include "tools/hf_model.h"
+#include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
 

@@ -1,5 +1,5 @@
-// The JSON answer of a command: one object that begins with {"schema": "mckpt.<command>/1", "ok": ...} and ends with a
-// newline. An answer for stdout is sent on while it is written, so its length does not matter.
+// The JSON answer of a command: one object that begins with {"schema": "mckpt.<command>/1", "ok": ...} and
+// ends with a newline. An answer for stdout is sent on while it is written, so its length does not matter.
 #pragma once
 
 #include "io/file/json_writer.h"

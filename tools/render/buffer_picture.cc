@@ -1,3 +1,4 @@
+// Draws a flat buffer: one line of letters, with the ranks' boundaries above and below it.
 #include "tools/render/buffer_picture.h"
 
 #include <algorithm>

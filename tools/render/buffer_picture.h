@@ -16,13 +16,13 @@ namespace mckpt {
 struct PictureStyle {
   bool unicode = true;
   int columns = 80;                             // the widest line allowed
-  std::function<std::string(i64)> shard_label;  // what stands below a shard
+  std::function<std::string(i64)> shard_label;  // the text below a shard
 };
 
 // a to z, A to Z, and from the start again.
 char parameter_letter(i64 p);
 
-// The lines of the picture, without line ends. A column stands for one item where there is room, else for the
+// The lines of the picture, without line ends. A column is one item if there is room, else it shows the
 // parameter that has most of its items; many shards are drawn on several lines, very many in one strip.
 std::vector<std::string> buffer_picture(const FlatBuffer& buffer, const PictureStyle& style);
 

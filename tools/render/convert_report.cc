@@ -14,7 +14,7 @@
 namespace mckpt {
 namespace {
 
-// What getrusage() tells includes the program that started this one.
+// The figures of getrusage() include the program that started this one.
 i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {

@@ -1,40 +1,39 @@
-// What a reader found odd or wrong, told on stderr by commands whose answer is something else.
+// Prints on stderr what a reader found odd or wrong, for commands whose answer is something else.
 #pragma once
 
-#include "io/store/store.h"
 #include "io/file/json_writer.h"
+#include "io/store/soundness.h"
 #include "tools/render/output.h"
 
 namespace mckpt {
 
-// Whether nothing is wrong; oddities do not count.
-bool is_sound(const Store& store);
+// Prints the first findings, problems before oddities, and a count of the rest.
+void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
 
-// Whether something is wrong with single records, behind which the rest of a checkpoint can be read.
-bool is_of_records(const Finding& finding);
+// Runs fn, which opens checkpoints. If one of them is refused as damaged, prints its other findings before the error
+// is passed on.
+template <typename Fn>
+auto tell_damage(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
+  try {
+    return fn();
+  } catch (const DamagedCheckpoint& e) {
+    tell_findings(flags, e.others(), e.root());
+    throw;
+  }
+}
 
-// Throws the first problem of the list as an error, with a count of the rest; oddities pass. What is wrong is
-// not converted: the result would look sound.
-void require_sound(std::span<const Finding> findings, const std::string& root);
+// Runs fn, which returns a CheckpointModel, as tell_damage() does; prints what is odd about the checkpoint.
+template <typename Fn>
+auto tell_opened(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
+  auto checkpoint = tell_damage(flags, fn);
+  tell_findings(flags, checkpoint.oddities(), checkpoint.store().root());
+  return checkpoint;
+}
 
-// The same, and the other findings are told before it.
-void require_sound(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
-
-// Turns problems of the named codes ("MC1315") into oddities: the user wants them taken as they are. Throws
-// kUsage for a code of which nothing right can come.
-void accept(std::vector<Finding>& findings, std::span<const std::string> codes);
-
-// Tells findings on stderr, the first of them and a count of the rest. `told`: one that is told elsewhere.
-void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root,
-                   const Finding* told = nullptr);
-
-// "problem[MC1107]: file: tensor 'x': message"
-std::string finding_line(bool color, const Finding& finding);
-
-// An array of objects, as in `inspect` (problems) and `verify` (findings).
+// Writes an array of objects, as in `inspect` (problems) and `verify` (findings).
 void write_findings(JsonWriter& json, std::span<const Finding> findings);
 
-// Tells the first findings on stderr and counts the rest. kNo when anything is wrong, kOk otherwise.
+// Prints the first findings and counts the rest. kNo when anything is wrong, kOk otherwise.
 Exit report_findings(const GlobalFlags& flags, const Store& store);
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Prints the objects of a checkpoint as text or JSON.
 #include "tools/render/inspect_objects.h"
 
 #include "io/pickle/render.h"
@@ -9,7 +10,7 @@ namespace {
 constexpr std::string_view kPerParameter = "optimizer.param_to_group_meta.";
 constexpr std::size_t kLineBytes = 100, kJsonBytes = std::size_t{1} << 20;
 
-// Objects that do not read are told with the error in place of the value.
+// Objects that cannot be read are printed with the error in place of the value.
 struct Value {
   std::shared_ptr<const PickleValue> value;
   std::string error;

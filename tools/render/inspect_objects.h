@@ -2,8 +2,8 @@
 // run.
 #pragma once
 
-#include "io/store/store.h"
 #include "io/file/json_writer.h"
+#include "io/store/store.h"
 #include "tools/render/output.h"
 
 namespace mckpt {

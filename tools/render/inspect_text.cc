@@ -1,3 +1,4 @@
+// Prints the summary of a checkpoint and the tree of its tensors.
 #include "tools/render/inspect_text.h"
 
 #include <cstdio>

@@ -12,7 +12,7 @@ void write_card(Output& out, const Store& store, const std::string& path);
 // The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is.
 void write_tree(Output& out, const Store& store, bool whole);
 
-// "1.24 B (1,235,814,400)"; small numbers stand alone.
+// "1.24 B (1,235,814,400)"; small numbers are printed alone.
 std::string human_count(i64 n);
 
 }  // namespace mckpt

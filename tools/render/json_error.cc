@@ -1,3 +1,4 @@
+// Writes an error as the JSON answer of a command.
 #include "tools/render/json_error.h"
 
 #include <unistd.h>

@@ -12,7 +12,7 @@ namespace mckpt {
 // cannot take is given up: the exit status says it too.
 void write_json_error(const GlobalFlags& flags, const Error& error) noexcept;
 
-// The same when there is no memory left.
+// The error that there is no memory left, written without allocating.
 void write_json_out_of_memory(const GlobalFlags& flags) noexcept;
 
 }  // namespace mckpt

@@ -3,12 +3,12 @@
 
 #include <vector>
 
+#include "convert/plan/relayer.h"
+
 namespace mckpt {
 
-enum class LayerWay { kUngroup, kGroup, kToGpt, kToHybrid };
-
 struct LayerWayText {
-  const char *name, *pattern_help, *description;
+  const char *pattern_help, *description;
   std::vector<const char*> examples;
 };
 const LayerWayText& text_of(LayerWay way);

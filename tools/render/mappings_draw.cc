@@ -1,3 +1,4 @@
+// Prints the pictures of a rule, as text or SVG.
 #include "tools/render/mappings_draw.h"
 
 #include <algorithm>

@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {
@@ -26,7 +25,7 @@ bool env_set(const char* name) {
 }
 
 // The pseudo-terminal that mpirun gives a rank is not the one that the user looks at.
-bool is_terminal(int fd) { return isatty(fd) && launch().size == 1; }
+bool is_terminal(int fd) { return isatty(fd) && this_job().alone(); }
 
 std::optional<int> terminal_width(int fd) {
   winsize size{};
@@ -97,11 +96,11 @@ bool stderr_color(const GlobalFlags& flags) { return want_color(flags.color, STD
 std::optional<int> stderr_width() { return terminal_width(STDERR_FILENO); }
 
 void note(const GlobalFlags& flags, std::string_view text) {
-  if (!flags.quiet && launch().rank == 0) to_stderr(cat(with_flags(text), "\n"));
+  if (!flags.quiet && this_job().rank() == 0) to_stderr(cat(with_flags(text), "\n"));
 }
 
 void warn(const GlobalFlags& flags, std::string_view text) {
-  if (launch().rank != 0) return;
+  if (this_job().rank() != 0) return;
   to_stderr(cat(paint(stderr_color(flags), Style::kYellow, "warning"), ": ", with_flags(text), "\n"));
 }
 
@@ -123,40 +122,9 @@ void print_error(const GlobalFlags& flags, const Error& e) {
   to_stderr(out);
 }
 
-std::string human_bytes(std::int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double v = static_cast<double>(bytes);
-  int unit = 0;
-  while (v >= 1024 && unit < 6) v /= 1024, unit++;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : "%.1f %s", v, kUnits[unit]);
-  return text;
-}
-
 std::string human_rate(std::int64_t bytes, double seconds) {
   double rate = static_cast<double>(bytes) / std::max(seconds, 1e-9);
   return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");
-}
-
-void append_with_commas(std::string& out, std::int64_t n) {
-  char digits[20], text[26];  // those of -2^63
-  const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
-  char* to = text;
-  if (*at == '-') *to++ = *at++;
-  *to++ = *at++;
-  for (; at != end; *to++ = *at++)
-    if ((end - at) % 3 == 0) *to++ = ',';
-  out.append(text, to);
-}
-
-std::string with_commas(std::int64_t n) {
-  std::string out;
-  append_with_commas(out, n);
-  return out;
-}
-
-std::string counted(std::int64_t n, std::string_view noun) {
-  return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
 }
 
 }  // namespace mckpt

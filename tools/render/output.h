@@ -70,10 +70,6 @@ void complain(std::string_view text);
 // The error as a person reads it (rustc's shape), on stderr.
 void print_error(const GlobalFlags& flags, const Error& error);
 
-std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
 std::string human_rate(std::int64_t bytes, double seconds);  // "1.2 GiB/s"
-std::string with_commas(std::int64_t n);                     // "1,235,814,400"
-void append_with_commas(std::string& out, std::int64_t n);
-std::string counted(std::int64_t n, std::string_view noun);  // "1 rank", "1,024 ranks"
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Prints the layers of a pattern as a table, and what is wrong with a pattern.
 #include "tools/render/pattern_text.h"
 
 #include <algorithm>
@@ -6,11 +7,6 @@
 #include "tools/render/text_table.h"
 
 namespace mckpt {
-
-std::string range_words(const LayerRange& layers) {
-  if (layers.end - layers.begin == 1) return cat("layer ", layers.begin);
-  return cat("layers ", layers.begin, " to ", layers.end - 1);
-}
 
 namespace {
 

@@ -2,17 +2,11 @@
 #pragma once
 
 #include "core/hybrid/keys.h"
+#include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"
 #include "tools/render/output.h"
 
 namespace mckpt {
-
-struct PatternWarning {
-  std::string_view name;  // for scripts: "duplicate_keys"
-  std::string message;
-};
-
-std::string range_words(const LayerRange& layers);  // "layers 4 to 8"; pre: not empty
 
 // `verbose` adds the path of every layer in memory.
 void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose);

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "runtime/comm/world.h"
+#include "tools/job.h"
 
 namespace mckpt {
 namespace {
@@ -39,7 +39,7 @@ Progress::Progress(const GlobalFlags& flags, std::string what, i64 total_bytes)
   if (flags.progress == "bar" || (flags.progress == "auto" && terminal)) how_ = How::kBar;
   if (flags.progress == "plain" || (flags.progress == "auto" && !terminal)) how_ = How::kPlain;
   if (flags.progress == "json") how_ = How::kJson;
-  if (flags.quiet || launch().rank != 0) how_ = How::kNone;
+  if (flags.quiet || this_job().rank() != 0) how_ = How::kNone;
   if (how_ == How::kNone) return;
   try {
     thread_ = std::thread([this] { run(); });

@@ -15,8 +15,8 @@
 
 namespace mckpt {
 
-// A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 where
-// the system does not tell.
+// A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 if
+// the system does not provide it.
 i64 status_bytes(std::string_view name);
 
 class Progress {

@@ -1,3 +1,4 @@
+// Prints the result of a round trip as text or JSON.
 #include "tools/render/roundtrip_report.h"
 
 #include <cstdio>

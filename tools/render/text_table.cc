@@ -1,3 +1,4 @@
+// Collects cells, then prints them in columns of the width of their longest cell.
 #include "tools/render/text_table.h"
 
 #include <algorithm>

@@ -24,7 +24,7 @@ class TextTable {
 
   // pre: one cell for each column; what comes from files is escaped.
   void row(const std::vector<std::string>& cells);
-  // The same cell by cell, for long tables; expect() makes room for so many rows.
+  // Adds a row cell by cell, for long tables; expect() reserves room for `rows` rows.
   void expect(std::size_t rows);
   void cell(std::string_view text);
   // The same with a text that write(std::string&) appends, so that none is made beside the table's own.

@@ -1,3 +1,4 @@
+// Sorts chunks by file and offset, and finds those that a stretch meets.
 #include "convert/compare/chunk_extents.h"
 
 #include <algorithm>

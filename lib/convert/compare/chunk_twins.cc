@@ -1,3 +1,4 @@
+// Groups chunks of experts by their checksums, and confirms equal ones by reading.
 #include "convert/compare/chunk_twins.h"
 
 #include <algorithm>

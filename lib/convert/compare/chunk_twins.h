@@ -16,7 +16,7 @@ struct ChunkTwins {
 };
 
 // `folder` has the files of the layout, whose records' checksums are compared; equal ones are confirmed by
-// reading. Chunks that are one value throughout, such as zeros, are no twins. At most `most` pairs.
+// reading. Chunks that are one value throughout, such as zeros, are not twins. At most `most` pairs.
 std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layout,
                                     std::span<const i32> table_key, const std::string& folder,
                                     std::size_t most);

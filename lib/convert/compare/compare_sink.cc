@@ -1,3 +1,4 @@
+// Compares each written stretch with the same stretch of the files that are there.
 #include "convert/compare/compare_sink.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts differing items and the largest difference, for each tensor.
 #include "convert/compare/item_tally.h"
 
 #include <algorithm>

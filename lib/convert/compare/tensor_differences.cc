@@ -1,3 +1,4 @@
+// Looks up every tensor of one store in the other by name, and compares types and shapes.
 #include "convert/compare/tensor_differences.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //   every item of every tensor of the result    is written once, out of the source or as padding
 //   every item of every tensor of the source    is read once, or its tensor is named as not wanted
 //
-// and the account: what became of each tensor, counted from the moves. Who makes a job does not tell the
-// proof what it intended, apart from the tensors that it leaves out and those that repeat another.
+// and the account: what was done with each tensor, counted from the moves. The maker of a job does not pass
+// its intentions to the proof, except the tensors that it leaves out and those that repeat another.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ ProofSide side_of(const KeyTable& keys);
 
 struct ProofInput {
   ProofSide source, target;
-  std::vector<i64> dropped{};  // of the source: left out for a reason that the user was told
+  std::vector<i64> dropped{};  // of the source: left out for a reason that was reported
   std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
   std::vector<i64> repeats{};  // of the target: hold the items of another tensor of the target once more
   int threads = 1;

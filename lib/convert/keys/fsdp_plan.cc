@@ -9,12 +9,6 @@
 namespace mckpt {
 namespace {
 
-DType stored_type(const FsdpRun& run, const ModelParameter& p, std::string_view key) {
-  if (run.dtype_rule)
-    if (std::optional<DType> type = run.dtype_rule(key)) return *type;
-  return run.main_dtype && p.trainable && !p.buffer() ? *run.main_dtype : p.dtype;
-}
-
 // What one cell of a run holds, made once for all ranks that differ in their data-parallel places only.
 class CellKeys {
  public:
@@ -55,7 +49,7 @@ class CellKeys {
     if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
     std::optional<ItemRange> shards = layout_->shards_of(stored);
     shards_.push_back({p.expert(), shards.value_or(ItemRange{0, std::numeric_limits<i64>::max()})});
-    keys_.push_back({std::move(stored), key, stored_type(run, p, name)});
+    keys_.push_back({std::move(stored), key, run.of(p, name)});
   }
 
   // The shards of its buffer that hold anything of a key.

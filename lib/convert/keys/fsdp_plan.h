@@ -11,13 +11,24 @@
 
 namespace mckpt {
 
-struct FsdpRun {
+// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
+// may have a type of their own; frozen parameters and buffers keep that of the run.
+struct StoredTypes {
+  std::optional<DType> main_dtype;  // none: there are no main weights
+  // For single keys, before all else.
+  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
+
+  DType of(const ModelParameter& p, std::string_view key) const {
+    if (dtype_rule)
+      if (std::optional<DType> type = dtype_rule(key)) return *type;
+    return main_dtype && p.trainable && !p.buffer() ? *main_dtype : p.dtype;
+  }
+};
+
+struct FsdpRun : StoredTypes {
   Grid grid;
   RunSetup run;
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype;  // of trained parameters on disk; none: that of the run
-  // What is said of single keys comes before that.
-  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
   int threads = 1;  // that plan
 };
 

@@ -15,8 +15,8 @@ namespace mckpt {
 // A tensor of the source, or a part of it, as a part of the result or all of it.
 struct MovedPiece {
   i32 tensor = 0;
-  i64 from_layer = -1;  // its index along a first dimension that the result has not; -1: it has the same
-  i64 to_layer = -1;    // its index along a first dimension that the source has not
+  i64 from_layer = -1;  // its index along a first dimension that the result does not have; -1: none
+  i64 to_layer = -1;    // its index along a first dimension that the source does not have
   i64 first_row = 0, rows = -1;  // rows of the source; -1: all
 };
 
@@ -32,8 +32,8 @@ struct MovedObject {
   std::string name;
 };
 
-// Where the norm in front of an attention or a dense MLP lies: in the layer, or fused with the linear layer
-// behind it, as TransformerEngine has it and hybrid models look for it.
+// The place of the norm before an attention or a dense MLP: in the layer, or fused with the linear layer
+// after it, as TransformerEngine stores it and hybrid models expect it.
 //
 //   input_layernorm.weight    self_attention.linear_qkv.layer_norm_weight
 //   pre_mlp_layernorm.weight  mlp.linear_fc1.layer_norm_weight              not of experts

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "convert/layers/pattern_args.h"
+#include "convert/objects/pattern_args.h"
 
 namespace mckpt {
 namespace {

@@ -1,3 +1,4 @@
+// Finds the opcodes of a value in a pickle and replaces or adds bytes there; the rest stays as it is.
 #include "convert/objects/args_patch.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ Op op_at(const std::string& pickle, std::size_t i) {
   return i < pickle.size() ? static_cast<Op>(static_cast<u8>(pickle[i])) : Op::kStop;
 }
 
-// Behind the opcode that puts what stands before into the memo, if there is one.
+// The position after the opcode that stores the value before it in the memo, if there is one.
 std::size_t behind_memo(const std::string& pickle, std::size_t at) {
   if (op_at(pickle, at) == Op::kMemoize) return at + 1;
   if (op_at(pickle, at) == Op::kBinput) return at + 2;
@@ -109,7 +110,7 @@ bool widen_frame(std::string& pickle, std::size_t more) {
   return true;
 }
 
-// Where the key stands with a plain value, each from the key to the end of the value, in order.
+// The places of the key with a plain value, each from the key to the end of the value, in order.
 std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
   std::vector<Span> entries;
   for (const std::string& key : {key_short(name), key_long(name)})
@@ -141,7 +142,7 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
   bool fresh = entries.empty() && !beside.empty();
   if (fresh) entries = entries_of(pickle, beside);
   if (entries.empty()) return false;
-  // Entries that stand side by side are of one dictionary: what was put there before gives way.
+  // Neighbouring entries are of one dictionary: the new entry replaces one that was put there before.
   for (std::size_t i = 1; i < entries.size(); i++) {
     std::size_t end = entries[i - 1].end;
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;

@@ -11,7 +11,7 @@
 namespace mckpt {
 
 // Puts `value` in place of the integer that is the value of the text key `name`. Returns whether it could:
-// the key must stand exactly once and have an integer, and a value that needs more bytes than the old one has
+// the key must occur exactly once and have an integer, and a value that needs more bytes than the old one has
 // no room in a pickle with frames.
 bool replace_integer(std::string& pickle, std::string_view name, i64 value);
 
@@ -20,7 +20,7 @@ using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 
 // Gives the text key `name` another value, of any type, by an entry of its own behind the old one: of equal
 // keys the last one counts, and what else refers to the old value keeps it. Returns whether it could: the key
-// must stand in one dictionary alone, with a plain value, and the pickle in at most one frame. A key that is
+// must be in one dictionary only, with a plain value, and the pickle in at most one frame. A key that is
 // not there is put into the dictionary that has `beside`.
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});

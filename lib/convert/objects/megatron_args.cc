@@ -1,3 +1,4 @@
+// Makes the args of Megatron from a model's numbers and a grid.
 #include "convert/objects/megatron_args.h"
 
 #include "io/pickle/writer.h"
@@ -21,7 +22,7 @@ class Fields {
   void add_type(std::string_view name, DType value) {
     p_.text(name), p_.class_name("torch", dtype_info(value).name);
   }
-  // Sizes that the model has not are left out: Megatron takes its own then.
+  // Sizes that the model does not have are left out: Megatron then uses its defaults.
   void add_size(std::string_view name, i64 value) {
     if (value > 0) add(name, value);
   }
@@ -44,7 +45,7 @@ const char* strategy_text(Strategy s) {
   return "optim_grads_params";
 }
 
-// The layer pattern of the run that has such a model; "" where the model is no hybrid.
+// The layer pattern of the run that has such a model; "" if the model is not a hybrid.
 std::string run_pattern(const MegatronArgs& args) {
   const LayerPattern* groups = args.run.run.groups;
   return groups ? groups->text : hybrid_pattern(args.model);

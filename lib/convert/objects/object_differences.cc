@@ -1,16 +1,17 @@
+// Compares the objects of two stores by the values of their pickles.
 #include "convert/objects/object_differences.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "convert/objects/megatron_args.h"
-#include "convert/layers/pattern_args.h"
+#include "convert/objects/pattern_args.h"
 #include "convert/views/piece_store.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/item.h"
-#include "io/store/findings.h"
 #include "io/file/parallel.h"
 #include "io/pickle/differences.h"
+#include "io/store/findings.h"
 #include "io/store/store_files.h"
 #include "io/torch/zip.h"
 

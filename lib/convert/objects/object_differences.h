@@ -11,9 +11,9 @@ namespace mckpt {
 
 struct ObjectDifferences {
   i64 objects = 0;  // of which all was compared
-  i64 unread = 0;   // that a finding tells of
+  i64 unread = 0;   // that a finding reports
   std::vector<Finding> findings;
-  std::vector<Difference> differences;  // the values that these tell of
+  std::vector<Difference> differences;  // the values that the findings report
   // Values of the args that say the grid of a run, and differ: every conversion writes its own.
   std::vector<std::string> of_grid;
   // That PATH has another iteration, which its folder names: it was written as that.

@@ -1,3 +1,4 @@
+// Makes the objects of fsdp_dtensor from an entry of torch_dist's common state.
 #include "convert/objects/run_objects.h"
 
 #include <algorithm>

@@ -23,6 +23,7 @@
 #include "core/base/notes.h"
 #include "io/copy/read_sums.h"
 #include "io/file/output_files.h"
+#include "io/store/soundness.h"
 
 namespace mckpt {
 
@@ -96,8 +97,9 @@ struct ConversionPlan {
   Account account;          // of prove()
   i64 shared_tensors = 0;   // that share storage in the source, and are written in full
   i64 dropped_objects = 0;  // of the source: left out on request, or unknown to the format of the result
-  Notes notes;              // of opening the source and planning
-  Notes details;            // about the result: they belong behind the account
+  std::vector<Oddities> oddities;
+  Notes notes;    // of opening the source and planning
+  Notes details;  // about the result: they belong behind the account
 };
 
 // Makes the files part of the result; folders that are left out become a warning.

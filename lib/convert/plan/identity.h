@@ -1,5 +1,5 @@
 // The identity of a conversion: a digest of all that decides the bytes of its result. It is kept with an
-// unfinished result, so that a later run goes on with the same conversion and with no other.
+// unfinished result, so that a later run continues the same conversion and no other.
 #pragma once
 
 #include <string>

@@ -33,16 +33,6 @@ void write_manifest(const std::string& folder, std::vector<ManifestFile> summed,
 
 }  // namespace
 
-void check_stop(Observer& observer) {
-  if (observer.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
-}
-
-void ObservedSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
-  check_stop(observer_);
-  to_.write(file, offset, bytes);
-  observer_.done(std::ssize(bytes));
-}
-
 Publication::Publication(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks,
                          Observer& observer)
     : conversion_(conversion), options_(options), ranks_(ranks), observer_(observer) {}

@@ -6,23 +6,9 @@
 #pragma once
 
 #include "convert/run/staged_result.h"
+#include "io/copy/observed_sink.h"
 
 namespace mckpt {
-
-// Hands on what is written, counts it for the observer, and ends the run where that is wanted: a single task
-// may be gigabytes.
-class ObservedSink final : public CopySink {
- public:
-  ObservedSink(CopySink& to, Observer& observer) : to_(to), observer_(observer) {}
-  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
-
- private:
-  CopySink& to_;
-  Observer& observer_;
-};
-
-// Throws kInterrupted where the observer asks for it.
-void check_stop(Observer& observer);
 
 class Publication {
  public:

@@ -26,8 +26,6 @@ i64 take(std::string_view& text) {
   return number;
 }
 
-std::string counted(i64 n, const char* noun) { return cat(n, " ", noun, n == 1 ? "" : "s"); }
-
 }  // namespace
 
 void gather_sums(WrittenSums& sums, Comm& ranks) {
@@ -70,7 +68,7 @@ Error overflow_error(const LostValues& lost, const std::string& result) {
   e.file(result).found(
       cat(counted(lost.total().infinite, "such value"), " in ", counted(std::ssize(tensors), "tensor")));
   e.each_note(lines);
-  return e.help("bf16 and fp32 hold what fp16 does not");
+  return e.help("`dtype` bf16 and fp32 hold what fp16 does not; `allow_overflow` publishes it all the same");
 }
 
 }  // namespace mckpt

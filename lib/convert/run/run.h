@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "convert/plan/conversion.h"
-#include "convert/run/observer.h"
+#include "core/base/observer.h"
 #include "io/copy/engine.h"
 #include "io/file/output_rules.h"
 #include "runtime/comm/comm.h"

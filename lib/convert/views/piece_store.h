@@ -1,6 +1,6 @@
-// PieceStore: a checkpoint under the names, and in the tensors, of another format. Its tensors are put
-// together of pieces of the source's tensors: one layer of a stack, one expert, some rows. Nothing is copied,
-// each chunk lies where the source has it:
+// PieceStore: a checkpoint with the names and tensors of another format. Its tensors consist of pieces of the
+// source's tensors: one layer of a stack, one expert, some rows. Nothing is copied; each chunk is where the
+// source has it:
 //
 //   decoder.layers.mlp.linear_fc1.weight [2, 28, 12] model.module.decoder.layers.1.mlp.linear_fc1.weight_v
 //   chunk [1, 0, 0] + [1, 28, 12]                   -->  [14, 12], chunk [0, 0] + [14, 12]
@@ -15,9 +15,9 @@ namespace mckpt {
 
 struct StorePiece {
   i64 tensor = 0;                // of the source
-  std::vector<i64> at{};         // indices along its first dimensions, which the piece has not
+  std::vector<i64> at{};         // indices along its first dimensions, which the piece does not have
   i64 first_row = 0, rows = -1;  // of the dimension behind these; -1: all, and the tensor may have none
-  i64 to_row = 0;                // where they lie in the whole
+  i64 to_row = 0;                // their first row in the whole
 };
 
 class PieceStore final : public Store {
@@ -52,7 +52,7 @@ class PieceStore final : public Store {
  private:
   struct Part {
     i64 tensor, chunk;  // of the source
-    i64 first_item;     // of the chunk that lies in the box
+    i64 first_item;     // of the part of the chunk in the box
     std::vector<i64> offsets, sizes;
   };
   struct Tensor {

@@ -8,7 +8,7 @@
 
 namespace mckpt {
 
-// The name of a state as it stands in a checkpoint; "" for a tensor that is none. A file may hold the
+// The name of a state in a checkpoint; "" for a tensor that is not a state. A file may hold the
 // optimizer's state dict alone.
 std::string whole_state_name(std::string_view name);
 

@@ -1,5 +1,6 @@
-// A torch_dist checkpoint as the tensors of an fsdp_dtensor one, by the parameters of its model. There layers
-// of a kind lie in one tensor, all experts of a layer in another, and mixers are cut as no fsdp_dtensor is:
+// A torch_dist checkpoint as the tensors of an fsdp_dtensor one, by the parameters of its model. In
+// torch_dist, layers of a kind are one tensor, all experts of a layer another, and mixers are cut in their
+// own way:
 //
 //   decoder.layers.mlp.experts.experts.linear_fc1.weight [layers, experts, 2f, h]
 //       -->  decoder.layers.<i>.mlp.experts.linear_fc1.weight<e>_w, ..._v [f, h]
@@ -10,7 +11,7 @@
 //   optimizer.state.exp_avg.<param>
 //       -->  optimizer.state.module.module.module.<param>.exp_avg
 //
-// The parts of mixers lie then as a single tensor-parallel rank has them.
+// The parts of mixers are then in the order of a single tensor-parallel rank.
 #pragma once
 
 #include "convert/views/piece_store.h"
@@ -18,9 +19,9 @@
 
 namespace mckpt {
 
-// What is no parameter of the model keeps its name, behind "model.module." in the model section. Objects are
-// taken along from the common state where fsdp_dtensor has a place for them. Throws kNotHeld for
-// states of the optimizer that do not lie by parameter, unless only the weights are asked for.
+// Tensors that are not parameters of the model keep their names, after "model.module." in the model section.
+// Objects of the common state are included if fsdp_dtensor has a place for them. Throws kNotHeld for
+// states of the optimizer that are not stored by parameter, unless only the weights are wanted.
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only);
 

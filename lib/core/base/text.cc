@@ -2,7 +2,9 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "core/base/int.h"
@@ -97,6 +99,37 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
   std::string out;
   append_escaped(out, s, max_bytes);
   return out;
+}
+
+void append_with_commas(std::string& out, std::int64_t n) {
+  char digits[20], text[26];  // those of -2^63
+  const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
+  char* to = text;
+  if (*at == '-') *to++ = *at++;
+  *to++ = *at++;
+  for (; at != end; *to++ = *at++)
+    if ((end - at) % 3 == 0) *to++ = ',';
+  out.append(text, to);
+}
+
+std::string with_commas(std::int64_t n) {
+  std::string out;
+  append_with_commas(out, n);
+  return out;
+}
+
+std::string counted(std::int64_t n, std::string_view noun) {
+  return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
+}
+
+std::string human_bytes(std::int64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double v = static_cast<double>(bytes);
+  int unit = 0;
+  while (v >= 1024 && unit < 6) v /= 1024, unit++;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : "%.1f %s", v, kUnits[unit]);
+  return text;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -62,6 +63,11 @@ std::string listed(const Range& names, std::size_t most = 5) {
   }
   return out;
 }
+
+std::string with_commas(std::int64_t n);  // "1,235,814,400"
+void append_with_commas(std::string& out, std::int64_t n);
+std::string counted(std::int64_t n, std::string_view noun);  // "1 rank", "1,024 ranks"
+std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
 
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

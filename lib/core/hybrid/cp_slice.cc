@@ -1,3 +1,4 @@
+// How rows are cut: a Mamba convolution part by part, a gated delta net section by section.
 #include "core/hybrid/cp_slice.h"
 
 namespace mckpt {
@@ -10,16 +11,8 @@ void check_positive(i64 n, const char* what) {
         .found(n);
 }
 
-void check_pieces(i64 n, const char* what) {
-  check_positive(n, what);
-  if (n > kMaxCpPieces)
-    throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " is beyond reason"))
-        .expected(cat("at most ", kMaxCpPieces))
-        .found(n);
-}
-
 void check_rank(const CpRank& cp) {
-  check_pieces(cp.size, "the number of ranks");
+  check_positive(cp.size, "the number of ranks");
   if (cp.rank < 0 || cp.rank >= cp.size)
     throw Error(Code::kBadRank, "there is no such context-parallel rank")
         .expected(cat("0 to ", cp.size - 1))
@@ -83,21 +76,6 @@ MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
   return slice;
 }
 
-MambaSlice conv_slices(const MambaSizes& sizes, i64 inner_copies, i64 group_copies, const CpRank& cp) {
-  MambaSlice slice = head_slices(sizes, cp);
-  const char* kRows = "the number of rows of the convolution";
-  i64 group_rows = checked_mul(sizes.groups, sizes.state, kRows);
-  checked_add(checked_mul(inner_copies, sizes.d_inner, kRows), checked_mul(group_copies, group_rows, kRows),
-              kRows);
-  i64 inner = sizes.d_inner / cp.size, state = slice.local_groups * sizes.state;
-  PartSlicer parts;
-  for (i64 i = 0; i < inner_copies; i++) parts.take(sizes.d_inner, inner, cp.rank);
-  for (i64 i = 0; i < group_copies; i++) parts.take(group_rows, state, cp.rank / slice.group_repeat);
-  slice.conv = std::move(parts.ranges);
-  slice.conv_channels = inner_copies * inner + group_copies * state;
-  return slice;
-}
-
 i64 total_rows(std::span<const i64> sections) {
   i64 total = 0;
   for (i64 rows : sections) {
@@ -109,11 +87,18 @@ i64 total_rows(std::span<const i64> sections) {
 
 }  // namespace
 
-MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) { return conv_slices(sizes, 1, 2, cp); }
-
-MambaSlice gdp_cp_slice(const MambaSizes& sizes, i64 householders, const CpRank& cp) {
-  check_pieces(householders, "the number of Householder copies");
-  return conv_slices(sizes, householders, householders + 1, cp);
+MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) {
+  MambaSlice slice = head_slices(sizes, cp);
+  const char* kRows = "the number of rows of the convolution";
+  i64 group_rows = checked_mul(sizes.groups, sizes.state, kRows);
+  checked_add(sizes.d_inner, checked_mul(2, group_rows, kRows), kRows);
+  i64 inner = sizes.d_inner / cp.size, state = slice.local_groups * sizes.state;
+  PartSlicer parts;
+  parts.take(sizes.d_inner, inner, cp.rank);
+  for (int part = 0; part < 2; part++) parts.take(group_rows, state, cp.rank / slice.group_repeat);
+  slice.conv = std::move(parts.ranges);
+  slice.conv_channels = inner + 2 * state;
+  return slice;
 }
 
 std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRank& cp) {
@@ -128,38 +113,6 @@ std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRa
   return ranges;
 }
 
-std::vector<RowRange> section_cp_order(std::span<const i64> sections, i64 cp_size) {
-  check_rank({cp_size, 0});
-  total_rows(sections);
-  for (i64 rows : sections)
-    check_divides(rows, cp_size, "the rows of an in_proj section", "the number of ranks");
-  std::vector<RowRange> ranges;
-  for (i64 rank = 0; rank < cp_size; rank++) {
-    i64 start = 0;
-    for (i64 rows : sections) {
-      i64 chunk = rows / cp_size;
-      append(ranges, {start + rank * chunk, start + (rank + 1) * chunk});
-      start += rows;
-    }
-  }
-  return ranges;
-}
-
 std::array<i64, 3> gdn_conv_sections(const GdnSizes& s) { return {s.qk_dim, s.qk_dim, s.v_dim}; }
-
-std::array<i64, 6> gdn_in_proj_sections(const GdnSizes& s, i64 value_heads) {
-  return {s.qk_dim, s.qk_dim, s.v_dim, s.v_dim, value_heads, value_heads};
-}
-
-std::array<i64, 7> gdn2_in_proj_sections(const GdnSizes& s) {
-  return {s.qk_dim, s.qk_dim, s.v_dim, s.v_dim, s.qk_dim, s.qk_dim, s.v_dim};
-}
-
-std::vector<ItemRun> row_runs(std::span<const RowRange> rows, i64 row_items, i32 slot) {
-  std::vector<ItemRun> runs;
-  for (const RowRange& r : rows)
-    runs.push_back({slot, r.begin * row_items, (r.end - r.begin) * row_items, {}, {}});
-  return runs;
-}
 
 }  // namespace mckpt

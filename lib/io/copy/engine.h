@@ -18,12 +18,12 @@ struct CopyOptions {
   i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
   const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
-  ReadSums* sums = nullptr;                   // is told what is read
+  ReadSums* sums = nullptr;                   // receives what is read
   WrittenSums* written = nullptr;             // receives the sums of what is written
-  LostValues* lost = nullptr;                 // is told what casts lose
+  LostValues* lost = nullptr;                 // receives what casts lose
   TaskLog* log = nullptr;                     // what it has as done is left out; what gets done goes there
-  // Asked about a task that cannot be planned or carried out, from any thread: true goes on without it. What
-  // others did may be done again. Empty: its error ends the run. Not together with a log.
+  // Asked about a task that cannot be planned or carried out, from any thread: true continues without it.
+  // Work of other tasks may be repeated. Empty: its error ends the run. Not together with a log.
   std::function<bool(i64 task, const Error&)> leave_out{};
   i64 first_task = 0, end_task = -1;  // this process's share; -1: up to the last
 };

@@ -1,3 +1,4 @@
+// Adds up, for each tensor, the values that casts lost.
 #include "io/copy/lost_values.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Joins the sums of parts in the order of their offsets, when all are known.
 #include "io/copy/part_sums.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace mckpt {
 
 class ReadSums {
  public:
-  // A record of which something is taken, with its sum. Thread-safe; the same one may be told several times.
+  // A record of which something is taken, with its sum. Thread-safe; a record may be passed several times.
   void expect(const Checksum& record);
   // Bytes that were read. Thread-safe.
   void add(i32 file, i64 offset, std::span<const u8> bytes);

@@ -1,6 +1,6 @@
-// Files of a result that hold no tensors: copies of a source's files, and texts. They are chosen, read and
+// Files of a result that contain no tensors: copies of a source's files, and texts. They are chosen, read and
 // summed when the conversion is planned, so that one that cannot be copied is refused before anything is
-// written, and so that --resume does not go on where one of them changed.
+// written, and so that a conversion does not resume if one of them changed.
 #pragma once
 
 #include <map>

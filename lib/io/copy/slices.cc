@@ -1,3 +1,5 @@
+// Chooses how a large task is divided: by windows of its destinations, between moves, or by rows of its
+// sources.
 #include "io/copy/slices.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// How a task that is too large for one go is taken apart: into slices whose destination windows fit a budget
+// How a task that is too large for one step is divided: into slices whose destination windows fit a budget
 // and whose sources are still read once.
 //
-//   long source runs (rows, heads)     windows of each destination in turn; what one needs lies together
+//   long source runs (rows, heads)     windows of each destination in turn; the sources of one are together
 //   strips (row-parallel import)       ranges of source rows; each feeds a window of every destination
 //   transposes                         whole destinations, or experts of one, that share their source bytes
 #pragma once

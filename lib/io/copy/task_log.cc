@@ -1,3 +1,4 @@
+// Writes and reads the log of tasks that are done.
 #include "io/copy/task_log.h"
 
 #include <fcntl.h>

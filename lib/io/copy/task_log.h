@@ -1,5 +1,5 @@
-// TaskLog: which tasks of a copy are done, kept beside the unfinished result so that a later run can go on.
-// A task stands in the log only once its bytes are as durable as the result is asked to be.
+// TaskLog: the tasks of a copy that are done, stored beside the unfinished result so that a later run can
+// resume. A task is in the log only when its bytes are as durable as the result has to be.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Plans a copy of whole tensors: from a file where they are one stretch, else through a reader.
 #include "io/copy/tensor_copy.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// TensorCopy: a copy job that puts tensors of a store, row-major and little-endian, at places of their own,
-// bit for bit. Tensors that lie so in one stretch of a file are copied from there; the others, at strides, in
-// pieces or of the other byte order, pass through a TensorReader.
+// TensorCopy: a copy job that writes tensors of a store, row-major and little-endian, to places of their own,
+// bit for bit. Tensors that are stored so in one stretch of a file are copied from there; the others (at
+// strides, in pieces, or of the other byte order) are read through a TensorReader.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// Carries out one slice: lists the pieces of the result, reads the source in blocks, scatters, converts,
+// sums, writes.
 #include "io/copy/worker.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // CopyWorker: one thread's share of a copy. It takes windows of destinations, reads what they need from the
 // sources in blocks that stay in the cache, scatters the blocks into an arena that holds the windows as they
-// will lie in their files, converts and checks them there, and writes each stretch of a file in one call. Its
+// will be in their files, converts and checks them there, and writes each stretch of a file in one call. Its
 // memory is reused from slice to slice: touching fresh memory costs more than copying.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace mckpt {
 
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
-  i64 rounded = 0;   // items, as rounded_items() tells
-  i64 infinite = 0;  // items, as cast_losses() tells where somebody wants to know it
+  i64 rounded = 0;   // items, as rounded_items() counts them
+  i64 infinite = 0;  // items, as cast_losses() counts them, if wanted
 
   CopyCounts& operator+=(const CopyCounts& more) {
     bytes_read += more.bytes_read, bytes_written += more.bytes_written;
@@ -43,7 +43,7 @@ class Arena {
 
 class CopyWorker {
  public:
-  // Who wants to be told what is seen on the way; null: nobody.
+  // Receivers of what the worker sees; null: none.
   struct Listeners {
     ReadSums* read;
     WrittenSums* written;

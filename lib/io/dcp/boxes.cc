@@ -1,3 +1,4 @@
+// Checks boxes and records of a DCP folder after its .metadata was read.
 #include "io/dcp/boxes.h"
 
 #include <algorithm>
@@ -74,8 +75,8 @@ Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string 
           .offset = o.record->offset};
 }
 
-// Whether the record is large enough for the chunk, even one that is deflated; adds a finding when not. What is
-// believed of a size here is asked for as memory and disk later.
+// Whether the record is large enough for the chunk, even one that is deflated; adds a finding when not. What
+// is believed of a size here is asked for as memory and disk later.
 bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findings) {
   constexpr double kMostDeflated = 1032;
   if (o.owner < 0) return true;

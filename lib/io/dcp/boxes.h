@@ -1,5 +1,5 @@
-// What opening a DCP folder checks: every tensor's chunks cover it exactly once, and every record lies inside
-// its file, apart from the others. Private to dcp_*.cc.
+// What opening a DCP folder checks: every tensor's chunks cover it exactly once, and every record is inside
+// its file and overlaps no other. Private to io/dcp.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// Finds the fields of a record by name, in any order.
 #include "io/dcp/fields.h"
 
 #include "core/base/error.h"

@@ -1,12 +1,14 @@
+// Opens one record of a .distcp file, an archive or an old stream of torch.save, and compares it with what
+// .metadata says about it.
 #include "io/dcp/item.h"
 
 #include <algorithm>
 
 #include "core/items/shape.h"
 #include "io/store/sniff.h"
-#include "io/values/strided.h"
 #include "io/torch/file.h"
 #include "io/torch/zip.h"
+#include "io/values/strided.h"
 
 namespace mckpt {
 namespace {

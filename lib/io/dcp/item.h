@@ -12,7 +12,7 @@
 
 namespace mckpt {
 
-// A part of a file that is a torch.save archive. What describes an archive stands at its two ends, so those
+// A part of a file that is a torch.save archive. The description of an archive is at its two ends, so these
 // are read at once and the data between them not at all.
 class RecordSource final : public ByteSource {
  public:
@@ -32,13 +32,13 @@ struct DcpItem {
   i64 offset = 0;            // of the first element, from the beginning of the record
   std::vector<i64> strides;  // in elements; empty: row-major
   bool big_endian = false;
-  // Of the storage's bytes, where they lie as they are and have a sum: where, how many, which.
+  // Of the storage's bytes, if they are stored plainly and have a sum: where, how many, which.
   struct Sum {
     i64 offset, bytes;
     u32 crc32;
   };
   std::optional<Sum> sum;
-  // The storage's bytes, where they lie compressed in the record; `offset` then counts from their beginning.
+  // The storage's bytes, if they are compressed in the record; `offset` then counts from their beginning.
   std::shared_ptr<const ByteSource> unpacked;
 };
 

@@ -1,6 +1,6 @@
 // DcpLayout: what a torch.distributed.checkpoint folder will hold, laid out before anything is written: keys,
 // chunks with their place in the __R_0.distcp files, objects behind them, and the .metadata that says so.
-// Chunks stand in columns: a third of a million of them takes tens of megabytes.
+// Chunks are stored in columns: a third of a million of them takes tens of megabytes.
 #pragma once
 
 #include <deque>

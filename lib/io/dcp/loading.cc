@@ -1,3 +1,4 @@
+// Checks the parts of .metadata that only torch's loader uses.
 #include "io/dcp/loading.h"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include <iterator>
 
 #include "io/dcp/rows.h"
-#include "io/store/findings.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
+#include "io/store/findings.h"
 
 namespace mckpt {
 namespace {

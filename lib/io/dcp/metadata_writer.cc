@@ -1,3 +1,4 @@
+// Writes the .metadata file of a laid-out folder as a stream: torch's Metadata object, opcode by opcode.
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>

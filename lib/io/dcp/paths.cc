@@ -1,3 +1,4 @@
+// Reads the paths of planner_data from .metadata.
 #include "io/dcp/paths.h"
 
 #include "io/dcp/rows.h"

@@ -1,3 +1,4 @@
+// Turns the records of torch's metadata classes into rows while the pickle is read.
 #include "io/dcp/rows.h"
 
 #include <array>

@@ -74,7 +74,7 @@ class DcpRows final : public PickleVisitor {
   std::vector<std::string> files;
 
  private:
-  // What stands for a record is its row, with the kind above it.
+  // A record is represented by its row, with the kind above it.
   static constexpr int kKindShift = 48;
   static u64 tagged(Kind kind, u64 row) { return static_cast<u64>(kind) << kKindShift | row; }
 
@@ -94,7 +94,7 @@ class DcpRows final : public PickleVisitor {
     PickleValue path;  // a text; None: nothing is here
     i32 file = -1;
   };
-  std::array<SeenPath, 256> seen_;  // by where the text lies
+  std::array<SeenPath, 256> seen_;  // by the address of the text
 };
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Finds the args among the objects of a checkpoint.
 #include "io/dcp/run_args.h"
 
 #include "io/store/store.h"

@@ -1,3 +1,4 @@
+// Reads sizes of the grid and the layer pattern from args or from run_config.yaml.
 #include "io/dcp/run_facts.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Opens names below a folder with openat2, or step by step where the kernel does not have it, so that no link
+// leads out of the folder.
 #include "io/file/folder.h"
 
 #include <dirent.h>

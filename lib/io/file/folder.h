@@ -44,7 +44,7 @@ class Folder {
   std::optional<i64> file_bytes(std::string_view name) const;
   bool has_file(std::string_view name) const { return file_bytes(name).has_value(); }
 
-  // What lies in it, or in the folder of that name below it, ordered as a person counts; hidden names too.
+  // The entries of the folder, or of the folder of that name below it, in natural order; hidden names too.
   std::vector<FolderEntry> entries(std::string_view name = "") const;
 
  private:

@@ -1,5 +1,5 @@
-// What JsonWriter appends: separators by the nesting, numbers in their shortest form, and strings that neither a JSON
-// reader nor a terminal misunderstands.
+// What JsonWriter appends: separators by the nesting, numbers in their shortest form, and strings that
+// neither a JSON reader nor a terminal misunderstands.
 #include "io/file/json_writer.h"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 
 namespace {
 
-// Escapes what is from `begin` on: terminals obey the controls U+0080 to U+009F, and the controls of the writing
-// direction hide text.
+// Escapes what is from `begin` on: terminals obey the controls U+0080 to U+009F, and the controls of the
+// writing direction hide text.
 void escape_for_terminals(std::string& json, std::size_t begin) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[i]); };
   for (std::size_t i = begin; i + 1 < json.size(); i++) {

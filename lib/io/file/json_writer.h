@@ -1,5 +1,6 @@
-// JsonWriter appends a JSON document to a text, value by value. It keeps nothing but the nesting, so a listing of any
-// length can be sent on while it is written: `relieve` may take the text away whenever it has grown to 64 KiB.
+// JsonWriter appends a JSON document to a text, value by value. It keeps nothing but the nesting, so a
+// listing of any length can be sent on while it is written: `relieve` may take the text away whenever it has
+// grown to 64 KiB.
 //
 //     std::string text;
 //     JsonWriter json(text);

@@ -1,3 +1,5 @@
+// Creates the files of a result at their final sizes and writes into them, past the page cache where the disk
+// allows it, else in pieces of 64 KiB. Only some files are open at a time.
 #include "io/file/output_files.h"
 
 #include <fcntl.h>

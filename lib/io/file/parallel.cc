@@ -1,3 +1,4 @@
+// Starts threads, hands out indexes, and throws the first error of any thread after all have ended.
 #include "io/file/parallel.h"
 
 #include <algorithm>

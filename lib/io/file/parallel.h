@@ -10,8 +10,8 @@ namespace mckpt {
 // As many threads as there are processors to run on.
 int default_threads();
 
-// Calls work(worker) in so many threads at once, this one among them, and waits for all of them. Where
-// the system does not grant that many, fewer do the work. pre: it does not throw.
+// Calls work(worker) in `threads` threads at once, this one among them, and waits for all of them. If the
+// system does not grant that many, fewer do the work. pre: it does not throw.
 void run_threads(int threads, const std::function<void(int worker)>& work);
 
 // Calls work(worker, index) for every index in [0, count); at most one call at a time has the same worker,

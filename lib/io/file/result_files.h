@@ -14,7 +14,7 @@ namespace mckpt {
 using FileNames = std::set<std::string, std::less<>>;
 
 // The files below `folder` that are not part of a result, in natural order, relative to it; an empty folder
-// ends in '/'. All of them where the folder is no checkpoint. Where it has a manifest, that alone decides what
+// ends in '/'. All of them if the folder is not a checkpoint. If it has a manifest, that alone decides what
 // belongs to the result; else the names do. `copied`: what the new result has at the same places beside its
 // data.
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied);

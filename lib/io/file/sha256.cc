@@ -1,3 +1,4 @@
+// The compression function of SHA-256, once in plain C++ and once with the processor's instructions.
 #include "io/file/sha256.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace mckpt {
 class Sha256 {
  public:
   void update(std::span<const u8> bytes);
-  // The digest of all bytes so far. The object is spent.
+  // The digest of all bytes so far. Call once; the object cannot be used afterwards.
   std::array<u8, 32> digest();
   std::string hex_digest();
 

@@ -1,3 +1,4 @@
+// Records size, times, inode and device of every source file, and compares them at the end.
 #include "io/file/source_stamps.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// SourceStamps: whether the files that a command reads stay as they are until it has read the last of them.
+// SourceStamps: checks that the files a command reads do not change until it has read the last of them.
 //
 //   SourceStamps stamps;         every file that is opened or asked for its size from here on is noted
 //   ... open, read ...
@@ -9,11 +9,11 @@
 // name is noticed as well as one that was written to. The time of the last change (ctime) is part of a stamp,
 // because programs set the time of the last write (mtime) as they like.
 //
-// A file system tells times in ticks. A file that was changed within the tick of its first look is not read
+// A file system counts times in ticks. A file that was changed within the tick of its first look is not read
 // before the tick is over, so that any later change gives another time. Not seen are: changes that the file
-// system tells no time of (through a shared mapping, until the kernel writes them back; on the disk below the
-// file system), those at which the clock was set back to the very time, and those by another host whose file
-// server answers from an old state.
+// system records no time of (through a shared mapping, until the kernel writes them back; on the disk below
+// the file system), those at which the clock was set back to the very time, and those by another host whose
+// file server answers from an old state.
 #pragma once
 
 #include <mutex>

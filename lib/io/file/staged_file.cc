@@ -1,3 +1,4 @@
+// Writes a file under a hidden name: lock, check, fsync, rename.
 #include "io/file/staged_file.h"
 
 #include <fcntl.h>

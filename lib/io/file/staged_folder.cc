@@ -1,3 +1,5 @@
+// Makes a folder under a hidden name and publishes it: lock, check what may be replaced, fsync, rename,
+// remove what was replaced, remove the marks. Every step can be repeated after an interruption.
 #include "io/file/staged_folder.h"
 
 #include <fcntl.h>
@@ -177,7 +179,7 @@ void StagedFolder::settle_old() const {
   if (error) fail("putting the old folder back failed", error.value());
 }
 
-// Whether there is something to go on with. What was begun and is not wanted is thrown away.
+// True if the folder contains an interrupted run of the same plan; otherwise empties it.
 bool StagedFolder::begin_plan() {
   std::string begun = read_mark(staging_, kPlanMark);
   if (options_.resume && !begun.empty()) {

@@ -1,3 +1,4 @@
+// Reads, writes and removes the hidden files that mark an unfinished folder.
 #include "io/file/staging_marks.h"
 
 #include <fcntl.h>

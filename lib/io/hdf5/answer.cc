@@ -1,3 +1,4 @@
+// Parses the bytes that the helper program wrote; every count is checked before it is used.
 #include "io/hdf5/answer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads a chunked dataset row by row, with a few unpacked chunks in memory.
 #include "io/hdf5/chunks.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A dataset in chunks (or of which nothing was written) as the row-major bytes that it stands for.
+// A dataset in chunks (or of which nothing was written) as the row-major bytes of its values.
 //
 //   dims [5, 6], chunks of [2, 4]:   0 0 0 0 1 1      chunks at the edge reach over it;
 //                                    0 0 0 0 1 1      one that was never written reads
@@ -18,7 +18,7 @@ namespace mckpt {
 
 class Hdf5Chunks final : public ByteSource {
  public:
-  // Both outlive it; `base` is where the superblock lies. Throws kUnsupportedHdf5 where the chunks are
+  // Both outlive it; `base` is the offset of the superblock. Throws kUnsupportedHdf5 where the chunks are
   // filtered and a row of them, which reading in order holds in memory, is beyond a limit. pre:
   // check_dataset().
   Hdf5Chunks(const ByteSource& file, i64 base, const Hdf5Dataset& dataset);

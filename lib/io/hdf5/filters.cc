@@ -1,3 +1,4 @@
+// Undoes the filters of HDF5 chunks.
 #include "io/hdf5/filters.h"
 
 #include <algorithm>

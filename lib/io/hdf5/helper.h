@@ -1,5 +1,5 @@
 // Starting mckpt-hdf5, the sandboxed program that opens HDF5 files, and taking its answer as bytes. Whatever
-// it does, the caller goes on in bounded time and memory.
+// it does, the caller continues in bounded time and memory.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::string find_hdf5_helper();
 // The version of the HDF5 library in it. Throws kHelperFailed.
 std::string hdf5_helper_version(const std::string& program);
 
-// Its answer about the file whose superblock lies at that offset. Throws kModuleMissing and kHelperFailed.
+// Its answer about the file whose superblock is at that offset. Throws kModuleMissing and kHelperFailed.
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock);
 
 // What any program writes to its standard output, `input` being its standard input. Throws kHelperFailed when

@@ -1,3 +1,4 @@
+// Checks data type, size and places of a dataset as the helper program reported them.
 #include "io/hdf5/layout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Allocates values in blocks and stops at the limits of memory, number and nesting.
 #include "io/pickle/arena.h"
 
 #include <algorithm>

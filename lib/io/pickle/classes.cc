@@ -1,3 +1,4 @@
+// The list of known classes and functions, and the judgement of all other names.
 #include "io/pickle/classes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes one value of a pickle as a new pickle, with shared parts written once.
 #include "io/pickle/copy.h"
 
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// Walks two values in step and reports where they differ.
 #include "io/pickle/differences.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Prints paths, numpy arrays and scalars as Python would.
 #include "io/pickle/known.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// The state of the interpreter: stack, marks, memo, and the errors about them.
 #include "io/pickle/machine.h"
 
 #include <algorithm>

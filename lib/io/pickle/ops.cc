@@ -1,3 +1,4 @@
+// One function for each opcode of the pickle protocols 0 to 5, and the loop that calls them.
 #include <algorithm>
 #include <array>
 #include <bit>

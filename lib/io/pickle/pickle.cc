@@ -1,3 +1,4 @@
+// Runs the interpreter over a stream and keeps what it made.
 #include "io/pickle/pickle.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Prints values as a line or as a tree, shortened and escaped.
 #include "io/pickle/render.h"
 
 #include <algorithm>

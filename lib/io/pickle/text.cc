@@ -1,3 +1,4 @@
+// Decodes numbers and strings that protocol 0 writes as text.
 #include "io/pickle/text.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Conversions of a value to the type that the caller expects; throws if it is of another type.
 #include "io/pickle/value.h"
 
 #include <cstring>

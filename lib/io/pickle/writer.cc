@@ -1,3 +1,4 @@
+// Writes the opcodes of protocol 2.
 #include "io/pickle/writer.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Checks the chunks of a tensor with core/items/box_cover.h.
 #include "io/store/cover.h"
 
 #include <algorithm>

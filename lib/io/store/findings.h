@@ -1,6 +1,6 @@
-// Collects findings. A damaged folder can hold a hundred thousand of a kind; the first of each kind are kept,
-// the rest counted. What threads find is put in order first, so that the same ones are kept for any number of
-// threads.
+// Findings collects findings. A damaged folder can have a hundred thousand of one kind: the first of each
+// kind are kept and the rest are counted. What threads find is put in order first, so that the same ones are
+// kept for any number of threads.
 #pragma once
 
 #include <algorithm>

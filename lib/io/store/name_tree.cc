@@ -1,3 +1,5 @@
+// Builds the tree of names from the sorted list, and folds neighbouring nodes with equal contents into one
+// line.
 #include "io/store/name_tree.h"
 
 #include <algorithm>

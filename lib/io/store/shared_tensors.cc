@@ -1,3 +1,4 @@
+// Finds tensors in the same bytes by sorting their extents.
 #include "io/store/shared_tensors.h"
 
 #include <algorithm>

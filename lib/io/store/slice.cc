@@ -1,3 +1,4 @@
+// Parses slices as Python writes them.
 #include "io/store/slice.h"
 
 #include <algorithm>

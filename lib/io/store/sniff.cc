@@ -1,3 +1,4 @@
+// Recognises a file by its first bytes.
 #include "io/store/sniff.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decides by name and type whether a tensor is of the model, of its optimizer, or something else.
 #include "io/store/state_part.h"
 
 #include <algorithm>

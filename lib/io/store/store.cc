@@ -1,3 +1,4 @@
+// Functions that all stores share: labels of files, natural order of tensors, look-up by name.
 #include "io/store/store.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Opens the files of a store when they are needed, and closes some when too many are open.
 #include "io/store/store_files.h"
 
 #include <algorithm>

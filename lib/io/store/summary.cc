@@ -1,3 +1,4 @@
+// Counts tensors, parameters and bytes of a store by part and data type.
 #include "io/store/summary.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Choosing tensors by name, and what is said when no name matches: how many there are and which one is nearest.
+// Choosing tensors by name, and what is said when no name matches: how many there are and which one is
+// nearest.
 #include "io/store/tensor_choice.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// TensorChoice: some of the tensors of a checkpoint, chosen by a glob or a regular expression over their names.
+// TensorChoice: some of the tensors of a checkpoint, chosen by a glob or a regular expression over their
+// names.
 #pragma once
 
 #include <span>
@@ -21,8 +22,8 @@ struct TensorChoice {
   std::vector<i64> choose(std::span<const std::string_view> names) const;
 };
 
-// The tensor of that name. Throws kNoSuchTensor with the nearest name, or the finding that explains why the store
-// left the tensor out.
+// The tensor of that name. Throws kNoSuchTensor with the nearest name, or the finding that explains why the
+// store left the tensor out.
 i64 tensor_named(const Store& store, const std::string& name);
 
 }  // namespace mckpt

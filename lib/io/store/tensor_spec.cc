@@ -1,3 +1,4 @@
+// The error about tensors that a format cannot hold.
 #include "io/store/tensor_spec.h"
 
 #include "core/base/error.h"

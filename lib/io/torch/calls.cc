@@ -1,3 +1,4 @@
+// Checks the arguments of the functions by which torch rebuilds tensors.
 #include "io/torch/calls.h"
 
 #include <limits>

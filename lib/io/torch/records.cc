@@ -1,3 +1,4 @@
+// Checks the records byteorder, version and the like.
 #include "io/torch/records.h"
 
 #include <algorithm>

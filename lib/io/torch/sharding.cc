@@ -1,3 +1,4 @@
+// Reads the placements of a DTensor and computes the box that a rank holds.
 #include "io/torch/sharding.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
+// Collects the tensors of a torch file in columns.
 #include "io/torch/table.h"
 
 #include <algorithm>
 
-#include "io/values/strided.h"
 #include "io/torch/walk.h"
+#include "io/values/strided.h"
 
 namespace mckpt {
 namespace {

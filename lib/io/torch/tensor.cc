@@ -1,3 +1,4 @@
+// Reads one tensor from the objects of a pickle.
 #include "io/torch/tensor.h"
 
 #include "io/pickle/classes.h"

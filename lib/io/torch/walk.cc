@@ -1,3 +1,4 @@
+// Walks containers and gives every tensor in them a dotted name.
 #include "io/torch/walk.h"
 
 #include <algorithm>

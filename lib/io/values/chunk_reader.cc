@@ -1,3 +1,4 @@
+// Reads the items of one chunk: as one stretch, at strides, or byte-swapped.
 #include "io/values/chunk_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the SHA-256 of tensors, one tensor for each thread at a time.
 #include "io/values/digest.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Converts the bits of one element to a number or to text, for every data type.
 #include "io/values/element.h"
 
 #include <cmath>

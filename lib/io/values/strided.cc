@@ -1,3 +1,4 @@
+// Reads strided items: contiguous lines at once, shorter ones out of a window of the file.
 #include "io/values/strided.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct StridedLoop {
 bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides);
 
 // Reads the items of the nested loops; the first lies at byte `offset` of the file and at the beginning of
-// `to`. The loops may stand in any order: they are taken in the order of the file, with reads of up to 1 MiB
+// `to`. The loops may be in any order: they are walked in the order of the file, with reads of up to 1 MiB
 // through `scratch`. pre: counts are positive, strides not negative, item_bytes is 1, 2, 4, 8 or 16.
 void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> loops, i64 item_bytes,
                   std::span<u8> to, std::vector<u8>& scratch);

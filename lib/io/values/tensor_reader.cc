@@ -1,10 +1,12 @@
+// Reads a tensor from its chunks: directly if it is one stretch of a file, else through a window into which
+// every chunk writes its part.
 #include "io/values/tensor_reader.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "io/values/chunk_reader.h"
 #include "io/store/cover.h"
+#include "io/values/chunk_reader.h"
 
 namespace mckpt {
 namespace {

@@ -1,6 +1,6 @@
-// The items of a tensor in the order of the global tensor, whatever pieces they lie in: across files, shards,
-// strides and byte orders, through one window of a megabyte. What digests, statistics, checks and conversions
-// read with.
+// Reads the items of a tensor in the order of the global tensor, however it is stored: across files, shards,
+// strides and byte orders, through one window of a megabyte. Digests, statistics, checks and conversions use
+// it.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ class TensorReader {
   // tensor.
   void read(i64 tensor, i64 begin, i64 end, const Take& take);
 
-  // Where the tensor lies in one stretch of a file of the store, exactly as it is read; nothing when it does
-  // not. Throws as read() does.
+  // The one stretch of a file in which the tensor is stored exactly as it is read; nothing if there is no
+  // such stretch. Throws as read() does.
   struct Stretch {
     i32 file = -1;
     i64 offset = 0;

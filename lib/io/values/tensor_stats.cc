@@ -1,3 +1,5 @@
+// Computes statistics with all threads: units of a tensor are summed independently and joined in their order,
+// so that the result does not depend on the number of threads. A second pass fills the histogram.
 #include "io/values/tensor_stats.h"
 
 #include <cmath>

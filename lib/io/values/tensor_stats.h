@@ -23,7 +23,7 @@ struct TensorStats {
 };
 
 // The statistics of these tensors, in the order asked for. The result does not depend on the number of
-// threads. `progress` is told bytes as they are read, from any thread.
+// threads. `progress` receives the number of bytes that are read, from any thread.
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 

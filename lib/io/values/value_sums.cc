@@ -1,3 +1,5 @@
+// Sums stretches of values with vector instructions; 64-bit integers, and doubles whose squares leave the
+// range of doubles, are summed number by number.
 #include "io/values/value_sums.h"
 
 #include <algorithm>
@@ -180,8 +182,7 @@ ValueSums sum_numbers(ElementForm::Kind kind, std::span<const u8> bytes) {
   return all;
 }
 
-Bins::Bins(long double low, long double high, int bins)
-    : min(low), counts(static_cast<std::size_t>(bins)) {
+Bins::Bins(long double low, long double high, int bins) : min(low), counts(static_cast<std::size_t>(bins)) {
   const long double width = high - low;
   if (!(width > 0)) return;  // the extremes are one number: all of them are in the first bin
   if (width > 1e300L) scale = 0x1p-60;

@@ -64,6 +64,7 @@ class Checker {
         if (batch_.size() == kBatch) check_batch();
       });
     } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;
       result_.findings.push_back(to_finding(e));
     }
     check_batch();
@@ -88,6 +89,7 @@ class Checker {
       try {
         sum(piece, windows_[static_cast<std::size_t>(worker)]);
       } catch (const Error& e) {
+        if (e.code() == Code::kInterrupted) throw;
         piece.failure = to_finding(e);
       }
     });

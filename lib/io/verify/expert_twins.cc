@@ -1,3 +1,4 @@
+// Finds experts of a layer with equal bytes by sums of their tensors.
 #include "io/verify/expert_twins.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace mckpt {
 namespace {
 
-// What a name says of the experts of its tensor. Their number stands in one of two places:
+// The number of an expert in the name of a tensor. It is in one of two places:
 //
 //   experts.3.gate_proj.weight          experts.local_experts.3.linear_fc1.weight
 //   experts.linear_fc1.weight3          experts.linear_fc1.weight3_w.exp_avg
@@ -71,7 +72,7 @@ ExpertTwins::ExpertTwins(const Store& store) : store_(store) {
   for (std::size_t t = 0; t < count; t++) {
     i64 tensor = static_cast<i64>(t), items = store.shape(tensor).items();
     ExpertName name = expert_name(store.name(tensor));
-    // Numbers that stand alone, such as the step of an optimizer, are equal without being copies.
+    // Single numbers, such as the step of an optimizer, are equal without being copies.
     if (!name.expert || items < 2 || dtype_info(store.dtype(tensor)).bits % 8 != 0) continue;
     std::span<const i64> dims = store.dims(tensor);
     std::size_t layer_dims = name.stacked ? 1 : 0;

@@ -1,3 +1,4 @@
+// Writes and reads mckpt_manifest.json.
 #include "io/verify/manifest.h"
 
 #include <sys/stat.h>

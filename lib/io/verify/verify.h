@@ -48,9 +48,9 @@ struct VerifyReport {
   bool sound() const;
 };
 
-// Looks at everything; reads all data twice where the format keeps checksums, once where it does not.
-// Findings are values: only a failure of the system is thrown. `progress` is told bytes as they are read,
-// from any thread.
+// Runs all checks; reads all data twice where the format keeps checksums, once where it does not.
+// Findings are values: only a failure of the system is thrown. `progress` is called with the bytes that were
+// read, from any thread; it may throw kInterrupted, which ends the work.
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress);
 
 // The report of a checkpoint that could not be opened.

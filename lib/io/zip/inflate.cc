@@ -1,3 +1,4 @@
+// Inflates with zlib, never beyond the size that is expected.
 #include "io/zip/inflate.h"
 
 #include <zlib.h>

@@ -13,8 +13,8 @@ namespace mckpt {
 // alone. `offset` is for the message.
 std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset);
 
-// The same of a stream with zlib's header and its checksum, which must fit. Nothing where it does not inflate
-// to so many bytes.
+// Inflates a stream with zlib's header and checksum, which must match. Nothing if it does not inflate to
+// `bytes` bytes.
 std::optional<std::vector<u8>> zlib_inflated(std::span<const u8> stream, i64 bytes);
 
 }  // namespace mckpt

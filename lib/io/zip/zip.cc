@@ -1,3 +1,4 @@
+// Reads the directory of a zip archive and compares every entry with its local header.
 #include "io/zip/zip.h"
 
 #include <algorithm>

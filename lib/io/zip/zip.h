@@ -40,7 +40,7 @@ class ZipArchive {
   std::span<const ZipEntry> entries() const { return entries_; }  // in the order of the directory
   const ZipEntry* find(std::string_view name) const;              // null: there is none
 
-  // False: torch was told not to compute checksums, and wrote zeros for all of them.
+  // False: torch was set not to compute checksums, and wrote zeros for all of them.
   bool has_checksums() const { return has_checksums_; }
 
   // The bytes of the record, inflated, their checksum verified where there is one. Throws kBadChecksum, and

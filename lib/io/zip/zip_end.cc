@@ -1,3 +1,4 @@
+// Finds and checks the end records of a zip archive.
 #include "io/zip/zip_end.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the central directory of a zip archive lies: the end record, with its zip64 forms.
+// The place of the central directory of a zip archive: the end record, with its zip64 forms.
 #pragma once
 
 #include "io/file/file.h"
@@ -11,13 +11,13 @@ struct ZipEnd {
   u32 disk = 0;  // the number of this file, the only one: 0, or 1 by writers that count from there
 };
 
-// Finds the end record and checks that the directory lies right in front of it. Throws kBadZip,
+// Finds the end record and checks that the directory is right before it. Throws kBadZip,
 // kUnsupportedZip.
 ZipEnd find_zip_end(const ByteSource& source, i64 most_trailing_bytes);
 
 [[noreturn]] void throw_bad_zip(std::string_view message, i64 offset);
 
-// A 64-bit value of an archive as an i64; what does not fit cannot lie inside a file either. Throws kBadZip.
+// A 64-bit value of an archive as an i64; what does not fit cannot be inside a file either. Throws kBadZip.
 i64 checked_zip_value(u64 value, std::string_view what, i64 offset);
 
 }  // namespace mckpt

@@ -1,3 +1,4 @@
+// Writes the headers of zip records and the directory, as torch does.
 #include "io/zip/zip_writer.h"
 
 #include "io/file/bytes.h"

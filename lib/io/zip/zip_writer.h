@@ -23,7 +23,7 @@ struct ZipRecord {
   bool crc_behind = false;
 };
 
-// Where the data of a record lie whose header begins at `header_offset`. Throws kSizeOverflow, kOddName.
+// The offset of the data of a record whose header begins at `header_offset`. Throws kSizeOverflow, kOddName.
 i64 zip_data_offset(const ZipRecord& record);
 
 void append_zip_header(std::vector<u8>& out, const ZipRecord& record);

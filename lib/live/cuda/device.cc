@@ -1,12 +1,14 @@
+// The device of this process: the GPU that was chosen for its rank, its memory and its lanes.
 #include "live/cuda/device.h"
 
 #include <cstring>
+#include <mutex>
 
 #include "live/cuda/calls.h"
+#include "live/cuda/gpu_choice.h"
 #include "live/cuda/lane.h"
 #include "live/cuda/memory.h"
 #include "live/cuda/ranks.h"
-#include "live/cuda/gpu_choice.h"
 #include "runtime/modules/module.h"
 
 namespace mckpt {
@@ -21,11 +23,19 @@ class CudaDevice final : public Device {
   bool is_host() const override { return false; }
   std::unique_ptr<Lane> lane() override { return std::make_unique<CudaLane>(); }
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm); }
+  // Without it a tensor on a GPU is a view that nothing can be done with.
+  void load_torch() override {
+    std::call_once(torch_loaded_, [] {
+      if (const char* error = cuda().load_torch())
+        throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
+    });
+  }
 
  private:
   std::string name_;
   GpuMemory weights_;
   PinnedMemory staging_;
+  std::once_flag torch_loaded_;
 };
 
 // The GPUs that this process may use, at least one.

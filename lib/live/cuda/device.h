@@ -6,7 +6,7 @@
 namespace mckpt {
 
 // Chooses the GPU, once in a process: of those that a rank may use, the first that no earlier rank has.
-// Collective. Throws kModuleMissing where there is no module, driver or GPU; kBadGrid where there are more
+// Collective. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more
 // ranks than GPUs; kRanksFailed.
 std::unique_ptr<Device> cuda_device(Comm& world);
 

@@ -1,4 +1,4 @@
-// The table of the cuda module, and what it tells about itself.
+// The table of the cuda module, and its description of itself.
 #pragma once
 
 #include <string>

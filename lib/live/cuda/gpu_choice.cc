@@ -1,3 +1,4 @@
+// Ranks choose in their order, each the first GPU that nobody before it has.
 #include "live/cuda/gpu_choice.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The scatter kernel: compiled by NVRTC for the chosen GPU while the context is made, and launched.
 #include "live/cuda/kernel.h"
 
 #include <nvrtc.h>

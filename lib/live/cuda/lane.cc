@@ -1,3 +1,4 @@
+// A lane is a stream; scattering is cut into batches that travel with the launch of the kernel.
 #include "live/cuda/lane.h"
 
 #include "live/cuda/calls.h"

@@ -1,3 +1,4 @@
+// Memory of the GPU comes from its driver; pinned memory of the host is made of our own pages.
 #include "live/cuda/memory.h"
 
 #include <sys/mman.h>

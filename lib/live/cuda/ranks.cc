@@ -1,3 +1,5 @@
+// Ranks of GPUs talk through NCCL. A call never blocks: it is polled until it is in the stream, so that a rank
+// that is lost shows as an error and not as a hang.
 #include "live/cuda/ranks.h"
 
 #include <array>
@@ -9,7 +11,6 @@
 #include "live/cuda/calls.h"
 #include "live/cuda/lane.h"
 #include "live/cuda/nccl_table.h"
-#include "runtime/watch/activity.h"
 #include "runtime/modules/module.h"
 
 namespace mckpt {
@@ -50,7 +51,7 @@ class CudaRank final : public DeviceRanks {
 
 class CudaRanks final : public DeviceRanks {
  public:
-  explicit CudaRanks(Comm& comm) : rank_(comm.rank()), size_(comm.size()) {}
+  explicit CudaRanks(Comm& comm) : activity_(comm.activity()), rank_(comm.rank()), size_(comm.size()) {}
   CudaRanks(const CudaRanks&) = delete;
   // All ranks end together, unless one fails: then the others may not be there any more.
   ~CudaRanks() override {
@@ -91,7 +92,7 @@ class CudaRanks final : public DeviceRanks {
 
   // A rank that died shows in NCCL's own state, or else to the watch over the ranks, which ends this one.
   void wait(Lane& lane) override {
-    Waiting waiting("NCCL");
+    Waiting waiting(activity_, "NCCL");
     for (Patience patience; !cuda_lane(lane).done(); patience.pause()) settled("waiting");
   }
 
@@ -106,7 +107,7 @@ class CudaRanks final : public DeviceRanks {
   // Calls NCCL and waits until it has taken what it was given: only then is it in the stream.
   template <typename Fn>
   void call(const char* what, Fn&& fn) {
-    Waiting waiting("NCCL");
+    Waiting waiting(activity_, "NCCL");
     check_cuda(cuda().use_here(), "choosing the GPU");
     check(fn(), what);
     for (Patience patience; !settled(what); patience.pause()) continue;
@@ -133,6 +134,7 @@ class CudaRanks final : public DeviceRanks {
     comm_ = nullptr;
   }
 
+  Activity& activity_;
   int rank_, size_;
   void* comm_ = nullptr;
 };

@@ -1,3 +1,4 @@
+// How a strided copy is cut into units of up to 16 bytes, as wide as addresses, lengths and strides allow.
 #include "live/cuda/scatter_plan.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Which rows of a parameter a context-parallel rank computes with, by the parameter's name.
 #include "live/device/cp_rows.h"
 
 namespace mckpt {

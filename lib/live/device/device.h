@@ -80,6 +80,8 @@ class Device {
   virtual std::unique_ptr<Lane> lane() = 0;
   // Collective over `comm`, which outlives what is returned.
   virtual std::unique_ptr<DeviceRanks> ranks(Comm& comm) = 0;
+  // Loads what libtorch needs to work on this device's memory. Called before each tensor that is made over it.
+  virtual void load_torch() {}
 };
 
 // The process's own memory: everything is done at once, by the thread that asks.

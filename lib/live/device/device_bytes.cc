@@ -1,3 +1,4 @@
+// Reading device memory on the host: through staging memory, in pieces.
 #include "live/device/device_bytes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One connection for each set of ranks, made when it is first asked for.
 #include "live/device/device_links.h"
 
 namespace mckpt {

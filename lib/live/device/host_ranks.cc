@@ -1,3 +1,4 @@
+// Ranks whose memory is the host's: device operations become collectives of the Comm.
 #include "live/device/host_ranks.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// DeviceRanks over the process's own memory: what a Comm does, for parts that lie anywhere and are of any
+// DeviceRanks over the process's own memory: the collectives of a Comm, for parts at any place and of any
 // size.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace mckpt {
 
-// An exchange goes in rounds of at most so many bytes sent and received by a rank.
+// An exchange works in rounds; a rank sends and receives at most this many bytes in each.
 inline constexpr i64 kExchangeRound = i64{64} << 20;
 
 // pre: 0 < size of `comm` <= round_bytes <= kLargestMessage.

@@ -1,3 +1,4 @@
+// The host's memory, which asks the system for room before it takes what is large.
 #include "live/device/memory.h"
 
 #include <algorithm>

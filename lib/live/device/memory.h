@@ -15,7 +15,7 @@ class Memory {
   virtual ~Memory() = default;
   // Aligned by 256. Throws kOutOfMemory that says what was needed and what was free. pre: bytes > 0.
   virtual u8* allocate(i64 bytes) = 0;
-  // Throws that when so much cannot be had in all, as far as can be told beforehand.
+  // Throws the same error if so much memory is not available, as far as this is known beforehand.
   virtual void check_room(i64 bytes) const = 0;
   virtual void release(u8* data) = 0;
 };

@@ -1,8 +1,7 @@
+// Tensors of libtorch through the table of the torch module.
 #include "live/device/tensor.h"
 
-#include <mutex>
-
-#include "live/cuda/calls.h"
+#include "live/device/device.h"
 #include "runtime/modules/module.h"
 #include "runtime/modules/tensor_table.h"
 
@@ -15,25 +14,23 @@ void check(const char* error) {
   if (error) throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
 }
 
-// Without it a tensor on a GPU is a view that nothing can be done with.
-void load_torch_cuda() {
-  static std::once_flag loaded;
-  std::call_once(loaded, [] { check(cuda().load_torch()); });
+void* make(DType dtype, const Shape& shape, u8* data, const char* device) {
+  void* handle = nullptr;
+  check(table().make(std::string(dtype_name(dtype)).c_str(), shape.dims().data(), shape.rank(), data, device,
+                     &handle));
+  return handle;
 }
 
 }  // namespace
 
 Tensor::Tensor(void* handle) : handle_(handle, [](void* h) { table().release(h); }) {}
 
-Tensor Tensor::over(DType dtype, const Shape& shape, u8* data, const char* device) {
-  if (data && std::string_view(device).starts_with("cuda")) load_torch_cuda();
-  void* handle = nullptr;
-  check(table().make(std::string(dtype_name(dtype)).c_str(), shape.dims().data(), shape.rank(), data, device,
-                     &handle));
-  return Tensor(handle);
+Tensor Tensor::over(DType dtype, const Shape& shape, u8* data, Device& device) {
+  device.load_torch();
+  return Tensor(make(dtype, shape, data, device.name()));
 }
 
-Tensor Tensor::meta(DType dtype, const Shape& shape) { return over(dtype, shape, nullptr); }
+Tensor Tensor::meta(DType dtype, const Shape& shape) { return Tensor(make(dtype, shape, nullptr, "meta")); }
 
 void Tensor::set_threads(int threads) { check(table().set_threads(threads)); }
 
@@ -48,8 +45,6 @@ Tensor::Facts Tensor::facts() const {
   if (!facts.meta) facts.bytes = {static_cast<u8*>(f.data), static_cast<std::size_t>(f.bytes)};
   return facts;
 }
-
-void Tensor::copy_from(const Tensor& from) { check(table().copy(from.handle_.get(), handle_.get())); }
 
 Tensor Tensor::rows(std::span<const RowRange> rows) const {
   std::vector<i64> pairs;

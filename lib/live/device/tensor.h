@@ -1,5 +1,5 @@
-// Tensor: one of libtorch's, reached through the torch module. It is a view of memory that belongs to whoever
-// made it, or of none: then it is on the meta device and knows type and shape alone.
+// Tensor: a tensor of libtorch, reached through the torch module. It is a view of memory that belongs to whoever
+// made it, or of none: then it is on the meta device and has a type and a shape alone.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,13 @@
 
 namespace mckpt {
 
+class Device;
+
 class Tensor {
  public:
   // These load the torch module at the first call. Throw kModuleMissing that says how to get it.
   static Tensor meta(DType dtype, const Shape& shape);
-  // `device` is a Device's name(), such as "cuda:0".
-  static Tensor over(DType dtype, const Shape& shape, u8* data, const char* device = "cpu");
+  static Tensor over(DType dtype, const Shape& shape, u8* data, Device& device);
   // How many threads libtorch may use in this process.
   static void set_threads(int threads);
 
@@ -31,7 +32,6 @@ class Tensor {
   };
   Facts facts() const;
 
-  void copy_from(const Tensor& from);  // pre: of the same shape; casts
   // Those rows one after the other, in memory of its own. pre: not on the meta device.
   Tensor rows(std::span<const RowRange> rows) const;
 

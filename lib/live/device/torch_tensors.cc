@@ -94,13 +94,6 @@ void finish_work_on(at::Device device) {
   guard.synchronizeStream(guard.getStream(device));
 }
 
-const char* copy(void* from, void* to) {
-  return guarded([&] {
-    tensor_at(to).copy_(tensor_at(from));
-    for (void* side : {from, to}) finish_work_on(tensor_at(side).device());
-  });
-}
-
 const char* rows(void* tensor, const std::int64_t* pairs, std::int32_t count, void** out) {
   return guarded([&] {
     const at::Tensor& t = tensor_at(tensor);
@@ -117,7 +110,7 @@ const char* rows(void* tensor, const std::int64_t* pairs, std::int32_t count, vo
 }  // namespace
 
 const MckptTensorTable kTensorFunctions = {
-    sizeof(MckptTensorTable), set_threads, make, release, facts, copy, rows,
+    sizeof(MckptTensorTable), set_threads, make, release, facts, rows,
 };
 
 }  // namespace mckpt

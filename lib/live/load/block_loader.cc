@@ -12,7 +12,6 @@
 
 #include "live/load/block_share.h"
 #include "live/load/block_uploader.h"
-#include "runtime/watch/activity.h"
 
 namespace mckpt {
 namespace {
@@ -192,7 +191,6 @@ class BlockLoader {
     counts.bytes_written += bytes;
     counts.writes++;
     if (options_.written_bytes) *options_.written_bytes += bytes;
-    made_progress();
   }
 
   void exchange(std::size_t r, Lane& lane) {

@@ -18,10 +18,10 @@
 namespace mckpt {
 
 struct BlockLoadOptions {
-  int threads = 1;  // that read; fewer where the system does not grant so many
+  int threads = 1;  // threads that read; fewer if the system does not grant as many
   const std::atomic<bool>* stop = nullptr;
   std::atomic<i64>* written_bytes = nullptr;
-  // A rank sends and receives at most so many at a time; by default what suits the device.
+  // The most blocks that a rank sends and receives at a time; the default suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };
 

@@ -1,3 +1,4 @@
+// Sorts the moves of a job by the block of the source file that they read.
 #include "live/load/block_plan.h"
 
 #include <algorithm>

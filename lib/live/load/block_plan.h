@@ -1,6 +1,6 @@
-// BlockPlan: what loading reads. The source files are taken in blocks; an item belongs to the block that its
-// first byte lies in. For every block that holds something for this rank the plan tells what goes where, so
-// that a block is read once, by whoever, and brought to its places wherever it has landed.
+// BlockPlan: what loading reads. The source files are divided into blocks; an item belongs to the block of
+// its first byte. For every block with items for this rank the plan lists the places of the items, so that a
+// block is read once, by any rank, and its items are copied to their places from wherever the block is.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct BlockId {
   // Small enough that what is read is still in the cache when it moves on, large enough that calls do not
   // count.
   static constexpr i64 kBytes = 4 << 20;
-  static constexpr i64 kTailBytes = 16;  // of the next block, where an item lies across the border
+  static constexpr i64 kTailBytes = 16;  // of the next block, for an item that crosses the border
 
   i32 file = 0;
   i64 index = 0;
@@ -34,14 +34,14 @@ class BlockPlan {
  public:
   // Where a destination's file begins in memory.
   using Address = std::function<u8*(i32 file)>;
-  // Throws kReadFailed where a source lies beyond the end of its file.
+  // Throws kReadFailed if a source is beyond the end of its file.
   BlockPlan(const CopyJob& job, const Address& address);
 
   // In ascending order.
   std::span<const BlockId> blocks() const { return blocks_; }
   // Whether something of a block of this plan needs bytes behind its end.
   bool crosses_borders() const { return crosses_borders_; }
-  // Appends what goes where. `data`: where the block's first byte lies.
+  // Appends the copies of the block's items. `data`: the address of the block's first byte.
   void copies(i64 block, const u8* data, std::vector<ItemCopy>& out) const;
 
   struct Stretch {

@@ -1,3 +1,4 @@
+// Assigns every block to a reader; all ranks compute the same assignment.
 #include "live/load/block_share.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// BlockShare: which rank reads which block of the source files, so that each is read once by all ranks
-// together. A block that only one rank needs is that rank's own. One that several need is read by the one
-// that has least to read so far, and goes from there to the others, round by round:
+// BlockShare: the rank that reads each block of the source files, so that each is read once by all ranks
+// together. A block that only one rank needs is read by that rank. A block that several need is read by the
+// one of them that has least to read so far, and is sent from there to the others, round by round:
 //
-//   round 0: ranks send and receive so many blocks    round 1: ...
+//   round 0: ranks send and receive some blocks       round 1: ...
 //
-// All ranks find the same out of the same lists, so that nothing but the lists is ever told.
+// All ranks compute the same from the same lists, so that only the lists are exchanged.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// The thread that uploads filled slots, and the queues between it and the readers.
 #include "live/load/block_uploader.h"
 
 #include <chrono>

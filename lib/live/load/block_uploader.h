@@ -61,8 +61,8 @@ class BlockUploader {
 
   Calls calls_;
   Block staging_, landing_;
-  // The lanes stand behind the memory that they work on: they end first. All uploads are one lane's: a GPU's
-  // copy engine loses time whenever it goes from one to another.
+  // The lanes are declared after the memory that they work on, so they end first. One lane has all uploads: a
+  // GPU's copy engine loses time whenever it changes the lane.
   std::unique_ptr<Lane> upward_;
   std::vector<Slot> slots_;
   std::mutex mutex_;

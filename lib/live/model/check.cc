@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "io/file/parallel.h"
-#include "runtime/watch/activity.h"
 
 namespace mckpt {
 
@@ -56,7 +55,6 @@ void LiveCheck::compare(const char* what) {
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
     if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
-    made_progress();
   });
   i32 told = -1;
   for (std::size_t i = 0; i < pieces_.size(); i++) {

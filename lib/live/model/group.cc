@@ -1,3 +1,4 @@
+// Allocates the buffers of a group and starts its gathers and casts.
 #include "live/model/group.h"
 
 #include <cassert>

@@ -47,7 +47,7 @@ class LiveGroup {
   i64 weight_bytes() const;  // the same, once allocated
   bool loaded() const { return compute_.data() != nullptr; }
 
-  // The items of the bucket whose stored weights this rank has, and the memory that they lie in.
+  // The items of the bucket whose stored weights this rank has, and the memory that holds them.
   ItemRange stored_items() const;
   DType stored_type() const { return how_.main.value_or(how_.compute); }
   std::span<u8> stored() const;  // device memory; empty unless loaded

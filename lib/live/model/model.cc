@@ -169,7 +169,7 @@ std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
   const Shape& shape = parameters_[at(parameter)].shape();
   Shape rows = shape.rank() > 0 ? shape.with_dim(0, items.items() / packed.row_items) : shape;
   return Tensor::over(s.group->stored_type(), rows,
-                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first), device_.name());
+                      s.group->stored().data() + dtype_bytes(s.group->stored_type(), first), device_);
 }
 
 void LiveModel::allocate() {
@@ -181,8 +181,7 @@ void LiveModel::allocate() {
           .tensor(parameter.name);
     if (!parameter.buffer() || buffers_[at(p)].data()) continue;
     buffers_[at(p)] = Block(device_.weights(), dtype_bytes(parameter.dtype, parameter.shape().items()));
-    tensors_[at(p)] =
-        Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_.name());
+    tensors_[at(p)] = Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_);
   }
   for (LiveGroup* group : groups()) group->allocate();
 }
@@ -253,10 +252,9 @@ void LiveModel::set_tensors(LiveGroup& group) {
     i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
     DType dtype = group.how().compute;
     const Shape& shape = parameters_[at(p)].shape();
-    tensors_[at(p)] =
-        group.unsharded()
-            ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_.name())
-            : Tensor::meta(dtype, shape);
+    tensors_[at(p)] = group.unsharded()
+                          ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_)
+                          : Tensor::meta(dtype, shape);
   }
 }
 

@@ -59,7 +59,7 @@ class LiveModel {
   const std::vector<std::unique_ptr<LiveGroup>>& groups_of(i32 sharded_module) const;
   std::vector<LiveGroup*> groups() const;
 
-  // Where a parameter lies.
+  // The place of a parameter.
   struct Seat {
     LiveGroup* group = nullptr;  // null: not sharded, or a buffer
     i64 member = 0;
@@ -122,7 +122,7 @@ class LiveModel {
   std::vector<ParameterMarks> marks_;
   std::vector<Tensor> tensors_;
   std::vector<Seat> seats_;
-  std::vector<Block> buffers_;  // by parameter; of those that are no buffers none
+  std::vector<Block> buffers_;  // by parameter; empty for those that are not buffers
   ModuleTree tree_;
   std::vector<i32> sharded_;
   std::vector<std::vector<std::unique_ptr<LiveGroup>>> groups_;  // by module

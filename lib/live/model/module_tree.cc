@@ -1,3 +1,4 @@
+// Builds the tree of modules from the names of parameters.
 #include "live/model/module_tree.h"
 
 #include <algorithm>

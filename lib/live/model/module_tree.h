@@ -1,4 +1,4 @@
-// The modules of a live model, as the names of its parameters tell them:
+// The modules of a live model, found by the names of its parameters:
 //
 //   decoder.layers.0.mixer.conv1d_weight   ""  >  decoder  >  layers  >  0 (a unit)  >  mixer
 //
@@ -35,7 +35,7 @@ class ModuleTree {
   bool contains(i32 outer, i32 inner) const;  // or is the same
   i32 layer_around(i32 module) const;         // or the module itself, when it is one; -1: none
 
-  // Those of the module and of all inside it, each once, in order of registration.
+  // The parameters of the module and of all modules inside it, each once, in order of registration.
   std::vector<i32> parameters_below(i32 module) const;
 
  private:

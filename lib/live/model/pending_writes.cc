@@ -1,3 +1,4 @@
+// Counts writes in progress, and lets readers wait for them.
 #include "live/model/pending_writes.h"
 
 namespace mckpt {

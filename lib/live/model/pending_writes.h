@@ -28,7 +28,7 @@ class PendingWrites {
   Write begin();
   // Returns when none is under way. Throws kReadFailed when one has failed.
   void wait();
-  // The same, but what has failed is not told.
+  // As wait(), but failures are not reported.
   void settle();
   // What failed before counts no more: the weights are going to be written anew.
   void forget_failures();

@@ -1,3 +1,4 @@
+// Exchanges the sizes of all parameters in one collective and compares them.
 #include "live/model/shape_exchange.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Whether all ranks are about to do the same: one collective for the whole model tells every rank what the
-// others have, before they meet in collectives that would wait for ever or mix up values.
+// Checks that all ranks are about to do the same: one collective for the whole model gives every rank the
+// sizes of the others, before they meet in collectives that would wait for ever or mix up values.
 #pragma once
 
 #include "live/model/model.h"

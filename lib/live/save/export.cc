@@ -5,7 +5,6 @@
 
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
-#include "runtime/watch/activity.h"
 
 namespace mckpt {
 namespace {
@@ -24,6 +23,7 @@ class LiveExporter {
                const LiveExportOptions& options)
       : device_(model.device()),
         ranks_(model.world_ranks()),
+        activity_(model.world().activity()),
         holders_(keys, run_of(model), model.setup().adjust),
         chunks_(holders_.layout, holders_.table_key),
         tensors_(keys.map(), places),
@@ -96,7 +96,7 @@ class LiveExporter {
     if (me < batches.size()) put_together(own, std::move(received));
     ranks_.wait(*lane_);
     if (me < batches.size()) start_writing();
-    made_progress();
+    activity_.made_progress();
   }
 
   // Stretches one after the other; the one that is left out takes no room.
@@ -211,6 +211,7 @@ class LiveExporter {
 
   Device& device_;
   DeviceRanks& ranks_;
+  Activity& activity_;
   FsdpPlan holders_;
   PlannedChunks chunks_;
   PlacedTensors tensors_;
@@ -233,7 +234,7 @@ class LiveExporter {
 
 FsdpRun run_of(const LiveModel& model) {
   const LiveSetup& setup = model.setup();
-  FsdpRun run{setup.grid, setup.run, setup.fsdp, setup.main_dtype, nullptr};
+  FsdpRun run{{setup.main_dtype, nullptr}, setup.grid, setup.run, setup.fsdp};
   run.fsdp.saved = false;
   return run;
 }

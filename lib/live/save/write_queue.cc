@@ -2,8 +2,6 @@
 
 #include <system_error>
 
-#include "runtime/watch/activity.h"
-
 namespace mckpt {
 
 WriteQueue::WriteQueue(CopySink& out, int threads) : out_(out) {
@@ -45,7 +43,6 @@ void WriteQueue::write() {
     std::exception_ptr failure;
     try {
       out_.write(item.stretch.file, item.stretch.offset, item.stretch.bytes);
-      made_progress();
     } catch (...) {
       failure = std::current_exception();
     }

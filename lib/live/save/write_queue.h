@@ -1,6 +1,6 @@
 // WriteQueue: threads that write stretches of files in the order in which they are given, so that the disk
-// has several of them to do at any time, while whoever gives them goes on. Stretches lie in windows of
-// memory, which are used again when all that was given of them is written.
+// has several of them to do at any time, while the caller continues. Stretches are in windows of memory,
+// which are used again when all their stretches are written.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class WriteQueue {
   };
 
   WriteQueue(CopySink& out, int threads);  // out outlives this; pre: threads > 0
-  ~WriteQueue();                           // what has not begun is dropped
+  ~WriteQueue();                           // drops stretches that are not started
   WriteQueue(const WriteQueue&) = delete;
   WriteQueue& operator=(const WriteQueue&) = delete;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "runtime/comm/activity.h"
 
 namespace mckpt {
 
@@ -31,7 +32,10 @@ struct Gathered {
 
 class Comm {
  public:
+  explicit Comm(std::shared_ptr<Activity> activity = std::make_shared<Activity>())
+      : activity_(std::move(activity)) {}
   virtual ~Comm() = default;
+  Activity& activity() const { return *activity_; }  // of this rank
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual void barrier() = 0;
@@ -48,8 +52,14 @@ class Comm {
   virtual void all_reduce(std::span<i64> numbers, Reduce op) = 0;
   // Ranks of one colour form a new Comm, ordered by key and then by rank. Null where the colour is negative.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
-  // Ends every rank of the job with this exit status, wherever it is.
-  [[noreturn]] virtual void abort(int status) = 0;
+  // Has the launcher end every rank of the job with this exit status. Returns where there is no launcher.
+  virtual void abort(int status) = 0;
+
+ protected:
+  const std::shared_ptr<Activity>& shared_activity() const { return activity_; }
+
+ private:
+  std::shared_ptr<Activity> activity_;
 };
 
 // One rank, alone.

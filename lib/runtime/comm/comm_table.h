@@ -1,5 +1,5 @@
 // The functions of the mpi module behind `MckptModule::functions`. Counts are those of MPI itself:
-// comm_mpi.cc cuts what is larger into pieces.
+// comm/mpi.cc cuts what is larger into pieces.
 #pragma once
 
 #include <cstdint>

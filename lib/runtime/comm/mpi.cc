@@ -1,7 +1,5 @@
-// The Comm behind the mpi module: checks what its C functions return, and cuts messages that are too large
-// for one call, since MPI counts in 32 bits.
-#include <unistd.h>
-
+// The Comm behind the mpi module: checks what its C functions return, cuts messages that are too large for one
+// call, since MPI counts in 32 bits, and keeps the rank's activity: it waits while a call lasts.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -35,8 +33,13 @@ struct Parts {
 class MpiComm : public Comm {
  public:
   // owned: `handle` came from split.
-  MpiComm(const MckptCommTable& table, void* handle, bool owned, i64 largest_message)
-      : table_(table), handle_(handle), owned_(owned), largest_message_(largest_message) {
+  MpiComm(const MckptCommTable& table, void* handle, bool owned, i64 largest_message,
+          std::shared_ptr<Activity> activity)
+      : Comm(std::move(activity)),
+        table_(table),
+        handle_(handle),
+        owned_(owned),
+        largest_message_(largest_message) {
     check(table_.rank(handle_, &rank_), "rank");
     check(table_.size(handle_, &size_), "size");
   }
@@ -47,9 +50,13 @@ class MpiComm : public Comm {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void barrier() override { check(table_.barrier(handle_), "barrier"); }
+  void barrier() override {
+    Waiting waiting(activity(), "barrier");
+    check(table_.barrier(handle_), "barrier");
+  }
 
   void broadcast(std::span<std::byte> data, int root) override {
+    Waiting waiting(activity(), "broadcast");
     for (std::span<std::byte> piece; !data.empty(); data = data.subspan(piece.size())) {
       piece = data.first(std::min(data.size(), static_cast<std::size_t>(largest_message_)));
       check(table_.broadcast(handle_, piece.data(), static_cast<i32>(piece.size()), root), "broadcast");
@@ -57,6 +64,7 @@ class MpiComm : public Comm {
   }
 
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    Waiting waiting(activity(), "all_gather");
     if (static_cast<i64>(all.size()) <= largest_message_) {
       check(table_.all_gather(handle_, mine.data(), static_cast<i32>(mine.size()), all.data()), "all_gather");
       return;
@@ -67,6 +75,7 @@ class MpiComm : public Comm {
   }
 
   Gathered all_gather_v(std::span<const std::byte> mine) override {
+    Waiting waiting(activity(), "all_gather_v");
     Gathered result;
     std::vector<i64> sizes(static_cast<std::size_t>(size_));
     i64 my_size = static_cast<i64>(mine.size());
@@ -87,6 +96,7 @@ class MpiComm : public Comm {
 
   void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
                 std::span<std::byte> receive, std::span<const i64> receive_bytes) override {
+    Waiting waiting(activity(), "exchange");
     Parts out(send_bytes), in(receive_bytes);
     check(table_.exchange(handle_, send.data(), out.counts.data(), out.begins.data(), receive.data(),
                           in.counts.data(), in.begins.data()),
@@ -94,6 +104,7 @@ class MpiComm : public Comm {
   }
 
   void all_reduce(std::span<i64> numbers, Reduce op) override {
+    Waiting waiting(activity(), "all_reduce");
     std::size_t most = static_cast<std::size_t>(std::max<i64>(1, largest_message_ / 8));
     for (std::span<i64> piece; !numbers.empty(); numbers = numbers.subspan(piece.size())) {
       piece = numbers.first(std::min(numbers.size(), most));
@@ -104,15 +115,14 @@ class MpiComm : public Comm {
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
+    Waiting waiting(activity(), "split");
     void* part = nullptr;
     check(table_.split(handle_, color, key, &part), "split");
-    return part ? std::make_unique<MpiComm>(table_, part, true, largest_message_) : nullptr;
+    return part ? std::make_unique<MpiComm>(table_, part, true, largest_message_, shared_activity())
+                : nullptr;
   }
 
-  void abort(int status) override {
-    table_.abort(status);
-    _exit(status);
-  }
+  void abort(int status) override { table_.abort(status); }
 
  private:
   // Every rank in turn gives its part of `all`: for what is too large for one all_gather.
@@ -139,7 +149,7 @@ std::unique_ptr<Comm> mpi_comm(i64 largest_message) {
   const MckptCommTable& table = comm_table();
   void* world = nullptr;
   check(table.init(kMckptThreadsSerialized, &world), "init");
-  return std::make_unique<MpiComm>(table, world, false, largest_message);
+  return std::make_unique<MpiComm>(table, world, false, largest_message, std::make_shared<Activity>());
 }
 
 void finalize_mpi() { check(comm_table().finalize(), "finalize"); }

@@ -1,3 +1,4 @@
+// A host is told apart by its name, the boot of its kernel and its network namespace.
 #include "runtime/comm/same_host.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// Finds a module's file, loads it, and checks that it is of this build before anything of it is called.
 #include "runtime/modules/module.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-// Finding and loading modules (runtime/modules/module_abi.h), which lie in the folders of runtime/system/module_folders.h. A
-// loaded module stays until the process ends: libtorch, CUDA and MPI do not survive being unloaded.
+// Finding and loading modules (runtime/modules/module_abi.h), in the folders of
+// runtime/system/module_folders.h. A loaded module stays until the process ends: libtorch, CUDA and MPI do
+// not survive being unloaded.
 #pragma once
 
 #include <span>

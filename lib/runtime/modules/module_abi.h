@@ -10,7 +10,7 @@
 
 extern "C" {
 
-inline constexpr std::uint32_t kMckptModuleAbi = 3;
+inline constexpr std::uint32_t kMckptModuleAbi = 4;
 
 // Receives one fact of a module's description, such as "version" and "2.11.0".
 using MckptFactSink = void (*)(void* context, const char* key, const char* value);

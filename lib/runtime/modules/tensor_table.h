@@ -27,8 +27,6 @@ struct MckptTensorTable {
                       const char* device, void** tensor);
   void (*release)(void* tensor);
   const char* (*facts)(void* tensor, MckptTensorFacts* facts);
-  // The values of one into another of the same shape, cast as torch casts.
-  const char* (*copy)(void* from, void* to);
   // The rows [pairs[2i], pairs[2i+1]) one after the other, as a tensor with memory of its own.
   const char* (*rows)(void* tensor, const std::int64_t* pairs, std::int32_t count, void** out);
 };

@@ -1,3 +1,4 @@
+// Reads /proc/meminfo and the limits of control groups, old and new.
 #include "runtime/system/memory_room.h"
 
 #include <sys/resource.h>

@@ -2,7 +2,6 @@
 // not got and ends a process when it uses it, without a word; so what is large is asked for here first.
 #pragma once
 
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -24,16 +23,5 @@ Error out_of_memory(i64 needed_bytes, std::string_view what);
 
 // Throws it when so much cannot be had. Looks at the system only for as much as 64 MiB.
 void check_memory_room(i64 needed_bytes, std::string_view what);
-
-// Runs fn, which allocates that much; a failure says so.
-template <typename Fn>
-auto with_memory_for(i64 needed_bytes, std::string_view what, Fn&& fn) -> decltype(fn()) {
-  check_memory_room(needed_bytes, what);
-  try {
-    return fn();
-  } catch (const std::bad_alloc&) {
-    throw out_of_memory(needed_bytes, what);
-  }
-}
 
 }  // namespace mckpt

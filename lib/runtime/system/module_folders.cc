@@ -1,3 +1,4 @@
+// Reads $MCKPT_MODULE_PATH and the place of the program.
 #include "runtime/system/module_folders.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where what is loaded or started on demand lies: modules and helper programs.
+// The folders of files that are loaded or started on demand: modules and helper programs.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Signals are blocked while the thread is made, because it inherits the mask.
 #include "runtime/system/quiet_thread.h"
 
 #include <csignal>

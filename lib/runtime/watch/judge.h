@@ -1,31 +1,32 @@
-// Which rank is to blame when something stands still.
+// Which rank is to blame when nothing goes on.
 #pragma once
 
 #include <optional>
 #include <span>
-#include <string>
 
+#include "core/base/error.h"
+#include "runtime/watch/board.h"
 #include "runtime/watch/limits.h"
 #include "runtime/watch/team.h"
 
 namespace mckpt {
 
-// What is known of a rank. Times count only while the one who watches was awake itself: a host that was
-// suspended accuses nobody when it goes on.
+// What is known of a rank.
 struct RankState {
-  double silent_s = 0;  // since it was last heard
-  double still_s = 0;   // since it last told of progress
+  double silent_s = 0;  // since its last heartbeat
+  double still_s = 0;   // since its last progress
   bool left = false;    // it is done
-  WatchFrame beat;      // the last one
+  Beat beat;            // the last one
 
-  void hear(const WatchFrame& heard);
+  void pass(double seconds) { silent_s += seconds, still_s += seconds; }
+  void hear(const Beat& heard);
 };
 
-// The rank that is silent; else the one in whose phase nothing goes on; else, if all wait for each other, the
-// one that is behind. Nothing while all is well.
+// The error of a rank that is silent; else of the one in whose phase nothing goes on; else, where all ranks of
+// the job are known and wait for each other, of the one that is behind. Never of one that waits while another
+// works. Nothing while all is well.
 std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, const WatchLimits& limits);
 
-// The error that a rank died, which its connection tells.
-Error rank_died(const Team& team, int rank);
+Error rank_died(const Team& team, int place, const RankState& state);
 
 }  // namespace mckpt

@@ -1,144 +1,172 @@
+// Two threads of a rank meet here: that of the command claims, ends and leaves; that of the watch looks at the
+// board. They share `claimed_`, `left_` and `stop_`; all else between ranks is on the board.
 #include "runtime/watch/rank_watch.h"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
 #include "runtime/system/quiet_thread.h"
-#include "runtime/watch/hub.h"
-#include "runtime/watch/member.h"
+#include "runtime/watch/clock.h"
 
 namespace mckpt {
 namespace {
 
-std::unique_ptr<WatchRole> take_part(Comm& comm, WatchLimits limits, const std::function<void()>& met) {
-  Team team = meet(comm);
-  limits.silence_s *= team.ranks_per_core;
-  limits.phase_s *= team.ranks_per_core;
-  std::optional<Listener> listener;
-  if (team.rank == 0) listener = listen_for_ranks(team.one_host);
-  Invitation invitation = invite(comm, listener ? &*listener : nullptr);
-  met();
-  if (!listener) return std::make_unique<WatchMember>(team, limits, invitation);
-  return std::make_unique<WatchHub>(team, limits, std::move(invitation), std::move(*listener));
+// How often the watch looks.
+constexpr std::chrono::milliseconds kStep(50);
+
+// The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others of its
+// host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
+//
+// An error that may follow from another waits so long for that to show: on one host for the board, on several until
+// the launcher has killed this rank.
+constexpr double kFollowSeconds = 0.3, kFollowOtherHostSeconds = 12;
+// Where there are other hosts the launcher may have killed the rank that died, and kills this one next.
+constexpr double kDeathOtherHostSeconds = 0.5;
+// So long the teller waits for the others to end.
+constexpr double kGraceSeconds = 1;
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Made by the first rank of the host; its id travels through the Comm.
+Board board_of(Comm& comm, const Team& team) {
+  std::optional<Board> made;
+  std::optional<Error> failed;
+  if (team.own == 0) try {
+      made.emplace(Board::make(team.size()));
+    } catch (const Error& e) {
+      failed = e;
+    }
+  i64 mine = made ? made->id() : -1;
+  std::vector<i64> ids(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(ids)));
+  if (failed) throw *failed;
+  i64 id = ids[team.first_of_host];
+  if (id < 0) throw Error(Code::kRanksFailed, cat(team.name(0), " cannot make shared memory for the watch"));
+  return made ? std::move(*made) : Board::open(id, team.size());
 }
+
+int lost_status() { return static_cast<int>(code_info(Code::kRanksFailed).exit); }
 
 }  // namespace
 
-RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, const std::function<void()>& met,
-                     std::function<void(const Error&)> report)
-    : report_(std::move(report)), leader_(comm.rank() == 0), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (!wake_)
-    throw Error(Code::kRanksFailed, cat("the watch over the ranks cannot begin: ", std::strerror(errno)));
-  role_ = take_part(comm, limits, met);
+RankWatch::RankWatch(Comm& comm, const WatchLimits& limits, Ends ends, const std::function<void()>& met)
+    : RankWatch(comm, limits, std::move(ends), meet(comm), met) {}
+
+RankWatch::RankWatch(Comm& comm, WatchLimits limits, Ends ends, Team team, const std::function<void()>& met)
+    : comm_(comm),
+      limits_(std::move(limits)),
+      ends_(std::move(ends)),
+      team_(std::move(team)),
+      board_(board_of(comm, team_)),
+      states_(static_cast<std::size_t>(team_.size())),
+      dead_s_(states_.size()) {
+  limits_.silence_s *= team_.ranks_per_core;
+  limits_.phase_s *= team_.ranks_per_core;
+  met();
+  comm_.activity().when_claimed([this](bool may_follow) { claim(may_follow); });
   thread_ = quiet_thread([this] { run(); });
-  // Nobody has anything to tell before everybody can hear it.
-  comm.barrier();
+  // Nobody has anything to tell before everybody is there.
+  comm_.barrier();
 }
 
 RankWatch::~RankWatch() {
-  if (!thread_.joinable()) return;
-  wish([](Wishes& w) { w.stop = true; });
-  thread_.join();
-}
-
-void RankWatch::wish(const std::function<void(Wishes&)>& change) {
+  comm_.activity().when_claimed({});
   {
     std::lock_guard lock(mutex_);
-    change(wishes_);
+    stop_ = true;
   }
-  u64 one = 1;
-  [[maybe_unused]] ssize_t n = write(wake_.fd(), &one, sizeof one);  // full is as good
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
 }
 
-void RankWatch::claim(int status, bool may_follow) {
-  {
-    std::lock_guard lock(mutex_);
-    if (may_tell_) return;
-  }
-  wish([&](Wishes& w) { w.claim = {status, may_follow}; });
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return may_tell_; });
-}
-
-void RankWatch::end(int status, bool may_follow, const std::function<void()>& tell) {
-  claim(status, may_follow);
-  tell();
-  wish([](Wishes& w) { w.told = true; });
+void RankWatch::claim(bool may_follow) {
+  if (claimed_) return;
+  if (may_follow)
+    sleep_for((team_.whole_job ? kFollowSeconds : kFollowOtherHostSeconds) * team_.ranks_per_core);
+  if ((claimed_ = board_.become_teller(team_.own))) return;
   for (;;) pause();  // until the watch ends the process
 }
 
+void RankWatch::end(int status, bool may_follow, const std::function<void()>& tell) {
+  claim(may_follow);
+  tell();
+  board_.tell(status);
+  for (;;) pause();
+}
+
 void RankWatch::leave() {
-  wish([](Wishes& w) { w.leave = true; });
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return left_; });
-  }
-  thread_.join();
+  Waiting waiting(comm_.activity(), "leaving");
+  board_.leave(team_.own);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return left_; });
 }
 
+// The thread that is this rank's life on the board.
 void RankWatch::run() {
-  try {
-    do pass_on_wishes();
-    while (!stop_ && carry_out(role_->round(wake_.fd())));
-    role_.reset();
-  } catch (const std::exception& e) {
-    // The others see that this rank is gone; what they cannot see is why.
-    Error cause(Code::kRanksFailed, cat("the watch over the ranks failed: ", escaped(e.what())));
-    report_(cause);
-    _exit(static_cast<int>(code_info(cause.code()).exit));
+  board_.begin(team_.own);
+  WatchClock clock(std::min(1.0, limits_.silence_s / 5));
+  std::unique_lock lock(mutex_);
+  while (!stop_ && !left_) {
+    lock.unlock();
+    board_.write(team_.own, beat_of(comm_.activity().now()));
+    look(clock.tick());
+    lock.lock();
+    left_ = all_left();
+    changed_.notify_all();
+    if (!left_) changed_.wait_for(lock, kStep, [&] { return stop_; });
   }
 }
 
-void RankWatch::pass_on_wishes() {
-  u64 times;
-  [[maybe_unused]] ssize_t n = read(wake_.fd(), &times, sizeof times);
-  Wishes wishes;
-  {
-    std::lock_guard lock(mutex_);
-    wishes = std::exchange(wishes_, {});
+void RankWatch::look(double passed_s) {
+  for (int p = 0; p < team_.size(); p++) {
+    states_[p].pass(passed_s);
+    states_[p].hear(board_.read(p));
+    if (board_.has_died(p)) dead_s_[p] += passed_s;
+    states_[p].left = board_.has_left(p);
   }
-  if (wishes.claim) role_->claim(wishes.claim->first, wishes.claim->second);
-  if (wishes.told) role_->told();
-  if (wishes.leave) role_->leave();
-  stop_ |= wishes.stop;
+  if (std::optional<int> status = board_.told()) end_process(*status);
+  int teller = board_.teller();
+  telling_s_ = teller < 0 ? 0 : telling_s_ + passed_s;
+  if (telling_s_ > limits_.silence_s) board_.tell(lost_status());  // it is stuck
+  if (teller == team_.own) return;
+  std::optional<Error> found = cause();
+  if (!found || !board_.become_teller(team_.own, teller)) return;
+  ends_.report(*found);
+  board_.tell(lost_status());
 }
 
-void RankWatch::set_last(std::function<void()> last) {
-  std::lock_guard lock(last_mutex_);
-  last_ = std::move(last);
+bool RankWatch::all_left() const {
+  return std::all_of(states_.begin(), states_.end(), [](const RankState& s) { return s.left; });
+}
+
+// What this rank sees of the others. Where one is about to tell its error nobody else is blamed, unless that
+// one dies over it.
+std::optional<Error> RankWatch::cause() const {
+  int teller = board_.teller();
+  double patience_s = team_.whole_job ? 0 : kDeathOtherHostSeconds * team_.ranks_per_core;
+  for (int p = 0; p < team_.size(); p++)
+    if ((teller < 0 || teller == p) && dead_s_[p] > patience_s) return rank_died(team_, p, states_[p]);
+  return teller >= 0 ? std::nullopt : judge(team_, states_, limits_);
 }
 
 void RankWatch::end_process(int status) {
-  std::lock_guard lock(last_mutex_);
-  if (last_ && (leader_ || reported_)) last_();
-  _exit(status);
-}
-
-// Whether to go on.
-bool RankWatch::carry_out(const WatchOrder& order) {
-  switch (order.what) {
-    case WatchOrder::kGoOn:
-      return true;
-    case WatchOrder::kReport:
-      reported_ = true;
-      if (order.cause) report_(*order.cause);
-      role_->told();
-      return true;
-    case WatchOrder::kEnd:
-      end_process(order.status);
-    case WatchOrder::kTell:
-    case WatchOrder::kLeave: {
-      std::lock_guard lock(mutex_);
-      bool leaves = order.what == WatchOrder::kLeave;
-      (leaves ? left_ : may_tell_) = true;
-      changed_.notify_all();
-      return !leaves;
-    }
+  if (board_.teller() == team_.own) {
+    auto others_live = [&] {
+      for (int p = 0; p < team_.size(); p++)
+        if (p != team_.own && !board_.has_left(p) && !board_.has_died(p)) return true;
+      return false;
+    };
+    auto end = std::chrono::steady_clock::now() +
+               std::chrono::duration<double>(kGraceSeconds * team_.ranks_per_core);
+    while (others_live() && std::chrono::steady_clock::now() < end) sleep_for(0.01);
+    comm_.activity().do_last();
+    // Not every launcher ends a job by itself.
+    if (!team_.whole_job) comm_.abort(status);
   }
-  return true;
+  ends_.exit(status);
+  std::terminate();  // the program does not keep its word
 }
 
 }  // namespace mckpt

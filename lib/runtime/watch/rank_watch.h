@@ -1,75 +1,65 @@
-// The watch over the ranks of a job: when one dies, fails or hangs, exactly one rank tells which and why, and
-// all end with the same status. Without it the others would wait in a collective for ever.
+// The watch over the ranks of a job: when one dies, fails or hangs, exactly one rank reports which and why, and
+// all end with the same exit status. Without it the others would wait in a collective for ever.
 //
-// Each rank has a thread that speaks to rank 0 over TCP, without MPI, and says at least ten times within the
-// limit that it lives and what it is at (runtime/watch/activity.h). Rank 0 finds who is to blame: who is silent,
-// whose connection closed, in whose phase nothing goes on, or who has an error to tell; a rank that the
-// others wait for, never one that waits. The death of rank 0 is told by one of the others. Limits grow with
-// the number of ranks per core.
+//   the rank's thread       works | waits in "barrier" | throws: claims to be the teller, reports, tell(status)
+//   the watch's thread      20 times a second: writes the rank's heartbeat on the board of its host, looks at
+//                           the others': has one died? is one silent? does nothing go on? has the teller told?
 //
-// How a rank ends is _exit() in whatever it was doing: what it was writing is staged and not published.
+// The ranks of one host share a board (runtime/watch/board.h) and watch each other, without MPI, which may be
+// what hangs. Who finds the cause first becomes the teller; there is one. Ranks of other hosts are ended by
+// the launcher, which ends a job when one of its processes fails; what is not noticed across hosts is said in
+// docs/design.md. Limits grow with the number of ranks per core.
+//
+// A rank is ended by `Ends::exit` in whatever it was doing: what it was writing is staged and not published.
 #pragma once
 
 #include <condition_variable>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
+#include <vector>
 
-#include "runtime/watch/role.h"
+#include "runtime/watch/judge.h"
 
 namespace mckpt {
 
 class RankWatch {
  public:
-  // Every rank of the Comm, which has more than one. `met` is called when all have exchanged their addresses.
-  // `report` reports a cause that was found from outside; it is called in the watch's thread, in one rank, at
-  // most once. Throws kRanksFailed.
-  RankWatch(Comm& comm, const WatchLimits& limits, const std::function<void()>& met,
-            std::function<void(const Error&)> report);
+  // Collective. `met` is called when all ranks have introduced themselves. Throws kRanksFailed.
+  RankWatch(Comm& comm, const WatchLimits& limits, Ends ends, const std::function<void()>& met);
   // A rank that goes without leave() has died, as far as the others know.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
 
-  // Returns when an error of this rank is the one to tell; while it waits, another rank's may end the
-  // process. `may_follow` says that the error may be what another rank's end looks like from here. Whoever
-  // calls it before he gives up what others can see is not overtaken by what they then make of that.
-  void claim(int status, bool may_follow);
-  // Ends every rank because of an error in this one, claimed or not. `tell` is called where that is the first
-  // there is.
+  // Ends every rank because of an error in this one, claimed before (Activity::claim) or not. `tell` reports
+  // the error; it is called unless another rank's came first.
   [[noreturn]] void end(int status, bool may_follow, const std::function<void()>& tell);
-  // Returns when every rank has called it.
+  // Returns when every rank of the host has called it.
   void leave();
-  // What is to be done when all ranks are ended because of one, behind everything else, in the watch's
-  // thread: by rank 0, which ends last, and where that is the lost one by the rank that tells so. Empty:
-  // nothing.
-  void set_last(std::function<void()> last);
 
  private:
-  struct Wishes {  // of the thread that runs the command
-    std::optional<std::pair<int, bool>> claim;
-    bool told = false, leave = false, stop = false;
-  };
-
+  RankWatch(Comm& comm, WatchLimits limits, Ends ends, Team team, const std::function<void()>& met);
+  void claim(bool may_follow);
   void run();
-  bool carry_out(const WatchOrder& order);
+  void look(double passed_s);
+  bool all_left() const;
+  std::optional<Error> cause() const;
   [[noreturn]] void end_process(int status);
-  void pass_on_wishes();
-  void wish(const std::function<void(Wishes&)>& change);
 
-  std::function<void(const Error&)> report_;
-  const bool leader_;
-  bool reported_ = false;
-  std::unique_ptr<WatchRole> role_;
-  Socket wake_;  // an eventfd
+  Comm& comm_;
+  WatchLimits limits_;
+  const Ends ends_;
+  const Team team_;
+  Board board_;
+  std::vector<RankState> states_;  // by place; of the watch's thread
+  std::vector<double> dead_s_;
+  double telling_s_ = 0;  // since there is a teller
+
+  bool claimed_ = false;  // by the thread of the command, which is to report its error
   std::mutex mutex_;
   std::condition_variable changed_;
-  Wishes wishes_;
-  bool stop_ = false, may_tell_ = false, left_ = false;
-  std::mutex last_mutex_;  // whoever changes it waits until it was carried out
-  std::function<void()> last_;
+  bool stop_ = false, left_ = false;
   std::thread thread_;
 };
 

@@ -1,11 +1,10 @@
+// The clock that runs until the ranks have met.
 #include "runtime/watch/start_limit.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "runtime/system/quiet_thread.h"
-#include "runtime/watch/role.h"
+#include "runtime/watch/clock.h"
 
 namespace mckpt {
 namespace {
@@ -23,12 +22,11 @@ double ranks_per_core(int ranks) {
 
 }  // namespace
 
-StartLimit::StartLimit(const WatchLimits& limits, int rank, int size,
-                       std::function<void(const Error&)> report)
+StartLimit::StartLimit(const WatchLimits& limits, int rank, int size, Ends ends)
     : limit_s_(limits.silence_s * ranks_per_core(size)),
       rank_(rank),
       size_(size),
-      report_(std::move(report)),
+      ends_(std::move(ends)),
       thread_(quiet_thread([this] { run(); })) {}
 
 StartLimit::~StartLimit() {
@@ -40,19 +38,24 @@ StartLimit::~StartLimit() {
   thread_.join();
 }
 
-void StartLimit::run() {
-  double end_s = limit_s_ + kTurnSeconds * std::min(rank_, kMostTurns);
-  // Time in which this process was stopped itself accuses nobody.
-  WatchClock clock(kStepSeconds);
-  std::unique_lock lock(mutex_);
-  for (double waited_s = 0; waited_s < end_s; waited_s += clock.tick())
-    if (met_.wait_for(lock, std::chrono::duration<double>(kStepSeconds), [&] { return have_met_; })) return;
+Error StartLimit::error() const {
   Error e(Code::kRanksFailed,
           "the ranks of the job have not met: at least one did not start, is stopped or hangs");
   if (size_ > 0) e.expected(cat(size_, " ranks within ", limit_s_, " s"));
-  report_(e.found(cat("rank ", rank_, " still waits for others"))
-              .help("look for a stopped process of mckpt; --rank-timeout gives slow hosts more time"));
-  _exit(static_cast<int>(code_info(e.code()).exit));
+  return e.found(cat("rank ", rank_, " still waits for others"))
+      .help("look for a stopped process of mckpt; `rank_timeout` gives slow hosts more time");
+}
+
+void StartLimit::run() {
+  double end_s = limit_s_ + kTurnSeconds * std::min(rank_, kMostTurns);
+  WatchClock clock(4 * kStepSeconds);
+  {
+    std::unique_lock lock(mutex_);
+    for (double waited_s = 0; waited_s < end_s; waited_s += clock.tick())
+      if (met_.wait_for(lock, std::chrono::duration<double>(kStepSeconds), [&] { return have_met_; })) return;
+  }
+  ends_.report(error());
+  ends_.exit(static_cast<int>(code_info(Code::kRanksFailed).exit));
 }
 
 }  // namespace mckpt

@@ -1,35 +1,30 @@
+// Who shares a board: ranks of one kernel that see the same memory of System V.
 #include "runtime/watch/team.h"
 
 #include <sched.h>
-#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
+
+#include "core/base/text.h"
 
 namespace mckpt {
 namespace {
 
-constexpr std::size_t kMostAddresses = 16;
-using Address = std::array<char, 48>;
-
 // What a rank says of itself.
 struct Introduction {
   HostId host;
+  u64 memory = 0;  // the namespace of shared memory
   i64 pid = 0;
   cpu_set_t cores = {};
 };
 
-struct WrittenInvitation {
-  i64 port = 0;
-  std::array<Address, kMostAddresses> addresses = {};
-  WatchToken hello = {}, welcome = {};
-};
-
 Introduction introduction() {
   Introduction me{.host = this_host(), .pid = getpid()};
+  struct stat st {};
+  if (stat("/proc/self/ns/ipc", &st) == 0) me.memory = st.st_ino;
   sched_getaffinity(0, sizeof me.cores, &me.cores);  // none where there are more than fit
   return me;
 }
@@ -47,22 +42,11 @@ double fullest(const std::vector<Introduction>& all) {
   return most;
 }
 
-void draw(WatchToken& token) {
-  if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size()))
-    throw Error(Code::kRanksFailed, cat("the system gives no random numbers: ", std::strerror(errno)));
-}
-
 }  // namespace
 
-std::string Team::name(int of) const {
-  const Rank& r = ranks[static_cast<std::size_t>(of)];
-  return cat("rank ", of, " (host ", escaped(r.host.name.data()), ", process ", r.pid, ")");
-}
-
-int Team::deputy() const {
-  for (int r = 1; r < size(); r++)
-    if (ranks[static_cast<std::size_t>(r)].host != ranks[0].host) return r;
-  return 1;
+std::string Team::name(int place) const {
+  const Rank& r = ranks[place];
+  return cat("rank ", r.rank, " (host ", escaped(r.host.name.data()), ", process ", r.pid, ")");
 }
 
 Team meet(Comm& comm) {
@@ -70,29 +54,15 @@ Team meet(Comm& comm) {
   std::vector<Introduction> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(std::as_bytes(std::span(&me, 1)), std::as_writable_bytes(std::span(all)));
   Team team;
-  team.rank = comm.rank();
-  for (const Introduction& one : all) {
-    team.ranks.push_back({one.host, static_cast<i32>(one.pid)});
-    team.one_host &= one.host == all[0].host;
+  for (int r = 0; r < comm.size(); r++) {
+    if (all[r].host != me.host || all[r].memory != me.memory) continue;
+    if (r == comm.rank()) team.own = team.size();
+    team.ranks.push_back({r, all[r].host, all[r].pid});
   }
+  team.first_of_host = team.ranks[0].rank;
+  team.whole_job = team.size() == comm.size();
   team.ranks_per_core = fullest(all);
   return team;
-}
-
-Invitation invite(Comm& comm, const Listener* listener) {
-  WrittenInvitation written;
-  if (listener) {
-    written.port = listener->port;
-    for (std::size_t i = 0; i < std::min(kMostAddresses, listener->addresses.size()); i++)
-      listener->addresses[i].copy(written.addresses[i].data(), sizeof(Address) - 1);
-    draw(written.hello);
-    draw(written.welcome);
-  }
-  comm.broadcast(std::as_writable_bytes(std::span(&written, 1)), 0);
-  Invitation invitation{{}, written.hello, written.welcome};
-  for (const Address& address : written.addresses)
-    if (address[0]) invitation.endpoints.push_back({address.data(), static_cast<int>(written.port)});
-  return invitation;
 }
 
 }  // namespace mckpt

@@ -5,8 +5,10 @@ import os
 import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import difference, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
 folder = tempfile.TemporaryDirectory(prefix="mckpt_contradictions_")
@@ -17,7 +19,7 @@ def place(name):
 
 
 def ends(status, *args, words=()):
-    run = subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    run = run_mckpt(*args, timeout=60)
     expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout[-500:]}{run.stderr[-500:]}")
     for word in words:
         expect(word in run.stdout + run.stderr, f"{args}: nothing of '{word}': {run.stderr[-500:]}")

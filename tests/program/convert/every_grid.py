@@ -2,16 +2,18 @@
 comes out is the source, tensor by tensor and byte by byte, as read here. Grids that a model does not divide over are
 refused with the code that says so, and leave nothing. round_trips.py has the more usual grids, and looks closer.
 """
+
 import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 
+from mckpt_tests.checks import fail, failures, in_parallel
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import SANITIZED
-from mckpt_tests.golden import MCKPT, Models, fail, failures, in_parallel  # noqa: E402
 
 SHARD = "--hsdp-outer shard --strategy optim_grads_params"
 GRIDS = {
@@ -35,11 +37,25 @@ GRIDS = {
 }
 UNEVEN = ["deepseek_v3", "deepseek_v3_mtp"]  # a rank's part of linear_q_up_proj ends inside a row
 NARROW = ["tiny_dense1", "tiny_dense2", "tiny_llama1", "tiny_moe1"]  # two heads
-DENSE = ["llama3", "nemotron_h", "nemotron_h_f32ssm", "qwen2_bias", "qwen3_5", "qwen3_5_mtp", "qwen3_dense", "qwen3_vl", "tiny_dense1", "tiny_dense2", "tiny_llama1"]
+DENSE = [
+    "llama3",
+    "nemotron_h",
+    "nemotron_h_f32ssm",
+    "qwen2_bias",
+    "qwen3_5",
+    "qwen3_5_mtp",
+    "qwen3_dense",
+    "qwen3_vl",
+    "tiny_dense1",
+    "tiny_dense2",
+    "tiny_llama1",
+]
 UNGATED = ["gpt_oss", "gpt_oss_2i", "gpt_oss_square", "nemotron_h", "nemotron_h_f32ssm", "nemotron_h_moe"]
 models = Models()
 names = sorted(os.listdir(models.root.name))
-SLICED = [m for m in names if m.startswith(("nemotron_h", "qwen3_5", "qwen3_next"))]  # mixers whose heads context parallelism divides; none into 3
+SLICED = [
+    m for m in names if m.startswith(("nemotron_h", "qwen3_5", "qwen3_next"))
+]  # mixers whose heads context parallelism divides; none into 3
 # grid -> model -> the code with which it is refused; everything else must go through.
 REFUSED = {
     "tp4 etp2": {m: "MC2007" for m in NARROW},
@@ -57,7 +73,7 @@ done = {}
 
 
 def run(*args):
-    return subprocess.run([MCKPT, *map(str, args), "-q", "-j1"], capture_output=True, text=True, timeout=60)
+    return run_mckpt(*args, "-q", "-j1", timeout=60)
 
 
 def tensors(folder):
@@ -69,10 +85,10 @@ def tensors(folder):
         with open(os.path.join(folder, file), "rb") as f:
             blob = f.read()
         n = struct.unpack("<Q", blob[:8])[0]
-        for name, t in json.loads(blob[8:8 + n]).items():
+        for name, t in json.loads(blob[8 : 8 + n]).items():
             if name != "__metadata__":
                 begin, end = t["data_offsets"]
-                out[name] = (t["dtype"], t["shape"], blob[8 + n + begin:8 + n + end])
+                out[name] = (t["dtype"], t["shape"], blob[8 + n + begin : 8 + n + end])
     return out
 
 

@@ -1,14 +1,15 @@
 """A checkpoint that was made with --map-file keeps the map beside its data: export, verify, reshard and the live model's
 checkpoint need it no more, and another one is refused.
 """
+
 import json
 import os
-import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT  # noqa: E402
-from mckpt_tests.made import difference, expect, finish  # noqa: E402
-from mckpt_tests.renamed import example, renamed_models  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import example, renamed_models
+from mckpt_tests.program import run_mckpt
 
 models, source, mine = renamed_models()
 folder = tempfile.TemporaryDirectory(prefix="mckpt_kept_map_")
@@ -19,12 +20,14 @@ def place(name):
 
 
 def run(*args):
-    return subprocess.run([MCKPT, *map(str, args)], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+    return run_mckpt(*args, timeout=100)
 
 
 def ends(status, *args, word=""):
     result = run(*args)
-    expect(result.returncode == status, f"{args}: exit status {result.returncode}, not {status}: {result.stdout[-500:]}{result.stderr[-500:]}")
+    expect(
+        result.returncode == status, f"{args}: exit status {result.returncode}, not {status}: {result.stdout[-500:]}{result.stderr[-500:]}"
+    )
     expect(word in result.stdout + result.stderr, f"{args}: nothing of '{word}': {result.stderr[-500:]}")
 
 
@@ -45,7 +48,10 @@ ends(0, "convert", "reshard", ckpt, moved, "--dp", 3, "--no-sync")
 for at in (ckpt, moved):
     back = f"{at}_back"
     ends(0, "export", at, back, "--no-sync")
-    expect(not [name for name in os.listdir(back) if "map" in name or ("mckpt" in name and name != "mckpt_manifest.json")], f"{back} has a file of ours: {os.listdir(back)}")
+    expect(
+        not [name for name in os.listdir(back) if "map" in name or ("mckpt" in name and name != "mckpt_manifest.json")],
+        f"{back} has a file of ours: {os.listdir(back)}",
+    )
     ends(0, "verify", at, "--against", mine)
     ends(0, "verify", back, "--against", at)
     ends(0, "verify", back, "--against", mine, "--map-file", rows)  # two Hugging Face folders: neither keeps a map
@@ -53,8 +59,13 @@ for at in (ckpt, moved):
     expect(difference(back, f"{at}_assets") == "", f"--assets changes the result of {at}")
     ends(0, "export", at, f"{at}_same", "--map-file", same, "--no-sync")
 ends(0, "verify", moved, "--against", ckpt)
-for command in (["export", ckpt, place("out")], ["export", ckpt, place("out"), "--assets", mine], ["convert", "reshard", moved, place("out")],
-                ["verify", ckpt, "--against", mine], ["verify", place("ckpt_back"), "--against", ckpt]):
+for command in (
+    ["export", ckpt, place("out")],
+    ["export", ckpt, place("out"), "--assets", mine],
+    ["convert", "reshard", moved, place("out")],
+    ["verify", ckpt, "--against", mine],
+    ["verify", place("ckpt_back"), "--against", ckpt],
+):
     ends(4, *command, "--map-file", other, word="MC2015")
 expect(not os.path.exists(place("out")), "what was refused was written")
 # One that was made without a map may get one.

@@ -2,6 +2,7 @@
 say what is wrong, and with nothing written. What is allowed beside it is not refused. A result that cannot be written whole
 does not replace an older one.
 """
+
 import fcntl
 import json
 import os
@@ -10,11 +11,12 @@ import shutil
 import struct
 import subprocess
 
-from mckpt_tests.golden import Models  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch, snapshot
+from mckpt_tests.models import Models, make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import MCKPT
 
-from mckpt_tests.made import Program, difference, expect, finish, make_model, scratch, snapshot  # noqa: E402
-
-program = Program()
 golden = Models()
 folder = scratch()
 SIZES = dict(layers=2, hidden=48, heads=6, kv=3, head_dim=8, ffn=96, vocab=64)
@@ -26,7 +28,7 @@ def path(name):
 
 def refused(status, code, words, *args, **how):
     before = snapshot(folder.name)
-    result = program.run(*args, **how)
+    result = run_mckpt(*args, **how)
     what = " ".join(os.path.basename(str(a)) for a in args)
     expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {result.stderr[:300]}")
     expect(f"error[{code}]" in result.stderr, f"{what}: not {code}: {result.stderr[:300]}")
@@ -39,7 +41,7 @@ def convert(*args):
 
 
 def done(*args):
-    result = program.run(*args, "-q", "--no-sync")
+    result = run_mckpt(*args, "-q", "--no-sync")
     expect(result.returncode == 0, f"{args}: {result.stderr[:300]}")
     return result
 
@@ -63,9 +65,9 @@ def edit_header(model, change):
     with open(file, "rb") as f:
         blob = f.read()
     n = struct.unpack("<Q", blob[:8])[0]
-    text = json.dumps(change(json.loads(blob[8:8 + n]))).encode()
+    text = json.dumps(change(json.loads(blob[8 : 8 + n]))).encode()
     with open(file, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + blob[8 + n:])
+        f.write(struct.pack("<Q", len(text)) + text + blob[8 + n :])
     return model
 
 
@@ -79,7 +81,7 @@ def eight_bits(model, name):
     with open(file, "rb") as f:
         blob = f.read()
     n = struct.unpack("<Q", blob[:8])[0]
-    header, data = json.loads(blob[8:8 + n]), b""
+    header, data = json.loads(blob[8 : 8 + n]), b""
     for key, t in header.items():
         if key == "__metadata__":
             continue
@@ -99,18 +101,31 @@ def wrong_models(model):
     up = "model.layers.1.mlp.up_proj.weight"
     lacking = edit_header(copy_of(model, "lacking"), renamed(up, "model.layers.1.mlp.other.weight"))
     refused(3, "MC2005", [up, "mlp.other"], *convert(lacking, out))
-    quantised = edit_header(copy_of(model, "quantised"), renamed("model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.gate_proj.weight_scale_inv"))
+    quantised = edit_header(
+        copy_of(model, "quantised"), renamed("model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.gate_proj.weight_scale_inv")
+    )
     refused(3, "MC2004", ["weight_scale_inv"], *convert(quantised, out))
-    refused(3, "MC2002", ["unheard_of"], *convert(edit_config(copy_of(model, "unknown"), model_type="unheard_of", architectures=["UnheardOf"]), out))
+    refused(
+        3,
+        "MC2002",
+        ["unheard_of"],
+        *convert(edit_config(copy_of(model, "unknown"), model_type="unheard_of", architectures=["UnheardOf"]), out),
+    )
     refused(3, "MC2001", ["num_attention_heads"], *convert(edit_config(copy_of(model, "headless"), num_attention_heads=None), out))
-    refused(3, "MC2005", ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"],
-            *convert(edit_config(copy_of(model, "tied"), tie_word_embeddings=True), out))
+    refused(
+        3,
+        "MC2005",
+        ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"],
+        *convert(edit_config(copy_of(model, "tied"), tie_word_embeddings=True), out),
+    )
     empty = copy_of(model, "empty")
     os.remove(os.path.join(empty, "model.safetensors"))
     refused(3, "MC1001", ["no weights"], *convert(empty, out))
     refused(3, "MC1001", [], *convert(path("nowhere"), out))
     experts = make_model(path("experts"), layers=2, hidden=48, heads=6, kv=3, head_dim=8, vocab=64, experts=2, moe_ffn=16)
-    both = edit_header(copy_of(experts, "both"), renamed("model.layers.0.mlp.experts.0.up_proj.weight", "model.layers.0.mlp.experts.gate_up_proj"))
+    both = edit_header(
+        copy_of(experts, "both"), renamed("model.layers.0.mlp.experts.0.up_proj.weight", "model.layers.0.mlp.experts.gate_up_proj")
+    )
     refused(4, "MC2008", ["--expert-layout"], *convert(both, out))
     refused(2, "MC0203", ["layers are lost"], *convert(model, out, "--pp", "2"))
     refused(4, "MC2006", ["--vocab-size auto", "64"], *convert(model, out, "--tp", "3"))
@@ -175,13 +190,19 @@ def places(model):
     """Where results go, and what is there already."""
     runs, checkpoint = path("runs"), path("checkpoint")
     before = snapshot(folder.name)
-    for args in (convert(model, os.path.join(runs, "deep", "er"), "--iteration", "7"), ["export", checkpoint, os.path.join(runs, "deep", "hf")]):
+    for args in (
+        convert(model, os.path.join(runs, "deep", "er"), "--iteration", "7"),
+        ["export", checkpoint, os.path.join(runs, "deep", "hf")],
+    ):
         for how in ([], ["--overwrite"], ["--resume"]):
-            result = program.run(*args, "-n", "--json", *how)
+            result = run_mckpt(*args, "-n", "--json", *how)
             expect(result.returncode == 0 and json.loads(result.stdout)["tensors_out"] > 0, f"{args} -n {how}: {result.stderr[:300]}")
     expect(snapshot(folder.name) == before, "a dry run wrote something")
 
-    for name, command in (("convert", lambda to, *more: convert(model, to, "--iteration", "7", *more)), ("export", lambda to, *more: ["export", checkpoint, to, *more])):
+    for name, command in (
+        ("convert", lambda to, *more: convert(model, to, "--iteration", "7", *more)),
+        ("export", lambda to, *more: ["export", checkpoint, to, *more]),
+    ):
         base = path(f"{name}_base")
         made = os.path.join(base, "iter_0000007") if name == "convert" else base
         os.makedirs(made)
@@ -189,11 +210,21 @@ def places(model):
             old.write("old")
         for flags in ([], ["-n"], ["--resume"]):
             refused(4, "MC3003", ["--overwrite"], *command(base, *flags))
-        result = program.run(*command(base, "--overwrite", "-n"))
-        expect(result.returncode == 0 and os.listdir(made) == ["old.safetensors"], f"{name} --overwrite -n: {os.listdir(made)} {result.stderr[:300]}")
-        small = subprocess.run([program.mckpt, *command(base, "--overwrite")], capture_output=True, text=True,
-                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
-        expect(small.returncode == 5 and "MC3001" in small.stderr, f"{name}: files too large: exit status {small.returncode}: {small.stderr[:300]}")
+        result = run_mckpt(*command(base, "--overwrite", "-n"))
+        expect(
+            result.returncode == 0 and os.listdir(made) == ["old.safetensors"],
+            f"{name} --overwrite -n: {os.listdir(made)} {result.stderr[:300]}",
+        )
+        small = subprocess.run(
+            [MCKPT, *command(base, "--overwrite")],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        )
+        expect(
+            small.returncode == 5 and "MC3001" in small.stderr,
+            f"{name}: files too large: exit status {small.returncode}: {small.stderr[:300]}",
+        )
         expect(os.listdir(made) == ["old.safetensors"], f"{name}: what could not be written replaced what was there")
         staging = os.path.join(os.path.dirname(made), f".{os.path.basename(made)}.mckpt-tmp")
         with open(os.devnull):

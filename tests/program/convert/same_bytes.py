@@ -5,9 +5,12 @@ import json
 import os
 import shutil
 
-from mckpt_tests.made import Program, difference, expect, finish, make_model, scratch
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference, scratch
+from mckpt_tests.models import make_model
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import HAS_MPI
 
-program = Program()
 folder = scratch()
 DENSE = dict(layers=2, hidden=512, heads=8, kv=4, head_dim=64, ffn=1536, vocab=8192, shard_bytes=9_000_000)
 HUB = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, vocab=4096, experts=8, moe_ffn=640, hub=True)
@@ -19,7 +22,7 @@ CASES = [
     ("apart", APART, "--tp 2 --etp 2 --ep 2 --dp 2 --dtype fp32"),
 ]
 WAYS = [("-j2", ["-j2"], 1), ("-j7", ["-j7"], 1), ("little memory", ["-j3", "--max-memory", "1MiB"], 1)]
-if program.with_ranks:
+if HAS_MPI:
     WAYS += [(f"{n} ranks", ["-j1"], n) for n in (2, 3, 5)]
 
 
@@ -29,12 +32,12 @@ def path(name):
 
 def every_way(what, command, source, target, options):
     """Carries it out in every way, compares, and leaves the first result."""
-    first = program.run(*command, source, path(target), "-j1", "--no-sync", "--json", *options)
+    first = run_mckpt(*command, source, path(target), "-j1", "--no-sync", "--json", *options)
     if not expect(first.returncode == 0, f"{what}: {first.stderr}"):
         return
     for way, flags, ranks in WAYS:
         again = path(target + "_again")
-        result = program.run(*command, source, again, "--no-sync", "--json", *flags, *options, ranks=ranks)
+        result = run_mckpt(*command, source, again, "--no-sync", "--json", *flags, *options, ranks=ranks)
         if expect(result.returncode == 0, f"{what}, {way}: exit status {result.returncode}: {result.stderr[-500:]}"):
             expect(difference(path(target), again) == "", f"{what}, {way}: {difference(path(target), again)}")
             lines = result.stdout.splitlines()
@@ -51,7 +54,7 @@ for model, sizes, grid in CASES:
     layout = ["--expert-layout", "hub"] if model == "hub" else []
     every_way(what, ["convert", "hf-to-fsdp"], models[model], "checkpoint", [*grid.split(), *layout])
     every_way(f"{what}, export", ["export"], path("checkpoint"), "back", ["--max-shard-size", "9MB", *layout])
-    equal = program.run("verify", path("back"), "--against", models[model], *layout)
+    equal = run_mckpt("verify", path("back"), "--against", models[model], *layout)
     expect(equal.returncode == 0, f"{what}: what comes back is not the model: {equal.stderr} {equal.stdout}")
     for made in ("checkpoint", "back"):
         shutil.rmtree(path(made), ignore_errors=True)

@@ -1,22 +1,37 @@
 """Every golden model into checkpoints of many grids and back: each tensor comes out under its name, with its type, shape and
 bytes; and `verify --against` says so both ways, and names the tensor where one byte is wrong.
 """
+
 import collections
 import filecmp
 import io
 import json
 import os
 import random
-import subprocess
 import tempfile
 import zipfile
 
-from mckpt_tests.golden import GOLDEN, MCKPT, Models, expect_equal, fail, finish, in_parallel, safetensors
+from mckpt_tests.checks import expect_equal, fail, in_parallel
+from mckpt_tests.folders import safetensors
+from mckpt_tests.golden import finish
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
-GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2",
-         "--ep 8 --dp 8", "--tp 2 --ep 2 --etp 2", "--dp 4 --hsdp 2 --hsdp-outer shard", "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate",
-         "--dp 5 --strategy optim", "--dp 2 --strategy no_shard"]
+GRIDS = [
+    "--tp 1 --dp 1",
+    "--tp 2 --dp 1",
+    "--tp 1 --dp 3",
+    "--tp 2 --dp 2 --ep 4",
+    "--tp 2 --cp 2 --ep 2",
+    "--tp 4 --ep 2",
+    "--ep 8 --dp 8",
+    "--tp 2 --ep 2 --etp 2",
+    "--dp 4 --hsdp 2 --hsdp-outer shard",
+    "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate",
+    "--dp 5 --strategy optim",
+    "--dp 2 --strategy no_shard",
+]
 # What the real tools cannot save either: cuts inside rows, parts under no_shard, sizes that do not divide. All else is right.
 OUTCOMES = {"converted": 299, "error[MC0203": 22, "error[MC0204": 10, "error[MC2007": 5}
 SHARDS = ["100kB", "1MB", "5GB"]
@@ -24,7 +39,7 @@ outcomes = collections.Counter()
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *args, "-q", "-j1"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q", "-j1")
     if run.returncode != status:
         fail(f"{' '.join(args)}: {run.stdout}{run.stderr}")
     return run.stdout + run.stderr
@@ -34,8 +49,9 @@ def round_trip(model, grid, dtype, shard):
     source = models.path(model)
     with tempfile.TemporaryDirectory(prefix="mckpt_round_") as folder:
         checkpoint, back = os.path.join(folder, "checkpoint"), os.path.join(folder, "back")
-        run = subprocess.run([MCKPT, "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--dtype", dtype,
-                              "--no-sync", "-q", "-j1", *grid.split()], capture_output=True, text=True, timeout=120)
+        run = run_mckpt(
+            "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--dtype", dtype, "--no-sync", "-q", "-j1", *grid.split()
+        )
         outcomes[run.stderr.split("]")[0] or "converted"] += 1
         if run.returncode:
             return
@@ -49,9 +65,14 @@ def round_trip(model, grid, dtype, shard):
         if shard == SHARDS[0]:  # a model in many files makes the same checkpoint
             again = os.path.join(folder, "again")
             mckpt("convert", "hf-to-fsdp", back, again, "--vocab-size", "auto", "--dtype", dtype, "--no-sync", *grid.split())
-            files = sorted(name for name in os.listdir(os.path.join(checkpoint, "release")) if name not in ("hf_assets", "mckpt_manifest.json"))
-            expect_equal(f"{model} {grid} {dtype} again", filecmp.cmpfiles(
-                os.path.join(checkpoint, "release"), os.path.join(again, "release"), files, shallow=False), (files, [], []))
+            files = sorted(
+                name for name in os.listdir(os.path.join(checkpoint, "release")) if name not in ("hf_assets", "mckpt_manifest.json")
+            )
+            expect_equal(
+                f"{model} {grid} {dtype} again",
+                filecmp.cmpfiles(os.path.join(checkpoint, "release"), os.path.join(again, "release"), files, shallow=False),
+                (files, [], []),
+            )
 
 
 def check_that_verify_sees(model):

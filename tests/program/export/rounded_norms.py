@@ -1,13 +1,15 @@
-"""Norms that Megatron stores less one: what bf16 loses by that is counted and told, and nothing else is lost.
-"""
+"""Norms that Megatron stores less one: what bf16 loses by that is counted and told, and nothing else is lost."""
+
 import json
 import os
 import shutil
 import struct
-import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models, expect_equal, finish  # noqa: E402
+from mckpt_tests.checks import expect_equal
+from mckpt_tests.golden import finish
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
 
 models = Models()
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_rounded_")
@@ -20,7 +22,7 @@ def path(name):
 
 
 def mckpt(*args):
-    return subprocess.run([MCKPT, *args, "--json"], capture_output=True, text=True, timeout=60)
+    return run_mckpt(*args, "--json", timeout=60)
 
 
 def convert(mode, source, target, *flags):
@@ -46,10 +48,22 @@ golden = models.path("qwen3_5")
 expect_equal("golden", [convert(to_fsdp, golden, "golden", "--tp", "2", "--vocab-size", "auto")], [(0, False)])
 small = with_small_values(golden, 5)
 # One is taken off in the wider of two types: in fp32 nothing is lost, unless the run keeps its parameters in bf16.
-for name, flags, lost in (("keep", ["--dtype", "keep"], 5), ("fp32", ["--dtype", "fp32"], 0), ("run", ["--params-dtype", "auto", "--dtype", "fp32"], 5)):
+for name, flags, lost in (
+    ("keep", ["--dtype", "keep"], 5),
+    ("fp32", ["--dtype", "fp32"], 0),
+    ("run", ["--params-dtype", "auto", "--dtype", "fp32"], 5),
+):
     made, back = f"made_{name}", f"back_{name}"
-    expect_equal(f"{name}: to Megatron", [convert(to_fsdp, small, made, "--tp", "2", "--dp", "3", "--vocab-size", "auto", *flags)], [(lost, lost > 0)])
-    expect_equal(f"{name}: what is made", [mckpt("verify", path(made), "--against", small, *[f for f in flags if f in ("--params-dtype", "auto")]).returncode], [0])
+    expect_equal(
+        f"{name}: to Megatron",
+        [convert(to_fsdp, small, made, "--tp", "2", "--dp", "3", "--vocab-size", "auto", *flags)],
+        [(lost, lost > 0)],
+    )
+    expect_equal(
+        f"{name}: what is made",
+        [mckpt("verify", path(made), "--against", small, *[f for f in flags if f in ("--params-dtype", "auto")]).returncode],
+        [0],
+    )
     expect_equal(f"{name}: and back", [convert(["export"], path(made), back)], [(0, False)])
     told = json.loads(mckpt("verify", path(back), "--against", small).stdout)
     expect_equal(f"{name}: what differs", [f["tensor"] for f in told["findings"]], [NORM] if lost else [])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, MCKPT
 
 DOCUMENT = os.path.join(os.path.dirname(DATA), "docs", "json.md")
@@ -115,7 +116,7 @@ def make_cut(folder):
 
 def main():
     documented = sections(open(DOCUMENT, encoding="utf-8").read())
-    listed = re.findall(r"^  ([a-z]+) .*", subprocess.run([MCKPT, "--help"], capture_output=True, text=True).stdout.split("\nGlobal\n")[0], flags=re.M)
+    listed = re.findall(r"^  ([a-z]+) .*", run_mckpt("--help").stdout.split("\nGlobal\n")[0], flags=re.M)
     for command in set(listed) - {"help"} - documented.keys():
         fail(f"docs/json.md has no section for `mckpt {command}`")
     with tempfile.TemporaryDirectory() as folder:

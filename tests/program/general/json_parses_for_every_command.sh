@@ -1,24 +1,41 @@
 #!/usr/bin/env bash
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
-# Every example of every command, as JSON: an answer is one object that names its schema, no answer is no output.
+# Every example of every command's help page, as JSON, on files that have the names of the examples: each gives an answer,
+# one object that names its schema, and with --jsonl a line an object.
 cat >check.py <<'PYTHON'
 import json, sys
 command, status, lines = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "--jsonl"
 text = open("out", encoding="utf-8").read()
 if status > 1:
     command, lines = "error", False
-for part in text.splitlines() if lines else [text]:
+parts = text.splitlines() if lines else [text]
+assert parts, "no answer"
+for part in parts:
     answer = json.loads(part)
+    assert isinstance(answer, dict) and len(answer) > 2, part
     if not lines:
         assert answer["schema"] == f"mckpt.{command}/1", answer["schema"]
         assert answer["ok"] is (status == 0), (answer["ok"], status)
 PYTHON
 
-# Examples name files that are not here; these are.
-model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
-more_examples() {
-  case $1 in inspect | ls | stats | verify) echo "$1 $model" ;; esac
+cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe Qwen3-30B-A3B
+cp -r Qwen3-30B-A3B Qwen3-0.6B
+mkdir kept
+"$mckpt" convert hf-to-fsdp Qwen3-30B-A3B kept/ckpt --tp 2 --ep 4 --iteration 1000 --no-sync -q >out
+"$mckpt" export kept/ckpt out_hf --no-sync -q >out
+mv out_hf/model.safetensors kept
+"$mckpt" convert safetensors-to-pt kept/model.safetensors kept/model.pt --no-sync -q >out
+
+# Everything that an example reads, and nothing that it makes.
+prepare() {
+  rm -rf ckpt model.safetensors model.pt out_hf
+  cp -r kept/* .
+  case $1 in
+    "convert hf-to-fsdp "*) rm -r ckpt ;;
+    "convert pt-to-safetensors "*) rm model.safetensors ;;
+    "convert safetensors-to-pt "*) rm model.pt ;;
+  esac
 }
 
 answered=0
@@ -26,11 +43,16 @@ for command in $(commands); do
   while read -r line; do
     for flag in --json --jsonl; do
       status=0
+      prepare "$line"
       # The examples are written for a shell.
       eval "\"\$mckpt\" $flag $line" >out 2>err </dev/null || status=$?
       python check.py "$command" $status $flag || fail "exit status $status: mckpt $flag $line"
-      [ $status -gt 1 ] || answered=$((answered + 1))
+      if [ $status -le 1 ]; then
+        answered=$((answered + 1))
+      elif [ "$command" != roundtrip ]; then  # which needs the torch module
+        fail "exit status $status: mckpt $flag $line"
+      fi
     done
-  done < <(examples "$command" && more_examples "$command")
+  done < <(examples "$command")
 done
-[ $answered -ge 20 ] || fail "only $answered examples gave an answer"
+[ $answered -ge 50 ] || fail "only $answered examples gave an answer"

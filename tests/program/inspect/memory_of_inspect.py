@@ -1,6 +1,7 @@
 """Files made to take much memory: `inspect` and `ls` take at most 64 MiB and four times what the file stores of its
 header, and say by an error what is beyond a limit. What is only large is read within the same bound.
 """
+
 import os
 import struct
 import subprocess
@@ -42,9 +43,17 @@ SAFETENSORS = {  # name: (what, exit status, words)
     "plain names": (lambda: entries([f"t{i}" for i in range(300000)]), 0, ""),
     "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "(46 more: -v)"),
     "names of layers": (lambda: entries([f"model.layers.{i}.mlp.gate.weight" for i in range(300000)]), 0, "x300000"),
-    "empty tensors": (lambda: safetensors("{" + ",".join(f'"{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(300000)) + "}"), 0, ""),
+    "empty tensors": (
+        lambda: safetensors("{" + ",".join(f'"{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(300000)) + "}"),
+        0,
+        "",
+    ),
     "long dotted names": (lambda: entries(["a." * 30000 + str(i) for i in range(100)]), 0, ""),
-    "metadata": (lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"), 3, "more than 65536 entries"),
+    "metadata": (
+        lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"),
+        3,
+        "more than 65536 entries",
+    ),
     "dimensions": (lambda: one_entry("", "[" + "0," * 10000000 + "0]"), 3, "too many dimensions"),
     "unknown fields": (lambda: one_entry("".join(f'"{i}":1,' for i in range(700000))), 3, "too many unknown fields"),
 }

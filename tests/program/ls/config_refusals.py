@@ -4,11 +4,10 @@ words that say what is wrong; the two that are sound are listed.
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import MCKPT
+from mckpt_tests.program import run_mckpt
 
 MISSING, INPUT = object(), 3
 failures = []
@@ -52,7 +51,7 @@ def listed(text, shapes):
         with open(os.path.join(folder, "config.json"), "w") as f:
             f.write(text)
         write_weights(os.path.join(folder, "model.safetensors"), shapes)
-        return subprocess.run([MCKPT, "ls", folder, "--as", "megatron", "--digest"], capture_output=True, text=True, timeout=20)
+        return run_mckpt("ls", folder, "--as", "megatron", "--digest", timeout=20)
 
 
 def check(what, run, status, *words):

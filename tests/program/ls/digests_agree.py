@@ -2,11 +2,10 @@
 """
 import json
 import pathlib
-import subprocess
 import sys
 
 from mckpt_tests import setting
-from mckpt_tests.setting import MCKPT
+from mckpt_tests.program import run_mckpt
 
 DATA = pathlib.Path(setting.DATA)
 
@@ -41,7 +40,7 @@ def fail(what):
 def compare(path, want):
     """The listing of a path against {name: {dtype, shape, sha256}}."""
     global compared
-    run = subprocess.run([MCKPT, "ls", DATA / path, "--json", "--digest"], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("ls", DATA / path, "--json", "--digest", timeout=60)
     if run.returncode:
         return fail(f"{path}: exit status {run.returncode}: {run.stderr}")
     got = {t["name"]: t for t in json.loads(run.stdout)["tensors"]}

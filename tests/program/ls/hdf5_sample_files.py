@@ -1,15 +1,16 @@
 """test_data/hdf5: what mckpt lists is what HDF5 itself says; attributes, strings and links are objects."""
 import json
 import os
-import subprocess
 import sys
 
-MCKPT = os.environ["MCKPT"]
-DATA = os.path.join(os.environ["MCKPT_SOURCE"], "test_data", "hdf5")
+from mckpt_tests import setting
+from mckpt_tests.program import run_mckpt
+
+DATA = os.path.join(setting.DATA, "hdf5")
 
 
 def ask(*arguments):
-    done = subprocess.run([MCKPT, *arguments], capture_output=True, text=True)
+    done = run_mckpt(*arguments)
     if done.returncode != 0:
         sys.exit(f"FAILED: {arguments}: {done.returncode}\n{done.stderr}")
     return done.stdout

@@ -5,11 +5,10 @@ import json
 import math
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import MCKPT
+from mckpt_tests.program import run_mckpt
 
 failures = []
 
@@ -41,7 +40,7 @@ def values_of_deepseek():
 
 
 def listed(folder, *args):
-    run = subprocess.run([MCKPT, "ls", folder, "--json", "-q", *args], capture_output=True, text=True, timeout=60)
+    run = run_mckpt("ls", folder, "--json", "-q", *args, timeout=60)
     return json.loads(run.stdout)["tensors"] if run.returncode == 0 else run.stderr
 
 

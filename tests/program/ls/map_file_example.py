@@ -3,10 +3,11 @@ model under its own names. Without it, and with one that is wrong, the model is 
 """
 import json
 import os
-import subprocess
 
-from mckpt_tests.golden import MCKPT, expect_equal, finish, listing
-from mckpt_tests.renamed import example, renamed_models
+from mckpt_tests.checks import expect_equal
+from mckpt_tests.golden import finish, listing
+from mckpt_tests.models import example, renamed_models
+from mckpt_tests.program import run_mckpt
 
 models, source, mine = renamed_models()
 
@@ -27,7 +28,7 @@ grid = ("--tp", 2, "--rank", 1, "--vocab-size", "auto")
 for how in ("megatron", "fsdp"):
     got = listing(mine, "--as", how, "--map-file", map_file(example()), *grid)
     expect_equal(how, got, listing(source, "--as", how, *grid))
-check = subprocess.run([MCKPT, "mappings", "check", mine, "--map-file", map_file(example())], capture_output=True, text=True)
+check = run_mckpt("mappings", "check", mine, "--map-file", map_file(example()))
 expect_equal("mappings check", [check.returncode, "computed again from the config" in check.stderr], [0, True])
 
 refused("without it", "MC2005")

@@ -1,28 +1,41 @@
 """convert reshard: from one grid to another it writes, byte for byte, what converting to the other at once writes; and chains of
 random grids carry weights, optimizer states and objects of real runs without a changed bit.
 """
+
 import collections
 import filecmp
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import SANITIZED
-from mckpt_tests.golden import DATA, GOLDEN, MCKPT, Models, expect_equal, fail, failures, in_parallel
+from mckpt_tests.checks import expect_equal, fail, failures, in_parallel
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, SANITIZED
 
 models = Models()
-GRIDS = ["--tp 1 --dp 1", "--tp 2 --dp 1", "--tp 1 --dp 3", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8",
-         "--tp 2 --ep 2 --etp 2", "--dp 4 --hsdp 2 --hsdp-outer shard", "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate", "--dp 5 --strategy optim"]
+GRIDS = [
+    "--tp 1 --dp 1",
+    "--tp 2 --dp 1",
+    "--tp 1 --dp 3",
+    "--tp 2 --dp 2 --ep 4",
+    "--tp 2 --cp 2 --ep 2",
+    "--tp 4 --ep 2",
+    "--ep 8 --dp 8",
+    "--tp 2 --ep 2 --etp 2",
+    "--dp 4 --hsdp 2 --hsdp-outer shard",
+    "--tp 2 --dp 4 --hsdp 2 --hsdp-outer replicate",
+    "--dp 5 --strategy optim",
+]
 PAIRS = 1 if SANITIZED else 4  # of grids, for each model
 outcomes = collections.Counter()
 random.seed(7)
 
 
 def mckpt(*args, status=0):
-    run = subprocess.run([MCKPT, *args, "-q"], capture_output=True, text=True, timeout=120)
+    run = run_mckpt(*args, "-q")
     if status is not None and run.returncode != status:
         fail(f"{' '.join(args)}: {run.stdout}{run.stderr}")
     return run
@@ -30,8 +43,16 @@ def mckpt(*args, status=0):
 
 def unlike(a, b):
     names = sorted(set(os.listdir(a)) | set(os.listdir(b)))
-    return [n for n in names if n != "hf_assets" and not (os.path.exists(os.path.join(a, n)) and os.path.exists(os.path.join(b, n))
-                                                         and filecmp.cmp(os.path.join(a, n), os.path.join(b, n), shallow=False))]
+    return [
+        n
+        for n in names
+        if n != "hf_assets"
+        and not (
+            os.path.exists(os.path.join(a, n))
+            and os.path.exists(os.path.join(b, n))
+            and filecmp.cmp(os.path.join(a, n), os.path.join(b, n), shallow=False)
+        )
+    ]
 
 
 def words_of_args(grid):
@@ -74,7 +95,18 @@ def chain(start, assets, steps):
     with tempfile.TemporaryDirectory(prefix="mckpt_reshard_") as folder:
         want, at = contents(start), start
         for step in range(steps):
-            grid = random.choice(["--dp 1", "--dp 2", "--dp 3", "--dp 4 --hsdp 2", "--dp 4 --hsdp 2 --hsdp-outer shard", "--dp 7", "--cp 2 --dp 2", "--dp 2 --strategy optim"])
+            grid = random.choice(
+                [
+                    "--dp 1",
+                    "--dp 2",
+                    "--dp 3",
+                    "--dp 4 --hsdp 2",
+                    "--dp 4 --hsdp 2 --hsdp-outer shard",
+                    "--dp 7",
+                    "--cp 2 --dp 2",
+                    "--dp 2 --strategy optim",
+                ]
+            )
             to = os.path.join(folder, f"step{step}")
             mckpt("convert", "reshard", at, to, "--assets", assets, "--no-sync", *grid.split())
             at = to
@@ -84,7 +116,11 @@ def chain(start, assets, steps):
 
 
 def main():
-    pairs = [(model, first, second) for model in sorted(os.listdir(os.path.join(GOLDEN, "models"))) for first, second in (random.sample(GRIDS, 2) for _ in range(PAIRS))]
+    pairs = [
+        (model, first, second)
+        for model in sorted(os.listdir(os.path.join(GOLDEN, "models")))
+        for first, second in (random.sample(GRIDS, 2) for _ in range(PAIRS))
+    ]
     in_parallel(from_grid_to_grid, pairs)
     chain(os.path.join(DATA, "dcp", "fsdp_dtensor_optim"), models.path("tiny_llama1"), 20)
     print(dict(outcomes))

@@ -6,8 +6,9 @@ import os
 import subprocess
 import tempfile
 
-from mckpt_tests.golden import GOLDEN, GOLDEN_MODEL, MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.setting import GOLDEN_MODEL, MCKPT, MPIRUN
 
 models = Models()
 

@@ -1,14 +1,15 @@
-"""`mckpt roundtrip` over ranks of two hosts: what each host's ranks share, and what must be seen by all.
-"""
+"""`mckpt roundtrip` over ranks of two hosts: what each host's ranks share, and what must be seen by all."""
+
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.setting import MCKPT
-from mckpt_tests.made import MPIRUN, expect, finish, make_model  # noqa: E402
-from mckpt_tests.two_hosts import ON_TWO_HOSTS, on_two_hosts_each, why_not_two_hosts  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.models import make_model
+from mckpt_tests.setting import MCKPT, MPIRUN
+from mckpt_tests.two_hosts import ON_TWO_HOSTS, on_two_hosts_each, why_not_two_hosts
 
 PROGRAM = MCKPT
 RANKS = 2
@@ -16,7 +17,22 @@ RANKS = 2
 
 def roundtrip(*flags, hosts=2):
     where = on_two_hosts_each(RANKS // 2) if hosts == 2 else []
-    command = [MPIRUN, "-n", str(RANKS), *where, "--timeout", "100", PROGRAM, "roundtrip", model, "--dp", str(RANKS), "--json", "--no-sync", *flags]
+    command = [
+        MPIRUN,
+        "-n",
+        str(RANKS),
+        *where,
+        "--timeout",
+        "100",
+        PROGRAM,
+        "roundtrip",
+        model,
+        "--dp",
+        str(RANKS),
+        "--json",
+        "--no-sync",
+        *flags,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=ON_TWO_HOSTS)
 
 
@@ -37,7 +53,10 @@ with tempfile.TemporaryDirectory(prefix="mckpt_hosts_") as scratch:
     # Before anything is loaded.
     run = roundtrip("--progress", "json")
     told = [line for line in run.stderr.splitlines() if line.startswith("error[")]
-    expect(run.returncode == 2 and len(told) == 1 and "several hosts" in told[0] and "--output DIR" in run.stderr, f"no folder for all: exit status {run.returncode}: {run.stderr[-800:]}")
+    expect(
+        run.returncode == 2 and len(told) == 1 and "several hosts" in told[0] and "--output DIR" in run.stderr,
+        f"no folder for all: exit status {run.returncode}: {run.stderr[-800:]}",
+    )
     run = roundtrip("--output", os.path.join(scratch, "exported"))
     expect(run.returncode == 0 and json.loads(run.stdout)["equal"], f"a folder for all: exit status {run.returncode}: {run.stderr[-800:]}")
     expect(roundtrip(hosts=1).returncode == 0, "no folder on one host")

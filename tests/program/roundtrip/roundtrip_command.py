@@ -1,12 +1,14 @@
-"""`mckpt roundtrip` over ranks: what it tells, what it writes, and what it refuses. What it saves is what `convert` writes.
-"""
+"""`mckpt roundtrip` over ranks: what it tells, what it writes, and what it refuses. What it saves is what `convert` writes."""
+
 import json
 import os
 import subprocess
 import tempfile
 
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, difference, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT, MPIRUN
 
 models = Models()
 
@@ -36,16 +38,52 @@ def check_folders(folder):
     source = models.path("qwen3_moe")
     saved, exported, converted = (os.path.join(folder, name) for name in ("saved", "exported", "converted"))
     grid = ["--tp", 2, "--ep", 4, "--dp", 4]
-    run = ends(mckpt("roundtrip", source, *grid, "--vocab-size", "auto", "--checkpoint", saved, "--output", exported, "--no-sync", "--json", ranks=8), 0, "eight ranks")
+    run = ends(
+        mckpt(
+            "roundtrip", source, *grid, "--vocab-size", "auto", "--checkpoint", saved, "--output", exported, "--no-sync", "--json", ranks=8
+        ),
+        0,
+        "eight ranks",
+    )
     told = answer(run)
-    for key, value in {"schema": "mckpt.roundtrip/1", "ok": True, "equal": True, "ranks": 8, "device": "cpu", "strategy": "optim_grads_params",
-                       "output": exported, "checkpoint": saved, "differences": [], "grid": "tp=2 cp=1 ep=4 etp=1 pp=1 dp=4"}.items():
+    for key, value in {
+        "schema": "mckpt.roundtrip/1",
+        "ok": True,
+        "equal": True,
+        "ranks": 8,
+        "device": "cpu",
+        "strategy": "optim_grads_params",
+        "output": exported,
+        "checkpoint": saved,
+        "differences": [],
+        "grid": "tp=2 cp=1 ep=4 etp=1 pp=1 dp=4",
+    }.items():
         expect(told.get(key) == value, f"{key} is {told.get(key)}, not {value}")
-    expect([p["name"] for p in told["phases"]] == ["load", "unshard", "check", "save", "reload", "export", "compare"], f"phases: {told['phases']}")
+    expect(
+        [p["name"] for p in told["phases"]] == ["load", "unshard", "check", "save", "reload", "export", "compare"],
+        f"phases: {told['phases']}",
+    )
     expect(sum(g["expert"] for g in told["groups"]) == 3, "groups of experts")
     largest = max(sum(2 * g["bucket_items"] for g in told["groups"] if g["module"] == m) for m in {g["module"] for g in told["groups"]})
     expect(told["gathered_bytes"] <= largest + 4096 * 4, f"unsharding took {told['gathered_bytes']}, one module has {largest}")
-    ends(mckpt("convert", "hf-to-fsdp", source, converted, *grid, "--vocab-size", "auto", "--params-dtype", "auto", "--dtype", "fp32", "--no-sync"), 0, "convert")
+    ends(
+        mckpt(
+            "convert",
+            "hf-to-fsdp",
+            source,
+            converted,
+            *grid,
+            "--vocab-size",
+            "auto",
+            "--params-dtype",
+            "auto",
+            "--dtype",
+            "fp32",
+            "--no-sync",
+        ),
+        0,
+        "convert",
+    )
     expect(difference(saved, converted) == "", f"saved is not what is converted: {difference(saved, converted)}")
     ends(mckpt("verify", exported, "--against", saved), 0, "verify the export --against the checkpoint")
     ends(mckpt("verify", saved), 0, "verify the checkpoint")
@@ -55,7 +93,9 @@ def check_folders(folder):
 
 def check_instances(folder):
     source = models.path("nemotron_h")
-    run = ends(mckpt("roundtrip", source, "--dp", 4, "--hsdp", 2, ranks=4), 0, "2 x 2", "hsdp=2", "equal: every bit came back", "parameter groups")
+    run = ends(
+        mckpt("roundtrip", source, "--dp", 4, "--hsdp", 2, ranks=4), 0, "2 x 2", "hsdp=2", "equal: every bit came back", "parameter groups"
+    )
     expect(run.stdout.count("equal:") == 1, "one rank answers")
     expect(not [n for n in os.listdir(tempfile.gettempdir()) if n.startswith("mckpt_roundtrip_")], "the temporary folder is left")
 
@@ -65,12 +105,21 @@ def check_differences():
     run = ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm"), "--main-dtype", "none", "--json"), 1, "rounded values")
     told = answer(run)
     expect(told["equal"] is False and told["ok"] is False, "equal")
-    expect(any(d.startswith("exported backbone.layers.") and ".mixer." in d and " from item " in d for d in told["differences"]), f"differences: {told['differences']}")
+    expect(
+        any(d.startswith("exported backbone.layers.") and ".mixer." in d and " from item " in d for d in told["differences"]),
+        f"differences: {told['differences']}",
+    )
     ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm")), 0, "the same with main weights")
 
 
 def check_refusals():
-    ends(mckpt("roundtrip", models.path("qwen3_moe"), "--tp", 2, "--vocab-size", "auto"), 2, "too few ranks", "MC0201", "not as many ranks as the grid")
+    ends(
+        mckpt("roundtrip", models.path("qwen3_moe"), "--tp", 2, "--vocab-size", "auto"),
+        2,
+        "too few ranks",
+        "MC0201",
+        "not as many ranks as the grid",
+    )
     ends(mckpt("roundtrip", models.path("qwen3_moe"), "--strategy", "no_shard", "--checkpoint", "nowhere"), 2, "no_shard", "MC0203")
     expect(not os.path.exists("nowhere"), "what was refused left something")
 

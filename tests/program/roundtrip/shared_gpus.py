@@ -1,5 +1,5 @@
-"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what is here, over the stand-in for NCCL. What is saved must be what `convert` writes, byte by byte.
-"""
+"""Grids of more ranks than there are GPUs: `mckpt roundtrip --device cuda` on 4 and 8 ranks that share what is here, over the stand-in for NCCL. What is saved must be what `convert` writes, byte by byte."""
+
 import os
 import shutil
 import subprocess
@@ -10,9 +10,10 @@ gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdo
 if gpus == 0:
     print("skipped: no GPU is here")
     sys.exit(77)
-from mckpt_tests.setting import built
-from mckpt_tests.golden import MCKPT, Models  # noqa: E402
-from mckpt_tests.made import MPIRUN, difference, expect, finish  # noqa: E402
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import Models
+from mckpt_tests.setting import MCKPT, MPIRUN, built
 
 GRIDS = {
     4: ["--tp 4 --ep 2", "--tp 2 --cp 2 --ep 2", "--tp 2 --ep 4", "--dp 4", "--dp 4 --hsdp 2"],
@@ -34,7 +35,9 @@ def check(family, ranks, grid):
     with tempfile.TemporaryDirectory(prefix="mckpt_shared_") as folder:
         saved, converted = os.path.join(folder, "saved"), os.path.join(folder, "converted")
         start = [MPIRUN, "-n", str(ranks), "--timeout", "150", MCKPT, "roundtrip", source, "--device", "cuda", "--checkpoint", saved]
-        if run([*start, *flags], what, env=environment) and run([MCKPT, "convert", "hf-to-fsdp", source, converted, *flags, "--params-dtype", "auto", "--dtype", "fp32"], what):
+        if run([*start, *flags], what, env=environment) and run(
+            [MCKPT, "convert", "hf-to-fsdp", source, converted, *flags, "--params-dtype", "auto", "--dtype", "fp32"], what
+        ):
             expect(difference(saved, converted) == "", f"{what}: saved is not what is converted: {difference(saved, converted)}")
 
 

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import pickle
-import re
 import shutil
 import subprocess
 import sys

@@ -1,13 +1,12 @@
-"""DTensors whose meshes and placements cannot be: a mesh that is a DTensor over itself, ranks that do not agree on how a tensor is cut.
-"""
+"""DTensors whose meshes and placements cannot be: a mesh that is a DTensor over itself, ranks that do not agree on how a tensor is cut."""
+
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import zipfile
 
-from mckpt_tests.setting import MCKPT
+from mckpt_tests.program import run_mckpt
 
 failures = []
 
@@ -41,7 +40,16 @@ def tensor(key, sizes, strides, kind="FloatStorage"):
     for n in sizes:
         items *= n
     storage = tuple_of(text("storage"), name("torch", kind), text(key), text("cpu"), number(items)) + b"Q"
-    return called("torch._utils", "_rebuild_tensor_v2", storage, number(0), tuple_of(*map(number, sizes)), tuple_of(*map(number, strides)), b"\x89", name("collections", "OrderedDict") + b")R")
+    return called(
+        "torch._utils",
+        "_rebuild_tensor_v2",
+        storage,
+        number(0),
+        tuple_of(*map(number, sizes)),
+        tuple_of(*map(number, strides)),
+        b"\x89",
+        name("collections", "OrderedDict") + b")R",
+    )
 
 
 def shard(dim):
@@ -52,7 +60,16 @@ def dtensor(local, sizes, strides, mesh, placements):
     spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", mesh=mesh, placements=tuple_of(*placements))
     state = b"}(" + text("_local_tensor") + local + text("_spec") + spec + b"u"
     kind = name("torch.distributed.tensor", "DTensor")
-    args = tuple_of(kind, name("torch", "float32"), tuple_of(*map(number, sizes)), tuple_of(*map(number, strides)), number(0), name("torch", "strided"), text("cpu"), b"\x89")
+    args = tuple_of(
+        kind,
+        name("torch", "float32"),
+        tuple_of(*map(number, sizes)),
+        tuple_of(*map(number, strides)),
+        number(0),
+        name("torch", "strided"),
+        text("cpu"),
+        b"\x89",
+    )
     return called("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_wrapper_subclass"), kind, args, state)
 
 
@@ -66,7 +83,7 @@ def save(path, value, **storages):
 
 
 def expect(what, command, path, status, *words):
-    run = subprocess.run([MCKPT, command, path], capture_output=True, text=True, timeout=60)
+    run = run_mckpt(command, path, timeout=60)
     told = run.stdout + run.stderr
     if run.returncode != status or not all(word in told for word in words):
         failures.append(f"{what}: {command} ended with {run.returncode}, not {status}: {told}")
@@ -86,10 +103,19 @@ with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
         folder = os.path.join(scratch, f"ranks_{len(odd)}")
         os.mkdir(folder)
         for rank in range(4):
-            ranks = made("torch.distributed.device_mesh", "DeviceMesh", _flatten_mesh_list=tuple_of(*map(number, range(4))), mesh=tensor("1", [2, 2], [2, 1], "LongStorage"))
+            ranks = made(
+                "torch.distributed.device_mesh",
+                "DeviceMesh",
+                _flatten_mesh_list=tuple_of(*map(number, range(4))),
+                mesh=tensor("1", [2, 2], [2, 1], "LongStorage"),
+            )
             placements = [shard(1), shard(0)] if rank in odd else [shard(0), shard(1)]
-            save(os.path.join(folder, f"model_world_size_4_rank_{rank}.pt"), dtensor(tensor("0", [2, 2], [2, 1]), [4, 4], [4, 1], ranks, placements),
-                 _0=struct.pack("<4f", *range(rank * 10, rank * 10 + 4)), _1=struct.pack("<4q", *range(4)))
+            save(
+                os.path.join(folder, f"model_world_size_4_rank_{rank}.pt"),
+                dtensor(tensor("0", [2, 2], [2, 1]), [4, 4], [4, 1], ranks, placements),
+                _0=struct.pack("<4f", *range(rank * 10, rank * 10 + 4)),
+                _1=struct.pack("<4q", *range(4)),
+            )
         if len(odd) == 2:
             expect("ranks of two minds", "verify", folder, 1, "has another idea of it than rank 0")
         else:

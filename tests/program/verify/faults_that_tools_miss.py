@@ -1,5 +1,5 @@
-"""Faults that other tools pass over with exit status 0, made by hand: mckpt tells each, with the place.
-"""
+"""Faults that other tools pass over with exit status 0, made by hand: mckpt tells each, with the place."""
+
 import io
 import json
 import os
@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import zipfile
 
+from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, MCKPT
 
 TRAINING = os.path.join(DATA, "pt/training.pt")
@@ -40,7 +41,7 @@ def safetensors(tensors):
 def payload_at(archive, record):
     """Where the bytes of a stored zip record begin."""
     info = zipfile.ZipFile(io.BytesIO(archive)).getinfo(record)
-    name, extra = struct.unpack("<HH", archive[info.header_offset + 26:info.header_offset + 30])
+    name, extra = struct.unpack("<HH", archive[info.header_offset + 26 : info.header_offset + 30])
     return info.header_offset + 30 + name + extra
 
 
@@ -53,7 +54,7 @@ class Faults(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def run_mckpt(self, *args):
-        return subprocess.run([MCKPT, *args], capture_output=True, text=True, timeout=60)
+        return run_mckpt(*args, timeout=60)
 
     def verify(self, path):
         """The findings that are no warnings; the exit status must go with them."""
@@ -109,18 +110,23 @@ class Faults(unittest.TestCase):
 
     def test_e_half_a_safetensors_file_is_refused_with_both_sizes(self):
         whole = safetensors({f"layers.{i}.w": ("F32", [16], bytes(64)) for i in range(19)})
-        write(self.path("half.safetensors"), whole[:len(whole) - 12 * 64])
+        write(self.path("half.safetensors"), whole[: len(whole) - 12 * 64])
         for command in ("inspect", "ls", "stats"):
             run = self.run_mckpt(command, self.path("half.safetensors"))
             self.assertEqual((run.returncode, run.stdout), (3, ""))
-            for words in ("error[MC1101]", f"expected {len(whole)} bytes", f"found    {len(whole) - 768} bytes",
-                          "7 of 19 tensors are whole, 12 are not", "first tensor hit: layers.7.w"):
+            for words in (
+                "error[MC1101]",
+                f"expected {len(whole)} bytes",
+                f"found    {len(whole) - 768} bytes",
+                "7 of 19 tensors are whole, 12 are not",
+                "first tensor hit: layers.7.w",
+            ):
                 self.assertIn(words, run.stderr)
         self.only_finding(self.path("half.safetensors"), "MC1101")
 
     def test_f_half_a_pt_file_is_refused(self):
         content = read(TRAINING)
-        write(self.path("half.pt"), content[:len(content) // 2])
+        write(self.path("half.pt"), content[: len(content) // 2])
         run = self.run_mckpt("inspect", self.path("half.pt"))
         self.assertEqual(run.returncode, 3)
         self.assertIn("error[MC1201]", run.stderr)
@@ -131,6 +137,7 @@ class Faults(unittest.TestCase):
             path = self.path("values.safetensors")
             write(path, safetensors({"a": ("BF16", [2], bytes(4)), "b": ("BF16", [2], struct.pack("<2H", 0, value))}))
             return {t["name"]: t["sha256"] for t in json.loads(self.run_mckpt("ls", path, "--json", "--digest").stdout)["tensors"]}
+
         one, other = digests(0x3F80), digests(0x3F81)
         self.assertEqual(one["a"], other["a"])
         self.assertNotEqual(one["b"], other["b"])
@@ -157,7 +164,9 @@ class Faults(unittest.TestCase):
         many = {f"layers.{i}.w": ("F32", [1], bytes(4)) for i in range(5000)}
         write(self.path("many.safetensors"), safetensors(many))
         for command in (["ls"], ["ls", "--jsonl"], ["ls", "--json"], ["inspect", "--tree"], ["stats", "--jsonl"]):
-            run = subprocess.Popen([MCKPT, *command, self.path("many.safetensors")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            run = subprocess.Popen(
+                [MCKPT, *command, self.path("many.safetensors")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
             run.stdout.read(10)
             run.stdout.close()
             self.assertEqual(run.stderr.read(), "", command)

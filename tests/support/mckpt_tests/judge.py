@@ -5,37 +5,21 @@ A judge writes in one process while a few mckpt run beside it, and ends with 77 
 """
 import concurrent.futures
 import hashlib
-import importlib.util
 import json
 import os
 import pathlib
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import warnings
 
-from mckpt_tests.setting import MCKPT, SHARE
-
-warnings.filterwarnings("ignore")
-os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
-
-def need(*names):
-    """Ends the judge as skipped where a library is not there; one that is there and broken is an error."""
-    missing = [n for n in names if importlib.util.find_spec(n) is None]
-    if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}: scripts/bootstrap --torch")
-        sys.exit(77)
-
+from mckpt_tests.checks import need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import SHARE
 
 need("torch", "numpy")
 import torch  # noqa: E402
 
-torch.set_num_threads(1)
 
 # Those that have a storage class of their own, and those that do not.
 OLDER = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -107,7 +91,7 @@ class Judge:
         self.runs.append(self.pool.submit(self._compare, path, want, label or path.name))
 
     def _compare(self, path, want, label):
-        run = subprocess.run([MCKPT, "ls", path, "--json", "--digest", "-j1"], capture_output=True, text=True, timeout=60)
+        run = run_mckpt("ls", path, "--json", "--digest", "-j1", timeout=60)
         rows = json.loads(run.stdout)["tensors"] if run.returncode == 0 else []
         got = {t["name"]: (t["dtype"], t["shape"], t["sha256"]) for t in rows}
         differ = sorted(n for n in want.keys() | got.keys() if want.get(n) != got.get(n))

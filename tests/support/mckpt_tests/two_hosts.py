@@ -1,4 +1,5 @@
 """Jobs on two hosts of which the second is this machine under another name (another_host)."""
+
 import os
 import socket
 import subprocess
@@ -16,7 +17,14 @@ def why_not_two_hosts(mpirun):
     """What keeps this machine from being two hosts: leave to name itself, an address that the other reaches, or mpirun."""
     if not subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split():
         return "it has no address but the loopback"
-    names = subprocess.run([mpirun, "-n", "4", *on_two_hosts_each(2), "hostname"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=ON_TWO_HOSTS)
+    names = subprocess.run(
+        [mpirun, "-n", "4", *on_two_hosts_each(2), "hostname"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env=ON_TWO_HOSTS,
+    )
     if sorted(names.stdout.split()) != sorted([socket.gethostname(), "elsewhere"] * 2):
         return f"mpirun starts no ranks under another name: {(names.stderr or names.stdout).strip()[-200:]}"
     return ""

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "live/cuda/device.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 

@@ -6,9 +6,9 @@
 
 #include "convert/jobs/chunk_jobs.h"
 #include "io/store/store.h"
-#include "runtime/comm/world.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_weights.h"
+#include "tests/support/job.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 

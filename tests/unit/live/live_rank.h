@@ -6,7 +6,7 @@
 #include <map>
 
 #include "live/model/model.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 #include "tests/support/golden_config.h"
 
 namespace mckpt {

@@ -48,12 +48,6 @@ void check_gdn(const GoldenJson& c, const CpRank& cp) {
   i64 heads = c["num_v_heads_local_tp"].integer();
   EXPECT_EQ(rows(section_cp_slice(gdn_conv_sections(sizes), cp)), c["conv_rows"].integers());
   EXPECT_EQ(rows(section_cp_slice(std::array{heads}, cp)), c["head_rows"].integers());
-  std::vector<RowRange> order;
-  bool ok = divides([&] { order = section_cp_order(gdn_in_proj_sections(sizes, heads), cp.size); });
-  EXPECT_EQ(ok, c.find("in_proj_head_perm_error") == nullptr);
-  if (ok) {
-    EXPECT_EQ(rows(order), c["in_proj_head_perm"].integers());
-  }
 }
 
 TEST(CpSlice, AgreesWithTheRecordedSlices) {
@@ -79,53 +73,9 @@ TEST(CpSlice, RanksThatShareAGroupSliceTheSameRows) {
   }
 }
 
-// Row by row, as the views of the real code do it: [copies, rows] cut along the second axis.
-std::vector<i64> naive_gdp(const MambaSizes& s, i64 copies, const CpRank& cp) {
-  i64 repeat = s.groups < cp.size ? cp.size / s.groups : 1;
-  i64 local_groups = s.groups < cp.size ? 1 : s.groups / cp.size;
-  std::vector<i64> out;
-  i64 start = 0;
-  auto part = [&](i64 part_rows, i64 chunk, i64 index) {
-    for (i64 row = 0; row < part_rows; row++)
-      if (row / chunk == index) out.push_back(start + row);
-    start += part_rows;
-  };
-  for (i64 i = 0; i < copies; i++) part(s.d_inner, s.d_inner / cp.size, cp.rank);
-  for (i64 i = 0; i < copies; i++) part(s.groups * s.state, local_groups * s.state, cp.rank / repeat);
-  part(s.groups * s.state, local_groups * s.state, cp.rank / repeat);
-  return out;
-}
-
-TEST(CpSlice, GatedDeltaProductsSliceEveryCopy) {
-  for (i64 copies = 1; copies <= 3; copies++)
-    for (i64 groups : {1, 2, 4, 8})
-      for (i64 size : {1, 2, 4, 8})
-        for (i64 rank = 0; rank < size; rank++) {
-          MambaSizes sizes{16, 8, groups, 3};
-          MambaSlice slice = gdp_cp_slice(sizes, copies, {size, rank});
-          EXPECT_EQ(rows(slice.conv), naive_gdp(sizes, copies, {size, rank}));
-          EXPECT_EQ(std::ssize(rows(slice.conv)), slice.conv_channels);
-          EXPECT_EQ(slice.heads, (RowRange{rank * 8 / size, (rank + 1) * 8 / size}));
-        }
-}
-
-TEST(CpSlice, TheOrderOfGdn2IsAPermutationThatRanksCutEvenly) {
-  auto sections = gdn2_in_proj_sections({8, 12});
-  EXPECT_EQ(sections, (std::array<i64, 7>{8, 8, 12, 12, 8, 8, 12}));
-  std::vector<i64> order = rows(section_cp_order(sections, 4));
-  ASSERT_EQ(order.size(), 68u);
-  std::vector<i64> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  for (i64 i = 0; i < 68; i++) EXPECT_EQ(sorted[i], i);
-  for (i64 rank = 0; rank < 4; rank++)
-    EXPECT_EQ(rows(section_cp_slice(sections, {4, rank})),
-              std::vector<i64>(order.begin() + rank * 17, order.begin() + (rank + 1) * 17));
-}
-
 TEST(CpSlice, ASectionThatDoesNotDivideIsCutDownwards) {
   EXPECT_EQ(section_cp_slice(std::array<i64, 2>{5, 2}, {4, 3}), (std::vector<RowRange>{{3, 5}, {6, 7}}));
   EXPECT_EQ(section_cp_slice(std::array<i64, 2>{5, 2}, {4, 0}), (std::vector<RowRange>{{0, 1}}));
-  EXPECT_FALSE(divides([] { section_cp_order(std::array<i64, 2>{8, 2}, 4); }));
 }
 
 TEST(CpSlice, RefusesSizesThatMakeNoSense) {
@@ -143,18 +93,9 @@ TEST(CpSlice, RefusesSizesThatMakeNoSense) {
   EXPECT_EQ(code([] { mamba_cp_slice({16, 4, 2, 3}, {0, 0}); }), Code::kBadGrid);
   EXPECT_EQ(code([] { mamba_cp_slice({16, 4, INT64_MAX, 3}, {}); }), Code::kSizeOverflow);
   EXPECT_EQ(code([] { mamba_cp_slice({17, 4, 2, 3}, {2, 0}); }), Code::kBadSlice);
-  EXPECT_EQ(code([] { gdp_cp_slice({16, 4, 2, 3}, kMaxCpPieces + 1, {}); }), Code::kBadGrid);
-  EXPECT_EQ(code([] { section_cp_order(std::array{INT64_MAX}, INT64_MAX); }), Code::kBadGrid);
   EXPECT_EQ(code([] { section_cp_slice(std::array{INT64_MAX, INT64_MAX}, {}); }), Code::kSizeOverflow);
   EXPECT_EQ(section_cp_slice(std::array{INT64_MAX}, {2, 1}),
             (std::vector<RowRange>{{INT64_MAX / 2, INT64_MAX}}));
-}
-
-TEST(CpSlice, RowsBecomeRunsOverItems) {
-  std::vector<RowRange> ranges{{2, 3}, {5, 9}};
-  EXPECT_EQ(to_string(row_runs(ranges, 4)),
-            to_string(std::vector<ItemRun>{{0, 8, 4, {}, {}}, {0, 20, 16, {}, {}}}));
-  EXPECT_EQ(row_runs(ranges, 4, 3)[1].slot, 3);
 }
 
 }  // namespace cp_slice_test

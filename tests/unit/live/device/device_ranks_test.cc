@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "live/device/host_ranks.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 #include "tests/unit/live/devices.h"
 
 namespace mckpt {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/items/apply_move.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 #include "tests/unit/live/late_lane.h"
 #include "tests/support/throws.h"
 

@@ -5,10 +5,8 @@
 
 #include <numeric>
 
-#include "runtime/watch/activity.h"
 #include "runtime/comm/same_host.h"
-#include "runtime/watch/watched_comm.h"
-#include "runtime/comm/world.h"
+#include "tests/support/job.h"
 
 namespace mckpt {
 namespace {
@@ -22,15 +20,14 @@ std::string words_of(int r) {
   return std::string(static_cast<std::size_t>(r) * 7, static_cast<char>('a' + r));
 }
 
-// The job's own communicator, the same one with messages cut into tiny pieces, and as the watch wraps it.
-enum class Form { kWhole, kCut, kWatched };
+// The job's own communicator, and one with messages cut into tiny pieces.
+enum class Form { kWhole, kCut };
 
 class CommTest : public testing::TestWithParam<Form> {
  protected:
   CommTest() : whole_(world()) {
     bool alone = whole_.size() == 1;
     if (GetParam() == Form::kCut && !alone) other_ = mpi_comm(9);
-    if (GetParam() == Form::kWatched) other_ = watched_comm(alone ? local_comm() : mpi_comm());
   }
   Comm& comm() { return other_ ? *other_ : whole_; }
 
@@ -46,8 +43,8 @@ TEST_P(CommTest, RanksOfOneHostFindEachOther) {
 }
 
 TEST_P(CommTest, IsAsLargeAsTheJob) {
-  EXPECT_EQ(comm().size(), launch().size);
-  EXPECT_EQ(comm().rank(), launch().rank);
+  EXPECT_EQ(comm().size(), test_job().size());
+  EXPECT_EQ(comm().rank(), test_job().rank());
 }
 
 TEST_P(CommTest, BroadcastsFromEveryRoot) {
@@ -136,18 +133,18 @@ TEST_P(CommTest, LeavesOutNegativeColors) {
 }
 
 TEST_P(CommTest, WaitsForAll) {
-  i64 before = current_activity().calls;
+  i64 before = comm().activity().now().calls;
   for (int i = 0; i < 20; i++) comm().barrier();
-  EXPECT_EQ(current_activity().calls - before, GetParam() == Form::kWatched ? 20 : 0);
-  EXPECT_EQ(current_activity().waiting, nullptr);
+  EXPECT_EQ(comm().activity().now().calls - before, comm().size() > 1 ? 20 : 0);
+  EXPECT_EQ(comm().activity().now().waiting, nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, CommTest, testing::Values(Form::kWhole, Form::kCut, Form::kWatched),
-                         [](const auto& test) {
-                           return test.param == Form::kWhole ? "Whole"
-                                  : test.param == Form::kCut ? "Cut"
-                                                             : "Watched";
-                         });
+TEST_P(CommTest, SharesItsActivityWithItsParts) {
+  EXPECT_EQ(&comm().split(0, 0)->activity() == &comm().activity(), comm().size() > 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CommTest, testing::Values(Form::kWhole, Form::kCut),
+                         [](const auto& test) { return test.param == Form::kWhole ? "Whole" : "Cut"; });
 
 }  // namespace
 }  // namespace mckpt

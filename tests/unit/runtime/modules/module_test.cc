@@ -15,7 +15,7 @@ namespace {
 std::string fake(const std::string& fault) { return cat(MCKPT_FAKE_MODULES "/", fault, "/libmckpt_fake.so"); }
 
 template <typename Fn>
-Error error_of(Fn&& fn) {
+Error error_from(Fn&& fn) {
   try {
     fn();
   } catch (const Error& e) {
@@ -44,7 +44,7 @@ TEST(Module, RefusesWhatDoesNotFit) {
       {"NO_ENTRY", "this library is no module of mckpt"},
   };
   for (const Case& c : cases) {
-    Error e = error_of([&] { load_module_file(fake(c.fault), "fake"); });
+    Error e = error_from([&] { load_module_file(fake(c.fault), "fake"); });
     EXPECT_EQ(e.code(), Code::kModuleMismatch) << c.fault;
     EXPECT_NE(e.message().find(c.message), std::string::npos) << c.fault << ": " << e.message();
     EXPECT_EQ(e.file(), fake(c.fault));
@@ -53,14 +53,14 @@ TEST(Module, RefusesWhatDoesNotFit) {
 }
 
 TEST(Module, TellsBothVersionsOfTheInterface) {
-  Error e = error_of([] { load_module_file(fake("OLDER_ABI"), "fake"); });
+  Error e = error_from([] { load_module_file(fake("OLDER_ABI"), "fake"); });
   EXPECT_EQ(e.expected(), cat(kMckptModuleAbi));
   EXPECT_EQ(e.found(), "999");
 }
 
 TEST(Module, PassesOnWhyItDoesNotWork) {
   Module module = load_module_file(fake("FAILS"), "fake");
-  Error e = error_of([&] { describe_module(module); });
+  Error e = error_from([&] { describe_module(module); });
   EXPECT_EQ(e.code(), Code::kModuleMissing);
   EXPECT_EQ(e.notes(), std::vector<std::string>{"the library is in a bad mood"});
 }
@@ -82,7 +82,7 @@ class ModuleFolder : public testing::Test {
 };
 
 TEST_F(ModuleFolder, MissingModuleSaysWhereItWasLookedForAndHowToGetIt) {
-  Error e = error_of([] { load_module("torch"); });
+  Error e = error_from([] { load_module("torch"); });
   EXPECT_EQ(e.code(), Code::kModuleMissing);
   EXPECT_NE(e.expected().find(cat("libmckpt_torch.so in one of: /nowhere/, ", folder_)), std::string::npos)
       << e.expected();
@@ -92,7 +92,7 @@ TEST_F(ModuleFolder, MissingModuleSaysWhereItWasLookedForAndHowToGetIt) {
 TEST_F(ModuleFolder, BrokenLibraryIsReportedInTheLoadersWords) {
   std::ofstream(file("libmckpt_torch.so")) << "not a library";
   EXPECT_EQ(find_module("torch"), file("libmckpt_torch.so"));
-  Error e = error_of([] { load_module("torch"); });
+  Error e = error_from([] { load_module("torch"); });
   EXPECT_EQ(e.code(), Code::kModuleMissing);
   EXPECT_EQ(e.file(), file("libmckpt_torch.so"));
   ASSERT_EQ(e.notes().size(), 1u);

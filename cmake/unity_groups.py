@@ -1,0 +1,95 @@
+"""Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files of
+a group give the same name in an unnamed namespace, or by #define. A file that so gives a name which is also a type of a
+header is in no group. It looks at the text alone, so two files may be apart that need not be.
+
+usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what the files are relative to;
+prints a line "GROUP FILE" for each file that has a group, of at most MOST files
+"""
+import os
+import re
+import sys
+
+CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
+TYPE = re.compile(r'^(?:template\s*<.*?>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)', re.S)
+USING = re.compile(r'^using\s+(\w+)\s*=')
+TEST = re.compile(r'^TEST(?:_F|_P)?\s*\((\s*\w+\s*,\s*\w+\s*)\)')
+
+
+def declared(text):
+    """The names that a declaration gives, from its text up to its body or its end."""
+    for pattern in (TEST, TYPE, USING):
+        found = pattern.match(text)
+        if found:
+            return [re.sub(r"\s", "", found[1])]
+    before = re.split(r"\(|=", re.sub(r"^template\s*<.*?>\s+(?=\w)", "", text, flags=re.S))[0].strip()
+    words = re.findall(r"\w+", re.sub(r"\[.*", "", before))
+    if not words or "::" in before.rsplit(None, 1)[-1]:
+        return []
+    values = [] if text[len(before):].lstrip().startswith("(") else re.findall(r"(\w+)\s*=(?!=)", text)  # a = 1, b = 2
+    return [words[-1], *values]
+
+
+def own_names(path):
+    """What a file declares in unnamed namespaces, each with the named namespaces around it, and its macros."""
+    with open(path) as f:
+        text = CODE.sub(" ", f.read())
+    names = {("#", name) for name in re.findall(r"^\s*#\s*define\s+(\w+)", text, re.M)}
+    text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", text, flags=re.M)
+    scopes, start, depth = [], 0, 0  # depth: of braces that are no namespace
+    for mark in re.finditer(r"[{};]", text):
+        before = text[start:mark.start()].strip()
+        if mark[0] == "{":
+            space = re.search(r"(?:^|\s)(?:inline\s+)?namespace\s*([\w:]*)$", before) if depth == 0 else None
+            if space:
+                scopes.append(space[1])
+                start = mark.end()
+                continue
+            depth += 1
+            if depth > 1:
+                continue
+        elif mark[0] == "}":
+            if depth == 0 and scopes:
+                scopes.pop()
+            depth = max(0, depth - 1)
+            if depth == 0:
+                start = mark.end()
+            continue
+        elif depth > 0:
+            continue
+        if "" in scopes and before and not before.startswith(("namespace", "static_assert", "friend")):
+            space = "::".join(scope for scope in scopes if scope)
+            names |= {(space, name) for name in declared(before)}
+        if mark[0] == ";":
+            start = mark.end()
+    return names
+
+
+def header_types(root):
+    types = set()
+    for top in ("lib", "mappings", "tools", "tests"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if name.endswith(".h"):
+                    with open(os.path.join(folder, name)) as f:
+                        types |= set(re.findall(r"^(?:struct|class|enum class|enum) (\w+)", f.read(), re.M))
+    return types
+
+
+def main():
+    root, folder, most, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
+    types, groups = header_types(root), []  # a group: its files, and the names that they give
+    for file in files:
+        names = own_names(os.path.join(folder, file))
+        if any(name in types for _, name in names):
+            continue
+        group = next((group for group in groups if len(group[0]) < most and not group[1] & names), None)
+        if group is None:
+            groups.append(group := ([], set()))
+        group[0].append(file)
+        group[1].update(names)
+    for number, (together, _) in enumerate(groups):
+        for file in together:
+            print(f"{number} {file}")
+
+
+main()

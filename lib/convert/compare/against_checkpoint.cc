@@ -1,0 +1,108 @@
+// Compares two checkpoints of one model: under the names of fsdp_dtensor where they are of two formats, under
+// the names without groups where layers are grouped differently, and as they are where nobody knows the
+// model.
+#include <algorithm>
+
+#include "convert/compare/against.h"
+#include "convert/compare/object_check.h"
+#include "convert/compare/tensor_differences.h"
+#include "convert/layers/model_layers.h"
+#include "convert/objects/pattern_args.h"
+#include "convert/source/source_model.h"
+
+namespace mckpt {
+namespace {
+
+constexpr const char* kOtherLayers =
+    "args and settings name the layers, which have other names on the two sides";
+
+// Whether the training runs name the layers differently: one is a GPT model and one a hybrid, or the groups
+// differ.
+bool differ_in_layers(const Store& tested, const Store& source) {
+  std::optional<LayerPattern> a = pattern_of_run(tested), b = pattern_of_run(source);
+  return a.has_value() != b.has_value() || (a && a->text != b->text);
+}
+
+// Whether both are hybrid models of the same format, in which groups of layers have other names. A GPT model
+// is compared under the names of its table.
+bool differ_in_groups(const Store& tested, const Store& source) {
+  std::optional<DcpDialect> dialect = dcp_dialect(tested);
+  bool has_groups = dialect == DcpDialect::kTorchDist || dialect == DcpDialect::kFsdpDtensor;
+  if (!has_groups || dcp_dialect(source) != dialect) return false;
+  std::optional<LayerPattern> a = pattern_of_run(tested), b = pattern_of_run(source);
+  if (!a || !b || (!a->has_groups() && !b->has_groups())) return false;
+  return std::ranges::any_of(tensor_differences(tested, source),
+                             [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
+}
+
+bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
+  DcpDialect dialect = *dcp_dialect(*tested);
+  for (std::unique_ptr<Store>* side : {&tested, &source})
+    if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
+  objects_not_compared(kOtherLayers, c.report);
+  c.observer.note({Note::Kind::kNote, "layers  are compared under the names that they have without groups"});
+  return against_names(*tested, *source, nullptr, c);
+}
+
+// The options that give ranks describe the source; the tested side has options of its own.
+CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how,
+                            const CompareOptions& options) {
+  how.source_tp = options.path_tp, how.tp_setting = "path_tp";
+  how.source_etp = options.path_etp, how.etp_setting = "path_etp";
+  try {
+    return open_checkpoint(std::move(tested), how);
+  } catch (Error& e) {
+    if (e.code() == Code::kUnknownPartition)
+      e.help("give it with `path_tp` N, for experts with `path_etp` N");
+    throw;
+  }
+}
+
+// Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks
+// wrote them.
+FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
+  FusedTables fused{from.keys(), to.keys(), {}};
+  for (i64 t = 0; t < from.store().tensor_count(); t++) {
+    std::optional<std::string> key = model_key(from.store().name(t));
+    if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;
+    i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
+    bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
+    fused.key_of.push_back(by_cell ? mine : -1);
+  }
+  return fused;
+}
+
+// `assets`: those of either side; "": nobody knows the model.
+bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
+             const Comparing& c) {
+  bool other_layers = differ_in_layers(*tested, *source);
+  CheckpointOptions how = c.options.opening;
+  how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
+  how.any_model = assets.empty();
+  if (!assets.empty()) how.assets = assets;
+  CheckpointModel from = open_checkpoint(std::move(source), how);
+  CheckpointModel to = open_tested(std::move(tested), how, c.options);
+  c.note_oddities(from);
+  c.note_oddities(to);
+  FusedTables fused = fused_tensors(from, to);
+  bool same = true;
+  if (other_layers)
+    objects_not_compared(kOtherLayers, c.report);
+  else
+    same = compare_objects(to.store(), from.store(), c.options.threads, c.report);
+  return against_names(to.store(), from.store(), &fused, c) && same;
+}
+
+}  // namespace
+
+bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
+  if (differ_in_groups(*tested, *source)) return without_groups(std::move(tested), std::move(source), c);
+  std::string assets = c.options.opening.assets.value_or(own_assets(*tested));
+  if (assets.empty()) assets = own_assets(*source);
+  if (!assets.empty() || dcp_dialect(*tested) != dcp_dialect(*source))
+    return by_keys(std::move(tested), std::move(source), assets, c);
+  bool same = compare_objects(*tested, *source, c.options.threads, c.report);
+  return against_names(*tested, *source, nullptr, c) && same;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,95 @@
+// Compares a Hugging Face folder with what an export of the checkpoint would write into it.
+
+#include "convert/compare/against.h"
+#include "convert/source/source_model.h"
+
+namespace mckpt {
+namespace {
+
+using Names = NameSet<std::string>;
+
+// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint;
+// nothing where it did not, or where the caller names other assets.
+std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional<std::string>& assets) {
+  std::string own = assets ? "" : own_assets(checkpoint);
+  std::string text = own.empty() ? "" : tensor_table_text(Folder(own));
+  if (text.empty()) return std::nullopt;
+  TensorTable table = with_file(cat(own, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
+  if (!table.complete) return std::nullopt;
+  Names names;
+  for (TensorTable::Entry& e : table.tensors) names.insert(std::move(e.name));
+  return names;
+}
+
+void refuse_other_table(const Store& tested, const SourceTable& tensors) {
+  for (i32 t = 0; t < tensors.size(); t++) {
+    // The table is that of the same folder, in its order.
+    if (t >= tested.tensor_count() || tested.name(t) != tensors[t].name)
+      throw Error(Code::kReadFailed, "the folder was changed since it was looked at")
+          .file(tested.root())
+          .tensor(tensors[t].name);
+    if (tested.chunk_count(t) != 1)
+      throw Error(Code::kUnsupportedTensor, "a tensor is stored in several pieces").tensor(tensors[t].name);
+  }
+}
+
+// The tensors that can be compared, each as its own key; the others are reported.
+std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std::optional<Names>& names,
+                                                  Comparison& comparison) {
+  std::vector<bool> dropped = map.dropped();
+  std::vector<std::pair<i32, i32>> compared;
+  for (i32 t = 0; t < map.sources().size(); t++) {
+    std::string name(map.sources()[t].name);
+    if (dropped[t]) continue;
+    if (!names || names->contains(name))
+      compared.emplace_back(t, t);
+    else
+      comparison.leave_out({.code = Code::kUnequal,
+                            .tensor = name,
+                            .message = cat("is not in the model that the checkpoint was made of: ",
+                                           kAssetsFolder, "/", kTensorTableName, " does not list it")},
+                           true);
+  }
+  return compared;
+}
+
+// By tensor of the model, the tensors of the checkpoint that have its items.
+std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) {
+  const KeyTable& keys = checkpoint.keys();
+  const ModelMap& map = checkpoint.map();
+  std::vector<std::vector<i64>> stored(map.sources().size());
+  for (i32 k = 0; k < keys.size(); k++)
+    if (i32 at = checkpoint.tensor_of_key(keys[k].name); at >= 0)
+      for (i32 t : keys.parameter(keys[k]).sources)
+        if (t >= 0) stored[t].push_back(at);
+  for (const UnreadTensor& u : map.unread())
+    if (u.of >= 0) stored[u.tensor] = stored[u.of];  // a copy has the items of what it repeats
+  return stored;
+}
+
+}  // namespace
+
+bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
+                    const Comparing& c) {
+  HfModelOptions reading = c.options.opening.model;
+  reading.kept_map = kept_map(*source);
+  HfModel model = open_hf_model(path, reading);
+  refuse_other_table(tested, model.map->sources());
+  std::optional<Names> names = listed_tensors(*source, c.options.opening.assets);
+  std::vector<std::pair<i32, i32>> compared = compared_tensors(*model.map, names, c.comparison);
+  ListedChunks whole(tested, compared);
+  CheckpointOptions how = c.options.opening;
+  how.records_apart = true;
+  CheckpointModel checkpoint(std::move(source), std::move(model), how);
+  c.note_oddities(checkpoint);
+  std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
+  auto job = [&](const ChunkList& some) {
+    return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
+  };
+  auto made_of = [&](i32 tensor) { return stored[tensor]; };
+  auto name = [&](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
+  return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of},
+                          c.report);
+}
+
+}  // namespace mckpt

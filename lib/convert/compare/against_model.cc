@@ -1,0 +1,71 @@
+// Compares a checkpoint with what an import of the model would write into it.
+#include "convert/compare/against.h"
+#include "convert/source/source_model.h"
+
+namespace mckpt {
+namespace {
+
+// Casts exist between these types alone.
+bool holds_values_of(DType to, DType from) {
+  return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
+}
+
+// What equals the result of a conversion does not equal the source where the stored type cannot hold its
+// values.
+void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
+  std::vector<std::optional<DType>> stored = checkpoint.stored_types();
+  const SourceTable& tensors = checkpoint.map().sources();
+  std::vector<Finding> found;
+  for (i32 t = 0; t < tensors.size(); t++) {
+    if (!stored[t] || !tensors[t].header_known || holds_values_of(*stored[t], tensors[t].dtype)) continue;
+    found.push_back({.code = Code::kUnequal,
+                     .tensor = std::string(tensors[t].name),
+                     .message = cat("compared after a cast from ", dtype_name(tensors[t].dtype), " to ",
+                                    dtype_name(*stored[t]), ", which does not hold all of its values"),
+                     .warning = true});
+  }
+  i64 count = std::ssize(found);
+  if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
+}
+
+HfModel source_model(const Store& tested, const std::string& source, const Comparing& c) {
+  HfModelOptions reading = c.options.opening.model;
+  reading.kept_map = kept_map(tested);
+  HfModel model = open_hf_model(source, reading);
+  if (!model.has_data())
+    throw Error(Code::kNotFound, "the folder has no weights to compare with").file(source);
+  return model;
+}
+
+// The tested side is the one checkpoint, so the options of either side describe it.
+CheckpointOptions opening_of(const CompareOptions& options) {
+  CheckpointOptions how = options.opening;
+  how.records_apart = true;
+  if (options.path_tp) how.source_tp = options.path_tp, how.tp_setting = "path_tp";
+  if (options.path_etp) how.source_etp = options.path_etp, how.etp_setting = "path_etp";
+  return how;
+}
+
+}  // namespace
+
+bool against_model(std::unique_ptr<Store> tested, const std::string& path, const Comparing& c) {
+  HfModel model = source_model(*tested, path, c);
+  const Store& source = *model.store;  // stays where it is when the model is moved
+  RunSetup values{0, c.options.params_dtype.of(model.map->model())};
+  CheckpointModel checkpoint(std::move(tested), std::move(model), opening_of(c.options), values);
+  c.note_oddities(checkpoint);
+  warn_of_casts(checkpoint, c.report);
+  const KeyTable& keys = checkpoint.keys();
+  auto job = [&](const ChunkList& some) { return import_job(source, keys, some); };
+  auto made_of = [&](i32 key) {
+    std::vector<i64> tensors;
+    for (i32 t : keys.parameter(keys[key]).sources)
+      if (t >= 0) tensors.push_back(t);
+    return tensors;
+  };
+  auto name = [&](i32 key) { return cat("model.module.", keys[key].name); };
+  return c.comparison.run({checkpoint.store(), checkpoint.chunks(), source, keys.size(), name, job, made_of},
+                          c.report);
+}
+
+}  // namespace mckpt

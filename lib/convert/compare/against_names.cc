@@ -1,0 +1,46 @@
+// Compares tensors of the same names, box by box. What the two sides do not have alike is named and left out.
+#include "convert/compare/against.h"
+#include "convert/compare/tensor_differences.h"
+
+namespace mckpt {
+namespace {
+
+Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
+  return {.code = Code::kUnequal,
+          .tensor = std::string(d.one < 0 ? source.name(d.other) : tested.name(d.one)),
+          .message = d.one < 0     ? "is on the other side alone"
+                     : d.other < 0 ? "the other side has no such tensor"
+                                   : cat("is ", type_and_shape(tested, d.one), ", on the other side ",
+                                         type_and_shape(source, d.other))};
+}
+
+// Reports the tensors that the two sides do not have alike. Returns those of the tested side: they cannot be
+// compared.
+std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison& comparison,
+                            const std::function<TensorNames()>& dropped) {
+  std::set<i64> tensors;
+  std::optional<TensorNames> by_rule;
+  for (const TensorDifference& d : tensor_differences(tested, source)) {
+    if (d.one < 0 && dropped && !by_rule) by_rule = dropped();
+    if (d.one < 0 && by_rule && by_rule->contains(source.name(d.other))) {
+      comparison.set_aside(std::string(source.name(d.other)));
+      continue;
+    }
+    if (d.one >= 0) tensors.insert(d.one);
+    comparison.leave_out(unlike_finding(tested, source, d), d.one >= 0);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
+                   const std::function<TensorNames()>& dropped) {
+  NamedChunks chunks(tested, source, report_unlike(tested, source, c.comparison, dropped));
+  auto job = [&](const ChunkList& some) { return reshard_job(source, some, fused); };
+  auto made_of = [](i32 tensor) { return std::vector<i64>{tensor}; };
+  auto name = [&](i32 tensor) { return std::string(source.name(tensor)); };
+  return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of}, c.report);
+}
+
+}  // namespace mckpt

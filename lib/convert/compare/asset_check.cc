@@ -1,0 +1,165 @@
+// Reads the JSON files among the assets, and compares the assets of two sides byte by byte.
+#include "convert/compare/asset_check.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "convert/source/source_model.h"
+#include "hf/assets.h"
+#include "io/dcp/dcp.h"
+#include "io/file/json.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kBlockBytes = 1 << 20, kMostBytes = i64{1} << 30;
+constexpr std::string_view kConfig = "config.json";
+
+// The folder of assets: within a checkpoint, or a model's own. "": there is none.
+std::string assets_of(const Store& store) {
+  if (dcp_dialect(store)) return own_assets(store);
+  struct stat st;
+  bool folder = ::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+  return folder && Folder(store.root()).has_file(std::string(kConfig)) ? store.root() : "";
+}
+
+std::string text_of(const Folder& folder, const std::string& name) {
+  InputFile file = folder.open_file(name);
+  if (file.size() > kMostBytes) throw Error(Code::kBadJson, "the JSON file is too large");
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+// Other files may be lists: mckpt copies them and does not read them.
+bool must_be_object(std::string_view name) { return name == kConfig || name == "generation_config.json"; }
+
+void read_asset(const Folder& folder, const std::string& name) {
+  std::string text = text_of(folder, name);
+  if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
+  bool object = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython).is(JsonType::kObject);
+  if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is not a JSON object");
+}
+
+std::vector<std::string> json_files(const Folder& folder) {
+  std::vector<std::string> names;
+  for (const std::string& name : hf_assets(folder))
+    if (name.ends_with(".json")) names.push_back(name);
+  if (std::string table(kTensorTableName); folder.has_file(table)) names.push_back(table);
+  return names;
+}
+
+// The opener, which does not need the config, reported a bad one as a warning. Without it nothing can be done
+// with the model, so the warning becomes a problem. Returns whether there was one.
+bool raise_config_findings(VerifyReport& report) {
+  bool told = false;
+  for (std::size_t f = 0; f < report.findings.size(); f++) {
+    Finding& finding = report.findings[f];
+    if (finding.file != kConfig || finding.code != Code::kBadJson) continue;
+    finding.warning = false;
+    report.checks[report.check_of[f]].status = Check::Status::kFail;
+    told = true;
+  }
+  return told;
+}
+
+// The first byte at which two files differ, or -1.
+i64 difference_of(const InputFile& a, const InputFile& b) {
+  i64 size = std::min(a.size(), b.size());
+  std::vector<u8> left, right;
+  for (i64 at = 0; at < size; at += kBlockBytes) {
+    std::size_t n = static_cast<std::size_t>(std::min(kBlockBytes, size - at));
+    left.resize(n), right.resize(n);
+    a.read(at, left), b.read(at, right);
+    auto differs = std::ranges::mismatch(left, right).in1;
+    if (differs != left.end()) return at + (differs - left.begin());
+  }
+  return a.size() == b.size() ? -1 : size;
+}
+
+Check::Status status_of(const std::vector<Finding>& found) {
+  if (found.empty()) return Check::Status::kPass;
+  bool odd = std::ranges::all_of(found, &Finding::warning);
+  return odd ? Check::Status::kWarn : Check::Status::kFail;
+}
+
+// The name of an asset relative to the root of the store.
+std::string path_in_store(const Store& store, const std::string& folder, const std::string& name) {
+  return folder == store.root() ? name : cat(kAssetsFolder, "/", name);
+}
+
+// Files and folders that one of the two has and the other does not.
+std::vector<std::string> on_one_side(const Folder& a, const Folder& b) {
+  std::vector<std::string> alone;
+  for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}})
+    for (const std::string& name : hf_assets(*one))
+      if (!other->has_file(name)) alone.push_back(name);
+  for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}}) {
+    std::vector<std::string> others = folders_without_assets(*other);
+    for (const std::string& name : folders_without_assets(*one))
+      if (std::ranges::count(others, name) == 0) alone.push_back(name);
+  }
+  return alone;
+}
+
+}  // namespace
+
+NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
+  std::string path = assets_of(store);
+  if (path.empty()) return {};
+  Folder folder(path);
+  bool told = raise_config_findings(report);
+  std::vector<std::string> names = json_files(folder);
+  std::vector<Finding> found;
+  NameSet<std::string> judged;
+  for (const std::string& name : names) {
+    judged.insert(path_in_store(store, path, name));
+    if (name == kConfig && told) continue;
+    try {
+      read_asset(folder, name);
+    } catch (const Error& e) {
+      Finding finding = to_finding(e);
+      finding.file = path_in_store(store, path, name);
+      // A file that cannot be parsed is copied all the same; one that cannot be opened is not.
+      finding.warning = e.code() == Code::kBadJson && !must_be_object(name) && name != kTensorTableName;
+      found.push_back(std::move(finding));
+    }
+  }
+  Check::Status status = status_of(found);
+  if (!names.empty()) report.add({"assets", status, std::ssize(names), "files"}, std::move(found));
+  return judged;
+}
+
+bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
+                    VerifyReport& report) {
+  // Between two models nothing is converted: their weights may be equal where other files are not.
+  const bool converted = dcp_dialect(tested) || dcp_dialect(source);
+  std::string mine = assets_of(tested);
+  std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
+  if (mine.empty() || theirs.empty()) return true;
+  Folder here(mine), other(theirs);
+  std::vector<Finding> found;
+  i64 count = 0;
+  for (const std::string& name : hf_assets(here)) {
+    if (!other.has_file(name)) continue;
+    count++;
+    i64 at = difference_of(here.open_file(name), other.open_file(name));
+    if (at < 0) continue;
+    found.push_back({.code = Code::kUnequal,
+                     .file = path_in_store(tested, mine, name),
+                     .message = "is not the file of the other side",
+                     .offset = at,
+                     .warning = !converted});
+  }
+  bool equal = found.empty() || !converted;
+  Check check{"assets", status_of(found), count, "files"};
+  if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())
+    check.note = cat("not compared: ", listed(alone), ", on one side alone");
+  report.add(std::move(check), std::move(found));
+  return equal;
+}
+
+}  // namespace mckpt

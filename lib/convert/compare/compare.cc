@@ -1,0 +1,95 @@
+// Chooses how two stores are compared by what they are, and compares what is beside their tensors.
+#include "convert/compare/compare.h"
+
+#include <sys/stat.h>
+
+#include "convert/compare/against.h"
+#include "convert/compare/asset_check.h"
+#include "convert/compare/beside_check.h"
+#include "convert/compare/object_check.h"
+#include "io/store/soundness.h"
+#include "io/verify/manifest_findings.h"
+
+namespace mckpt {
+namespace {
+
+bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
+
+// The keys of a DCP folder are Megatron's or of no known kind; config.json leads from them to the names of a
+// model.
+void refuse_single_file(const Store& model) {
+  struct stat st;
+  if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
+  throw Error(Code::kUnknownFormat, "a DCP folder cannot be compared with a single file")
+      .file(model.root())
+      .expected("another DCP folder, or the folder of a Hugging Face model with its config.json")
+      .found(cat("a file, ", model.format()));
+}
+
+// Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
+// repeat no other tensor. Empty where nobody knows the model.
+TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
+  TensorNames out;
+  try {
+    HfModel model = open_hf_model(path, options);
+    std::vector<bool> dropped = model.map->dropped();
+    for (i32 t = 0; t < model.map->sources().size(); t++)
+      if (dropped[t]) out.emplace(model.map->sources()[t].name);
+  } catch (const Error&) {
+    // A comparison by name does not need the model.
+  }
+  return out;
+}
+
+// Files of one format may have objects beside their tensors.
+bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
+  if (tested.objects().empty() && source.objects().empty()) return true;
+  if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);
+  objects_not_compared(cat(tested.format(), " and ", source.format(), " have not the same place for them"),
+                       c.report);
+  return true;
+}
+
+bool compare_models(const Store& tested, const Store& source, const std::string& source_path,
+                    const Comparing& c) {
+  bool same = compare_file_objects(tested, source, c);
+  // Single files are converted tensor by tensor, and lose none.
+  bool folders = !tested.files().empty() && !tested.files()[0].path.empty();
+  std::function<TensorNames()> dropped;
+  if (tested.format() == source.format() && folders)
+    dropped = [&] { return dropped_tensors(source_path, c.options.opening.model); };
+  return against_names(tested, source, nullptr, c, dropped) && same;
+}
+
+// Everything but the assets.
+bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
+                    const std::string& source_path, const Comparing& c) {
+  if (is_sharded(*tested) && is_sharded(*source))
+    return against_checkpoint(std::move(tested), std::move(source), c);
+  if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);
+  refuse_single_file(is_sharded(*tested) ? *source : *tested);
+  objects_not_compared("a Hugging Face model has none; args are made of its config", c.report);
+  if (is_sharded(*tested)) return against_model(std::move(tested), source_path, c);
+  return against_export(*tested, path, std::move(source), c);
+}
+
+}  // namespace
+
+Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
+                 const CompareOptions& options, Observer& observer) {
+  Compared out;
+  std::unique_ptr<Store> source = open_store(source_path);
+  std::vector<Finding> findings = source->findings();
+  if (is_sharded(*source)) std::erase_if(findings, is_of_records);
+  require_sound(findings, source->root());
+  Comparison comparison(*tested, *source, options.threads, observer);
+  bool listed = check_listed(*tested, *source, out.report);
+  bool same_assets = compare_assets(*tested, *source, options.opening.assets, out.report);
+  name_beside(path, *tested, out.report);
+  Comparing c{options, comparison, observer, out.report, out.oddities};
+  bool same = compare_stores(std::move(tested), path, std::move(source), source_path, c);
+  out.equal = same && same_assets && listed;
+  return out;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,86 @@
+// Comparison: whether chunks of a checkpoint hold what converting another checkpoint would write there. It
+// carries out the job that converts, with a comparison in place of the writing:
+//
+//   1. compare     every task; a task that fails is judged: which records of either side cannot be read?
+//   2. once more   the chunks of such tasks that can be compared without these records
+//   3. count       the tensors that differ, they alone: their items that differ, and by how much
+//   4. sums        of the records of such tensors, where the format keeps any: is it damage?
+//
+// A record that cannot be read is reported and left out; everything else is compared.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convert/compare/compare_sink.h"
+#include "convert/compare/compared_sides.h"
+#include "convert/compare/item_tally.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "core/base/observer.h"
+#include "io/copy/lost_values.h"
+#include "io/verify/verify.h"
+
+namespace mckpt {
+
+// What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
+// source puts there.
+struct ComparedChunks {
+  const Store& tested;        // whose chunks these are
+  const StoreChunks& chunks;  // everything of it that is compared
+  const Store& source;
+  i64 tensors;
+  std::function<std::string(i32 key)> name;
+  std::function<ChunkJob(const ChunkList& some)> job;  // that writes some of the chunks
+  // The tensors of the source that chunks of the key are made of.
+  std::function<std::vector<i64>(i32 key)> made_of;
+};
+
+class Comparison {
+ public:
+  // The stores as they were opened, without a view over them: what their openers found wrong with single
+  // records is reported. All outlive this.
+  Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
+
+  // Reports a tensor that cannot be compared because the two sides do not have it alike. `of_tested`: the
+  // tested side has it.
+  void leave_out(Finding finding, bool of_tested);
+  // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides
+  // unequal.
+  void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
+  // Adds the check "against", the checks "path" and "source" where something is wrong on that side, and
+  // "overflow" where casts lost values. Returns whether all of it was compared and is equal.
+  bool run(const ComparedChunks& compared, VerifyReport& report);
+
+ private:
+  struct Failure {
+    i64 task;
+    Error error;
+  };
+  using Counts = std::map<i32, ItemTally::Count>;
+
+  std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
+  std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
+  void report_failure(const Failure& failure, const std::string& tensor);
+  void warn_of_overflow(VerifyReport& report) const;
+  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,
+                                 VerifyReport& report);
+  Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
+  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared,
+                                                const std::set<i32>& keys) const;
+  bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
+
+  const Store& tested_;
+  ComparedSides sides_;
+  int threads_;
+  Observer& observer_;
+  std::set<std::string> unseen_;  // tensors of which something was not compared
+  std::vector<std::string> dropped_;
+  LostValues lost_;              // by casts of the source's values to the stored types
+  std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
+};
+
+}  // namespace mckpt

@@ -1,0 +1,54 @@
+// Compares objects by the values that their pickles have, and lists what of them no conversion carries over.
+#include "convert/compare/object_check.h"
+
+#include "convert/objects/object_differences.h"
+#include "convert/views/piece_store.h"
+
+namespace mckpt {
+namespace {
+
+// Whether the checkpoint is seen under other names, and that view has no place for its objects.
+bool leaves_objects(const Store& store) {
+  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
+  return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();
+}
+
+}  // namespace
+
+bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report) {
+  ObjectDifferences result = object_differences(tested, source, threads);
+  std::vector<std::string> reasons;
+  if (!result.of_grid.empty())
+    reasons.push_back(cat(listed(result.of_grid), " of args, which say the grid of a run"));
+  if (result.renumbered) reasons.push_back("iteration, by which PATH's folder is named");
+  if (!result.made.empty())
+    reasons.push_back(cat(listed(result.made), ", which a change of format makes anew"));
+  if (leaves_objects(tested) || leaves_objects(source))
+    reasons.push_back("what fsdp_dtensor has no place for");
+  std::string note;
+  for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);
+  for (Difference& d : result.differences) report.differences.push_back(std::move(d));
+  bool equal = result.findings.empty();
+  bool none = result.objects == 0 && equal;
+  report.add({.name = "objects",
+              .status = none    ? Check::Status::kNone
+                        : equal ? Check::Status::kPass
+                                : Check::Status::kFail,
+              .count = result.objects,
+              .unit = "objects",
+              .unseen = result.unread,
+              .unseen_is = "could not be compared",
+              .note = std::move(note)},
+             std::move(result.findings));
+  return equal;
+}
+
+void objects_not_compared(std::string reason, VerifyReport& report) {
+  report.add({.name = "objects",
+              .status = Check::Status::kNone,
+              .unit = "objects",
+              .note = cat("not compared: ", reason)},
+             {});
+}
+
+}  // namespace mckpt

@@ -1,0 +1,88 @@
+// Opens what is at a path and runs every check on it. A checkpoint that cannot be opened, or that changes
+// while it is read, is a finding.
+#include "convert/compare/verify.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "convert/compare/beside_check.h"
+#include "io/file/source_stamps.h"
+#include "io/store/beside.h"
+
+namespace mckpt {
+namespace {
+
+// What cannot be judged at all stays an error; what is there and broken is an answer.
+bool is_an_answer(Code code) {
+  return code_info(code).exit == Exit::kInput && code != Code::kNotFound && code != Code::kReadFailed &&
+         code != Code::kUnknownFormat && code != Code::kModuleMissing;
+}
+
+bool is_folder_of_folders(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) && !is_checkpoint_folder(Folder(path), "");
+}
+
+// A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is
+// verified. Returns whether there were any.
+bool verify_parts(const std::string& path, int threads, Observer& observer, VerifyReport& report) {
+  if (!is_folder_of_folders(path)) return false;
+  check_beside(path, nullptr, {}, threads, observer, report);
+  return !report.checks.empty();
+}
+
+// Null where the checkpoint cannot be opened and the report says why, or has its parts.
+std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
+                                       Observer& observer, VerifyReport& report) {
+  try {
+    return open_store(path);
+  } catch (const Error& e) {
+    bool by_parts = e.code() == Code::kUnknownFormat && !options.against;
+    if (by_parts && verify_parts(path, options.threads, observer, report)) return nullptr;
+    if (!is_an_answer(e.code())) throw;
+    report = unreadable_report(e);
+    return nullptr;
+  }
+}
+
+// A file that was changed meanwhile is a finding, whatever the checks found in it. Returns whether there is
+// none.
+bool check_unchanged(const std::string& path, VerifyReport& report) {
+  try {
+    check_sources_unchanged();
+    return true;
+  } catch (const Error& e) {
+    Finding finding = to_finding(e);
+    if (std::string root = path + "/"; finding.file.starts_with(root)) finding.file.erase(0, root.size());
+    auto files = std::ranges::find(report.checks, "files", &Check::name);
+    if (files == report.checks.end()) files = report.checks.insert(files, {.name = "files", .unit = "files"});
+    files->status = Check::Status::kFail;
+    // First: the others may be its consequences, and few are shown.
+    report.check_of.insert(report.check_of.begin(), files - report.checks.begin());
+    report.findings.insert(report.findings.begin(), std::move(finding));
+    return false;
+  }
+}
+
+}  // namespace
+
+Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer) {
+  Verified out;
+  std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report);
+  std::string root = store && !options.against ? store->root() : path;
+  if (options.against) out.equal = false;
+  if (store && options.against) {
+    CompareOptions how = options.compare;
+    how.threads = options.threads;
+    Compared compared = compare(std::move(store), path, *options.against, how, observer);
+    out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
+  } else if (store) {
+    NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
+    check_beside(path, store.get(), judged, options.threads, observer, out.report);
+  }
+  if (!check_unchanged(root, out.report) && out.equal) out.equal = false;
+  return out;
+}
+
+}  // namespace mckpt

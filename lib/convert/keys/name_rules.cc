@@ -1,0 +1,50 @@
+// Rules that apply to tensors by their names.
+#include "convert/keys/name_rules.h"
+
+#include <algorithm>
+
+#include "core/base/names.h"
+
+namespace mckpt {
+namespace {
+
+void refuse_unmatched_glob(const char* setting, std::string_view glob, i64 names,
+                           const std::function<std::string_view(i64)>& name) {
+  for (i64 i = 0; i < names; i++)
+    if (glob_match(glob, name(i))) return;
+  throw Error(Code::kNoSuchTensor, cat("`", setting, "`: no name matches"))
+      .found(escaped(glob))
+      .help("a glob must match the whole name, as in '*.input_layernorm.weight'");
+}
+
+}  // namespace
+
+std::optional<DType> DtypeRules::of(std::string_view name) const {
+  std::optional<DType> type;
+  for (const Rule& rule : rules_)
+    if (glob_match(rule.glob, name)) type = rule.type;
+  return type;
+}
+
+void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
+  for (const Rule& rule : rules_) refuse_unmatched_glob("dtype_rule", rule.glob, names, name);
+}
+
+FrozenNames::FrozenNames(std::vector<std::string> globs) : globs_(std::move(globs)) {
+  none_ = std::erase(globs_, "none") > 0;
+}
+
+void FrozenNames::apply(std::vector<ModelParameter>& parameters) const {
+  for (ModelParameter& p : parameters) {
+    if (none_) p.trainable = true;
+    for (const std::string& glob : globs_)
+      if (glob_match(glob, p.global_name)) p.trainable = false;
+  }
+}
+
+void FrozenNames::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {
+  auto name = [&](i64 p) -> std::string_view { return parameters[p].global_name; };
+  for (const std::string& glob : globs_) refuse_unmatched_glob("freeze", glob, std::ssize(parameters), name);
+}
+
+}  // namespace mckpt

@@ -1,0 +1,52 @@
+// Rules that apply to tensors by their names, as the user gives them:
+//
+//   a data type     *.router.weight -> fp32                       DtypeRules
+//   not trained     language_model.embedding.*, or "none"         FrozenNames
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mappings/model/expand.h"
+
+namespace mckpt {
+
+// The types of tensors by their names.
+class DtypeRules {
+ public:
+  void add(std::string glob, DType type) { rules_.push_back({std::move(glob), type}); }
+  bool empty() const { return rules_.empty(); }
+  // The type that the last matching rule gives; nothing if none matches.
+  std::optional<DType> of(std::string_view name) const;
+  // Throws kNoSuchTensor for a rule that matches none of the names.
+  void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
+
+ private:
+  struct Rule {
+    std::string glob;
+    DType type;
+  };
+  std::vector<Rule> rules_;
+};
+
+// The parameters that are not trained. Globs add to those that the family freezes; the word "none" first makes all
+// parameters trained.
+class FrozenNames {
+ public:
+  FrozenNames() = default;
+  explicit FrozenNames(std::vector<std::string> globs);
+
+  bool empty() const { return globs_.empty() && !none_; }
+  void apply(std::vector<ModelParameter>& parameters) const;
+  // Throws kNoSuchTensor for a glob that matches none of the parameters.
+  void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;
+
+ private:
+  std::vector<std::string> globs_;
+  bool none_ = false;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,57 @@
+// Reads the args of a training run and puts other values into their pickle.
+#include "convert/objects/source_args.h"
+
+#include "io/dcp/record.h"
+#include "io/dcp/run_args.h"
+#include "io/store/store_files.h"
+#include "io/torch/zip.h"
+
+namespace mckpt {
+
+std::string object_pickle(const Store& store, const Object& object) {
+  std::string path = file_path(store, object.file);
+  try {
+    std::shared_ptr<const InputFile> file = StoreFiles(store).open(object.file);
+    RangeSource record(*file, object.record_offset, object.record_bytes);
+    TorchZip zip(record, 64);
+    for (const ZipEntry& e : zip.archive().entries())
+      if (e.name.find("/data/") != e.name.npos)
+        throw Error(Code::kUnsupportedTorchFile, "an object holds tensors");
+    std::vector<u8> bytes = zip.read_pickle();
+    return {bytes.begin(), bytes.end()};
+  } catch (Error& e) {
+    if (e.offset() >= 0 && e.file().empty()) e.offset(object.record_offset + e.offset());
+    throw e.default_tensor(object.name).default_file(path);
+  }
+}
+
+SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store)) {}
+
+std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgChange> changes,
+                                               Notes& notes) const {
+  const Object& o = store_.objects()[static_cast<std::size_t>(object)];
+  if (changes.empty() || !holds_args(o.name)) return std::nullopt;
+  auto kept = [&](std::string_view name) {
+    notes.warn(cat("args: ", name, " keeps its old value; set it in the new run"));
+  };
+  std::string pickle;
+  try {
+    pickle = object_pickle(store_, o);
+  } catch (const Error&) {
+    for (const ArgChange& change : changes) kept(change.name);
+    return std::nullopt;
+  }
+  for (const ArgChange& change : changes)
+    if (!put_value(pickle, change.name, change.value, kAlwaysThere)) kept(change.name);
+  return pickle;
+}
+
+std::string SourceArgs::patched_file(std::span<const ArgChange> changes, Notes& notes) const {
+  for (std::size_t i = 0; i < store_.objects().size(); i++)
+    if (store_.objects()[i].name == kCommonFile)
+      if (std::optional<std::string> pickle = patched(static_cast<i64>(i), changes, notes))
+        return dcp_object_record(*pickle);
+  return "";
+}
+
+}  // namespace mckpt

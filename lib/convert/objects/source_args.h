@@ -1,0 +1,39 @@
+// The args of the training run that wrote a DCP folder, and the objects that hold the args, with changed values.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "convert/objects/pattern_args.h"
+#include "core/base/notes.h"
+#include "io/store/store.h"
+
+namespace mckpt {
+
+// A field that the args of every run have, beside which other fields are put.
+inline constexpr std::string_view kAlwaysThere = "num_layers";
+
+// The pickle in an object's record. Throws what TorchZip throws, kUnsupportedTorchFile for an object that holds
+// tensors, whose bytes are beside the pickle.
+std::string object_pickle(const Store& store, const Object& object);
+
+class SourceArgs {
+ public:
+  // The store must outlive it. Throws what reading the object throws: no run could load such args either.
+  explicit SourceArgs(const Store& store);
+
+  const PickleValue* value() const { return value_.get(); }  // null: the folder has no args
+  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without changes.
+  // Adds a warning for each value that cannot be changed.
+  std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes, Notes& notes) const;
+  // The file common.pt with the changes; "" if it stays as it is.
+  std::string patched_file(std::span<const ArgChange> changes, Notes& notes) const;
+
+ private:
+  const Store& store_;
+  std::shared_ptr<const PickleValue> value_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,92 @@
+// Names, shapes and packing come from the source table of the model, types from the options.
+#include "convert/plan/export.h"
+
+#include <algorithm>
+#include <map>
+
+#include "convert/plan/hf_layout.h"
+#include "convert/plan/identity.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/identity.h"
+#include "hf/assets.h"
+
+namespace mckpt {
+namespace {
+
+// By tensor of the source table.
+std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how) {
+  std::vector<DType> types = model.original_types();
+  std::vector<std::optional<DType>> stored = model.stored_types();
+  for (std::size_t t = 0; t < types.size(); t++) {
+    if (how.kind == ExportTypes::kStored) types[t] = stored[t].value_or(types[t]);
+    if (how.kind == ExportTypes::kGiven) types[t] = how.given;
+    types[t] = how.rules.of(model.map().sources()[static_cast<i32>(t)].name).value_or(types[t]);
+  }
+  return types;
+}
+
+ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
+  auto items = [&hf](i64 t) { return hf.place(t).file < 0 ? -1 : hf.place(t).shape.items(); };
+  auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
+  ProofInput input{side_of(model.keys()), {hf.sources.size(), name, items}};
+  for (const UnreadTensor& u : model.map().unread())
+    if (u.of >= 0) input.repeats.push_back(u.tensor);
+  return input;
+}
+
+// config.json is copied as it is, and programs that go by its type cast what they load.
+void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& notes) {
+  std::optional<DType> promised = model.map().model().dtype;
+  std::map<DType, i64> items;
+  for (i32 t : hf.written) items[hf.place(t).dtype] += hf.place(t).shape.items();
+  if (!promised || items.empty()) return;
+  DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
+  if (most != *promised)
+    notes.warn(cat("config.json says ", dtype_name(*promised), ", the tensors are ", dtype_name(most),
+                   ": transformers loads them as what config.json says unless told otherwise"));
+}
+
+void add_details(ConversionPlan& c, const CheckpointModel& model, const HfLayout& hf,
+                 ExportTypes::Kind types) {
+  if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
+    c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
+                       " rows are padding by vocab_size of config.json, and not in the result"));
+  if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
+}
+
+std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& layout,
+                        const SideFiles& assets) {
+  PlanIdentity text("export");
+  text.add(source_identity(model.store())).add(mapping_identity(model.model()));
+  text.add(cat(model.run().tensor_ranks.value_or(0), " ", model.run().expert_tensor_ranks.value_or(0)));
+  for (const SafetensorsLayout::File& f : layout.files()) text.add(f.name).add(f.header);
+  return text.add(assets.identity()).text();
+}
+
+}  // namespace
+
+ConversionPlan plan_export(const ExportOptions& options) {
+  ConversionPlan c;
+  auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
+  c.oddities.push_back({model.store().root(), model.oddities()});
+  auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
+  options.types.rules.refuse_unmatched(std::ssize(hf.written), [&](i64 i) { return hf.name(i); });
+  c.sums = std::make_unique<ReadSums>();
+  auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
+  c.job = std::make_unique<ChunkJob>(export_job(&model.store(), model.keys(), model.chunks(), tensors));
+
+  c.sources = {model.store().root(), model.assets_path()};
+  c.store = &model.store();
+  c.proof = proof_of(model, hf);
+  c.path = options.target;
+  c.layout = &hf.layout;
+  c.files = hf.layout.output_files();
+  for (const OutputFile& f : c.files) c.bytes += f.bytes;
+  SideFiles assets = plan_assets(model.assets_path(), "");
+  c.identity = identity_of(model, hf.layout, assets);
+  add_details(c, model, hf, options.types.kind);
+  add_beside(c, {std::move(assets), {}});
+  return c;
+}
+
+}  // namespace mckpt

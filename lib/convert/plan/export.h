@@ -1,0 +1,34 @@
+// A sharded checkpoint into a Hugging Face folder: the tensors under their original names and in their original
+// packing, with config, tokenizer and code.
+//
+//   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
+#pragma once
+
+#include "convert/keys/name_rules.h"
+#include "convert/plan/conversion.h"
+#include "convert/source/options.h"
+
+namespace mckpt {
+
+// The types of the exported tensors.
+struct ExportTypes {
+  enum Kind : u8 {
+    kOriginal,  // those of the original model
+    kStored,    // those in which the checkpoint stores the tensors
+    kGiven
+  } kind = kOriginal;
+  DType given = DType::kF32;
+  DtypeRules rules{};  // the types of single tensors
+};
+
+struct ExportOptions {
+  std::string source, target;
+  CheckpointOptions checkpoint{};
+  ExportTypes types{};
+  i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
+};
+
+// Throws what open_checkpoint(), SafetensorsLayout and export_job() throw.
+ConversionPlan plan_export(const ExportOptions& options);
+
+}  // namespace mckpt

@@ -1,0 +1,178 @@
+// Names, types and shapes decide the place of every tensor. A safetensors file has all other bytes in its
+// header; a .pt file has the checksums of the tensors among them.
+#include "convert/plan/file.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "io/copy/tensor_copy.h"
+#include "io/safetensors/layout.h"
+#include "io/store/shared_tensors.h"
+#include "io/store/soundness.h"
+#include "io/store/tensor_choice.h"
+#include "io/torch/layout.h"
+
+namespace mckpt {
+namespace {
+
+// A store that is sound: the result of a damaged one would look sound.
+std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, std::string_view format,
+                               std::string_view what) {
+  std::unique_ptr<Store> store = open_store(options.source);
+  if (!store->format().starts_with(format))
+    throw Error(Code::kUnknownFormat, cat(mode, " does not read this format"))
+        .file(store->root())
+        .expected(what)
+        .found(store->format())
+        .help("`mckpt help convert` lists the modes");
+  require_sound(store->findings(), store->root());
+  return store;
+}
+
+// The tensors that the globs leave, in natural order.
+std::vector<i64> chosen_tensors(const Store& store, const FileOptions& options) {
+  std::vector<i64> chosen = natural_order(store);
+  auto matching = [&](const std::vector<std::string>& globs) {
+    std::unordered_set<i64> tensors;
+    for (const std::string& glob : globs)
+      for (i64 t : TensorChoice{.pattern = glob}.choose(store)) tensors.insert(t);
+    return tensors;
+  };
+  if (!options.include.empty())
+    std::erase_if(chosen, [in = matching(options.include)](i64 t) { return !in.contains(t); });
+  if (!options.exclude.empty())
+    std::erase_if(chosen, [out = matching(options.exclude)](i64 t) { return out.contains(t); });
+  if (chosen.empty() && store.tensor_count() > 0)
+    throw Error(Code::kNoSuchTensor, "`include` and `exclude` leave no tensor").file(store.root());
+  return chosen;
+}
+
+// A tensor that is not chosen is dropped; without globs nothing may be.
+ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool may_drop) {
+  std::vector<bool> chosen(static_cast<std::size_t>(store.tensor_count()));
+  for (i64 t : tensors) chosen[static_cast<std::size_t>(t)] = true;
+  ProofInput input{side_of(store), side_of(store)};
+  // Elements smaller than a byte are copied as the bytes that they fill.
+  input.source.items = [&store](i64 t) {
+    return TensorReader::tensor_bytes(store, t) / std::max(1, dtype_info(store.dtype(t)).bits / 8);
+  };
+  input.target.items = [chosen, items = input.source.items](i64 t) {
+    return chosen[static_cast<std::size_t>(t)] ? items(t) : -1;
+  };
+  for (i64 t = 0; may_drop && t < store.tensor_count(); t++)
+    if (!chosen[static_cast<std::size_t>(t)]) input.dropped.push_back(t);
+  return input;
+}
+
+// The common part of both conversions. The layout is added by add_layout().
+class FilePlanner {
+ public:
+  FilePlanner(const FileOptions& options, std::unique_ptr<Store> source)
+      : options_(options),
+        store_(c.parts.keep(std::move(source))),
+        tensors_(chosen_tensors(store_, options)) {
+    c.store = &store_;
+    c.sources = {options.source};
+    c.oddities.push_back({store_.root(), store_.findings()});
+    c.sums = std::make_unique<ReadSums>();
+    c.path = options.target;
+    c.single_file = true;
+    c.proof = proof_of(store_, tensors_, !options.include.empty() || !options.exclude.empty());
+    note_shared();
+  }
+
+  const Store& store() const { return store_; }
+  std::vector<TensorSpec> specs() const {
+    std::vector<TensorSpec> out;
+    for (i64 t : tensors_) out.push_back({store_.name(t), store_.dtype(t), store_.dims(t)});
+    return out;
+  }
+
+  // `offset`: of tensor i in the file; `behind`: the bytes that follow each tensor there.
+  template <typename Offset>
+  const TensorCopy* add_job(Offset&& offset, std::string_view behind, i64 file_bytes) {
+    std::vector<TensorCopy::Place> places;
+    for (i64 i = 0; i < std::ssize(tensors_); i++)
+      places.push_back({tensors_[static_cast<std::size_t>(i)], 0, offset(i)});
+    std::ranges::sort(places, {}, &TensorCopy::Place::offset);
+    // Half of a thread's memory; the other half is the engine's.
+    i64 strided =
+        std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20, TensorReader::kStridedBytes);
+    auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind, strided);
+    const TensorCopy* copy = job.get();
+    c.job = std::move(job);
+    c.files = {{options_.target, c.bytes = file_bytes}};
+    return copy;
+  }
+
+  ConversionPlan c;
+
+ private:
+  void note_shared() {
+    std::vector<i64> shared = shared_tensors(store_, tensors_);
+    c.shared_tensors = std::ssize(shared);
+    if (shared.empty()) return;
+    std::vector<std::string_view> names;
+    for (i64 t : shared) names.push_back(store_.name(t));
+    c.details.note(
+        cat("note    written in full, though they share storage in the source (tied weights, or views): ",
+            listed(names)));
+  }
+
+  const FileOptions& options_;
+  const Store& store_;
+  std::vector<i64> tensors_;  // in the order in which the user sees them
+};
+
+// Objects have no place in a safetensors file.
+void check_objects(const Store& store, bool tensors_only, Notes& notes) {
+  if (store.objects().empty()) return;
+  std::vector<std::string_view> names;
+  for (const Object& o : store.objects()) names.push_back(o.name);
+  std::string text = cat(counted(std::ssize(names), "object"), " of the source: ", listed(names, 20));
+  if (tensors_only) return notes.warn(cat("not tensors, so not in the result: ", text));
+  throw Error(Code::kNotHeld, "a safetensors file holds tensors only")
+      .file(store.root())
+      .found(text)
+      .help("`tensors_only` leaves them out");
+}
+
+// The texts in the headers of safetensors files have no place in a .pt file.
+void note_metadata(const Store& store, Notes& notes) {
+  constexpr std::string_view kPrefix = "metadata.";
+  std::vector<std::string_view> keys;
+  for (const auto& [name, value] : store.facts())
+    if (name.starts_with(kPrefix) && name != "metadata.format")
+      keys.push_back(std::string_view(name).substr(kPrefix.size()));
+  if (!keys.empty()) notes.warn(cat("metadata of the source that is not in the result: ", listed(keys, 20)));
+}
+
+}  // namespace
+
+ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
+  std::unique_ptr<Store> source =
+      open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
+  Notes notes;
+  check_objects(*source, tensors_only, notes);
+  FilePlanner planner(options, std::move(source));
+  ConversionPlan& c = planner.c;
+  c.notes = std::move(notes);
+  auto& layout = c.parts.make<SafetensorsLayout>(planner.specs());
+  c.layout = &layout;
+  planner.add_job([&](i64 i) { return layout.offset(i); }, "", layout.files()[0].bytes);
+  return std::move(c);
+}
+
+ConversionPlan plan_safetensors_to_pt(const FileOptions& options) {
+  FilePlanner planner(options, open_as(options, "safetensors-to-pt", "safetensors",
+                                       "a safetensors file, or a folder of them"));
+  ConversionPlan& c = planner.c;
+  note_metadata(planner.store(), c.notes);
+  auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());
+  const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
+                                           TorchLayout::kRecordMark, layout.file_bytes());
+  c.layout = TorchResult{&layout, copy};
+  return std::move(c);
+}
+
+}  // namespace mckpt

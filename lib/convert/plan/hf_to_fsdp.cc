@@ -1,0 +1,90 @@
+// The model's tensors are paired with Megatron's parameters, the parameters with ranks and chunks, and the
+// chunks with places in the files of the ranks.
+#include "convert/plan/hf_to_fsdp.h"
+
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/objects/megatron_args.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
+#include "convert/source/identity.h"
+#include "io/verify/manifest.h"
+
+namespace mckpt {
+namespace {
+
+HfModel open_with_weights(const HfToFsdpOptions& options) {
+  HfModel model = open_hf_model(options.source, options.model);
+  if (model.has_data()) return model;
+  std::string source = escaped(options.source, 4096);
+  throw Error(Code::kNotFound, "the folder has no weights to convert")
+      .file(options.source)
+      .expected("safetensors files")
+      .help(has_torch_weights(Folder(options.source))
+                ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
+                      "/model.safetensors   makes them of the .bin files there")
+                : "download the model with its weights");
+}
+
+FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
+  FsdpRun run;
+  run.grid = options.grid;
+  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
+             options.values.params_dtype.of(map.model())};
+  run.fsdp = options.fsdp;
+  run.main_dtype = options.values.dtype;
+  run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
+  run.threads = options.threads;
+  return run;
+}
+
+ProofInput proof_of(const HfModel& model, const DcpLayout& layout) {
+  ProofInput input{side_of(*model.store), side_of(layout)};
+  for (const UnreadTensor& u : model.map->unread())
+    (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
+  return input;
+}
+
+std::string identity_of(const HfModel& model, const RunSetup& run, const std::string& metadata,
+                        const FsdpFolder::Beside& beside) {
+  PlanIdentity text("hf-to-fsdp");
+  text.add(source_identity(*model.store)).add(beside.identity()).add(mapping_identity(model));
+  text.add(run.params_dtype ? dtype_name(*run.params_dtype) : "none").add(metadata);
+  return text.text();
+}
+
+}  // namespace
+
+ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options) {
+  ConversionPlan c;
+  auto& model = c.parts.make<HfModel>(open_with_weights(options));
+  c.notes.append(notes_of(model));
+  if (options.rank == 0) refuse_unlike_copies(model, options.threads);
+  auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map));
+  auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
+  auto& plan =
+      c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
+  DcpLayout& layout = plan.layout;
+  options.frozen.refuse_unmatched(keys.parameters());
+  options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
+    return layout.key(static_cast<i32>(k)).name.text;
+  });
+  add_run_objects(layout,
+                  {model.map->model(), run, options.iteration.value_or(0), model.config.max_positions});
+  auto& chunks = c.parts.make<PlannedChunks>(layout, plan.table_key);
+  if (has_manifest(options.source)) c.sums = std::make_unique<ReadSums>();
+  c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
+
+  c.sources = {options.source};
+  c.store = model.store.get();
+  c.proof = proof_of(model, layout);
+  c.twins = {&keys, &layout, plan.table_key};
+  std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
+  FsdpFolder::Beside beside{{}, plan_assets(options.source, table)};
+  std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
+  c.identity = identity_of(model, run.run, metadata, beside);
+  c.details.note(cat("        ", counted(run.grid.world(), "rank"), " (", to_string(run.grid), "), ",
+                     counted(layout.chunk_count(), "chunk"), ", ", human_bytes(c.bytes)));
+  return c;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,137 @@
+// The rows of a tensor are divided evenly; what cannot be divided is stored by the last rank.
+#include "convert/plan/plain_reshard.h"
+
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
+#include "convert/source/identity.h"
+#include "convert/source/source_model.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/layout.h"
+#include "io/dcp/paths.h"
+
+namespace mckpt {
+namespace {
+
+i64 shards_of(const Grid& grid) {
+  if (grid.tp * grid.ep * grid.etp * grid.pp > 1)
+    throw Error(Code::kUnknownPartition,
+                "of a model without tables it is not known how ranks split its parameters")
+        .expected("`tp` 1, `ep` 1, `etp` 1 and `pp` 1")
+        .found(to_string(grid))
+        .help("choose a grid of `dp`, `cp` and `hsdp`");
+  return grid.dp * grid.cp / grid.hsdp;
+}
+
+// "as 'rng' and 3 more follow no known convention"
+std::string why_kept(const Store& store) {
+  if (dcp_dialect(store) != DcpDialect::kPlain) return "as `keep_names` asks";
+  std::string keys = keys_of_no_format(store);
+  return keys.empty() ? "as together they follow no known convention"
+                      : cat("as ", keys, " belong to no known convention");
+}
+
+bool is_of_optimizer(std::string_view key) {
+  return key.starts_with("optimizer.") || key.starts_with("optim.");
+}
+
+class PlainLayout {
+ public:
+  PlainLayout(const Store& store, i64 ranks, bool weights_only)
+      : store_(store), ranks_(ranks), paths_(dcp_paths(store)), layout(ranks) {
+    if (!paths_) layout.leave_out_paths();
+    for (i32 t = 0; t < store.tensor_count(); t++) {
+      if (weights_only && is_of_optimizer(store.name(t))) {
+        left_behind.push_back(t);
+        continue;
+      }
+      layout.add_key({named(store.name(t)), store.dtype(t), store.shape(t)});
+      tensors.push_back(t);
+    }
+    for (i64 rank = 0; rank < ranks; rank++)
+      for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
+  }
+
+  // Those of objects that are not the optimizer's where it is left behind.
+  std::vector<CarriedRecord> add_objects(bool weights_only) {
+    std::vector<CarriedRecord> records;
+    for (const Object& o : store_.objects()) {
+      if (is_file(store_, o)) continue;
+      if (weights_only && is_of_optimizer(o.name)) {
+        left_behind_objects++;
+        continue;
+      }
+      records.push_back(carry_object(store_, o, layout, named(o.name), 0));
+    }
+    return records;
+  }
+
+ private:
+  // With its place in the nested dict that was saved; a name without a path there is a whole key.
+  DcpName named(std::string_view name) const {
+    auto at = paths_ ? paths_->find(std::string(name)) : DcpPaths::const_iterator();
+    if (paths_ && at != paths_->end()) return at->second;
+    return {std::string(name), {}};
+  }
+
+  // Buffers that count or index, scalars and what has no items are nobody's shards: the last rank has them.
+  bool is_sharded(i32 tensor) const {
+    return is_castable(store_.dtype(tensor)) && !store_.dims(tensor).empty() &&
+           store_.shape(tensor).items() > 0;
+  }
+
+  void add_share(i32 key, i64 rank) {
+    i32 tensor = tensors[static_cast<std::size_t>(key)];
+    std::vector<i64> offsets(store_.dims(tensor).size());
+    std::vector<i64> sizes(store_.dims(tensor).begin(), store_.dims(tensor).end());
+    if (is_sharded(tensor)) {
+      i64 rows = sizes[0], each = ceil_div(rows, ranks_);
+      offsets[0] = std::min(rows, rank * each);
+      sizes[0] = std::min(rows - offsets[0], each);
+      if (sizes[0] == 0) return;
+    } else if (rank != ranks_ - 1) {
+      return;
+    }
+    layout.add_chunk(key, static_cast<i32>(rank), offsets, sizes);
+  }
+
+  const Store& store_;
+  i64 ranks_;
+  std::optional<DcpPaths> paths_;
+
+ public:
+  DcpLayout layout;
+  std::vector<i32> tensors;  // of the store, by key of the layout
+  std::vector<i64> left_behind;
+  i64 left_behind_objects = 0;
+};
+
+}  // namespace
+
+ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& options) {
+  ConversionPlan c;
+  const Store& store = *(c.store = &c.parts.keep(std::move(source.store)));
+  c.oddities.push_back({store.root(), std::move(source.oddities)});
+  bool weights_only = options.from.weights_only;
+  auto& plan = c.parts.make<PlainLayout>(store, shards_of(options.grid), weights_only);
+  std::vector<CarriedRecord> records = plan.add_objects(weights_only);
+  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, plan.tensors);
+  c.sums = std::make_unique<ReadSums>();
+  if (options.rank == 0) expect_object_files(*c.sums, store);
+  c.job = std::make_unique<ChunkJob>(reshard_job(store, chunks, nullptr, std::move(records)));
+
+  c.sources = {store.root()};
+  c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
+  c.dropped_objects = plan.left_behind_objects;
+  c.notes.note(cat("names   are kept, ", why_kept(store),
+                   ": every tensor is taken by its own, its rows over the ranks"));
+  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
+  FsdpFolder::Beside beside{files_beside(store, {}), {}};
+  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
+  c.identity =
+      PlanIdentity("reshard by key").add(source_identity(store)).add(metadata).add(beside.identity()).text();
+  return c;
+}
+
+}  // namespace mckpt

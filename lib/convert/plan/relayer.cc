@@ -1,0 +1,242 @@
+// The way leads over the physical layers of the pattern: the names of the source's form are read, and those of
+// the result's form are written.
+#include "convert/plan/relayer.h"
+
+#include "convert/layers/moved_chunks.h"
+#include "convert/objects/pattern_args.h"
+#include "convert/objects/source_args.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
+#include "convert/source/damage.h"
+#include "convert/source/identity.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/run_args.h"
+
+namespace mckpt {
+namespace {
+
+using GroupNames = RelayerOptions::GroupNames;
+using GptLayers = RelayerOptions::GptLayers;
+
+// The source with its pattern, and the forms of its names and of the result's.
+class Relayering {
+ public:
+  explicit Relayering(const RelayerOptions& options);
+
+  // The objects of the result: those with new args are written into the layout, the others become tasks.
+  std::vector<CarriedRecord> add_objects(DcpLayout& layout);
+  std::string target_text() const;
+  ChangedFiles changed_files();
+
+  const Store& store() const { return *store_; }
+  bool nested() const { return dialect_ == DcpDialect::kFsdpDtensor; }
+  const LayerMigration& migration() const { return migration_; }
+
+  std::vector<Finding> oddities;
+  Notes notes;
+
+ private:
+  void open();
+  LayerPattern source_pattern() const;
+  void check_pattern(const LayerPattern& pattern) const;
+  bool may_lack_mixers() const;
+  LayerForm source_form() const;
+  LayerForm target_form() const;
+  void check_ways(LayerForm from, LayerForm to) const;
+  void add_notes(LayerForm from, LayerForm to);
+
+  const RelayerOptions options_;
+  const LayerWay way_ = options_.way;
+  std::unique_ptr<Store> store_;
+  DcpDialect dialect_ = DcpDialect::kPlain;
+  std::optional<SourceArgs> args_;
+  LayerPattern pattern_;
+  std::vector<ArgChange> changes_;
+  LayerMigration migration_;
+};
+
+Relayering::Relayering(const RelayerOptions& options) : options_(options) {
+  open();
+  pattern_ = source_pattern();
+  check_pattern(pattern_);
+  LayerForm from = source_form(), to = target_form();
+  check_ways(from, to);
+  LayerNames source(pattern_, from),
+      target(pattern_, to, dialect_ == DcpDialect::kTorchDist ? "transformer_layer" : "mtp_model_layer");
+  migration_ = migrate_layers(*store_, dialect_, source, target, options_.how);
+  if (args_->value()) {
+    LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);
+    changes_ = args_for_layers(*args_->value(), result, is_gpt(to),
+                               is_gpt(to) ? target.layers() : result.physical_layers());
+  }
+  add_notes(from, to);
+}
+
+void Relayering::open() {
+  store_ = open_store(options_.source);
+  std::optional<DcpDialect> dialect = dcp_dialect(*store_);
+  if (dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor)
+    throw Error(Code::kUnknownFormat, "the layers of such a checkpoint cannot be renamed")
+        .file(store_->root())
+        .expected("DCP torch_dist or DCP fsdp_dtensor")
+        .found(store_->format());
+  dialect_ = *dialect;
+  oddities =
+      refuse_damage(*store_, options_.how.weights_only ? NamesOf::kModel : NamesOf::kAll, options_.accept);
+  for (const std::string& folder : folders_left_behind(*store_))
+    notes.warn(cat("the folder ", escaped(folder), " of the source is not copied"));
+  args_.emplace(*store_);
+}
+
+LayerPattern Relayering::source_pattern() const {
+  std::optional<std::string> text = options_.pattern;
+  bool of_source = way_ == LayerWay::kUngroup || way_ == LayerWay::kToGpt;
+  if (!text && of_source && args_->value()) text = pattern_of_args(*args_->value());
+  if (text) return parse_pattern(*text, Dialect::kGrouped);
+  throw Error(Code::kUsage, of_source ? "the checkpoint does not say of which layer pattern it is"
+                                      : "the layer pattern of the result is missing")
+      .file(store_->root())
+      .help(of_source ? "`pattern` gives the pattern of the source"
+                      : "`pattern` gives the pattern that the result has");
+}
+
+void Relayering::check_pattern(const LayerPattern& pattern) const {
+  if ((way_ == LayerWay::kUngroup || way_ == LayerWay::kGroup) && !pattern.has_groups())
+    throw Error(Code::kBadPattern, "the pattern has no groups, so no name would change")
+        .found(pattern.text)
+        .help("`pattern` gives one with [ and ]");
+  for (const GroupHazard& h : group_hazards(pattern))
+    if (way_ == LayerWay::kGroup && h.same_keys && options_.keys != GroupNames::kMember)
+      throw Error(Code::kBadPattern, "two layers of a group would have the same names")
+          .found(cat("[", pattern.symbols(pattern.items[static_cast<std::size_t>(h.logical_index)]), "]"))
+          .help("a group is safe with at most one of M, one of * G D +, and one of - E");
+}
+
+// A result of gpt-to-hybrid lacks the M layers. They may be missing where that is asked for, and where the
+// source's own pattern has these layers, so that the given pattern is not a slip.
+bool Relayering::may_lack_mixers() const {
+  if (options_.how.without_mixers) return true;
+  std::optional<LayerPattern> own = pattern_of_run(*store_);
+  return own && physical_symbols(*own) == physical_symbols(pattern_);
+}
+
+LayerForm Relayering::source_form() const {
+  using F = LayerForm;
+  std::vector<F> forms;
+  if (way_ == LayerWay::kToHybrid)
+    forms = dialect_ == DcpDialect::kTorchDist ? std::vector{F::kStacked, F::kGpt} : std::vector{F::kGpt};
+  else if (!pattern_.has_groups())
+    forms = {F::kFlat};
+  else if (way_ == LayerWay::kGroup)
+    forms = {F::kFlat, F::kMember, F::kLogical};
+  else
+    forms = {F::kLogical, F::kMember, F::kFlat};
+  return detect_form(*store_, dialect_, pattern_, forms, may_lack_mixers());
+}
+
+LayerForm Relayering::target_form() const {
+  bool stacks = dialect_ == DcpDialect::kTorchDist;
+  if (way_ == LayerWay::kToGpt) {
+    if (options_.layers == GptLayers::kStacked && !stacks)
+      throw Error(Code::kUsage, "fsdp_dtensor has no stacked layers").help("leave `layers` out");
+    return stacks && options_.layers != GptLayers::kIndexed ? LayerForm::kStacked : LayerForm::kGpt;
+  }
+  if (options_.keys != GroupNames::kAuto && !pattern_.has_groups())
+    throw Error(Code::kUsage, "`keys` says how groups are named, and the pattern has none")
+        .found(pattern_.text)
+        .help("leave `keys` out, or give a pattern with [ and ]");
+  if (way_ == LayerWay::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
+  bool member = options_.keys == GroupNames::kAuto ? !stacks : options_.keys == GroupNames::kMember;
+  return member ? LayerForm::kMember : LayerForm::kLogical;
+}
+
+void Relayering::check_ways(LayerForm from, LayerForm to) const {
+  if (from == to)
+    throw Error(Code::kUsage, "the checkpoint has these names already")
+        .file(store_->root())
+        .found(cat(form_name(from), " keys of ", pattern_.text));
+  std::vector<i64> mixers = layers_of_kind(pattern_, LayerKind::kMamba);
+  if (way_ != LayerWay::kToHybrid || mixers.empty() || options_.how.without_mixers) return;
+  throw Error(Code::kNotHeld, "a GPT model has no weights for the M layers of the pattern")
+      .found(cat(mixers.size(), " of ", pattern_.physical_layers(), " layers of ", pattern_.text))
+      .help("`without_mixers` leaves them out; the run that loads the result has to begin them");
+}
+
+std::string Relayering::target_text() const {
+  std::string text = pattern_.text;
+  if (way_ == LayerWay::kUngroup) std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+  return text;
+}
+
+std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
+  std::vector<CarriedRecord> records;
+  for (const MovedObject& m : migration_.objects) {
+    const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
+    i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
+    if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes)) {
+      layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);
+    } else {
+      DcpName name{m.name, nested() ? nesting_dots(m.name) : std::vector<i32>()};
+      records.push_back(carry_object(*store_, o, layout, std::move(name), rank));
+    }
+  }
+  return records;
+}
+
+ChangedFiles Relayering::changed_files() {
+  ChangedFiles changed;
+  if (std::string common = args_->patched_file(changes_, notes); !common.empty())
+    changed.emplace(kCommonFile, std::move(common));
+  return changed;
+}
+
+void Relayering::add_notes(LayerForm from, LayerForm to) {
+  notes.note(cat("keys    ", form_name(from), " -> ", form_name(to), ", pattern ", escaped(pattern_.text)));
+  for (const std::string& name : migration_.dropped_objects)
+    notes.note(cat("empty   ", escaped(name), " is left out: models of the new form have no such state"));
+  if (!args_->value())
+    notes.warn("the source has no args: give num_layers and the layer pattern to the new run");
+}
+
+// Objects of the source that are not files, and have no place in the result.
+i64 dropped_objects(const Store& store, const LayerMigration& migration) {
+  i64 dropped = -std::ssize(migration.objects);
+  for (const Object& o : store.objects()) dropped += !is_file(store, o);
+  return dropped;
+}
+
+}  // namespace
+
+std::string_view name_of(LayerWay way) {
+  constexpr std::string_view kNames[] = {"ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"};
+  return kNames[static_cast<int>(way)];
+}
+
+ConversionPlan plan_relayer(const RelayerOptions& options) {
+  ConversionPlan c;
+  auto& r = c.parts.make<Relayering>(options);
+  auto& layout = c.parts.make<DcpLayout>(ranks_of_files(r.store()));
+  if (!r.nested()) layout.leave_out_paths();
+  c.sums = std::make_unique<ReadSums>();
+  if (options.rank == 0) expect_object_files(*c.sums, r.store());
+  auto& chunks = c.parts.make<MovedChunks>(r.store(), r.migration(), layout, r.nested());
+  c.job = std::make_unique<ChunkJob>(chunks.job(r.add_objects(layout)));
+
+  c.sources = {r.store().root()};
+  c.store = &r.store();
+  c.proof = {side_of(r.store()), side_of(layout), r.migration().dropped, {}, {}};
+  c.dropped_objects = dropped_objects(r.store(), r.migration());
+  FsdpFolder::Beside beside = all_beside(r.store(), r.changed_files());
+  c.oddities.push_back({r.store().root(), r.oddities});
+  c.notes.append(r.notes);
+  std::string metadata = plan_iteration(c, layout, options.target, iteration_of(r.store().root()), beside);
+  c.identity = PlanIdentity(name_of(options.way))
+                   .add(source_identity(r.store()))
+                   .add(r.target_text())
+                   .add(metadata)
+                   .add(beside.identity())
+                   .text();
+  return c;
+}
+
+}  // namespace mckpt

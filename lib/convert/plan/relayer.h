@@ -1,0 +1,38 @@
+// The layers of a checkpoint under the names that a model of another form has for them. No number changes; boxes
+// and ranks stay.
+//
+//   ungroup         decoder.layers.0.layers.1.mlp.*  -->  decoder.layers.1.mlp.*      [*-]M  -->  *-M
+//   group           the way back                                                       *-M    -->  [*-]M
+//   hybrid-to-gpt   the i-th * and the i-th - or E   -->  layer i
+//   gpt-to-hybrid   the way back
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/layers/layer_migration.h"
+#include "convert/plan/conversion.h"
+
+namespace mckpt {
+
+enum class LayerWay : u8 { kUngroup, kGroup, kToGpt, kToHybrid };
+std::string_view name_of(LayerWay way);  // "ungroup"
+
+struct RelayerOptions {
+  LayerWay way = LayerWay::kUngroup;
+  std::string source, target;
+  // Of the source for ungroup and hybrid-to-gpt, by default that of its args; else of the result.
+  std::optional<std::string> pattern{};
+  enum class GroupNames : u8 { kAuto, kLogical, kMember } keys = GroupNames::kAuto;
+  enum class GptLayers : u8 { kAuto, kStacked, kIndexed } layers = GptLayers::kAuto;
+  MigrationOptions how{};
+  std::vector<Code> accept{};  // codes of damage that is accepted
+  int rank = 0;                // of this process; rank 0 alone compares the sums of objects that are files
+};
+
+// Throws kUnknownFormat, kUsage for options that do not fit the way, kBadPattern, kNotHeld, and what
+// migrate_layers() throws for a key that has no place in the result.
+ConversionPlan plan_relayer(const RelayerOptions& options);
+
+}  // namespace mckpt

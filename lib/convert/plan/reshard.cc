@@ -1,0 +1,252 @@
+// The keys of the source are found again in a table of the same model for the new grid; tensors that no rank
+// cuts are copied whole, by the last rank.
+#include "convert/plan/reshard.h"
+
+#include <algorithm>
+
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/fsdp_plan.h"
+#include "convert/keys/key_section.h"
+#include "convert/plan/identity.h"
+#include "convert/plan/iteration.h"
+#include "convert/plan/plain_reshard.h"
+#include "convert/plan/reshard_objects.h"
+#include "convert/source/source_model.h"
+#include "core/base/name_hash.h"
+#include "hf/assets.h"
+
+namespace mckpt {
+namespace {
+
+// What planning looks up again and again; the parts of the conversion keep it.
+class Resharding {
+ public:
+  explicit Resharding(const ReshardOptions& options);
+
+  void match_states();
+  void carry_tensors(DcpLayout& layout) const;
+  void keep_forms(std::vector<ModelParameter>& parameters) const;
+  std::vector<i32> source_of(const DcpLayout& layout) const;
+  FusedTables fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const;
+  ProofInput proof(const DcpLayout& layout) const;
+  SideFiles assets() const;
+
+  const ReshardSource& from() const { return source_; }
+  const Store& source() const { return source_.store(); }
+  const CheckpointModel& model() const { return source_.model(); }
+  const KeyTable& target_keys() const { return *target_keys_; }
+  const FsdpRun& run() const { return run_; }
+  const Companions& states() const { return states_; }
+
+  Notes notes;
+
+ private:
+  void set_up_run();
+
+  const ReshardOptions options_;
+  ReshardSource source_;
+  std::unique_ptr<KeyTable> target_keys_;  // of fused tensors as the new grid stores them
+  FsdpRun run_;
+  Companions states_;
+  std::vector<i32> whole_;               // tensors that are carried as they are
+  NameMap<std::string, i32> tensor_of_;  // by whole name
+};
+
+Resharding::Resharding(const ReshardOptions& options)
+    : options_(options), source_(options.source, options.from) {
+  set_up_run();
+  target_keys_ =
+      std::make_unique<KeyTable>(model().map(), run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp},
+                                 [&](const std::string& name) { return model().keys().find(name) >= 0; });
+  source_.join_rank_states([&](std::vector<ModelParameter>& p) { keep_forms(p); });
+  for (i32 t = 0; t < source().tensor_count(); t++)
+    if (!source_.drops_tensor(t)) tensor_of_.emplace(source().name(t), t);
+}
+
+// Every state beside the key that it is of; one that has a value for the whole parameter is carried as it is.
+// Throws kCounterpart where one has another shape: a local piece was saved for the whole.
+void Resharding::match_states() {
+  const Store& store = source();
+  states_.resize(static_cast<std::size_t>(target_keys_->size()));
+  std::vector<std::string> faults;
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    std::optional<StateName> state = state_name(store.name(t));
+    if (!state || source_.drops_tensor(t)) continue;
+    i32 key = target_keys_->find(state->key);
+    std::string name(store.name(t));
+    if (key < 0 && source_.is_carried(state->key)) {
+      whole_.push_back(t);
+    } else if (key < 0) {
+      faults.push_back(cat(escaped(name), ": there is no such parameter"));
+    } else if (std::ranges::equal(store.dims(t), target_keys()[key].shape.dims())) {
+      states_[static_cast<std::size_t>(key)].push_back({{name, state->dots}, store.dtype(t)});
+    } else if (store.dims(t).empty()) {
+      whole_.push_back(t);
+    } else {
+      faults.push_back(cat(escaped(name), ": the parameter has ", to_string(target_keys()[key].shape),
+                           ", the state ", dims_to_string(store.dims(t))));
+    }
+  }
+  if (faults.empty()) return;
+  throw Error(Code::kCounterpart, "states of the optimizer do not fit their parameters")
+      .each_note(faults)
+      .file(store.root())
+      .help("`weights_only` leaves the states out, `rank_states` takes them from files of the ranks");
+}
+
+// The fused parameters stay in the form, parts or whole, in which the source has them.
+void Resharding::keep_forms(std::vector<ModelParameter>& parameters) const {
+  options_.frozen.apply(parameters);
+  for (ModelParameter& p : parameters) {
+    if (p.split != KeySplit::kNone && target_keys_->find(p.global_name) >= 0) p.split = KeySplit::kNone;
+    KeySplit parts = rule_named(p.row->rule).parts;
+    if (p.split == KeySplit::kNone && parts != KeySplit::kNone && target_keys_->find(p.global_name) < 0)
+      p.split = parts;
+  }
+}
+
+// What no rank cuts: random states, and what modules and optimizers keep beside their tensors. Whole, by the
+// last rank.
+void Resharding::carry_tensors(DcpLayout& layout) const {
+  const Store& store = source();
+  i32 last = static_cast<i32>(run_.grid.world() - 1);
+  auto carry = [&](i32 t, DcpName name) {
+    i32 key = layout.add_key({std::move(name), store.dtype(t), store.shape(t)});
+    layout.add_chunk(key, last, zero_offsets(store.dims(t).size()), store.dims(t));
+  };
+  for (i32 t = 0; t < store.tensor_count(); t++) {
+    std::string name(store.name(t));
+    std::optional<std::string> key = model_key(name);
+    if (key && (name.ends_with("._extra_state") || source_.is_carried(*key)))
+      carry(t, {name, {kModelDot}});
+    else if (!key && !state_name(name) && !source_.drops_tensor(t))
+      carry(t, source_.named(name));
+  }
+  for (i32 t : whole_) carry(t, {std::string(store.name(t)), state_name(store.name(t))->dots});
+}
+
+std::vector<i32> Resharding::source_of(const DcpLayout& layout) const {
+  std::vector<i32> out;
+  for (i32 k = 0; k < layout.key_count(); k++) {
+    const std::string& name = layout.key(k).name.text;
+    auto at = tensor_of_.find(name);
+    out.push_back(at != tensor_of_.end() ? at->second : model().tensor_of_key(*model_key(name)));
+  }
+  return out;
+}
+
+ProofInput Resharding::proof(const DcpLayout& layout) const {
+  ProofInput input{side_of(source()), side_of(layout)};
+  for (i32 t = 0; t < source().tensor_count(); t++)
+    if (source_.drops_tensor(t)) input.dropped.push_back(t);
+  input.copies.assign(model().chunks().copies().begin(), model().chunks().copies().end());
+  return input;
+}
+
+// Tensors that are stored cell after cell, on either side.
+FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
+  FusedTables fused{model().keys(), target_keys(), {}};
+  fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
+  for (std::size_t k = 0; k < plan.table_key.size(); k++) {
+    const CheckpointKey& to = target_keys()[plan.table_key[k]];
+    i32 from = model().keys().find(to.name);
+    if (to.by_cell || model().keys()[from].by_cell) fused.key_of[static_cast<std::size_t>(source[k])] = from;
+  }
+  return fused;
+}
+
+void Resharding::set_up_run() {
+  run_.grid = options_.grid;
+  run_.run = model().setup();
+  i64 rows = run_.run.vocab_rows > 0 ? run_.run.vocab_rows : model().map().model().vocab;
+  if (rows % run_.grid.tp != 0)
+    throw Error(Code::kVocabulary,
+                "the vocabulary of the checkpoint does not divide by the tensor-parallel size")
+        .expected(cat("a multiple of ", run_.grid.tp, " rows"))
+        .found(rows)
+        .help("resharding keeps every row; export the model and convert it with `vocab_size` auto");
+  run_.fsdp = options_.fsdp;
+  run_.threads = options_.threads;
+  run_.dtype_rule = [&](std::string_view key) -> std::optional<DType> {
+    i32 t = model().tensor_of_key(*model_key(key));
+    return t < 0 ? std::nullopt : std::optional(model().store().dtype(t));
+  };
+  if (!source_.any_model()) return;
+  source_.refuse_ranks_of_unknown_model();
+  if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
+    throw Error(Code::kUnknownPartition,
+                "of a model without tables it is not known how ranks split its parameters")
+        .expected("`tp` 1, `ep` 1 and `etp` 1")
+        .found(to_string(run_.grid))
+        .help(
+            source_.asked_for_any_model()
+                ? "`assets` names the folder of the model; or choose a grid of `dp`, `cp` and `hsdp`"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
+  // The packing that never cuts a row, whatever shapes stand beside each other.
+  run_.fsdp.engine = Engine::kV2;
+  if (!source_.asked_for_any_model())
+    notes.note(
+        "the layers have the names of another form than those of the model in hf_assets, and keep them");
+  if (model().translated())
+    notes.note(
+        "names   become those of fsdp_dtensor: model.X is model.module.X, and states of the optimizer "
+        "likewise; "
+        "`keep_names` keeps them");
+  notes.note(
+      "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
+      "checkpoint");
+}
+
+// The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
+SideFiles Resharding::assets() const {
+  if (!source_.any_model())
+    return plan_assets(
+        model().assets_path(),
+        tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text));
+  std::string assets = own_assets(model().on_disk());
+  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets)));
+}
+
+ConversionPlan plan_known(const ReshardOptions& options) {
+  ConversionPlan c;
+  auto& r = c.parts.make<Resharding>(options);
+  c.oddities.push_back({r.model().store().root(), r.model().oddities()});
+  if (const RankStates* states = r.from().rank_states())
+    c.oddities.push_back({states->root(), states->findings()});
+  r.match_states();
+  options.frozen.refuse_unmatched(r.target_keys().parameters());
+  auto& plan = c.parts.make<FsdpPlan>(
+      r.target_keys(), r.run(), [&](std::vector<ModelParameter>& p) { r.keep_forms(p); }, r.states());
+  r.carry_tensors(plan.layout);
+  std::string root = r.model().store().root();
+  ReshardedObjects objects = reshard_objects(r.from(), r.run(), options.iteration, plan.layout);
+  c.notes.append(r.notes);
+  c.notes.append(objects.notes);
+
+  auto& source = c.parts.make<std::vector<i32>>(r.source_of(plan.layout));
+  auto& chunks = c.parts.make<PlannedChunks>(plan.layout, source);
+  auto& fused = c.parts.make<FusedTables>(r.fused_tensors(plan, source));
+  c.sums = std::make_unique<ReadSums>();
+  if (options.rank == 0) expect_object_files(*c.sums, r.model().on_disk());
+  c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
+
+  c.sources = r.from().roots();
+  c.store = &r.source();
+  c.proof = r.proof(plan.layout);
+  c.dropped_objects = objects.left_out;
+  FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), r.assets()};
+  std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
+  std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
+  c.identity = PlanIdentity("reshard").add(r.from().identity()).add(metadata).add(beside.identity()).text();
+  return c;
+}
+
+}  // namespace
+
+ConversionPlan plan_reshard(const ReshardOptions& options) {
+  PlainSource plain = open_plain_source(options.source, options.from);
+  return plain.store ? plan_plain_reshard(std::move(plain), options) : plan_known(options);
+}
+
+}  // namespace mckpt

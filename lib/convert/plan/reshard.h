@@ -1,0 +1,29 @@
+// A sharded checkpoint, with its optimizer states, onto another grid or sharding strategy: the same values in
+// the chunks of other ranks, under the names of fsdp_dtensor.
+//
+//   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
+#pragma once
+
+#include "convert/keys/name_rules.h"
+#include "convert/plan/conversion.h"
+#include "convert/source/reshard_source.h"
+#include "mappings/fsdp/layout.h"
+
+namespace mckpt {
+
+struct ReshardOptions {
+  std::string source, target;
+  ReshardSourceOptions from{};
+  Grid grid{};
+  FsdpSetup fsdp{};
+  FrozenNames frozen{};
+  std::optional<i64> iteration{};  // none: as the source is called
+  int threads = 1;
+  int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
+};
+
+// Throws what ReshardSource, KeyTable, FsdpPlan and reshard_job() throw; kVocabulary, kUnknownPartition and
+// kCounterpart for what the new grid cannot hold.
+ConversionPlan plan_reshard(const ReshardOptions& options);
+
+}  // namespace mckpt

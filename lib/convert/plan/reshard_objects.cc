@@ -1,0 +1,161 @@
+// Copies, changes and makes the objects of a resharded checkpoint.
+#include "convert/plan/reshard_objects.h"
+
+#include "convert/keys/key_section.h"
+#include "convert/objects/args_patch.h"
+#include "convert/objects/megatron_args.h"
+#include "convert/objects/run_objects.h"
+#include "convert/objects/source_args.h"
+#include "io/dcp/run_args.h"
+#include "io/file/folder.h"
+#include "io/pickle/copy.h"
+
+namespace mckpt {
+namespace {
+
+const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoint_version";
+constexpr const char* kRunConfig = "run_config.yaml";
+constexpr i64 kMostConfigBytes = i64{4} << 20;
+
+// Replaces the value in each line "  key: value" of the configuration's sections.
+void set_yaml_number(std::string& text, std::string_view key, i64 value) {
+  std::string front = cat("\n  ", key, ": ");
+  for (std::size_t at = text.find(front); at != text.npos; at = text.find(front, at + 1)) {
+    std::size_t begin = at + front.size(), end = std::min(text.find('\n', begin), text.size());
+    text.replace(begin, end - begin, cat(value));
+  }
+}
+
+class ReshardObjects {
+ public:
+  // All arguments outlive this.
+  ReshardObjects(const ReshardSource& source, const FsdpRun& run, std::optional<i64> iteration,
+                 DcpLayout& layout)
+      : source_(source), run_(run), iteration_(iteration), layout_(layout) {}
+
+  ReshardedObjects take();
+
+ private:
+  void add_made(const std::string& name, std::string pickle);
+  void add_stored();
+  void add_missing();
+  std::string with_grid(std::string args);
+  void change_files();
+  void note_left_out();
+
+  const ReshardSource& source_;
+  const FsdpRun& run_;
+  std::optional<i64> iteration_;
+  DcpLayout& layout_;
+  NameSet<std::string> names_;  // objects of the result
+  ReshardedObjects out_;
+};
+
+// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline stages.
+std::string ReshardObjects::with_grid(std::string args) {
+  bool other_format = source_.model().translated() != nullptr;
+  for (auto [name, value] : grid_args(run_.grid)) {
+    bool done =
+        other_format ? put_value(args, name, value, kAlwaysThere) : replace_integer(args, name, value);
+    if (!done && (other_format || args.find(name) != args.npos))
+      out_.notes.warn(cat("args: ", name, " keeps its old value"));
+  }
+  return args;
+}
+
+void ReshardObjects::add_made(const std::string& name, std::string pickle) {
+  if (source_.drops_object(name) || !names_.insert(name).second) return;
+  if (name == kIteration && iteration_) pickle = pickle_integer(*iteration_);
+  if (name == kArgs) pickle = with_grid(std::move(pickle));
+  layout_.add_object({name, nesting_dots(name)}, 0, pickle);
+}
+
+void ReshardObjects::add_stored() {
+  const Store& store = source_.model().store();
+  for (const Object& o : store.objects()) {
+    if (is_file(store, o)) continue;
+    if (source_.drops_object(o.name)) {
+      out_.left_out++;
+    } else if (o.name == kArgs || (o.name == kIteration && iteration_)) {
+      add_made(o.name, object_pickle(store, o));
+    } else if (names_.insert(o.name).second) {
+      out_.records.push_back(carry_object(store, o, layout_, source_.named(o.name), 0));
+    }
+  }
+}
+
+ReshardedObjects ReshardObjects::take() {
+  const RankStates* ranks = source_.rank_states();
+  // States from the ranks' own files come with the groups that these files give.
+  if (ranks)
+    ranks->each_run_object([&](const std::string& name, PickleValue value) {
+      if (name.starts_with("optimizer.")) add_made(name, copy_pickle(value));
+    });
+  add_stored();
+  if (const PieceStore* pieces = source_.model().translated())
+    for (const PieceStore::Made& made : pieces->made()) add_made(made.name, made.pickle);
+  if (ranks)
+    ranks->each_run_object(
+        [&](const std::string& name, PickleValue value) { add_made(name, copy_pickle(value)); });
+  add_missing();
+  change_files();
+  note_left_out();
+  return std::move(out_);
+}
+
+// A checkpoint that becomes one of Megatron's gets what Megatron reads first of all.
+void ReshardObjects::add_missing() {
+  if (!source_.model().translated()) return;
+  const HfModel& model = source_.model().model();
+  if (!source_.any_model() && !names_.contains(kArgs))
+    layout_.add_object(
+        {kArgs, {}}, 0,
+        pickle_args({model.map->model(), run_, iteration_.value_or(0), model.config.max_positions}));
+  if (!names_.contains(kVersion)) layout_.add_object({kVersion, {}}, 0, pickle_real(3.0));
+  if (!names_.contains(kIteration))
+    layout_.add_object({kIteration, {}}, 0, pickle_integer(iteration_.value_or(0)));
+}
+
+void ReshardObjects::change_files() {
+  const std::string& root = source_.model().store().root();
+  Folder folder(root);
+  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
+  if (!bytes || *bytes > kMostConfigBytes) return;
+  std::string text(static_cast<std::size_t>(*bytes), '\0');
+  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  for (auto [name, value] : grid_args(run_.grid)) set_yaml_number(text, name, value);
+  out_.changed_files.emplace(kRunConfig, std::move(text));
+}
+
+void ReshardObjects::note_left_out() {
+  std::vector<std::string> names;
+  if (const RankStates* ranks = source_.rank_states())
+    if (names = ranks->not_taken(); !names.empty())
+      out_.notes.note(cat("of the ranks' files there is no place for ", listed(names)));
+  const PieceStore* pieces = source_.model().translated();
+  if (!pieces || pieces->objects().size() > 0) return;
+  names.clear();
+  i64 extra = 0;
+  for (const Object& o : pieces->source().objects())
+    if (o.name.find("._extra_state/") != o.name.npos)
+      extra++;
+    else if (!is_common_state(o.name) && !is_file(pieces->source(), o))
+      names.push_back(o.name);
+  out_.left_out += std::ssize(names) + extra;
+  if (std::shared_ptr<const PickleValue> common = common_state_of(pieces->source()))
+    for (PickleEntry e : common->entries())
+      if (e.key.is(PickleValue::Kind::kText) &&
+          !take_run_object(e.key.text(), e.value, [](const auto&, PickleValue) {}))
+        names.push_back(cat("common_state.", escaped(e.key.text())));
+  if (extra > 0) names.push_back(cat(extra, " _extra_state objects"));
+  if (!names.empty()) out_.notes.note(cat("fsdp_dtensor has no place for ", listed(names)));
+}
+
+}  // namespace
+
+ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
+                                 std::optional<i64> iteration, DcpLayout& layout) {
+  return ReshardObjects(source, run, iteration, layout).take();
+}
+
+}  // namespace mckpt

@@ -1,0 +1,33 @@
+// What becomes of a checkpoint's objects when the checkpoint is resharded:
+//
+//   source                                  result
+//   args, iteration                         the same, with the new grid and iteration
+//   param_groups, random states, ...        copied as they are
+//   run_config.yaml                         a side file with the new grid
+//   no args, of another format              args made of the model's config
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "convert/jobs/carried_record.h"
+#include "convert/keys/fsdp_plan.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/source/reshard_source.h"
+#include "core/base/notes.h"
+
+namespace mckpt {
+
+struct ReshardedObjects {
+  std::vector<CarriedRecord> records;  // objects that are copied as they are
+  ChangedFiles changed_files;          // new contents of files beside the data
+  i64 left_out = 0;                    // objects of the source that the result does not have
+  Notes notes;
+};
+
+// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in the layout.
+// `iteration`: the new one, if it changes.
+ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
+                                 std::optional<i64> iteration, DcpLayout& layout);
+
+}  // namespace mckpt

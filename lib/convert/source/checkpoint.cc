@@ -1,0 +1,166 @@
+// Opens a checkpoint with its model, in this order:
+//
+//   1 refuse what is not a sharded checkpoint, or damaged     3 translate the names to those of fsdp_dtensor
+//   2 agree on how many ranks wrote it                        4 lay out the key table and the stored chunks
+#include "convert/source/checkpoint.h"
+
+#include "convert/compare/tied_copy.h"
+#include "convert/layers/model_layers.h"
+#include "convert/source/damage.h"
+#include "convert/source/source_model.h"
+#include "convert/views/state_dict_pieces.h"
+#include "convert/views/torch_dist_pieces.h"
+#include "io/dcp/run_args.h"
+
+namespace mckpt {
+namespace {
+
+// The rows of the vocabulary with padding, as the checkpoint has them; 0 if they are not of this model, whose shapes
+// are compared later.
+i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tensors, const Store& store) {
+  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, {})) {
+    if (p.row->rule != "vocab") continue;
+    auto at = tensors.find(p.global_name);
+    if (at == tensors.end() || store.dims(at->second).empty()) continue;
+    i64 rows = store.dims(at->second)[0];
+    return rows >= map.model().vocab ? rows : 0;
+  }
+  return 0;
+}
+
+void refuse_other_formats(const Store& store) {
+  if (store.format().starts_with("DCP")) return;
+  Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
+  if (store.format().starts_with("safetensors"))
+    e.help("mckpt convert hf-to-fsdp makes one of a Hugging Face model");
+  throw e.file(store.root())
+      .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
+      .found(store.format());
+}
+
+// The rows of fused queries, keys and values are the same for other heads and groups, in another order.
+void refuse_other_heads(const Store& store, const ModelConfig& model) {
+  std::shared_ptr<const PickleValue> args;
+  try {
+    args = args_of(store);
+  } catch (const Error&) {
+  }
+  if (!args || model.mla.kv_lora > 0) return;
+  auto compare = [&](std::string_view name, i64 here) {
+    const PickleValue* stored = arg_of(*args, name);
+    if (!stored || !stored->is_int() || here == 0 || stored->as_int() == here) return;
+    throw Error(Code::kContradiction, "the config of the model contradicts the args of the checkpoint")
+        .file(store.root())
+        .expected(cat(name, " ", stored->as_int()))
+        .found(cat(name, " ", here))
+        .help("`assets` names the model that the checkpoint is of");
+  };
+  compare("num_attention_heads", model.text.heads);
+  // Without grouped queries the number of groups means nothing.
+  const PickleValue* grouped = arg_of(*args, "group_query_attention");
+  if (grouped && grouped->is(PickleValue::Kind::kBool) && grouped->as_bool())
+    compare("num_query_groups", model.text.kv_groups);
+}
+
+}  // namespace
+
+std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
+                                std::optional<i64> given) {
+  if (stored && given && *stored != *given)
+    throw Error(Code::kContradiction, cat("`", setting, "` contradicts what the checkpoint says of its run"))
+        .file(store.root())
+        .expected(*stored)
+        .found(cat("`", setting, "` ", *given))
+        .help(cat("leave `", setting, "` out: it is for checkpoints that do not say it"));
+  return stored ? stored : given;
+}
+
+CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options) {
+  return open_checkpoint(open_store(path), options);
+}
+
+CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {
+  refuse_other_formats(*store);
+  HfModel model = model_of(*store, options);
+  bool of_another_form = options.keep_layers && !model.plain &&
+                         dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
+                         layers_as_in_model(*store, *model.map, options.weights_only());
+  if (of_another_form) {
+    CheckpointOptions unknown = options;
+    unknown.any_model = true, unknown.assets.reset();
+    model = model_of(*store, unknown);
+  }
+  return {std::move(store), std::move(model), options};
+}
+
+CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
+                                 const CheckpointOptions& options, RunSetup setup)
+    : store_(std::move(store)), model_(std::move(model)), setup_(setup) {
+  refuse_other_formats(*store_);
+  oddities_ =
+      refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
+  if (!model_.plain) refuse_other_heads(*store_, map().model());
+  run_ = dcp_run_facts(*store_);
+  run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
+  run_.expert_tensor_ranks =
+      agreed_ranks(*store_, run_.expert_tensor_ranks, options.etp_setting, options.source_etp);
+  with_file(std::string(store_->root()), [&] {
+    KeyTable::Cells cells{run_.tensor_ranks.value_or(0), run_.expert_tensor_ranks.value_or(0)};
+    translate(options, cells);
+    lay_out(cells);
+  });
+  chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
+  check_tied_copies(*store_, chunks_->copies());
+}
+
+// torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.
+void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cells& cells) {
+  std::unique_ptr<PieceStore> pieces;
+  const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
+  bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
+  if (dialect == DcpDialect::kTorchDist) {
+    pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
+    cells = {1, 1};
+  } else if (named && options.renamed) {
+    pieces = state_dict_pieces(std::move(store_), dialect, model_.plain ? nullptr : &map(), setup_, cells,
+                               options.weights_only());
+  } else if (dialect == DcpDialect::kFsdpDtensor && !model_.plain && !setup_.groups) {
+    if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), options.weights_only()))
+      pieces = migrated(std::move(store_), *moved);
+  }
+  if (!pieces) return;
+  pieces_ = pieces.get();
+  store_ = std::move(pieces);
+}
+
+void CheckpointModel::lay_out(KeyTable::Cells cells) {
+  for (i64 t = 0; t < store_->tensor_count(); t++)
+    if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
+  setup_.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
+  keys_ = std::make_unique<KeyTable>(map(), setup_, cells,
+                                     [&](const std::string& name) { return tensors_.contains(name); });
+}
+
+i32 CheckpointModel::tensor_of_key(const std::string& key) const {
+  auto at = tensors_.find(key);
+  return at == tensors_.end() ? -1 : static_cast<i32>(at->second);
+}
+
+std::vector<DType> CheckpointModel::original_types() const {
+  const SourceTable& tensors = map().sources();
+  std::vector<std::optional<DType>> stored = stored_types();
+  std::vector<bool> buffer(stored.size());
+  for (const ModelParameter& p : keys_->parameters())
+    for (i32 source : p.sources)
+      if (source >= 0 && p.buffer()) buffer[static_cast<std::size_t>(source)] = true;
+  std::vector<DType> out;
+  for (i32 t = 0; t < tensors.size(); t++) {
+    std::size_t i = static_cast<std::size_t>(t);
+    DType own = stored[i].value_or(tensors[t].dtype);
+    DType promised = buffer[i] ? own : map().model().dtype.value_or(own);
+    out.push_back(tensors[t].header_known ? tensors[t].dtype : promised);
+  }
+  return out;
+}
+
+}  // namespace mckpt

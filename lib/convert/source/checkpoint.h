@@ -1,0 +1,79 @@
+// A sharded checkpoint with the model that it is of, completely opened: the store under the names of fsdp_dtensor, the
+// mapping to the tensors of a Hugging Face model, and every stored chunk under its key.
+//
+//   CheckpointModel checkpoint = open_checkpoint("ckpt", {.assets = "Qwen3-30B-A3B"});
+//
+//   checkpoint.on_disk()   a torch_dist folder      decoder.layers.mlp.linear_fc1.weight [2, 28, 12]
+//   checkpoint.store()     the same, translated     model.module.decoder.layers.1.mlp.linear_fc1.weight_v [14, 12]
+//   checkpoint.keys()      which items of which Hugging Face tensor that key has
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/keys/stored_chunks.h"
+#include "convert/source/options.h"
+#include "convert/views/piece_store.h"
+#include "core/base/name_hash.h"
+
+namespace mckpt {
+
+class CheckpointModel {
+ public:
+  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the store, whatever
+  // `setup` says.
+  CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
+                  RunSetup setup = {0, std::nullopt});
+
+  // Under the names of fsdp_dtensor, whatever the format on disk.
+  const Store& store() const { return *store_; }
+  // That store, if its names are not those on disk; null otherwise.
+  const PieceStore* translated() const { return pieces_; }
+  const Store& on_disk() const { return pieces_ ? pieces_->source() : *store_; }
+  // Findings of the openers that are not problems, or are accepted: for the caller to report.
+  const std::vector<Finding>& oddities() const { return oddities_; }
+  // Facts about the training run that wrote the checkpoint, from the checkpoint or else from the options.
+  const RunFacts& run() const { return run_; }
+  const ModelMap& map() const { return *model_.map; }
+  const HfModel& model() const { return model_; }
+  const KeyTable& keys() const { return *keys_; }
+  const RunSetup& setup() const { return setup_; }
+  const StoredChunks& chunks() const { return *chunks_; }
+  const std::string& assets_path() const { return model_.path; }
+
+  // The tensor of the model section with that key; -1 if there is none.
+  i32 tensor_of_key(const std::string& key) const;
+  // By Hugging Face tensor, the type in which it is stored; nothing for a tensor that is not stored.
+  std::vector<std::optional<DType>> stored_types() const { return chunks_->types_of_sources(); }
+  // By Hugging Face tensor, the type that the original model has. If no header gives it, it is the type in the config;
+  // buffers are not weights and have the type in which they are stored.
+  std::vector<DType> original_types() const;
+
+ private:
+  void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
+  void lay_out(KeyTable::Cells cells);
+
+  std::unique_ptr<Store> store_;
+  const PieceStore* pieces_ = nullptr;  // store_, if it is one
+  std::vector<Finding> oddities_;
+  RunFacts run_;
+  HfModel model_;
+  RunSetup setup_;
+  NameMap<std::string, i64> tensors_;  // of the model section, by key
+  std::unique_ptr<KeyTable> keys_;
+  std::unique_ptr<StoredChunks> chunks_;
+};
+
+// Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint, and what
+// KeyTable and StoredChunks throw.
+CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options = {});
+CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options = {});
+
+// A number that the checkpoint or else the user gives for its training run. `setting`: the name of the user's option.
+// Throws kContradiction if both give it and differ.
+std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
+                                std::optional<i64> given);
+
+}  // namespace mckpt

@@ -1,0 +1,32 @@
+// Which damage of a checkpoint is refused before the checkpoint is converted.
+#include "convert/source/damage.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mckpt {
+
+std::span<const Code> acceptable_damage() {
+  static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap, Code::kPipelineLoss,
+                                        Code::kMixedSaves};
+  return kCodes;
+}
+
+std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
+                                   bool (*except)(const Finding&)) {
+  std::vector<Finding> findings = store.findings();
+  if (except) std::erase_if(findings, except);
+  for (Finding& f : dcp_damage(store, parts)) findings.push_back(std::move(f));
+  auto is_in = [](std::span<const Code> codes, Code code) {
+    return std::ranges::find(codes, code) != codes.end();
+  };
+  for (Finding& f : findings) {
+    f.warning |= is_in(accepted, f.code);
+    if (!f.warning && is_in(acceptable_damage(), f.code))
+      f.help += cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " takes it as it is");
+  }
+  require_sound(findings, store.root());
+  return findings;
+}
+
+}  // namespace mckpt

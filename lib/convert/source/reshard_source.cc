@@ -1,0 +1,136 @@
+// Opens what a checkpoint is resharded from.
+#include "convert/source/reshard_source.h"
+
+#include "convert/keys/key_section.h"
+#include "convert/source/damage.h"
+#include "convert/source/identity.h"
+#include "io/dcp/dcp.h"
+
+namespace mckpt {
+namespace {
+
+// Modules of Megatron whose parameters, where they are not stored in parts, may hold several tensors that
+// every tensor-parallel rank has its share of: gate and up, z x B C dt, q k v of a gated delta net.
+constexpr std::string_view kFusedModules[] = {".in_proj.", ".conv1d.", ".conv1d_", ".linear_fc1."};
+
+// "decoder.layers.0.mlp.experts.linear_fc1.weight12", but not ".weight_w" and ".weight.query".
+bool may_be_by_rank(std::string_view name) {
+  for (std::string_view module : kFusedModules) {
+    std::size_t at = name.rfind(module);
+    if (at == name.npos) continue;
+    std::string_view rest = name.substr(at + module.size());
+    while (!rest.empty() && rest.back() >= '0' && rest.back() <= '9') rest.remove_suffix(1);
+    if (rest == "weight" || rest == "bias") return true;
+  }
+  return false;
+}
+
+NamesOf parts_of(const ReshardSourceOptions& options) {
+  return options.weights_only || options.rank_states ? NamesOf::kModel : NamesOf::kAll;
+}
+
+CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {
+  CheckpointOptions out = options.checkpoint;
+  out.parts = parts_of(options);
+  out.renamed = out.keep_layers = true;
+  return out;
+}
+
+}  // namespace
+
+PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options) {
+  if (!options.checkpoint.any_model) return {};
+  std::unique_ptr<Store> store = open_store(path);
+  if (dcp_dialect(*store) != DcpDialect::kPlain && !options.keep_names) return {};
+  std::vector<Finding> oddities = refuse_damage(*store, parts_of(options), options.checkpoint.accept);
+  return {std::move(store), std::move(oddities)};
+}
+
+ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions& options)
+    : options_(options), model_(open_checkpoint(path, checkpoint_options(options))) {
+  if (any_model()) paths_ = dcp_paths(model_.on_disk());
+}
+
+DcpName ReshardSource::named(const std::string& item) const {
+  auto at = paths_ ? paths_->find(item) : DcpPaths::const_iterator();
+  return paths_ && at != paths_->end() ? at->second : DcpName{item, nesting_dots(item)};
+}
+
+void ReshardSource::refuse_ranks_of_unknown_model() const {
+  if (!any_model()) return;
+  const Store& store = model_.store();
+  const RunFacts& run = model_.run();
+  auto refuse = [&](std::string_view arg, i64 ranks) {
+    throw Error(
+        Code::kUnknownPartition,
+        "of a model without tables, what several tensor-parallel ranks wrote is not brought onto one: "
+        "fused tensors are stored rank after rank")
+        .file(store.root())
+        .expected(cat(arg, " 1"))
+        .found(ranks)
+        .help(
+            asked_for_any_model()
+                ? "`assets` HF_DIR in place of `any_model` names the model; or `keep_names`, which leaves "
+                  "args as they are, for a run with the same tensor-parallel ranks"
+                : "reshard the checkpoint before its layers get the names of another form, or after convert "
+                  "hybrid-to-gpt or ungroup");
+  };
+  if (run.tensor_ranks.value_or(1) != 1) refuse("tensor_model_parallel_size", *run.tensor_ranks);
+  if (run.expert_tensor_ranks.value_or(1) != 1)
+    refuse("expert_tensor_parallel_size", *run.expert_tensor_ranks);
+  if (run.tensor_ranks || dcp_dialect(model_.on_disk()) != DcpDialect::kFsdpDtensor) return;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (may_be_by_rank(store.name(t)))
+      throw Error(Code::kUnknownPartition,
+                  "it is not known with how many tensor-parallel ranks this was written")
+          .file(store.root())
+          .tensor(store.name(t))
+          .expected("one, where the model has no tables")
+          .note("it may be stored fused, rank after rank, so the place of every row depends on that number")
+          .help("`source_tp` 1 says that it was one");
+}
+
+// The training run that wrote the files is the one that wrote the checkpoint. It matters how many ranks shared what.
+void ReshardSource::join_rank_states(const Adjust& adjust) {
+  if (!options_.rank_states) return;
+  if (any_model())
+    throw Error(
+        Code::kUnknownAssets,
+        "`rank_states` needs the model's table, but the layers of this checkpoint are named differently")
+        .file(model_.store().root())
+        .help("reshard the checkpoint before its layers get the names of another form");
+  const RunFacts& run = model_.run();
+  if (!run.tensor_ranks)
+    throw Error(Code::kUnknownPartition,
+                "it is not known with how many tensor-parallel ranks SRC was written")
+        .file(model_.store().root())
+        .help("give it with `source_tp` N");
+  Grid grid;
+  const Store& disk = model_.on_disk();
+  grid.tp = *run.tensor_ranks;
+  grid.etp = run.expert_tensor_ranks.value_or(1);
+  grid.ep = agreed_ranks(disk, run.expert_ranks, "source_ep", options_.source_ep).value_or(1);
+  grid.hsdp = agreed_ranks(disk, run.fsdp_instances, "source_hsdp", options_.source_hsdp).value_or(1);
+  states_ = std::make_unique<RankStates>(*options_.rank_states, model_.map(), model_.setup(), grid, adjust);
+  joined_ = std::make_unique<JoinedStore>(model_.store(), *states_);
+}
+
+bool ReshardSource::drops_tensor(i32 tensor) const {
+  bool optimizer = store().name(tensor).starts_with("optimizer.");
+  return optimizer && (options_.weights_only || (joined_ && tensor < model_.store().tensor_count()));
+}
+
+std::vector<std::string> ReshardSource::roots() const {
+  std::vector<std::string> out = {model_.store().root()};
+  if (!model_.assets_path().empty()) out.push_back(model_.assets_path());
+  if (states_) out.push_back(states_->root());
+  return out;
+}
+
+std::string ReshardSource::identity() const {
+  return cat(source_identity(store()), mapping_identity(model_.model()),
+             model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0), " ",
+             options_.source_ep.value_or(0), " ", options_.source_hsdp.value_or(0));
+}
+
+}  // namespace mckpt

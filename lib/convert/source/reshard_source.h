@@ -1,0 +1,81 @@
+// What a checkpoint is resharded from: the checkpoint, and optimizer states that the ranks of its training run may have
+// saved in files of their own:
+//
+//   ckpt/iter_0000010/.metadata, __0_0.distcp, ...     model()
+//   states/optim_rank_0.pt, optim_rank_1.pt, ...       rank_states()
+//                                                      store(): the tensors of both
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/source/checkpoint.h"
+#include "convert/views/rank_states.h"
+#include "io/dcp/paths.h"
+#include "io/store/joined_store.h"
+
+namespace mckpt {
+
+struct ReshardSourceOptions {
+  CheckpointOptions checkpoint{};            // parts, renamed and keep_layers are set by the functions below
+  bool weights_only = false;                 // leave the states of the optimizer out
+  bool keep_names = false;                   // of a model that no table knows: every tensor keeps its name
+  std::optional<std::string> rank_states{};  // the folder of the ranks' files
+  std::optional<i64> source_ep = {}, source_hsdp = {};  // of the run that wrote them, if SRC does not say it
+};
+
+// A checkpoint of a model that no table knows, which is resharded tensor by tensor: its names follow no convention, or
+// are to be kept. No store for all other checkpoints.
+struct PlainSource {
+  std::unique_ptr<Store> store;
+  std::vector<Finding> oddities;  // for the caller to report
+};
+PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options);
+
+class ReshardSource {
+ public:
+  // Throws what open_checkpoint() throws.
+  ReshardSource(const std::string& path, const ReshardSourceOptions& options);
+
+  // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` gives the forms of
+  // parameters in the result. Throws what RankStates throws; kUnknownAssets for a model without tables.
+  void join_rank_states(const Adjust& adjust);
+  // Throws kUnknownPartition for a model without tables, unless one tensor-parallel rank wrote it or nothing in it can
+  // be stored rank after rank. Only the tables tell in which order such tensors are on one rank.
+  void refuse_ranks_of_unknown_model() const;
+
+  const CheckpointModel& model() const { return model_; }
+  const Store& store() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
+  // Null: the checkpoint alone is read.
+  const RankStates* rank_states() const { return states_.get(); }
+  bool weights_only() const { return options_.weights_only; }
+  // The model is one that no table knows, or whose table has other names: the user need not have said so.
+  bool any_model() const { return model_.model().plain != nullptr; }
+  bool asked_for_any_model() const { return options_.checkpoint.any_model; }
+  // True for the key of a tensor of a model without tables that cannot be sharded, but is copied.
+  bool is_carried(const std::string& key) const {
+    return any_model() && model_.keys().find(key) < 0 && model_.tensor_of_key(key) >= 0;
+  }
+  // The name of an item that is copied as it is, with its place in the nested dict that was saved.
+  DcpName named(const std::string& item) const;
+  // True for optimizer states that are left out, or that the ranks' files have.
+  bool drops_tensor(i32 tensor) const;
+  bool drops_object(std::string_view object) const {
+    return options_.weights_only && object.starts_with("optimizer.");
+  }
+  // The folders that are read.
+  std::vector<std::string> roots() const;
+  // The facts that decide, beside the layout of the result, which byte goes where.
+  std::string identity() const;
+
+ private:
+  ReshardSourceOptions options_;
+  CheckpointModel model_;
+  std::optional<DcpPaths> paths_;  // of a model without tables
+  std::unique_ptr<RankStates> states_;
+  std::unique_ptr<JoinedStore> joined_;
+};
+
+}  // namespace mckpt

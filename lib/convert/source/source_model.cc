@@ -1,0 +1,106 @@
+// Finds the model that a checkpoint is of.
+#include "convert/source/source_model.h"
+
+#include <sys/stat.h>
+
+#include "convert/keys/key_table.h"
+#include "core/items/convert_items.h"
+#include "io/dcp/dialect.h"
+#include "io/file/folder.h"
+
+namespace mckpt {
+namespace {
+
+// True if the names alone distinguish layers, experts and parameters.
+bool names_parameters(DcpDialect dialect) {
+  return dialect != DcpDialect::kPlain && dialect != DcpDialect::kTorchDist;
+}
+
+// The name of the tensor's parameter in a model that no table knows. Buffers that count or index, and tensors without
+// rows that could be shared out, are not parameters.
+std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
+  DcpKey key = split_key(dialect, store.name(tensor));
+  bool shardable = is_castable(store.dtype(tensor)) && !store.dims(tensor).empty() &&
+                   store.shape(tensor).items() > 0 && key.parameter.find_first_of("{}") == key.parameter.npos;
+  bool model =
+      shardable && key.section == DcpKey::Section::kModel && !key.parameter.ends_with("_extra_state");
+  return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
+}
+
+// Rows of the checkpoint beyond the vocabulary of the config are taken for padding; here the checkpoint's own config
+// shows that they are not.
+void refuse_fewer_rows(const Store& store, const HfModel& model) {
+  std::string own = own_assets(store);
+  if (own.empty()) return;
+  i64 rows = 0, found = model.map->model().vocab;
+  try {
+    rows = hf_config_of(own).model.vocab;
+  } catch (const Error&) {
+    return;  // other assets are given because these cannot be used
+  }
+  if (found >= rows) return;
+  throw Error(
+      Code::kContradiction,
+      "the config of `assets` has a smaller vocabulary than the model that the checkpoint was made of")
+      .file(cat(model.path, "/config.json"))
+      .expected(cat("vocab_size ", rows, ", as in ", escaped(own, 4096), "/config.json"))
+      .found(cat("vocab_size ", found, ": the last ", rows - found, " rows would be lost"))
+      .help("give the assets of that model, or leave out `assets`");
+}
+
+}  // namespace
+
+std::string own_assets(const Store& store) {
+  std::string path = Folder(store.root()).inside(kAssetsFolder);
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
+}
+
+std::string keys_of_no_format(const Store& store) {
+  std::string first;
+  i64 more = -1;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    std::string_view name = store.name(t);
+    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
+    if (more++ < 0) first = escaped(name);
+  }
+  return more < 0 ? "" : cat(first, more > 0 ? cat(" and ", more, " more") : "");
+}
+
+std::string kept_map(const Store& store) {
+  std::string assets = own_assets(store);
+  if (assets.empty()) return "";
+  std::string text = tensor_table_text(Folder(assets));
+  if (text.empty()) return "";
+  return with_file(cat(assets, "/", kTensorTableName), [&] { return parse_tensor_table(text).map_text; });
+}
+
+HfModel model_of(const Store& store, const CheckpointOptions& options) {
+  DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
+  if (options.any_model && !options.assets) {
+    if (!names_parameters(dialect))
+      throw Error(Code::kUnknownAssets,
+                  "nothing in the checkpoint distinguishes layers, experts and parameters")
+          .file(store.root())
+          .found(store.format())
+          .help("`assets` HF_DIR   a folder with the config.json of its model");
+    return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); });
+  }
+  std::string assets = options.assets ? *options.assets : own_assets(store);
+  if (assets.empty()) {
+    Error e(Code::kUnknownAssets, "the checkpoint does not say which Hugging Face model it is of");
+    if (std::string keys = dialect == DcpDialect::kPlain ? keys_of_no_format(store) : ""; !keys.empty())
+      e.found(cat("tensors that no known format has: ", keys));
+    throw e.file(store.root())
+        .help(cat(
+            "`assets` HF_DIR   the folder of the original model, or one with its config.json",
+            options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` does without one" : ""));
+  }
+  HfModelOptions how = options.model;
+  if (options.assets) how.kept_map = kept_map(store);
+  HfModel model = open_hf_model(assets, how);
+  if (options.assets) refuse_fewer_rows(store, model);
+  return model;
+}
+
+}  // namespace mckpt

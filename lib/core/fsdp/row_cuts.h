@@ -1,0 +1,27 @@
+// Where the shards of a flat buffer cut a parameter inside one of its rows. Megatron-FSDP v1 fails when it
+// builds the DTensor of such a parameter, and no checkpoint can hold such a shard.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/fsdp/flat_buffer.h"
+
+namespace mckpt {
+
+struct RowCut {
+  i64 parameter = 0;
+  i64 item = 0;   // of the parameter: the first one of the later shard
+  i64 shard = 0;  // the later one
+  i64 row = 0, row_items = 1;
+};
+
+// The first cut of each parameter that has one.
+std::vector<RowCut> row_cuts(const FlatBuffer& buffer);
+
+// The number of ranks nearest to that of the packing with which no row is cut; nothing where none is near, or
+// the search would take long.
+std::optional<i64> ranks_without_cuts(std::span<const Shape> shapes, const Packing& packing);
+
+}  // namespace mckpt

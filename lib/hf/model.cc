@@ -1,0 +1,264 @@
+// Opens a Hugging Face folder: reads config.json, the headers of the weights and the map file, and pairs tensors with
+// parameters.
+#include "hf/model.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "hf/map_file.h"
+#include "io/file/folder.h"
+#include "io/store/soundness.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMaxConfigBytes = 16 << 20;
+constexpr i64 kMaxIndexBytes = 256 << 20;
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
+std::string read_text(const InputFile& file, i64 most) {
+  if (file.size() > most)
+    throw Error(Code::kBadJson, "the JSON file is too large")
+        .expected(cat("at most ", most, " bytes"))
+        .found(file.size());
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  return text;
+}
+
+std::string read_text(const Folder& folder, const std::string& name, i64 most) {
+  return read_text(folder.open_file(name), most);
+}
+
+HfConfig read_config(const Folder& folder) {
+  if (!folder.has_file("config.json")) {
+    Error e(Code::kNotFound, "config.json not found; it is needed to identify the model");
+    bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
+    if (of_a_run) e.found("the checkpoint of a training run; mckpt export makes a Hugging Face model of it");
+    throw e.file(folder.path()).help("give the folder of a Hugging Face model");
+  }
+  return with_file(cat(folder.path(), "/config.json"),
+                   [&] { return read_hf_config(read_text(folder, "config.json", kMaxConfigBytes)); });
+}
+
+bool has_safetensors(const Folder& folder, std::string& index) {
+  bool any = false;
+  for (const FolderEntry& e : folder.entries()) {
+    if (e.folder) continue;
+    any |= e.name.ends_with(".safetensors");
+    if (e.name.ends_with(kIndexSuffix)) index = e.name;
+  }
+  return any;
+}
+
+// A folder that lacks a file, or holds a tensor twice, is refused with all that is wrong.
+void refuse_findings(const Store& store) {
+  std::vector<std::string> lines;
+  const Finding* first = nullptr;
+  for (const Finding& f : store.findings()) {
+    if (f.warning) continue;
+    if (!first) first = &f;
+    if (lines.size() < 20) lines.push_back(finding_line(f));
+  }
+  if (!first) return;
+  Error e(first->code, first->message);
+  e.file(first->file.empty() ? store.root() : cat(store.root(), "/", first->file));
+  if (!first->tensor.empty()) e.tensor(first->tensor);
+  if (lines.size() > 1)
+    for (const std::string& line : lines) e.note(line);
+  if (!first->help.empty()) e.help(first->help);
+  throw e;
+}
+
+SourceTable table_of(const Store& store) {
+  SourceTable table;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (table.add({store.name(t), store.dims(t), store.dtype(t), true}) < 0)
+      throw Error(Code::kUnaccounted, "a tensor is in the model twice").tensor(store.name(t));
+  return table;
+}
+
+SourceTable table_of(const TensorTable& tensors) {
+  SourceTable table;
+  for (const TensorTable::Entry& e : tensors.tensors)
+    if (table.add({e.name, e.dims, e.dtype, true}) < 0)
+      throw Error(Code::kUnaccounted, "a tensor is in the list twice").tensor(e.name);
+  return table;
+}
+
+SourceTable table_of(const SafetensorsIndex& index) {
+  SourceTable table;
+  for (const SafetensorsIndex::Entry& entry : index.weight_map)
+    table.add({entry.tensor, {}, DType::kBF16, false});
+  return table;
+}
+
+// In the words that other commands have for it: what comes near, or that nothing is downloaded.
+void refuse_missing(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    static_cast<void>(open_store(path));
+}
+
+std::string text_of_map(const std::string& path) {
+  if (path.empty()) return "";
+  try {
+    return read_map_text(path);
+  } catch (Error& e) {
+    if (e.code() == Code::kNotFound && e.help().empty())
+      e.help(
+          "`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes "
+          "the rows");
+    throw;
+  }
+}
+
+MapOptions map_options(ExpertLayout layout) {
+  switch (layout) {
+    case ExpertLayout::kAuto:
+      break;
+    case ExpertLayout::kApart:
+      return {Needs::kExpertsApart};
+    case ExpertLayout::kFused:
+      return {Needs::kExpertsFused};
+    case ExpertLayout::kHub:
+      return {Needs::kExpertsHub};
+  }
+  return {};
+}
+
+// The one map that the options, the checkpoint and the folder of the model name; "" if none of them does.
+std::string agreed_map(const HfModelOptions& options, const TensorTable* table) {
+  std::string agreed;
+  for (const std::string& text :
+       {text_of_map(options.map_file), options.kept_map, table ? table->map_text : ""}) {
+    if (text.empty()) continue;
+    if (agreed.empty()) agreed = text;
+    if (parse_map_file(text) != parse_map_file(agreed))
+      throw Error(Code::kContradiction, "the checkpoint was made with another map")
+          .file(options.map_file)
+          .help("leave `map_file` out: the checkpoint keeps the map that it was made with");
+  }
+  return agreed;
+}
+
+// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of them, with
+// those that the tables promise.
+std::unique_ptr<ModelMap> map_of(const HfModel& m) {
+  const Family& family = m.own ? m.own->family() : *m.config.family;
+  const MapOptions how = map_options(m.expert_layout);
+  auto map = [&](SourceTable tensors) {
+    return std::make_unique<ModelMap>(m.config.model, family, std::move(tensors), how);
+  };
+  if (m.store) return map(table_of(*m.store));
+  if (m.table && m.table->complete) return map(table_of(*m.table));
+  if (m.index) return map(table_of(*m.index));
+  return std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, how));
+}
+
+}  // namespace
+
+HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
+
+HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
+  refuse_missing(path);
+  Folder folder(path);
+  HfModel m;
+  m.path = path;
+  m.expert_layout = options.expert_layout;
+  m.config = read_config(folder);
+  std::string index, list(kTensorTableName);
+  bool weights = has_safetensors(folder, index);
+  if (!weights && folder.has_file(list))
+    m.table = with_file(cat(path, "/", list), [&] {
+      return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+    });
+  m.map_text = agreed_map(options, m.table.get());
+  if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
+  with_file(path, [&] {
+    if (weights) {
+      m.store = open_safetensors_folder(path);
+      refuse_findings(*m.store);
+    } else if (m.table && m.table->complete) {
+      // The layout that was given when the model was converted holds unless another one is given.
+      if (m.expert_layout == ExpertLayout::kAuto) m.expert_layout = m.table->expert_layout;
+    } else if (!index.empty()) {
+      m.index = with_file(cat(path, "/", index), [&] {
+        return std::make_unique<SafetensorsIndex>(
+            parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
+      });
+    }
+    m.map = map_of(m);
+  });
+  return m;
+}
+
+HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
+  HfModel m;
+  std::vector<std::string> names;
+  std::vector<PlainFamily::Parameter> parameters;
+  for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(name(t).value_or(""));
+  SourceTable table;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    const std::string& own = names[static_cast<std::size_t>(t)];
+    if (!own.empty()) parameters.push_back({own, store.dims(t)});
+  }
+  m.plain = std::make_unique<PlainFamily>(parameters);
+  m.config.family = &m.plain->family();
+  std::size_t row = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (!names[static_cast<std::size_t>(t)].empty())
+      table.add({m.plain->family().sections[0].rows[row++].megatron, store.dims(t), store.dtype(t), true});
+  m.map = std::make_unique<ModelMap>(ModelConfig{}, m.plain->family(), std::move(table));
+  return m;
+}
+
+std::string mapping_identity(const HfModel& model) {
+  if (model.plain) return "";  // the checkpoint says all
+  return cat(read_text(Folder(model.path), "config.json", kMaxConfigBytes), "\n",
+             expert_layout_name(model.expert_layout), "\n", model.map_text);
+}
+
+std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
+  if (!model.has_data()) return {};
+  std::vector<std::pair<i64, i64>> pairs;  // a copy, and the tensor that it repeats
+  for (const UnreadTensor& u : model.map->unread())
+    if (u.of >= 0) pairs.emplace_back(u.tensor, u.of);
+  std::vector<bool> same = have_same_bytes(*model.store, pairs, threads);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < pairs.size(); i++)
+    if (!same[i])
+      out.push_back(cat(escaped(model.store->name(pairs[i].first)), " differs from ",
+                        escaped(model.store->name(pairs[i].second))));
+  return out;
+}
+
+void refuse_unlike_copies(const HfModel& model, int threads) {
+  std::vector<std::string> unlike = unlike_copies(model, threads);
+  if (unlike.empty()) return;
+  throw Error(Code::kUnaccounted,
+              "a tensor that should repeat another one has values of its own, which would be lost")
+      .each_note(unlike)
+      .file(model.path)
+      .help(
+          "set tie_word_embeddings to false in config.json if the model uses it, or save the model without "
+          "it");
+}
+
+Notes notes_of(const HfModel& model) {
+  Notes notes;
+  if (model.own)
+    for (const std::string& text : model.own->notes()) notes.note(text);
+  for (const std::string& text : model.map->notes()) notes.note(text);
+  const SourceTable& sources = model.map->sources();
+  for (const UnreadTensor& u : model.map->unread()) {
+    std::string what = u.of < 0 ? "" : cat("as a copy of ", escaped(sources[u.of].name), ", ");
+    notes.note(cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
+  }
+  return notes;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,49 @@
+// Judges the findings of a checkpoint's readers, and puts them into words.
+#include "io/store/soundness.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mckpt {
+
+bool is_sound(const Store& store) { return std::ranges::all_of(store.findings(), &Finding::warning); }
+
+bool is_of_records(const Finding& finding) {
+  constexpr std::array kCodes = {Code::kIncomplete,   Code::kChunkOutside,  Code::kChunkHole,
+                                 Code::kChunkOverlap, Code::kRecordMissing, Code::kRecordOutside};
+  return !finding.warning && std::ranges::find(kCodes, finding.code) != kCodes.end();
+}
+
+void require_sound(std::span<const Finding> findings, const std::string& root) {
+  auto first = std::ranges::find(findings, false, &Finding::warning);
+  if (first == findings.end()) return;
+  Error e(first->code, first->message);
+  e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
+  if (i64 more = std::ranges::count(findings, false, &Finding::warning) - 1; more > 0)
+    e.note(cat("and ", more, " more"));
+  e.note(cat("found in ", escaped(root, 4096), ", which is not sound: mckpt verify tells all of it"));
+  e.help(first->help.empty() ? cat("mckpt verify ", escaped(root, 4096)) : first->help);
+  std::vector<Finding> others(findings.begin(), first);
+  others.insert(others.end(), first + 1, findings.end());
+  throw DamagedCheckpoint(std::move(e), std::move(others), root);
+}
+
+std::string finding_kind(const Finding& finding) {
+  return cat(finding.warning ? "warning" : "problem", "[", code_name(finding.code), "]");
+}
+
+std::string finding_text(const Finding& f) {
+  std::string out;
+  if (!f.file.empty()) out += cat(escaped(f.file, 4096), ": ");
+  if (f.rank >= 0) out += cat("rank ", f.rank, ": ");
+  if (!f.tensor.empty()) out += cat("tensor '", escaped(f.tensor), "': ");
+  out += f.message;
+  if (f.offset >= 0) out += cat(" (byte ", with_commas(f.offset), ")");
+  return out;
+}
+
+std::string finding_line(const Finding& finding) {
+  return cat(finding_kind(finding), ": ", finding_text(finding));
+}
+
+}  // namespace mckpt

@@ -1,0 +1,79 @@
+// Each rank compares its share of an exported folder with the source, byte by byte; rank 0 compares names and
+// shapes.
+#include "live/save/exported_folder.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "convert/compare/compare_sink.h"
+#include "convert/compare/tensor_differences.h"
+#include "convert/jobs/chunk_jobs.h"
+
+namespace mckpt {
+
+namespace {
+
+// A line each. `may_lack`: by tensor of the source.
+std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
+                                   const Store& there) {
+  std::vector<std::string> lines;
+  for (const TensorDifference& d : tensor_differences(source, there)) {
+    if (d.one < 0)
+      lines.push_back(cat(escaped(there.name(d.other)), " came back and is not in the source"));
+    else if (d.other >= 0)
+      lines.push_back(cat(escaped(source.name(d.one)), " came back as ", type_and_shape(there, d.other),
+                          ", it was ", type_and_shape(source, d.one)));
+    else if (!may_lack[d.one])
+      lines.push_back(cat(escaped(source.name(d.one)), " did not come back"));
+  }
+  return lines;
+}
+
+// Others may still be writing there: under its new name they make nothing in it any more. What they have open
+// is gone with them, so that this is quick.
+void remove_in_use(const std::string& path) {
+  std::error_code ignored;
+  std::string aside = cat(path, "_lost");
+  std::filesystem::rename(path, aside, ignored);
+  std::filesystem::remove_all(aside, ignored);
+}
+
+}  // namespace
+
+ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() == 0) {
+  if (mine_) {
+    path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
+    if (!::mkdtemp(path_.data()))
+      throw Error(Code::kWriteFailed, "cannot make a temporary folder")
+          .file(path_)
+          .help("name a folder for the exported model");
+  }
+  Gathered all = world.all_gather_v(std::as_bytes(std::span(path_)));
+  path_.assign(reinterpret_cast<const char*>(all.of(0).data()), all.of(0).size());
+  world.activity().when_lost([path = path_] { remove_in_use(path); });
+}
+
+ScratchFolder::~ScratchFolder() {
+  world_.activity().when_lost({});
+  std::error_code ignored;
+  if (mine_) std::filesystem::remove_all(path_, ignored);
+}
+
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
+                               CopyOptions how) {
+  FolderComparison found;
+  std::unique_ptr<Store> there = open_store(folder);
+  if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
+  NamedChunks chunks(*there, *source.store);
+  ChunkJob job = reshard_job(*source.store, chunks);
+  CompareSink sink(*there, chunks);
+  how.first_task = job.task_count() * ranks.rank() / ranks.size();
+  how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();
+  found.bytes = run_copy(job, sink, how).bytes_written;
+  for (const CompareSink::Difference& d : sink.differences())
+    found.differences.push_back(cat("exported ", escaped(source.store->name(d.key)), " from item ", d.item,
+                                    " of what ", escaped(file_label(*there, d.file)), " holds of it on"));
+  return found;
+}
+
+}  // namespace mckpt

@@ -1,0 +1,58 @@
+// Which way a process joins its job, and which way it leaves it.
+#include "runtime/job/job.h"
+
+#include <optional>
+
+#include "core/base/error.h"
+#include "runtime/watch/rank_watch.h"
+#include "runtime/watch/start_limit.h"
+
+namespace mckpt {
+
+Job::Job(Launch launch, Ends ends) : launch_(launch), ends_(std::move(ends)) {}
+Job::~Job() = default;
+
+Comm& Job::comm() {
+  if (comm_) return *comm_;
+  if (alone()) {
+    comm_ = local_comm();
+    return *comm_;
+  }
+  comm_ = mpi_comm();
+  through_mpi_ = true;
+  if (launch_.size > 0 && comm_->size() != launch_.size)
+    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not know each other")
+        .expected(cat(launch_.size, " ranks, as the launcher says"))
+        .found(cat(comm_->size(), " as MPI says"))
+        .help("start it with the mpirun of the MPI that mckpt was built with: scripts/mpirun; see mckpt env");
+  return *comm_;
+}
+
+void Job::watch(const WatchLimits& limits, const std::function<void()>& met) {
+  if (watch_ || limits.silence_s <= 0 || alone()) return;
+  // From before MPI_Init on, which waits for every rank.
+  std::optional<StartLimit> start(std::in_place, limits, launch_.rank, launch_.size, ends_);
+  if (comm().size() == 1) return;
+  watch_ = std::make_unique<RankWatch>(comm(), limits, ends_, [&] {
+    met();
+    start.reset();
+  });
+}
+
+void Job::leave() {
+  if (watch_) watch_->leave();
+  watch_.reset();
+  comm_.reset();
+  if (through_mpi_) finalize_mpi();
+}
+
+void Job::end(int status, const std::function<void()>& tell, bool may_follow) {
+  if (watch_) watch_->end(status, may_follow, tell);
+  tell();
+  if (comm_ && comm_->size() > 1) {
+    comm_->abort(status);
+    ends_.exit(status);
+  }
+}
+
+}  // namespace mckpt

@@ -1,0 +1,76 @@
+"""Models to convert: of any size, the golden ones drawn again from their recipes, and one under names that no table has."""
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from mckpt_tests.folders import safetensors
+from mckpt_tests.setting import DATA, GOLDEN_MODEL, SOURCE
+
+GOLDEN = os.path.join(DATA, "golden")
+MODEL_MAKER = os.path.join(SOURCE, "tests", "bench", "make_model.py")
+RENAMED = {"gate_proj": "w1", "up_proj": "w3"}
+
+
+def make_model(folder, **sizes):
+    flags = [text for name, value in sizes.items() for text in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)]))]
+    subprocess.run([sys.executable, MODEL_MAKER, folder, *flags], check=True)
+    return folder
+
+
+class Models:
+    """A folder of the golden models, drawn on first use."""
+
+    def __init__(self):
+        self.root = tempfile.TemporaryDirectory(prefix="mckpt_golden_")
+        names = sorted(os.listdir(os.path.join(GOLDEN, "models")))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(self.draw, names))
+
+    def path(self, model):
+        return os.path.join(self.root.name, model)
+
+    def draw(self, model):
+        source, folder = os.path.join(GOLDEN, "models", model), self.path(model)
+        os.mkdir(folder)
+        with open(os.path.join(source, "config.json")) as f, open(os.path.join(folder, "config.json"), "w") as out:
+            out.write(f.read())
+        subprocess.run([GOLDEN_MODEL, os.path.join(source, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
+
+    def tensors(self, model):
+        """name -> (shape, bytes), read here and not by mckpt."""
+        return {name: (shape, data) for name, (_, shape, data) in safetensors(self.path(model)).items()}
+
+
+def example():
+    """The map file that docs/adding_a_model.md shows."""
+    with open(os.path.join(SOURCE, "docs", "adding_a_model.md")) as f:
+        return re.search(r"```json\n(.*?)```", f.read(), re.S).group(1)
+
+
+def renamed_copy(source, folder):
+    """The model with the names of the example, and its rotary frequencies."""
+    os.mkdir(folder)
+    shutil.copy(os.path.join(source, "config.json"), folder)
+    with open(os.path.join(source, "model.safetensors"), "rb") as f:
+        blob = f.read()
+    n = struct.unpack("<Q", blob[:8])[0]
+    header = {re.sub("gate_proj|up_proj", lambda m: RENAMED[m[0]], name): t for name, t in json.loads(blob[8:8 + n]).items()}
+    data = blob[8 + n:] + bytes(16)
+    header["model.rotary.inv_freq"] = {"dtype": "F32", "shape": [4], "data_offsets": [len(data) - 16, len(data)]}
+    text = json.dumps(header).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def renamed_models():
+    """The golden models, the path of llama3 and that of its renamed copy."""
+    models = Models()
+    source, mine = models.path("llama3"), models.path("llama3_of_mine")
+    renamed_copy(source, mine)
+    return models, source, mine

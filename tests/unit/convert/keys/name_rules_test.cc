@@ -1,0 +1,59 @@
+// Rules by names: the last one that matches counts, and one that matches nothing is refused.
+#include "convert/keys/name_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "convert/keys/value_options.h"
+#include "tests/support/throws.h"
+
+namespace mckpt {
+namespace {
+
+TEST(DtypeRules, GiveTheTypeOfTheLastThatMatches) {
+  DtypeRules rules;
+  EXPECT_TRUE(rules.empty());
+  rules.add("*.weight", DType::kF32);
+  rules.add("a.*", DType::kBF16);
+  EXPECT_EQ(rules.of("a.weight"), DType::kBF16);
+  EXPECT_EQ(rules.of("b.weight"), DType::kF32);
+  EXPECT_EQ(rules.of("b.bias"), std::nullopt);
+  const std::string_view names[] = {"b.weight"};
+  EXPECT_EQ(thrown_by([&] { rules.refuse_unmatched(1, [&](i64 i) { return names[i]; }); }),
+            "MC1007 `dtype_rule`: no name matches: found a.*");
+}
+
+std::vector<ModelParameter> two_parameters() {
+  std::vector<ModelParameter> parameters(2);
+  parameters[0].global_name = "a.weight", parameters[1].global_name = "b.weight";
+  parameters[1].trainable = false;  // as a family freezes it
+  return parameters;
+}
+
+TEST(FrozenNames, AddToWhatTheFamilyFreezesUnlessNoneComesFirst) {
+  auto trained = [](std::vector<std::string> globs) {
+    std::vector<ModelParameter> parameters = two_parameters();
+    FrozenNames(std::move(globs)).apply(parameters);
+    return std::pair(parameters[0].trainable, parameters[1].trainable);
+  };
+  EXPECT_EQ(trained({}), std::pair(true, false));
+  EXPECT_EQ(trained({"a.*"}), std::pair(false, false));
+  EXPECT_EQ(trained({"none"}), std::pair(true, true));
+  EXPECT_EQ(trained({"none", "a.*"}), std::pair(false, true));
+  EXPECT_TRUE(FrozenNames().empty());
+  EXPECT_FALSE(FrozenNames({"none"}).empty());
+  FrozenNames({"none"}).refuse_unmatched(two_parameters());
+  EXPECT_EQ(thrown_by([] { FrozenNames({"c.*"}).refuse_unmatched(two_parameters()); }),
+            "MC1007 `freeze`: no name matches: found c.*");
+}
+
+TEST(ParamsDtype, IsTheSourcesTheConfigsOrTheOneThatIsGiven) {
+  ModelConfig model;
+  EXPECT_EQ(ParamsDtype{}.of(model), std::nullopt);
+  EXPECT_EQ(ParamsDtype{ParamsDtype::kConfig}.of(model), DType::kF32);
+  model.dtype = DType::kBF16;
+  EXPECT_EQ(ParamsDtype{ParamsDtype::kConfig}.of(model), DType::kBF16);
+  EXPECT_EQ((ParamsDtype{ParamsDtype::kGiven, DType::kF16}.of(model)), DType::kF16);
+}
+
+}  // namespace
+}  // namespace mckpt

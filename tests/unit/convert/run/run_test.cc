@@ -1,0 +1,235 @@
+// Conversions made by hand, of a safetensors folder with four tensors into another one, through prove(),
+// check_result() and run(): what is written, what is left where a run is stopped, and what a check writes.
+#include "convert/run/run.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "io/copy/tensor_copy.h"
+#include "io/file/staged_folder.h"
+#include "io/safetensors/layout.h"
+#include "io/verify/manifest.h"
+#include "tests/support/temp_folder.h"
+
+namespace mckpt {
+namespace run_test {
+
+namespace fs = std::filesystem;
+
+constexpr i64 kItems = 3 << 19;  // of a tensor: 6 MiB, more than a batch of the engine
+
+// A folder with the tensors "a" to "d", whose items are numbers that differ.
+void write_source(const std::string& folder) {
+  std::vector<std::string> names = {"a", "b", "c", "d"};
+  std::vector<i64> dims = {kItems};
+  std::vector<TensorSpec> specs;
+  for (const std::string& name : names) specs.push_back({name, DType::kF32, dims});
+  SafetensorsLayout layout(specs);
+  fs::create_directory(folder);
+  OutputFiles out(folder, layout.output_files());
+  auto bytes = [](const auto& data) {
+    return std::span(reinterpret_cast<const u8*>(data.data()), data.size() * sizeof data[0]);
+  };
+  out.write(0, 0, bytes(layout.files()[0].header));
+  for (i64 t = 0; t < 4; t++) {
+    std::vector<float> items(kItems);
+    for (i64 i = 0; i < kItems; i++) items[i] = static_cast<float>(t * kItems + i);
+    out.write(0, layout.offset(t), bytes(items));
+  }
+  out.sync();
+}
+
+struct Case {
+  TempFolder folder;
+  std::string source = folder.path() + "/source", path = folder.path() + "/result";
+
+  Case() { write_source(source); }
+
+  // The first `tensors` of the source.
+  ConversionPlan plan(i64 tensors = 4) const {
+    ConversionPlan c;
+    const Store& store = c.parts.keep(open_store(source));
+    std::vector<TensorSpec> specs;
+    for (i64 t = 0; t < tensors; t++) specs.push_back({store.name(t), store.dtype(t), store.dims(t)});
+    auto& layout = c.parts.make<SafetensorsLayout>(specs);
+    std::vector<TensorCopy::Place> places;
+    for (i64 t = 0; t < tensors; t++) places.push_back({t, 0, layout.offset(t)});
+    c.job = std::make_unique<TensorCopy>(store, places);
+    c.sources = {source};
+    c.store = &store;
+    c.path = path;
+    c.layout = &layout;
+    c.files = layout.output_files();
+    c.identity = cat("test ", tensors, "\n");
+    c.proof = {side_of(store), side_of(store)};
+    c.beside.files.texts.emplace("config.json", "{}");
+    return c;
+  }
+
+  bool has(std::string_view name) const { return fs::exists(cat(folder.path(), "/", name)); }
+  i64 entries() const { return std::distance(fs::directory_iterator(folder.path()), {}); }
+  // Whether the result has the source's tensors, and a manifest that names all of its files.
+  void expect_whole() const {
+    std::unique_ptr<Store> from = open_store(source), there = open_store(path);
+    ASSERT_EQ(there->tensor_count(), 4);
+    for (i64 t = 0; t < 4; t++) {
+      ChunkData one = from->resolve(t, 0), other = there->resolve(t, 0);
+      auto bytes = [](const Store& store, const ChunkData& at) {
+        std::ifstream file(file_path(store, at.file), std::ios::binary);
+        std::string data(kItems * 4, '\0');
+        file.seekg(at.offset).read(data.data(), std::ssize(data));
+        return data;
+      };
+      EXPECT_TRUE(bytes(*from, one) == bytes(*there, other)) << from->name(t);
+    }
+    std::optional<Manifest> manifest = read_manifest(Folder(path));
+    ASSERT_TRUE(manifest);
+    EXPECT_TRUE(manifest->find("config.json"));
+    ASSERT_TRUE(manifest->find("model.safetensors"));
+    EXPECT_EQ(manifest->find("model.safetensors")->sums.size(), 4u);
+  }
+};
+
+// Asks the run to stop after so many bytes, and notes what it is told.
+class Watcher final : public Observer {
+ public:
+  explicit Watcher(i64 stop_after = -1) : stop_after_(stop_after) {}
+  void begin(const std::string& phase, i64) override { phases += cat(phase, " "); }
+  void done(i64 bytes) override { bytes_ += bytes; }
+  bool stop() override { return stop_after_ >= 0 && bytes_ >= stop_after_; }
+  void staged(const std::string&) override { is_staged = true; }
+  void published() override { is_published = true; }
+  void note(const Note& note) override { notes += note.text + "\n"; }
+
+  i64 bytes() const { return bytes_; }
+  std::string phases, notes;
+  bool is_staged = false, is_published = false;
+
+ private:
+  i64 stop_after_;
+  std::atomic<i64> bytes_ = 0;
+};
+
+// The code of what fn throws; nothing where it throws nothing.
+template <typename Fn>
+std::optional<Code> code_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return std::nullopt;
+}
+
+RunResult run_alone(ConversionPlan& c, Observer& observer, RunOptions options = {.durable = false}) {
+  std::unique_ptr<Comm> alone = local_comm();
+  return run(c, options, *alone, observer);
+}
+
+TEST(Run, WritesAFolderWithItsManifest) {
+  Case at;
+  ConversionPlan c = at.plan();
+  prove(c, 2);
+  EXPECT_EQ(c.account.copied, 4);
+  Watcher watcher;
+  RunResult result = run_alone(c, watcher);
+  at.expect_whole();
+  EXPECT_EQ(result.counts.bytes_written, 4 * 4 * kItems);
+  EXPECT_EQ(watcher.bytes(), result.counts.bytes_written);
+  EXPECT_EQ(watcher.phases, "write finish ");
+  EXPECT_TRUE(watcher.is_staged && watcher.is_published);
+}
+
+TEST(Run, ChecksAndProvesWithoutWriting) {
+  Case at;
+  ConversionPlan c = at.plan();
+  prove(c, 1);
+  check_result(c, {});
+  EXPECT_EQ(at.entries(), 1);
+}
+
+TEST(Run, RefusesAResultThatIsThere) {
+  Case at;
+  fs::create_directory(at.path);
+  std::ofstream(at.path + "/thesis.tex") << "x";
+  EXPECT_EQ(code_of([&] { check_result(at.plan(), {}); }), Code::kOutputExists);
+  EXPECT_EQ(code_of([&] { check_result(at.plan(), {.overwrite = true}); }), Code::kOutputExists);
+}
+
+TEST(Run, RefusesToWriteIntoItsSource) {
+  Case at;
+  ConversionPlan c = at.plan();
+  c.path = at.source + "/result";
+  EXPECT_EQ(code_of([&] { check_result(c, {}); }), Code::kOutputExists);
+}
+
+TEST(Run, StopsWhenTheObserverAsksAndResumes) {
+  Case at;
+  ConversionPlan c = at.plan();
+  Watcher stopping(7 << 20);  // in the second tensor
+  EXPECT_EQ(code_of([&] { run_alone(c, stopping, {.durable = false}); }), Code::kInterrupted);
+  EXPECT_FALSE(at.has("result"));
+  EXPECT_TRUE(StagedFolder::is_begun(at.path));
+  EXPECT_TRUE(stopping.is_staged && !stopping.is_published);
+
+  Watcher watcher;
+  ConversionPlan again = at.plan();
+  RunResult result = run_alone(again, watcher, {.durable = false, .resume = true});
+  at.expect_whole();
+  EXPECT_LT(result.counts.bytes_written, 4 * 4 * kItems);
+  EXPECT_NE(watcher.notes.find("going on"), std::string::npos);
+}
+
+TEST(Run, ResumesTheSameConversionAlone) {
+  Case at;
+  ConversionPlan c = at.plan(), other = at.plan(3);
+  Watcher stopping(1), watcher;
+  EXPECT_EQ(code_of([&] { run_alone(c, stopping); }), Code::kInterrupted);
+  EXPECT_EQ(code_of([&] { run_alone(other, watcher, {.durable = false, .resume = true}); }),
+            Code::kOtherPlan);
+}
+
+TEST(Run, WritesASingleFile) {
+  Case at;
+  ConversionPlan c = at.plan();
+  c.single_file = true;
+  c.path = at.folder.path() + "/all.safetensors";
+  c.beside = {};
+  Watcher watcher;
+  run_alone(c, watcher);
+  EXPECT_EQ(open_store(c.path)->tensor_count(), 4);
+  EXPECT_EQ(at.entries(), 2);
+}
+
+TEST(Conversion, ATensorThatIsLostIsNamed) {
+  Case at;
+  ConversionPlan c = at.plan(3);
+  try {
+    prove(c, 1);
+    FAIL() << "a tensor was lost";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUnproved);
+    ASSERT_FALSE(e.notes().empty());
+    EXPECT_NE(e.notes()[0].find("d, of the source"), std::string::npos) << e.notes()[0];
+  }
+}
+
+TEST(Parts, AreDestroyedInTheReverseOrder) {
+  std::string order;
+  struct Part {
+    std::string& order;
+    char name;
+    ~Part() { order += name; }
+  };
+  {
+    Parts parts;
+    parts.keep(std::unique_ptr<Part>(new Part{order, 'a'}));
+    parts.keep(std::unique_ptr<Part>(new Part{order, 'b'}));
+  }
+  EXPECT_EQ(order, "ba");
+}
+
+}  // namespace run_test
+}  // namespace mckpt

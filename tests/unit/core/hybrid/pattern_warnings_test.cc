@@ -1,0 +1,41 @@
+#include "core/hybrid/pattern_warnings.h"
+
+#include <gtest/gtest.h>
+
+namespace mckpt::pattern_warnings_test {
+namespace {
+
+std::string names(const std::vector<PatternWarning>& warnings) {
+  std::string out;
+  for (const PatternWarning& w : warnings) out += cat(w.name, " ");
+  return out;
+}
+
+// Of the first stage.
+std::string stage(std::string_view pattern, i64 stages) {
+  StageRequest request;
+  request.pp_size = stages;
+  return names(stage_warnings(pattern, Dialect::kGrouped, request));
+}
+
+TEST(PatternWarnings, GroupsWhoseLayersShareNames) {
+  auto of = [](std::string_view text) {
+    return names(pattern_warnings(value_or_throw(check_pattern(text, Dialect::kGrouped), text)));
+  };
+  EXPECT_EQ(of("[*-]M"), "");
+  EXPECT_EQ(of("[MM]-"), "duplicate_keys ");
+}
+
+TEST(PatternWarnings, StagesThatLoseLayersOrRunSomeTwice) {
+  EXPECT_EQ(stage("MMMM|MMMM", 2), "");
+  EXPECT_EQ(stage("MMMMMMMM", 2), "uncut_pipeline ");
+  EXPECT_EQ(range_words({4, 9}), "layers 4 to 8");
+  EXPECT_EQ(range_words({4, 5}), "layer 4");
+}
+
+TEST(PatternWarnings, AStageMayBeValidWhereThePatternIsNot) {
+  EXPECT_EQ(stage("MM|[M", 2), "invalid_elsewhere ");
+}
+
+}  // namespace
+}  // namespace mckpt::pattern_warnings_test

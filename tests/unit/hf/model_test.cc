@@ -1,0 +1,156 @@
+// Opening a Hugging Face folder: with weights, with the config alone, with a map, and what is refused.
+#include "hf/model.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/golden_weights.h"
+#include "tests/support/safetensors_text.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt {
+namespace {
+
+const std::string kModels = MCKPT_TEST_DATA "/golden/models/";
+
+std::vector<GoldenTensor> tensors_of(const std::string& model) {
+  std::ifstream lines(kModels + model + "/tensors.txt");
+  return draw_golden(lines);
+}
+
+std::string safetensors(const std::vector<GoldenTensor>& tensors) {
+  std::string header = "{", data;
+  for (const GoldenTensor& t : tensors) {
+    std::string shape;
+    for (std::size_t d : t.dims) shape += cat(shape.empty() ? "" : ",", d);
+    i64 begin = std::ssize(data);
+    data += t.bytes;
+    header +=
+        cat(header.size() > 1 ? "," : "", safetensors_entry(t.name, t.dtype, shape, begin, std::ssize(data)));
+  }
+  return safetensors_file(header + "}", data);
+}
+
+void put_config(const TempFolder& folder, const std::string& model) {
+  std::filesystem::copy_file(kModels + model + "/config.json", folder.at("config.json"));
+}
+
+std::vector<std::string> texts(const Notes& notes) {
+  std::vector<std::string> out;
+  for (const Note& n : notes) out.push_back(n.text);
+  return out;
+}
+
+TEST(HfModel, HasAParameterForEveryTensorOfTheWeights) {
+  TempFolder folder;
+  put_config(folder, "tiny_dense1");
+  folder.put("model.safetensors", safetensors(tensors_of("tiny_dense1")));
+  HfModel m = open_hf_model(folder.path());
+  ASSERT_TRUE(m.has_data());
+  EXPECT_EQ(m.map->sources().size(), m.store->tensor_count());
+  EXPECT_EQ(m.map->sources().size(), 14);
+  EXPECT_EQ(m.config.architecture, "Qwen3ForCausalLM");
+  EXPECT_TRUE(m.map->unread().empty());
+  EXPECT_TRUE(notes_of(m).empty());
+}
+
+TEST(HfModel, PromisesTheTensorsOfAConfigAlone) {
+  HfModel m = open_hf_model(kModels + "tiny_dense1");
+  EXPECT_FALSE(m.has_data());
+  EXPECT_EQ(m.map->sources().size(), 14);
+  EXPECT_TRUE(unlike_copies(m, 1).empty());
+}
+
+TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
+  TempFolder with, without;
+  put_config(with, "tiny_dense1"), put_config(without, "tiny_dense1");
+  with.put("model.safetensors", safetensors(tensors_of("tiny_dense1")));
+  HfModel m = open_hf_model(with.path());
+  without.put(std::string(kTensorTableName),
+              tensor_table_json(m.map->sources(), ExpertLayout::kFused, m.map_text));
+  HfModel kept = open_hf_model(without.path());
+  ASSERT_EQ(kept.map->sources().size(), 14);
+  EXPECT_EQ(kept.expert_layout, ExpertLayout::kFused);
+  for (i32 t = 0; t < 14; t++) EXPECT_EQ(kept.map->sources()[t].name, m.map->sources()[t].name);
+  // An option counts more than what the table says; and decides which item goes where.
+  HfModel asked = open_hf_model(without.path(), {.expert_layout = ExpertLayout::kApart});
+  EXPECT_EQ(asked.expert_layout, ExpertLayout::kApart);
+  EXPECT_NE(mapping_identity(asked), mapping_identity(kept));
+}
+
+TEST(HfModel, RefusesAFolderThatIsNotAModel) {
+  TempFolder folder;
+  EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path()); }),
+            cat("MC1001 ", folder.path(), ": config.json not found; it is needed to identify the model"));
+  folder.put(".metadata", "");
+  try {
+    open_hf_model(folder.path());
+  } catch (const Error& e) {
+    EXPECT_NE(e.found().find("checkpoint of a training run"), std::string::npos) << e.found();
+  }
+  EXPECT_EQ(thrown_by([&] { open_hf_model(folder.at("none")); }).substr(0, 6), "MC1001");
+}
+
+TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
+  TempFolder folder;
+  put_config(folder, "tiny_dense1");
+  auto map = [](std::string_view reason) {
+    return cat(R"({"rows": [], )", R"("unread": [{"name": "model.rotary.inv_freq", "reason": ")", reason,
+               R"("}]})");
+  };
+  std::string file = folder.put("map.json", map("one"));
+  EXPECT_EQ(thrown_by([&] {
+              open_hf_model(folder.path(), {.map_file = file, .kept_map = map("two")});
+            }).substr(0, 6),
+            "MC2015");
+  EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path(), {.map_file = folder.at("no.json")}); }).substr(0, 6),
+            "MC1001");
+}
+
+TEST(HfModel, FindsACopyThatIsNotEqualToWhatItRepeats) {
+  // tiny_llama1 is tied: a head in its file is known as a copy of the embedding.
+  auto opened = [](const TempFolder& folder, bool same) {
+    put_config(folder, "tiny_llama1");
+    std::vector<GoldenTensor> tensors = tensors_of("tiny_llama1");
+    GoldenTensor head = tensors[0];
+    EXPECT_EQ(head.name, "model.embed_tokens.weight");
+    head.name = "lm_head.weight";
+    if (!same) head.bytes.back() = static_cast<char>(head.bytes.back() ^ 1);
+    tensors.push_back(head);
+    folder.put("model.safetensors", safetensors(tensors));
+    return open_hf_model(folder.path());
+  };
+  TempFolder alike, unlike;
+  HfModel same = opened(alike, true);
+  EXPECT_TRUE(unlike_copies(same, 2).empty());
+  refuse_unlike_copies(same, 2);
+  ASSERT_EQ(texts(notes_of(same)).size(), 1u);
+  EXPECT_EQ(texts(notes_of(same))[0].find("lm_head.weight is not read: as a copy of "), 0u);
+  HfModel other = opened(unlike, false);
+  EXPECT_EQ(unlike_copies(other, 2),
+            std::vector<std::string>{"lm_head.weight differs from model.embed_tokens.weight"});
+  EXPECT_EQ(thrown_by([&] { refuse_unlike_copies(other, 2); }).substr(0, 6), "MC2005");
+}
+
+TEST(HfAssets, AreWhatIsNotAWeight) {
+  TempFolder folder;
+  for (const char* name : {"config.json", "tokenizer.json", "modeling_x.py", "model.safetensors", "a.bin",
+                           "model.safetensors.index.json", ".gitattributes", "mckpt_manifest.json",
+                           "latest_checkpointed_iteration.txt", "mckpt_tensors.json",
+                           "additional_chat_templates/tool.jinja", "onnx/model.onnx"})
+    folder.put(name, "x");
+  Folder opened(folder.path());
+  EXPECT_EQ(hf_assets(opened), (std::vector<std::string>{"additional_chat_templates/tool.jinja",
+                                                         "config.json", "modeling_x.py", "tokenizer.json"}));
+  EXPECT_EQ(folders_without_assets(opened), std::vector<std::string>{"onnx/"});
+  EXPECT_TRUE(has_torch_weights(opened));
+  SideFiles planned = plan_assets(folder.path(), "table");
+  EXPECT_EQ(planned.names().size(), 5u);
+  EXPECT_EQ(planned.left_out, std::vector<std::string>{"onnx/"});
+}
+
+}  // namespace
+}  // namespace mckpt

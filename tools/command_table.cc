@@ -1,0 +1,75 @@
+// Every command with the line that the help page has of it.
+#include "tools/command_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "tools/options/help_page.h"
+
+namespace mckpt {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"Look", "inspect", "PATH...", "what it is: format, tensors, layout, objects", inspect_command},
+    {"Look", "ls", "PATH [GLOB]", "one line for each tensor, from headers", ls_command},
+    {"Look", "stats", "PATH [GLOB]", "value statistics and a histogram (reads data)", stats_command},
+    {"Look", "cat", "PATH NAME[SLICE]", "values of one tensor, as in 'lm_head.weight[0:4, :8]'", cat_command},
+    {"Look", "pattern", "PATTERN", "a HybridStack layer pattern explained", pattern_command},
+    {"Look", "layout", "SHAPE...", "how Megatron-FSDP packs parameters of these shapes", layout_command},
+    {"Check", "verify", "PATH", "is it whole, and equal to its source (--against)", verify_command},
+    {"Make", "convert", "MODE SRC DST", "another format; --help lists the modes", convert_command, true,
+     true},
+    {"Make", "export", "SRC HF_DIR", "a sharded checkpoint into a Hugging Face folder", export_command, true},
+    {"Make", "roundtrip", "HF_DIR", "into a live sharded model and back, compared", roundtrip_command, true},
+    {"Help", "env", "", "what mckpt runs on, and its modules", env_command, true},
+    {"Help", "explain", "[CODE]", "what an error code means", explain_command},
+    {"Help", "formats", "", "the file formats and data types mckpt knows", formats_command},
+    {"Help", "mappings", "[list|show|check|draw]", "the tables of the model families", mappings_command},
+    {"Help", "help", "[COMMAND [MODE]]", "this page, or that of one command", help_command},
+};
+
+const HelpPage::Option kGlobalOptions[] = {
+    {"Global", "--json, --jsonl", "print the answer as JSON: one object, or one object a line"},
+    {"Global", "-q, -v", "less or more output on stderr"},
+    {"Global", "--progress HOW", "how progress is shown: auto, bar, plain, json or none"},
+    {"Global", "--color WHEN, --ascii", "when colour is used: auto, always or never; draw with ASCII only"},
+    {"Global", "--follow-links", "follow links that lead out of a checkpoint's folder"},
+    {"Global", "-h, --help", "print this page, or that of the command"},
+    {"Global", "-V, --version", "print the version"},
+};
+
+}  // namespace
+
+std::string main_help() {
+  HelpPage page;
+  page.summary = "convert, inspect and prove LLM checkpoints";
+  for (const Command& c : kCommands)
+    page.options.push_back({std::string(c.group), cat(c.name, c.arguments.empty() ? "" : " ", c.arguments),
+                            std::string(c.summary)});
+  page.options.insert(page.options.end(), std::begin(kGlobalOptions), std::end(kGlobalOptions));
+  std::string_view exits =
+      "Exit status: 0 done, equal or healthy; 1 the answer is no; 2 usage; 3 input missing, corrupt or "
+      "unsupported; 4 refused before writing; 5 writing failed; 130 interrupted (143 by SIGTERM, 129 by "
+      "SIGHUP)";
+  return cat(help_text(page, "", "Usage: mckpt [OPTIONS] COMMAND [ARGS]", help_width()), "\n",
+             wrapped(exits, help_width(), 0, 0), "\n");
+}
+
+bool is_command(std::string_view name) {
+  return std::ranges::find(kCommands, name, &Command::name) != std::end(kCommands);
+}
+
+const Command& find_command(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Command& c : kCommands) {
+    if (c.name == name) return c;
+    names.push_back(c.name);
+  }
+  Error e(Code::kUnknownCommand, cat("there is no command '", escaped(name), "'"));
+  if (std::string_view near = nearest(name, names); !near.empty())
+    e.help(cat("did you mean `mckpt ", near, "`?"));
+  throw e.note("mckpt --help lists the commands");
+}
+
+}  // namespace mckpt

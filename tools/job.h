@@ -1,0 +1,10 @@
+// The job of ranks that this process of the program is part of. The library sees only the Comm that it is given.
+#pragma once
+
+#include "runtime/job/job.h"
+
+namespace mckpt {
+
+Job& this_job();
+
+}  // namespace mckpt

@@ -1,0 +1,50 @@
+// The flags that say how to read a sharded checkpoint.
+#include "tools/options/checkpoint_flags.h"
+
+#include <algorithm>
+
+#include "convert/source/damage.h"
+
+namespace mckpt {
+
+void AcceptFlag::declare(CommandLine& line) {
+  line.option("--accept CODE", names_,
+              "convert despite this problem (repeatable): MC1311 missing half or state, MC1312 missing "
+              "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves");
+}
+
+std::vector<Code> AcceptFlag::codes() const {
+  std::vector<Code> codes;
+  for (const std::string& name : names_) {
+    auto code = std::ranges::find(acceptable_damage(), name, code_name);
+    if (code == acceptable_damage().end())
+      throw Error(Code::kUsage, "--accept takes codes of damage that leaves the rest convertible")
+          .expected("MC1311, MC1312, MC1313 or MC1315")
+          .found(escaped(name));
+    codes.push_back(*code);
+  }
+  return codes;
+}
+
+void CheckpointFlags::declare(CommandLine& line) {
+  line.option(
+      "--assets HF_DIR", assets_,
+      "folder of the original model, or with its config.json: gives names, packing, data types, tokenizer");
+  line.option("--source-tp N", source_tp_,
+              "tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not say it");
+  line.option("--source-etp N", source_etp_,
+              "expert-tensor-parallel ranks that wrote it, if the checkpoint does not say it");
+  accept_.declare(line);
+  model_.declare(line);
+}
+
+CheckpointOptions CheckpointFlags::options() const {
+  CheckpointOptions options;
+  options.assets = assets_;
+  options.source_tp = source_tp_, options.source_etp = source_etp_;
+  options.accept = accept_.codes();
+  options.model = model_.options();
+  return options;
+}
+
+}  // namespace mckpt

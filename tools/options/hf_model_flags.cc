@@ -1,0 +1,14 @@
+// The flags that say how to read a Hugging Face model.
+#include "tools/options/hf_model_flags.h"
+
+namespace mckpt {
+
+void HfModelFlags::declare(CommandLine& line) {
+  line.option("--expert-layout HOW", expert_layout_,
+              "how experts are stored: auto, apart, fused or hub (transposed)")
+      .choices({"auto", "apart", "fused", "hub"});
+  line.option("--map-file FILE", map_file_,
+              "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
+}
+
+}  // namespace mckpt

@@ -1,0 +1,24 @@
+// The flags that say what `convert reshard` reads: a checkpoint, and states of the optimizer in files of the ranks.
+#pragma once
+
+#include "convert/source/reshard_source.h"
+#include "tools/options/checkpoint_flags.h"
+
+namespace mckpt {
+
+class ReshardFlags {
+ public:
+  void declare(CommandLine& line);
+  // Throws kUsage for flags that exclude each other.
+  ReshardSourceOptions options() const;
+
+ private:
+  void check() const;
+
+  CheckpointFlags checkpoint_;
+  bool any_model_ = false, weights_only_ = false, keep_names_ = false;
+  std::optional<std::string> rank_states_;
+  std::optional<i64> source_ep_, source_hsdp_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,42 @@
+// The answer of `mckpt layout`: how the parameters of one bucket are packed and cut, as text with a picture
+// or as JSON.
+#pragma once
+
+#include <vector>
+
+#include "core/fsdp/row_cuts.h"
+#include "core/items/dtype.h"
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+struct PackedShapes {
+  std::vector<Shape> shapes;
+  Packing packing;
+  DType dtype = DType::kBF16;
+  FlatBuffer buffer;         // what the packing makes of the shapes
+  std::vector<RowCut> cuts;  // its
+
+  i64 parameter_items() const {
+    i64 n = 0;
+    for (const PackedParameter& p : buffer.parameters) n += p.items;
+    return n;
+  }
+  i64 last_item() const {
+    i64 end = 0;
+    for (const PackedParameter& p : buffer.parameters) end = std::max(end, p.end());
+    return end;
+  }
+  bool no_shard() const { return packing.engine == Engine::kV1 && packing.strategy == Strategy::kNoShard; }
+};
+
+void write_layout_text(Output& out, const PackedShapes& packed);
+// Throws kBadLayout where the ranges of all ranks are too many for one answer.
+void write_layout_json(Output& out, const PackedShapes& packed);
+
+// What to try in place of a packing that cuts a row.
+std::string layout_advice(const PackedShapes& packed);
+// What is wrong with a cut: which shards, which row of which parameter.
+std::string cut_message(const RowCut& cut);
+
+}  // namespace mckpt

@@ -1,0 +1,63 @@
+// A packing as JSON, with every rank's range of every parameter.
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
+#include "tools/render/layout_answer.h"
+
+namespace mckpt {
+namespace {
+
+constexpr i64 kMostRanges = i64{1} << 26;  // of one answer
+
+void write_ranges(JsonWriter& json, const PackedShapes& l) {
+  json.key("item_ranges").begin_array();
+  for (i64 p = 0; p < std::ssize(l.shapes); p++) {
+    json.begin_array();
+    for (i64 r = 0; r < l.packing.ranks; r++) {
+      i64 shard = place_of(r, l.packing.ranks, l.packing.hsdp, l.packing.outer).shard;
+      ItemRange range = item_range(l.buffer, p, shard);
+      json.value(std::vector<i64>{range.begin, range.end});
+    }
+    json.end_array();
+  }
+  json.end_array();
+}
+
+std::vector<Finding> findings_of(const PackedShapes& l) {
+  std::vector<Finding> findings;
+  std::string help = l.cuts.empty() ? "" : layout_advice(l);
+  for (const RowCut& cut : l.cuts)
+    findings.push_back({.code = Code::kRowUnaligned,
+                        .tensor = cat("parameter ", cut.parameter),
+                        .message = cut_message(cut),
+                        .help = help});
+  return findings;
+}
+
+}  // namespace
+
+void write_layout_json(Output& out, const PackedShapes& l) {
+  const FlatBuffer& b = l.buffer;
+  if (l.packing.ranks > kMostRanges / std::ssize(l.shapes))
+    throw Error(Code::kBadLayout, "the ranges of so many ranks do not fit one answer")
+        .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
+        .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
+        .help("without --json, ranks that hold alike are folded");
+  AnswerJson json(out);
+  json.begin_answer("layout", l.cuts.empty()).key("shapes").begin_array();
+  for (const Shape& s : l.shapes) json.value(s.dims());
+  json.end_array().field("world", l.packing.ranks).field("strategy", strategy_name(l.packing.strategy));
+  json.field("engine", engine_name(l.packing.engine)).field("hsdp", l.packing.hsdp);
+  json.field("hsdp_outer", l.packing.outer == HsdpOuter::kShard ? "shard" : "replicate");
+  json.field("dtype", dtype_name(l.dtype)).field("csf", b.chunk_items).field("order", b.order);
+  json.key("offsets").begin_array();
+  for (const PackedParameter& p : b.parameters) json.value(p.offset);
+  json.end_array().field(l.packing.engine == Engine::kV1 ? "bucket" : "size", b.bucket_items);
+  json.field("shard", b.shard_items).field("holes", l.last_item() - l.parameter_items());
+  json.field("padding", b.bucket_items - l.last_item());
+  write_ranges(json, l);
+  json.field("row_aligned", l.cuts.empty()).key("findings");
+  write_findings(json, findings_of(l));
+  json.end_answer();
+}
+
+}  // namespace mckpt

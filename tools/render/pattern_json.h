@@ -1,0 +1,18 @@
+// The answers of `mckpt pattern` as JSON.
+#pragma once
+
+#include "core/hybrid/keys.h"
+#include "core/hybrid/pattern_warnings.h"
+#include "tools/render/answer_json.h"
+
+namespace mckpt {
+
+// Whole answers.
+void write_pattern_json(Output& out, const LayerPattern& pattern, std::span<const PatternWarning> warnings);
+void write_segment_json(Output& out, std::string_view text, Dialect dialect,
+                        std::span<const PatternItem> items);
+void write_stage_json(Output& out, std::string_view main, Dialect dialect, const StageLayers& stage,
+                      std::span<const PatternWarning> warnings);
+void write_failure_json(Output& out, std::string_view pattern, const PatternFailure& failure);
+
+}  // namespace mckpt

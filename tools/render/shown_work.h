@@ -1,0 +1,35 @@
+// ShownWork: how the program watches long work of the library. Progress is shown on stderr, notes are
+// printed, and a signal such as Ctrl-C ends the work.
+#pragma once
+
+#include <optional>
+
+#include "core/base/observer.h"
+#include "tools/interrupt.h"
+#include "tools/render/notes.h"
+#include "tools/render/progress.h"
+
+namespace mckpt {
+
+class ShownWork : public Observer {
+ public:
+  explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }
+
+  void begin(const std::string& phase, i64 bytes) override { progress_.emplace(flags_, phase, bytes); }
+  void done(i64 bytes) override {
+    if (progress_) progress_->add(bytes);
+  }
+  void end() override { progress_.reset(); }
+  bool stop() override { return *stop_flag(); }
+  void note(const Note& note) override {
+    Notes notes;
+    note.kind == Note::Kind::kWarning ? notes.warn(note.text) : notes.note(note.text);
+    print_notes(flags_, notes);
+  }
+
+ private:
+  const GlobalFlags& flags_;
+  std::optional<Progress> progress_;
+};
+
+}  // namespace mckpt

@@ -1,0 +1,15 @@
+// The answer of `mckpt verify`: the checks with their findings, and a verdict.
+#pragma once
+
+#include <string>
+
+#include "convert/compare/verify.h"
+#include "tools/render/output.h"
+
+namespace mckpt {
+
+// `all`: every finding of a check, and not only the first ones.
+void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all);
+void write_verified_json(Output& out, const std::string& path, const Verified& verified);
+
+}  // namespace mckpt
