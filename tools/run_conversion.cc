@@ -53,7 +53,7 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   }
   std::optional<RunResult> result;
   if (!options.dry_run) {
-    RunObserver observer(flags, options.overwrite);
+    RunObserver observer(flags, options.overwrite, ranks.activity());
     result = run(conversion, run_options(options), ranks, observer);
   }
   if (!leader) return Exit::kOk;

@@ -645,7 +645,7 @@ def refusals():
     want = {k: v for k, v in model.write("stacked").items() if "optimizer" not in k}
     expect(not (found := unlike(got, want)), f"--weights-only: {found}")
     odd = {"decoder.layers.1.mlp.linear_fc1._extra_state": None}
-    refused("MC2005", ["/shard_<layer>_<layers>", *odd], "hybrid-to-gpt", with_items(model, "flat", odd))
+    refused("MC2005", ["/shard_<layer>_<count>", *odd], "hybrid-to-gpt", with_items(model, "flat", odd))
 
 
 def norm_places():
@@ -692,7 +692,7 @@ def norm_places():
     both = {"decoder.layers.input_layernorm.weight": torch.zeros(1, HIDDEN)}
     refused(
         "MC3005",
-        ["lands on", *both],
+        ["would be written to", *both],
         "gpt-to-hybrid",
         save(model.write("stacked") | both, path(), True),
         "--pattern",
@@ -836,7 +836,7 @@ def the_common_options():
     expect(run_mckpt("convert", "ungroup", start, path("out"), "--no-sync", "--resume").returncode == 0, "--resume")
     told = run_mckpt("convert", "ungroup", start, target, "--no-sync", "--resume")
     expect(
-        told.returncode == 4 and "[MC3003]" in told.stderr and "nothing is left to resume" in told.stderr,
+        told.returncode == 4 and "[MC3003]" in told.stderr and "there is nothing to resume" in told.stderr,
         f"--resume of what is done: {told.stderr}",
     )
     joined = json.loads(

@@ -29,8 +29,6 @@ KNOWN = {
     ("tools", "tools/commands"),
     # To be mended.
     ("convert/keys", "convert/compare"),
-    ("convert/objects", "convert/layers"),
-    ("convert/objects", "convert/views"),
     ("io/file", "io/copy"),
     ("io/file", "io/verify"),
     ("io/store", "io/torch"),

@@ -4,8 +4,7 @@ set -euo pipefail
 cd "$MCKPT_SOURCE"
 
 literals() { # path:line:"text", comments left out
-  grep -rnoE '^[^/]*("([^"\\]|\\.)*"[^"]*)+' lib mappings --include='*.cc' --include='*.h' --include='*.inc' --include='*.cu' |
-    grep -v '^lib/runtime/watch/'
+  grep -rnoE '^[^/]*("([^"\\]|\\.)*"[^"]*)+' lib mappings --include='*.cc' --include='*.h' --include='*.inc' --include='*.cu'
 }
 [ "$(literals | wc -l)" -ge 2000 ] || { echo "only $(literals | wc -l) lines with texts were found"; exit 1; }
 

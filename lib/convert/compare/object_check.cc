@@ -1,7 +1,7 @@
 // Compares objects by the values that their pickles have, and lists what of them no conversion carries over.
 #include "convert/compare/object_check.h"
 
-#include "convert/objects/object_differences.h"
+#include "convert/compare/object_differences.h"
 #include "convert/views/piece_store.h"
 
 namespace mckpt {

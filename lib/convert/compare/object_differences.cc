@@ -1,5 +1,5 @@
 // Compares the objects of two stores by the values of their pickles.
-#include "convert/objects/object_differences.h"
+#include "convert/compare/object_differences.h"
 
 #include <algorithm>
 #include <mutex>
