@@ -5,7 +5,7 @@
 #include <new>
 
 #include "runtime/system/memory_room.h"
-#include "tools/job.h"
+#include "tools/process/job.h"
 #include "tools/render/json_error.h"
 #include "tools/resume_help.h"
 

@@ -10,7 +10,7 @@
 #include "live/save/export.h"
 #include "live/save/save.h"
 #include "runtime/comm/activity.h"
-#include "tools/interrupt.h"
+#include "tools/process/interrupt.h"
 
 namespace mckpt {
 namespace {

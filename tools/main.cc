@@ -11,9 +11,9 @@
 #include "runtime/comm/claim.h"
 #include "tools/command_table.h"
 #include "tools/error_report.h"
-#include "tools/heap.h"
-#include "tools/interrupt.h"
-#include "tools/job.h"
+#include "tools/process/heap.h"
+#include "tools/process/interrupt.h"
+#include "tools/process/job.h"
 
 #ifndef MCKPT_VERSION
 #error "the build sets MCKPT_VERSION"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "tools/job.h"
+#include "tools/process/job.h"
 #include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"

@@ -1,7 +1,7 @@
 // A phase of unknown length, such as the last steps of publishing, has no line of progress.
 #include "tools/run_observer.h"
 
-#include "tools/interrupt.h"
+#include "tools/process/interrupt.h"
 #include "tools/render/notes.h"
 #include "tools/resume_help.h"
 

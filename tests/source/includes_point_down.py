@@ -31,8 +31,6 @@ KNOWN = {
     ("io/file", "io/copy"),
     ("io/file", "io/verify"),
     ("io/store", "io/torch"),
-    ("live/device", "live/cuda"),
-    ("runtime/comm", "runtime/watch"),
     ("tools/options", "tools"),
     ("tools/options", "tools/render"),
 }

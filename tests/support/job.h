@@ -1,4 +1,4 @@
-// The job of ranks that a test program is part of, as tools/job.h is the program's.
+// The job of ranks that a test program is part of, as tools/process/job.h is the program's.
 #pragma once
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "tools/commands/convert_modes.h"
 
 #include "tools/commands/commands.h"
-#include "tools/job.h"
+#include "tools/process/job.h"
 
 namespace mckpt {
 namespace {

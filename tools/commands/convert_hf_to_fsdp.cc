@@ -2,11 +2,11 @@
 // would have saved.
 #include "convert/plan/hf_to_fsdp.h"
 
-#include "tools/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
+#include "tools/process/job.h"
 #include "tools/run_conversion.h"
 
 namespace mckpt {

@@ -2,9 +2,9 @@
 // of another form has for them.
 #include "convert/plan/relayer.h"
 #include "tools/commands/convert_modes.h"
-#include "tools/job.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/convert_options.h"
+#include "tools/process/job.h"
 #include "tools/render/layer_move_text.h"
 #include "tools/run_conversion.h"
 

@@ -7,8 +7,8 @@
 #include "build_info.h"
 #include "io/hdf5/helper.h"
 #include "runtime/modules/module.h"
-#include "tools/job.h"
 #include "tools/commands/commands.h"
+#include "tools/process/job.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 

@@ -1,7 +1,7 @@
 #include "tools/options/rank_limits.h"
 
-#include "tools/interrupt.h"
-#include "tools/job.h"
+#include "tools/process/interrupt.h"
+#include "tools/process/job.h"
 
 namespace mckpt {
 namespace {

@@ -6,8 +6,8 @@
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
 #include "runtime/comm/same_host.h"
-#include "tools/job.h"
 #include "tools/live_folder.h"
+#include "tools/process/job.h"
 
 namespace mckpt {
 

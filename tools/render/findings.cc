@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tools/job.h"
+#include "tools/process/job.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {

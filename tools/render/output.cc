@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tools/job.h"
+#include "tools/process/job.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "tools/job.h"
+#include "tools/process/job.h"
 
 namespace mckpt {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/observer.h"
-#include "tools/interrupt.h"
+#include "tools/process/interrupt.h"
 #include "tools/render/notes.h"
 #include "tools/render/progress.h"
 

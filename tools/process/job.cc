@@ -1,5 +1,5 @@
 // The program's own job: what the environment says of it, and how its process ends.
-#include "tools/job.h"
+#include "tools/process/job.h"
 
 #include <unistd.h>
 

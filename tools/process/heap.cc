@@ -7,7 +7,7 @@
 // kernel each time, every page of them would be faulted in anew. A huge page faults once for 2 MiB, and the room
 // costs nothing until it is used. Measured (docs/performance.md): `ls` of a DCP checkpoint with 10,000 tensors has
 // 244 page faults where it had 450 to 900, and takes 25.6 ms where it took 28.9.
-#include "tools/heap.h"
+#include "tools/process/heap.h"
 
 #include <malloc.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // The handler sets two atomics and restores the default, so that a second signal ends the program.
-#include "tools/interrupt.h"
+#include "tools/process/interrupt.h"
 
 #include <csignal>
 
