@@ -17,7 +17,7 @@ struct Held {
       : source(model),
         setup(bf16_setup(*source.map, grid, Strategy::kOptimGradsParams)),
         keys(*source.map, {setup.run.vocab_rows, std::nullopt, nullptr}, {grid.tp, grid.etp}),
-        holders(keys, {grid, setup.run, setup.fsdp, setup.main_dtype, nullptr},
+        holders(keys, {{setup.main_dtype, nullptr}, grid, setup.run, setup.fsdp},
                 [](std::vector<ModelParameter>&) {}),
         chunks(holders.layout, holders.table_key),
         places(places_in(*source.store, *source.map)),
