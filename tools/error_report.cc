@@ -32,10 +32,10 @@ void report_lost_rank(const GlobalFlags& flags, Error e) {
 }
 
 void report_error(const GlobalFlags& flags, Error e) {
-  // Every rank reads the same command line: one of them says what is wrong with it. Ranks that are watched
-  // are asked one by one.
+  // Every rank reads the same command line, so rank 0 reports what is wrong with it, where the ranks do not
+  // choose one of them.
   bool common = code_info(e.code()).exit == Exit::kUsage;
-  if (common && this_job().rank() != 0 && !this_job().watched()) return;
+  if (common && this_job().rank() != 0 && !this_job().one_reports()) return;
   if (!common && !this_job().alone()) e.note(cat("on rank ", this_job().rank()));
   report_lost_rank(flags, std::move(e));
 }

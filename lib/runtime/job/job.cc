@@ -39,6 +39,8 @@ void Job::watch(const WatchLimits& limits, const std::function<void()>& met) {
   });
 }
 
+bool Job::one_reports() const { return watch_ && watch_->whole_job(); }
+
 void Job::leave() {
   if (watch_) watch_->leave();
   watch_.reset();

@@ -40,7 +40,8 @@ class Job {
   // come.
   void watch(
       const WatchLimits& limits, const std::function<void()>& met = [] {});
-  bool watched() const { return watch_ != nullptr; }
+  // Of all ranks that end with an error, one reports its own: they are watched, and share a host.
+  bool one_reports() const;
   // How a lost rank is reported from now on.
   void report_by(std::function<void(const Error&)> report) { ends_.report = std::move(report); }
 

@@ -37,6 +37,8 @@ class RankWatch {
   [[noreturn]] void end(int status, bool may_follow, const std::function<void()>& tell);
   // Returns when every rank of the host has called it.
   void leave();
+  // All ranks of the job are on this host, so that one of them alone reports an error.
+  bool whole_job() const { return team_.whole_job; }
 
  private:
   RankWatch(Comm& comm, WatchLimits limits, Ends ends, Team team, const std::function<void()>& met);
