@@ -3,7 +3,11 @@
 find_package(Threads REQUIRED)
 
 add_library(mckpt_flags INTERFACE)
-target_compile_options(mckpt_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
+target_compile_options(mckpt_flags INTERFACE -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
+# Files that are compiled together see each other's unnamed namespaces, which clang takes for shadowing.
+if(NOT CMAKE_UNITY_BUILD)
+  target_compile_options(mckpt_flags INTERFACE -Wshadow)
+endif()
 if(MCKPT_WERROR)
   target_compile_options(mckpt_flags INTERFACE -Werror)
 endif()

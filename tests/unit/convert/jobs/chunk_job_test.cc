@@ -210,7 +210,9 @@ constexpr Types kTypes[] = {{DType::kF32, DType::kF32},
 TEST(ChunkJob, MakesOfEverySideTheOther) {
   i64 padded = 0, less_one = 0;
   for (const char* name : kModels) {
-    for (Types types : kTypes) {
+    for (const Types& types : kTypes) {
+      // What becomes of types does not depend on the model: one goes through all of them.
+      if (name != kModels[0] && &types != &kTypes[1]) continue;
       SCOPED_TRACE(cat(name, " ", dtype_name(types.tensors), " ", dtype_name(types.stored)));
       Model m(name, types.tensors, types.stored);
       for (const ModelParameter& p : m.parts.parameters()) {
