@@ -9,7 +9,7 @@
 #include "core/base/int.h"
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
 enum class Ffn : u8 { kNone, kDense, kMoe };
@@ -86,4 +86,4 @@ struct ModelConfig {
   MtpConfig mtp;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "mappings/row.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Scope : u8 {
   kOnce,
@@ -64,4 +64,4 @@ struct Family {
   i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: of its own factors
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Fills placeholders of a name with numbers.
+#include "core/base/error.h"
 #include "mappings/name_pattern.h"
 
 #include <charconv>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void append_name(std::string& out, std::string_view pattern, const Numbers& numbers) {
   while (true) {
@@ -33,4 +34,4 @@ std::string placeholders(std::string_view pattern) {
   return letters;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

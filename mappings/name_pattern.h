@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A number for each placeholder; -1: none.
 class Numbers {
@@ -27,4 +27,4 @@ void append_name(std::string& out, std::string_view pattern, const Numbers& numb
 // The letters of the placeholders, in order: "LE". Throws kBadMap for a brace that is not a placeholder.
 std::string placeholders(std::string_view pattern);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

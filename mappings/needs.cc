@@ -1,9 +1,10 @@
 // The names of conditions and which of them a model meets.
+#include "core/base/error.h"
 #include "mappings/needs.h"
 
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Condition {
@@ -59,4 +60,4 @@ Needs needs_from_name(std::string_view name) {
   throw e;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

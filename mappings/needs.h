@@ -5,7 +5,7 @@
 
 #include "mappings/row.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `form`: how the experts are stored, one of the three kExperts....
 bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Needs form);
@@ -16,4 +16,4 @@ Needs needs_from_name(std::string_view name);  // throws kBadMap with the neares
 
 bool is_expert_form(Needs needs);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

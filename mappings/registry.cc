@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error.h"
 #include "mappings/models/families.h"
 #include "mappings/name_pattern.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<const Family*> collect() {
@@ -174,4 +175,4 @@ void check_family(const Family& family) {
     }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 const std::vector<const Family*>& all_families();
 
@@ -28,4 +28,4 @@ std::vector<RowList> row_lists(const Section& section);
 // that cannot be read, a name that occurs twice.
 void check_family(const Family& family);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -17,7 +17,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What a model must have for a row to apply; needs_name() gives the names.
 enum class Needs : u8 {
@@ -59,4 +59,4 @@ struct Row {
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Checks the answer of a rule: its runs must be as many items as the shape that it states.
 #include "mappings/rule.h"
 
+#include "core/base/error.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
@@ -53,4 +54,4 @@ GlobalShape global_shape(const Holding& holding, i64 parts) {
   return {local.with_dim(d, checked_mul(local[d], parts, "a whole parameter"))};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

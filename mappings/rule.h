@@ -15,7 +15,7 @@
 #include "core/items/shape.h"
 #include "mappings/config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Runs of this slot have no source: their items are padding, filled with zeros.
 inline constexpr i32 kPaddingSlot = -1;
@@ -94,4 +94,4 @@ ItemRange items_of(const Piece& piece, i64 row_items);
 // "a.in_proj.weight" and ".query" make "a.in_proj.weight.query"; kMlaDown renames the module instead.
 std::string piece_key(KeySplit split, std::string_view key, const Piece& piece);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

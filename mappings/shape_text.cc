@@ -1,11 +1,12 @@
 // Computes the shape that a row promises: a product of words such as "heads*head_dim, hidden" over the
 // numbers of the model.
+#include "core/base/error.h"
 #include "mappings/shape_text.h"
 
 #include <charconv>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Word {
@@ -133,4 +134,4 @@ void check_shape_text(std::string_view text) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

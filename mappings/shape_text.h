@@ -8,7 +8,7 @@
 #include "core/items/shape.h"
 #include "mappings/config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // docs/adding_a_model.md lists the words. Throws kBadMap for an unknown word, kModelNumbers for a word for
 // which the model has no number.
@@ -20,4 +20,4 @@ int shape_rank(std::string_view text);
 // Throws kBadMap that names the first word that is not known.
 void check_shape_text(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

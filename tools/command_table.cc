@@ -5,9 +5,10 @@
 #include <iterator>
 #include <vector>
 
+#include "core/base/error.h"
 #include "tools/options/help_page.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr Command kCommands[] = {
@@ -72,4 +73,4 @@ const Command& find_command(std::string_view name) {
   throw e.note("mckpt --help lists the commands");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "tools/commands/commands.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Command {
   std::string_view group, name, arguments, summary;
@@ -23,4 +23,4 @@ std::string main_help();
 
 Exit help_command(CommandLine& line);  // main.cc has it, since it runs the others
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <new>
 
+#include "core/base/error.h"
 #include "runtime/system/memory_room.h"
 #include "tools/process/job.h"
 #include "tools/render/json_error.h"
 #include "tools/resume_help.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 GlobalFlags flags_for_errors(const std::vector<std::string>& args) {
   GlobalFlags flags;
@@ -54,4 +55,4 @@ void report_out_of_memory(const GlobalFlags& flags) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The flags that decide how an error is printed, read without a parser because the parser may be what failed.
 GlobalFlags flags_for_errors(const std::vector<std::string>& args);
@@ -17,4 +18,4 @@ void report_out_of_memory(const GlobalFlags& flags);
 // That another rank is lost.
 void report_lost_rank(const GlobalFlags& flags, Error e);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

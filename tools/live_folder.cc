@@ -12,7 +12,7 @@
 #include "runtime/comm/activity.h"
 #include "tools/process/interrupt.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kLiveIdentity = "live model\n";  // no run resumes another
@@ -81,7 +81,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   // A GPU has room for windows that keep a disk busy.
   if (!model.device().is_host())
     how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
-  ConversionPlan c;
+  Conversion c;
   c.path = path, c.identity = kLiveIdentity;
   c.layout = &hf.layout, c.files = hf.layout.output_files();
   add_beside(c, {plan_assets(source.path, ""), {}});
@@ -103,7 +103,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
                    const std::string& target, const LiveFolderOptions& options) {
   FsdpRun setup = run_of(model);
   setup.fsdp.saved = true;
-  ConversionPlan c;
+  Conversion c;
   auto& plan = c.parts.make<FsdpPlan>(keys, setup, model.setup().adjust);
   DcpLayout& layout = plan.layout;
   add_run_objects(layout, {model.map().model(), setup, 0, source.config.max_positions});
@@ -122,4 +122,4 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   return bytes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

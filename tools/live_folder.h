@@ -10,7 +10,7 @@
 #include "io/file/staged_folder.h"
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LiveFolderOptions {
   int threads = 1;
@@ -31,4 +31,4 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                    const std::string& target, const LiveFolderOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

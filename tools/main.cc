@@ -7,6 +7,7 @@
 #include <csignal>
 #include <new>
 
+#include "core/base/error.h"
 #include "io/file/source_stamps.h"
 #include "runtime/comm/claim.h"
 #include "tools/command_table.h"
@@ -19,7 +20,7 @@
 #error "the build sets MCKPT_VERSION"
 #endif
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Exit print(std::string_view text) {
@@ -151,15 +152,15 @@ int run_reporting(const std::vector<std::string>& args) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 int main(int argc, char** argv) {
-  mckpt::hold_standard_streams();
-  mckpt::prepare_heap();
+  mckpt::impl::hold_standard_streams();
+  mckpt::impl::prepare_heap();
   // A reader of stdout that goes away must end the program by an error value, not in the middle of writing a
   // file.
   std::signal(SIGPIPE, SIG_IGN);
   // A file that grows beyond the limit of the shell likewise.
   std::signal(SIGXFSZ, SIG_IGN);
-  return mckpt::run_reporting(std::vector<std::string>(argv + (argc > 0), argv + argc));
+  return mckpt::impl::run_reporting(std::vector<std::string>(argv + (argc > 0), argv + argc));
 }

@@ -6,9 +6,10 @@
 #include <mutex>
 #include <optional>
 
+#include "core/base/error.h"
 #include "io/file/staged_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Staged {
@@ -64,4 +65,4 @@ void add_resume_help(Error& error) {
                  staged->overwrite ? " in place of --overwrite" : "", " goes on where this one stopped"));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

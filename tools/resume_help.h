@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // From here on an unfinished result is beside `path`. `overwrite`: the command was given --overwrite.
 void note_staged_output(const std::string& path, bool overwrite);
@@ -19,4 +19,4 @@ void note_published_output();
 // that is left. Thread-safe.
 void add_resume_help(Error& error);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

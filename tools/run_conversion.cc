@@ -4,18 +4,20 @@
 
 #include <chrono>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "tools/process/job.h"
 #include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/run_observer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void show_and_check(ConversionPlan& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
+void show_and_check(Conversion& conversion, const ConvertOptions& options, const GlobalFlags& flags) {
   for (const Oddities& odd : conversion.oddities) tell_findings(flags, odd.findings, odd.root);
   print_notes(flags, conversion.notes);
   prove(conversion, options.threads);
@@ -36,7 +38,7 @@ RunOptions run_options(const ConvertOptions& options) {
           .allow_overflow = options.allow_overflow};
 }
 
-Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_view command,
+Exit run_conversion(const std::function<Conversion()>& plan, std::string_view command,
                     const ConvertOptions& options, const GlobalFlags& flags, bool shares_work) {
   Clock::time_point begin = Clock::now();
   bool leader = this_job().rank() == 0, alone = this_job().alone() || options.dry_run || !shares_work;
@@ -46,7 +48,7 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   Comm& ranks = own ? *own : this_job().comm();
   if (leader) options.check_report();
   if (!leader) ranks.barrier();
-  ConversionPlan conversion = tell_damage(flags, plan);
+  Conversion conversion = tell_damage(flags, plan);
   if (leader) {
     show_and_check(conversion, options, flags);
     ranks.barrier();
@@ -65,4 +67,4 @@ Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_vie
   return Exit::kOk;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

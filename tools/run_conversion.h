@@ -11,12 +11,12 @@
 #include "convert/run/run.h"
 #include "tools/options/convert_options.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 RunOptions run_options(const ConvertOptions& options);
 
 // `command`: "convert" or "export", as the answer names it. `shares_work`: among ranks; else rank 0 does all.
-Exit run_conversion(const std::function<ConversionPlan()>& plan, std::string_view command,
+Exit run_conversion(const std::function<Conversion()>& plan, std::string_view command,
                     const ConvertOptions& options, const GlobalFlags& flags, bool shares_work = true);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "tools/render/notes.h"
 #include "tools/resume_help.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void RunObserver::begin(const std::string& phase, i64 bytes) {
   end();
@@ -35,4 +35,4 @@ void RunObserver::note(const Note& note) {
   print_notes(flags_, notes);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

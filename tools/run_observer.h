@@ -8,7 +8,7 @@
 #include "runtime/comm/activity.h"
 #include "tools/render/progress.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class RunObserver final : public Observer {
  public:
@@ -33,4 +33,4 @@ class RunObserver final : public Observer {
   std::optional<Phase> phase_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,12 +5,13 @@
 #include <array>
 #include <iterator>
 
+#include "core/base/text.h"
 #include "io/file/json.h"
 #include "io/file/json_writer.h"
 #include "io/store/store.h"
 #include "io/verify/manifest.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kWeightSuffixes[] = {
@@ -150,4 +151,4 @@ TensorTable parse_tensor_table(std::string_view text) {
   return table;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

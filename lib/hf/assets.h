@@ -12,7 +12,7 @@
 #include "io/file/folder.h"
 #include "mappings/model/source_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
@@ -65,4 +65,4 @@ struct TensorTable {
 };
 TensorTable parse_tensor_table(std::string_view json);  // throws kBadJson
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

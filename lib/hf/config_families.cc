@@ -1,9 +1,10 @@
 // One reader of config.json for each family, and the list of readers.
 #include "hf/config_families.h"
 
+#include "core/base/error.h"
 #include "hf/config_parts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 void read_llama(const ConfigFields& c, ModelConfig& m) {
   read_text(c, m);
   read_dense_ffn(c, m);
@@ -88,4 +89,4 @@ FamilyReader family_reader(std::string_view family) {
   throw Error(Code::kInternal, cat("no reader of configs for the family ", family));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "mappings/config.h"
 #include "hf/config_fields.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Fills the model from the config's top-level object. pre: model_type is set. Throws kBadConfig,
 // kUnsupportedModel.
@@ -13,4 +13,4 @@ using FamilyReader = void (*)(const ConfigFields& top, ModelConfig& model);
 // By the family's name. Throws kInternal for a family without a reader (a test asks for all).
 FamilyReader family_reader(std::string_view family);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,7 @@
+#include "core/base/error.h"
 #include "hf/config_fields.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 const JsonValue* ConfigFields::find(std::string_view key) const {
   const JsonValue* value = object_.find(key);
@@ -112,4 +113,4 @@ ConfigFields ConfigFields::object(std::string_view key) const {
   return ConfigFields(*value, cat(prefix_, key, "."));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ConfigFields {
  public:
@@ -51,4 +52,4 @@ class ConfigFields {
   std::string prefix_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 #include "hf/config_json.h"
 
+#include "core/base/error.h"
 #include "mappings/registry.h"
 #include "hf/config_families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void refuse_quantized(const ConfigFields& fields) {
@@ -73,4 +74,4 @@ HfConfig read_hf_config(std::string_view text) {
   return config;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct HfConfig {
   ModelConfig model;
@@ -19,4 +19,4 @@ struct HfConfig {
 // Throws kBadJson, kBadConfig, kUnknownModel, kUnsupportedModel, kQuantized; none of them names the file.
 HfConfig read_hf_config(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

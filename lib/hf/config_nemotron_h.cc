@@ -1,9 +1,10 @@
 // Nemotron-H: a pattern says what each layer is.
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "hf/config_parts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 LayerSpec hybrid_layer(const ConfigFields& c, std::string_view key, std::string_view kind) {
@@ -93,4 +94,4 @@ void read_nemotron_h(const ConfigFields& c, ModelConfig& m) {
   if (any({Mixer::kNone, Ffn::kMoe})) read_hybrid_experts(c, m);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,8 @@
 // Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
+#include "core/base/text.h"
 #include "hf/config_parts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Heads, groups and their size.
@@ -82,4 +83,4 @@ void check_layer_experts(const ConfigFields& c, const ModelConfig& m) {
         .expected(cat("at most ", kMostLayerExperts));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "mappings/config.h"
 #include "hf/config_fields.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Names are made for every layer and every expert, so their numbers have limits of their own.
 inline constexpr i64 kMostLayers = 10'000, kMostExperts = 100'000, kMostLayerExperts = 2'000'000;
@@ -37,4 +37,4 @@ void read_qwen3_vl(const ConfigFields& top, ModelConfig& m);
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m);
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

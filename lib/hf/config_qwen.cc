@@ -1,9 +1,10 @@
 // Qwen2 to Qwen3.6.
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "hf/config_parts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Qwen: layer n has experts unless it is named, or decoder_sparse_step passes over it.
@@ -168,4 +169,4 @@ void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m) {
   read_vision(top, m, false);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

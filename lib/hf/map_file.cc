@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/json.h"
 #include "mappings/needs.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMaxBytes = 16 << 20;
@@ -136,4 +137,4 @@ std::string read_map_text(const std::string& path) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

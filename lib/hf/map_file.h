@@ -5,11 +5,11 @@
 
 #include "mappings/model/map_rows.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kBadJson, kBadMap.
 MapFile parse_map_file(std::string_view text);
 // The text of a map file, which parses. Throws kNotFound, kBadJson, kBadMap with the file.
 std::string read_map_text(const std::string& path);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/error.h"
 #include "hf/map_file.h"
 #include "io/file/folder.h"
 #include "io/store/soundness.h"
 #include "io/values/same_bytes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMaxConfigBytes = 16 << 20;
@@ -261,4 +262,4 @@ Notes notes_of(const HfModel& model) {
   return notes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

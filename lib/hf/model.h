@@ -19,7 +19,7 @@
 #include "mappings/model/map_rows.h"
 #include "mappings/model/plain_family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // How to read a model where the folder leaves it open.
 struct HfModelOptions {
@@ -72,4 +72,4 @@ std::vector<std::string> unlike_copies(const HfModel& model, int threads);
 // Throws kUnaccounted if there are unlike copies.
 void refuse_unlike_copies(const HfModel& model, int threads);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

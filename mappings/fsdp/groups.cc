@@ -1,7 +1,8 @@
 // Groups the parameters of a model into buckets and packs each bucket.
+#include "core/base/error.h"
 #include "mappings/fsdp/groups.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const ModelParameter& at(const std::vector<ModelParameter>& parameters, i64 index) {
@@ -65,4 +66,4 @@ FsdpPlace place_in(const FsdpGroup& group, const Grid& grid, const Cell& cell) {
   return group.bucket.expert ? expert_place(grid, cell) : dense_place(grid, cell);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "core/fsdp/param_groups.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct FsdpSetup {
   Strategy strategy = Strategy::kOptimGradsParams;
@@ -38,4 +38,4 @@ std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters
 // The place of a rank among the ranks that share the buffer.
 FsdpPlace place_in(const FsdpGroup& group, const Grid& grid, const Cell& cell);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

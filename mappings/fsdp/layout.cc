@@ -1,9 +1,10 @@
 // Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
+#include "core/base/error.h"
 #include "mappings/fsdp/layout.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.global_name); }
@@ -154,4 +155,4 @@ std::vector<FsdpTensor> FsdpLayout::tensors(const Cell& cell) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

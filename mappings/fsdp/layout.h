@@ -10,7 +10,7 @@
 
 #include "mappings/fsdp/groups.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The part of one key that one rank holds.
 struct FsdpTensor {
@@ -82,4 +82,4 @@ class FsdpLayout {
   std::vector<Seat> seats_;  // group and member of every parameter; group -1 for buffers
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",       "_scales", ".weight_scale",
@@ -261,4 +262,4 @@ std::string present_name(const Site& site, const Row& row, std::size_t source, i
   return sources.find(other) >= 0 ? other : name;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Collects everything that does not match, so that one error can report all of it.
 class Mismatches {
@@ -40,4 +40,4 @@ i64 account(const Family& family, const ModelConfig& model, const std::vector<Ne
 std::string present_name(const Site& site, const Row& row, std::size_t source, i64 expert,
                          const SourceTable& sources);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "mappings/model/accounting.h"
 #include "mappings/model/grid_fit.h"
 #include "mappings/model/grouped_names.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The layers and experts of one rank.
@@ -281,4 +282,4 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
   return round_up(model.vocab, checked_mul(divisor, cells, "the padding"), "the padded vocabulary");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -18,7 +18,7 @@
 #include "mappings/model/source_table.h"
 #include "mappings/model/walk.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class UnitClass : u8 { kNone, kTransformerLayer, kMambaLayer };
 
@@ -112,4 +112,4 @@ struct VocabChoice {
 };
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Checks which parallel sizes divide the layers, experts and heads of a model.
+#include "core/base/error.h"
 #include "mappings/model/grid_fit.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void need_multiple(i64 size, i64 of, const char* message, const char* help) {
@@ -54,4 +55,4 @@ void refuse_misfit(const ModelConfig& model, const Grid& grid) {
   if (has_mixer(model, Mixer::kMamba)) refuse_mamba_misfit(model.mamba, grid);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,9 @@
 #include "core/fsdp/grid.h"
 #include "mappings/config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kGridMisfit. pre: the grid passed check_grid().
 void refuse_misfit(const ModelConfig& model, const Grid& grid);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

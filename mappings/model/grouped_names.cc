@@ -1,9 +1,10 @@
 // Renames the parameters of a hybrid model from layer numbers to group and member.
 #include "mappings/model/grouped_names.h"
 
+#include "core/base/error.h"
 #include "core/hybrid/names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The symbol of a layer that is a mixer or a feed-forward part; 0 for a layer that is both.
@@ -75,4 +76,4 @@ void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& para
   for (ModelParameter& p : parameters) rename(p.name), rename(p.global_name);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "core/hybrid/pattern.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The pattern of a hybrid model, without groups: "M*-", followed by the part of every MTP depth; "" for a
 // model with other layers.
@@ -21,4 +21,4 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
 // Renames the parameters as in groups. pre: the pattern is the model's.
 void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "mappings/model/partition.h"
 #include "mappings/registry.h"
 #include "mappings/shape_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
@@ -139,4 +140,4 @@ KeySplit key_split_from_name(std::string_view name) {
       .expected("swiglu, gdn_in_proj or gdn_conv");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

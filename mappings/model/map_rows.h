@@ -8,7 +8,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct MapRow {
   std::string megatron;   // the whole name, with placeholders
@@ -77,4 +77,4 @@ class OwnFamily {
 KeySplit key_split_from_name(
     std::string_view name);  // "", "swiglu", "gdn_in_proj", "gdn_conv"; throws kBadMap
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // Computes the marks of a parameter from its row and rule.
 #include "mappings/model/parameter_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
@@ -36,4 +36,4 @@ bool read_by_layer(const ModelParameter& p) {
   return rule == "mamba_conv" || rule == "gdn_conv";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

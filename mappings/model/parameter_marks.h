@@ -4,7 +4,7 @@
 
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ParameterMarks {
   bool tensor_model_parallel = false;
@@ -24,4 +24,4 @@ ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 // parameter is then gathered and released with the layer.
 bool read_by_layer(const ModelParameter& parameter);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

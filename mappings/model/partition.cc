@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct KnownName {
@@ -119,4 +120,4 @@ std::string_view evidence_text(PartitionEvidence evidence) {
   return "";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Strongest evidence first.
 enum class PartitionEvidence : u8 { kAnnotation, kName, kNormName };
@@ -37,4 +37,4 @@ Partition partition_of(const PartitionClues& clues);
 std::string_view rule_of(const Partition& partition);        // "column", "row", "replicate"
 std::string_view evidence_text(PartitionEvidence evidence);  // "its partition_dim"
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Makes a table for a model that has none: one row for each parameter.
+#include "core/base/error.h"
 #include "mappings/model/plain_family.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PlainFamily::PlainFamily(std::span<const Parameter> parameters) {
   for (const Parameter& p : parameters) {
@@ -27,4 +28,4 @@ PlainFamily::PlainFamily(std::span<const Parameter> parameters) {
   family_.sections = {&section_, 1};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr std::string_view kPlainFamily = "plain";
 
@@ -35,4 +35,4 @@ class PlainFamily {
   Family family_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // A list of tensors with an index by name.
 #include "mappings/model/source_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 i32 SourceTable::add(const SourceTensor& tensor) {
   if (!by_name_.try_emplace(tensor.name, size()).second) return -1;
@@ -20,4 +20,4 @@ i32 SourceTable::find(std::string_view name) const {
   return found == by_name_.end() ? -1 : found->second;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

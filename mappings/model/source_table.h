@@ -12,7 +12,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct SourceTensor {
   std::string_view name;
@@ -38,4 +38,4 @@ class SourceTable {
   std::deque<std::string> names_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "mappings/needs.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_mtp(Scope scope) {
@@ -160,4 +160,4 @@ std::string source_name(const Site& site, const Row& row, std::string_view name,
   return named(row.whole_names ? "" : site.section->hugging_face, name, site, expert);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "mappings/family.h"
 #include "mappings/name_pattern.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One layer, one merger, one MTP depth, or the only place of a section that does not repeat.
 struct Site {
@@ -34,4 +34,4 @@ void each_row(const Site& site, const ModelConfig& model, Needs form, i64 first_
 std::string megatron_name(const Site& site, const Row& row, i64 expert);
 std::string source_name(const Site& site, const Row& row, std::string_view name, i64 expert);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Grouped-query attention with Hugging Face names as in Llama; bias, query and key norms and softmax offsets
 // if the model has them.
@@ -171,4 +171,4 @@ inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExper
 inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";
 inline constexpr std::string_view kTiedCopy = "the output layer is tied to the embedding";
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

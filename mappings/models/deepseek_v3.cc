@@ -3,7 +3,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr Row kLatentAttention[] = {
@@ -126,4 +126,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> deepseek_v3_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

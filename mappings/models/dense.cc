@@ -2,7 +2,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
@@ -37,4 +37,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> dense_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

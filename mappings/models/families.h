@@ -3,7 +3,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::span<const Family> dense_families();
 std::span<const Family> qwen3_moe_families();
@@ -14,4 +14,4 @@ std::span<const Family> nemotron_h_families();
 std::span<const Family> deepseek_v3_families();
 std::span<const Family> gpt_oss_families();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "mappings/family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr Row kGdnTimeStep = {
     "self_attention.dt_bias", "column", {{{"linear_attn.dt_bias", "gdn_heads"}}}};
@@ -54,4 +54,4 @@ inline constexpr Row kFlatGdnRows[] = {
     kGdnOut,
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

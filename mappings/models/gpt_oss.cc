@@ -4,7 +4,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr Row kMoe[] = {
@@ -51,4 +51,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> gpt_oss_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr Row kMamba[] = {
@@ -133,4 +133,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> nemotron_h_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerRows kLayer = {
@@ -70,4 +70,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> qwen3_5_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

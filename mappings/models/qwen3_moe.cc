@@ -2,7 +2,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
@@ -33,4 +33,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> qwen3_moe_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

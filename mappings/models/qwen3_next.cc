@@ -3,7 +3,7 @@
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerRows kLayer = {
@@ -34,4 +34,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> qwen3_next_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

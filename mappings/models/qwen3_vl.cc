@@ -3,7 +3,7 @@
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
@@ -51,4 +51,4 @@ constexpr Family kFamilies[] = {
 
 std::span<const Family> qwen3_vl_families() { return kFamilies; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "mappings/picture/picture.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr i32 kEveryCell = -1;
 
@@ -38,4 +38,4 @@ Picture lay_out(const RuleExample& example);
 // "q12"; "." for padding.
 std::string mark_of(const RuleExample& example, const Square& square);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "mappings/picture/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Panel panel_of(std::string title, const Shape& shape) {
@@ -130,4 +131,4 @@ std::string draw_text(const RuleExample& example) {
   return out + "\n";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A named part of the sources with its own colour: "q", "gate". The first letter of the name marks its items.
 struct SourcePart {
@@ -36,4 +36,4 @@ std::span<const RuleExample> all_examples();
 std::string draw_svg(const RuleExample& example);
 std::string draw_text(const RuleExample& example);  // for a terminal
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

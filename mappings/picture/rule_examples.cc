@@ -1,7 +1,7 @@
 // The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
 #include "mappings/picture/picture.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // rows [first, first + rows) of a source of `columns` columns, repeated `times` times, `step` rows apart.
@@ -281,4 +281,4 @@ std::span<const RuleExample> all_examples() {
   return examples;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

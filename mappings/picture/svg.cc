@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/text.h"
 #include "mappings/picture/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kSquareWidth = 30, kSquareHeight = 17, kGap = 9, kPanelGap = 26, kMargin = 14;
@@ -143,4 +144,4 @@ std::string draw_svg(const RuleExample& example) {
              "</svg>\n");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,8 @@
 // Runs that many rules share: whole tensors, equal parts of rows or columns, parts of sections.
+#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 i64 positive(i64 n, std::string_view what) {
   if (n <= 0)
@@ -72,4 +73,4 @@ Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part pa
   return {LocalShape{like.with_dim(0, local_rows)}, 0, rows.take(), 0};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "core/items/placement.h"
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kModelNumbers unless n > 0; returns n.
 i64 positive(i64 n, std::string_view what);
@@ -60,4 +60,4 @@ struct RowBlock {
 // Throws kBadGrid that names `what` when a block does not divide.
 Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,10 @@
 //   expert_replicate          [E, H]      bias of the second layer: every cell holds all of it
 #include "mappings/rules/expert.h"
 
+#include "core/base/error.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 ExpertSizes expert_sizes(const RuleInput& in) {
   const MoeConfig& moe = in.model.moe;
@@ -87,4 +88,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> expert_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

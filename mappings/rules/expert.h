@@ -4,7 +4,7 @@
 
 #include "mappings/rules/blocks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ExpertSizes {
   i64 experts, width;
@@ -22,4 +22,4 @@ void expect_form(const RuleInput& in, std::string_view role, const Shape& expect
 // `begin`.
 ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

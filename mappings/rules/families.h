@@ -4,7 +4,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::span<const Rule> column_rules();
 std::span<const Rule> row_rules();
@@ -18,4 +18,4 @@ std::span<const Rule> expert_rules();
 std::span<const Rule> gdn_rules();
 std::span<const Rule> mamba_rules();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

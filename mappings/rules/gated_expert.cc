@@ -9,7 +9,7 @@
 #include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"gate_up_proj"};
@@ -87,4 +87,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> gated_expert_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

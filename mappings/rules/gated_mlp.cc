@@ -7,7 +7,7 @@
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"gate_proj", "up_proj"};
@@ -28,4 +28,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> gated_mlp_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kFlatRoles[] = {"in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"};
@@ -92,4 +92,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> gdn_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

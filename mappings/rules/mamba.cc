@@ -6,7 +6,7 @@
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kInProjRoles[] = {"in_proj"};
@@ -52,4 +52,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> mamba_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"q_a_proj", "kv_a_proj_with_mqa"};
@@ -36,4 +36,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> mla_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

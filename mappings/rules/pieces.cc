@@ -1,8 +1,9 @@
 // Key splits: the rows of a fused parameter that checkpoints store under keys of their own.
+#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/sections.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kMlaModule = "linear_qkv_down_proj";
@@ -60,4 +61,4 @@ std::string piece_key(KeySplit split, std::string_view key, const Piece& piece) 
   return cat(key.substr(0, at), piece.name, key.substr(at + kMlaModule.size()));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

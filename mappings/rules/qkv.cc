@@ -5,10 +5,11 @@
 //
 // Every letter is one head of `dim` rows. The rows of all groups are then cut into equal parts, also with
 // fewer groups than cells: a cut may fall inside a group and even inside a head, and nothing is held twice.
+#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"q_proj", "k_proj", "v_proj"};
@@ -105,4 +106,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> qkv_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"weight"};
@@ -31,4 +31,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> replicate_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"weight"};
@@ -26,4 +26,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> row_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // The sections of each kind of fused parameter, from the numbers of the model.
 #include "mappings/rules/sections.h"
 
+#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<FusedSection> gdn_sections(const GdnConfig& gdn, bool conv) {
@@ -67,4 +68,4 @@ i64 rows_of(std::span<const FusedSection> sections) {
   return rows;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct FusedSection {
   std::string_view name;
@@ -16,4 +16,4 @@ std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model);
 
 i64 rows_of(std::span<const FusedSection> sections);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,11 @@
 //   V = 5, padded to 8, 4 cells      0 1 | 2 3 | 4 . | . .
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"weight"};
@@ -39,4 +40,4 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> vocab_rules() { return kRules; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

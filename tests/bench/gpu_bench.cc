@@ -8,10 +8,11 @@
 #include <cstdio>
 #include <functional>
 
+#include "core/base/error.h"
 #include "live/cuda/device.h"
 #include "tests/support/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMiB = i64{1} << 20;
@@ -37,10 +38,10 @@ class Bench {
 
   // Pieces as the loader gives them, of a stretch that no cache holds, and what a kernel of one piece costs.
   void scatters() {
-    constexpr Conversion kSame{DType::kBF16, DType::kBF16, DType::kBF16, 0, 0};
-    constexpr Conversion kWiden{DType::kBF16, DType::kBF16, DType::kF32, 0, 0};
-    constexpr Conversion kNarrow{DType::kF32, DType::kF32, DType::kBF16, 0, 0};
-    constexpr Conversion kCentered{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0};
+    constexpr ItemCast kSame{DType::kBF16, DType::kBF16, DType::kBF16, 0, 0};
+    constexpr ItemCast kWiden{DType::kBF16, DType::kBF16, DType::kF32, 0, 0};
+    constexpr ItemCast kNarrow{DType::kF32, DType::kF32, DType::kBF16, 0, 0};
+    constexpr ItemCast kCentered{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0};
     constexpr i64 kItems = kMiB;  // of a piece
     constexpr i64 kColumns = 2048, kRows = kItems / kColumns;
     MoveLoop halves{kColumns, kColumns / 2, kRows};
@@ -98,7 +99,7 @@ class Bench {
     i64 from_piece = 16 * kMiB, to_piece = 16 * kMiB;
     Block from(device_->weights(), kPieces * from_piece + skew), to(device_->weights(), kPieces * to_piece);
     lane_->zero(from.data(), from.bytes());
-    i64 from_item = dtype_info(c.conversion.from).bits / 8;
+    i64 from_item = dtype_info(c.cast.from).bits / 8;
     measure(cat(what, " (read)"), kPieces * c.items() * from_item, [&] {
       for (i64 n = 0; n < kPieces; n++) {
         c.from = from.data() + n * from_piece + skew;
@@ -120,18 +121,18 @@ void run() {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 int main() {
   int status = 0;
   try {
-    mckpt::run();
-    mckpt::test_job().leave();
-  } catch (const mckpt::Error& e) {
+    mckpt::impl::run();
+    mckpt::impl::test_job().leave();
+  } catch (const mckpt::impl::Error& e) {
     std::fprintf(stderr, "gpu_bench: %s\n", e.what());
     for (const std::string& note : e.notes()) std::fprintf(stderr, "  %s\n", note.c_str());
     status = 1;
-    mckpt::test_job().end(
+    mckpt::impl::test_job().end(
         status, [] {}, false);
   }
   return status;

@@ -6,7 +6,7 @@
 
 #include "core/items/apply_move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void run_move(benchmark::State& state, const ItemRun& run, i64 item) {
@@ -35,6 +35,6 @@ BENCHMARK(BM_TransposeEvenColumns16);
 BENCHMARK(BM_TransposeExperts32);
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 BENCHMARK_MAIN();

@@ -4,7 +4,7 @@
 
 #include "core/items/tiling.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // 128 experts of [H, 2I] with gate and up in alternate columns, all read transposed.
@@ -19,6 +19,6 @@ void BM_ProveFusedExperts(benchmark::State& state) {
 BENCHMARK(BM_ProveFusedExperts)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 BENCHMARK_MAIN();

@@ -1,10 +1,11 @@
 // Any text as the config.json of a model; a small model gets its map, without tensors and on a few grids.
+#include "core/base/error.h"
 #include "mappings/model/expand.h"
 #include "hf/config_json.h"
 
 namespace {
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 // Large models are in order, but slow: what they show, small ones do.
 bool small(const ModelConfig& model) {

@@ -1,9 +1,10 @@
 // Any bytes as an item of a .distcp file: a tensor of 5 x 4 float32, or an object.
 #include <array>
 
+#include "core/base/error.h"
 #include "io/dcp/item.h"
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   MemorySource record({data, size});

@@ -1,8 +1,9 @@
 // Any bytes as a .metadata: parsed, joined and checked, or refused with an Error.
+#include "core/base/error.h"
 #include "io/dcp/boxes.h"
 #include "io/dcp/loading.h"
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   try {

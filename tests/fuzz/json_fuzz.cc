@@ -8,11 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "io/file/json.h"
 
 namespace {
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 std::string real_event(std::string_view text, double v) {
   return cat("number ", text, " ", std::bit_cast<i64>(v), "\n");

@@ -1,11 +1,12 @@
 // Any bytes as a pickle: read plainly, and once more with each of two visitors that take what they can, then
 // shown; with one that takes nothing, it has to be what it is plainly.
+#include "core/base/error.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 
 namespace {
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 // Takes every object.
 class TakeAll : public PickleVisitor {

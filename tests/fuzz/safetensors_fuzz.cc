@@ -1,10 +1,11 @@
 // Any bytes as a safetensors file: as they are, and as a header before as many bytes of data as the input says.
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/safetensors/table.h"
 
 namespace {
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 void check(const SafetensorsTable& table, i64 file_bytes) {
   i64 end = -1;

@@ -1,8 +1,9 @@
 // Any text as a *.safetensors.index.json: its files stay inside the folder.
+#include "core/base/error.h"
 #include "io/safetensors/index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace mckpt;
+  using namespace mckpt::impl;
   try {
     SafetensorsIndex index = parse_safetensors_index({reinterpret_cast<const char*>(data), size});
     for (const std::string& file : index.files)

@@ -1,8 +1,9 @@
 // Any bytes behind the magic number of the legacy form.
+#include "core/base/error.h"
 #include "io/torch/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace mckpt;
+  using namespace mckpt::impl;
   static constexpr std::string_view kMagic(
       "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.", 21);
   std::vector<u8> bytes(kMagic.begin(), kMagic.end());

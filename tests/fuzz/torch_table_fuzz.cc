@@ -1,10 +1,11 @@
 // Any bytes as the data.pkl of an otherwise good archive: walks, tensors, views, shardings.
+#include "core/base/error.h"
 #include "io/torch/file.h"
 #include "io/torch/sharding.h"
 #include "tests/support/torch_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace mckpt;
+  using namespace mckpt::impl;
   std::string pickle(reinterpret_cast<const char*>(data), size);
   std::vector<u8> bytes = torch_zip({{"data.pkl", pickle},
                                      {"byteorder", "little"},

@@ -4,11 +4,12 @@
 
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include "core/base/error.h"
 #include "tests/support/zip_builder.h"
 
 namespace {
 
-using namespace mckpt;
+using namespace mckpt::impl;
 
 void falsify(FuzzedDataProvider& choice, ZipHeader& h) {
   switch (choice.ConsumeIntegralInRange(0, 9)) {

@@ -21,7 +21,7 @@
 #include "io/store/store.cc"
 #undef natural_order
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool broken(std::string_view how) {
@@ -91,4 +91,4 @@ std::vector<i64> natural_order(const Store& store) {
   return order;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

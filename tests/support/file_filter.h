@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::string tests_of_file(std::string_view file) {
   std::string filter;
@@ -27,4 +27,4 @@ inline void filter_by_file(int argc, char** argv) {
     testing::GTEST_FLAG(filter) = tests_of_file(std::string_view(argv[1]).substr(kFile.size()));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "mappings/model/expand.h"
 #include "hf/config_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::string golden_config_text(const std::string& model) {
   std::ifstream in(cat(MCKPT_TEST_DATA "/golden/models/", model, "/config.json"));
@@ -38,4 +38,4 @@ inline std::vector<ModelParameter> golden_parameters(const ModelMap& map, const 
   return map.parameters(grid, cell_of(grid, rank), setup);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class GoldenParser {
  public:
@@ -173,4 +173,4 @@ GoldenJson read_golden(const std::string& path) {
   return GoldenJson::parse(text.view());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class GoldenJson {
  public:
@@ -59,4 +59,4 @@ class GoldenJson {
 // The parsed file test_data/<path>.
 GoldenJson read_golden(const std::string& path);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

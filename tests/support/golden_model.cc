@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return std::fputs("usage: golden_model TENSORS.txt OUT.safetensors\n", stderr), 2;
   std::ifstream in(argv[1]);
   std::string header = "{", data;
-  for (const mckpt::GoldenTensor& t : mckpt::draw_golden(in)) {
+  for (const mckpt::impl::GoldenTensor& t : mckpt::impl::draw_golden(in)) {
     std::size_t begin = data.size();
     data += t.bytes;
     if (header.size() > 1) header += ',';

@@ -6,7 +6,7 @@
 #include <random>
 #include <sstream>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Bits = std::uint16_t;
@@ -104,4 +104,4 @@ std::vector<GoldenTensor> draw_golden(std::istream& tensors) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct GoldenTensor {
   std::string name, dtype;  // "BF16"
@@ -27,4 +27,4 @@ struct GoldenTensor {
 // In the order of the lines. Empty when a line is not as above.
 std::vector<GoldenTensor> draw_golden(std::istream& tensors);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/file/bytes.h"
 #include "io/hdf5/wire.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Hdf5AnswerBuilder {
  public:
@@ -50,4 +50,4 @@ class Hdf5AnswerBuilder {
   u64 records_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,9 +5,10 @@
 
 #include <cstdlib>
 
+#include "core/base/error.h"
 #include "runtime/job/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline Job& test_job() {
   static Job own(read_launch([](const char* name) -> const char* { return std::getenv(name); }),
@@ -17,4 +18,4 @@ inline Job& test_job() {
 
 inline Comm& world() { return test_job().comm(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  mckpt::filter_by_file(argc, argv);
+  mckpt::impl::filter_by_file(argc, argv);
   int failed = RUN_ALL_TESTS();
   // A test program that runs no test has lost its tests: that is a failure.
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) {

@@ -8,7 +8,7 @@
 #include "tests/support/job.h"
 #include "tests/support/file_filter.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class FailurePrinter : public testing::EmptyTestEventListener {
@@ -40,12 +40,12 @@ int run_as_rank(Comm& ranks) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  mckpt::filter_by_file(argc, argv);
-  int status = mckpt::run_as_rank(mckpt::world());
-  mckpt::test_job().leave();
+  mckpt::impl::filter_by_file(argc, argv);
+  int status = mckpt::impl::run_as_rank(mckpt::impl::world());
+  mckpt::impl::test_job().leave();
   return status;
 }

@@ -6,7 +6,7 @@
 
 #include "core/items/item_run.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The items in local order, by the definition.
 inline std::vector<i64> items_in_order(const ItemRun& r) {
@@ -38,4 +38,4 @@ inline ItemRun random_run(std::mt19937& random, i64 slot_items) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "core/base/int.h"
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::string safetensors_file(std::string_view header, std::string_view data) {
   std::string out;
@@ -22,4 +22,4 @@ inline std::string safetensors_entry(std::string_view name, std::string_view dty
              ",", end, "]}");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TableStore : public Store {
  public:
@@ -55,4 +55,4 @@ class TableStore : public Store {
   const Tensor& at(i64 t) const { return tensors[static_cast<std::size_t>(t)]; }
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TempFolder {
  public:
@@ -37,4 +37,4 @@ class TempFolder {
   std::string path_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "mappings/shape_text.h"
 #include "mappings/model/walk.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Shapes that the tables promise, by name. `options`: those of the map.
 inline std::map<std::string, Shape> promised_shapes(const ModelMap& map, const MapOptions& options = {}) {
@@ -66,4 +66,4 @@ class TensorList {
   std::map<std::string, Tensor> tensors_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

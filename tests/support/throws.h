@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 template <typename Fn>
 std::string thrown_by(Fn&& fn) {
@@ -17,4 +17,4 @@ std::string thrown_by(Fn&& fn) {
   return "nothing";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "tests/support/zip_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::string little_endian(u64 v, int bytes) {
   std::string out;
@@ -89,4 +89,4 @@ inline std::vector<u8> zip_with(const TensorParts& tensor) {
                     {"version", "3\n"}});
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -22,7 +22,7 @@
 #include "runtime/comm/claim.h"
 #include "tests/support/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr int kRounds = 40, kFatalRound = 10;
@@ -134,6 +134,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
-int main(int argc, char** argv) { return argc < 4 ? 2 : mckpt::run(argc, argv); }
+int main(int argc, char** argv) { return argc < 4 ? 2 : mckpt::impl::run(argc, argv); }

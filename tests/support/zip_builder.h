@@ -9,7 +9,7 @@
 #include "io/file/bytes.h"
 #include "io/file/crc32.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::span<const u8> as_bytes(std::string_view text) {
   return {reinterpret_cast<const u8*>(text.data()), text.size()};
@@ -95,4 +95,4 @@ class ZipBuilder {
   std::vector<ZipHeader> centrals_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,4 +1,5 @@
 // mckpt cat: values of one tensor.
+#include "core/base/text.h"
 #include "io/file/source_stamps.h"
 #include "io/store/soundness.h"
 #include "io/store/tensor_choice.h"
@@ -7,7 +8,7 @@
 #include "tools/render/findings.h"
 #include "tools/render/values_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // More values than this are shown by their edges, unless a slice asked for them.
@@ -93,4 +94,4 @@ Exit cat_command(CommandLine& line) {
   return report_findings(line.flags(), *store);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

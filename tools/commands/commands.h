@@ -3,7 +3,7 @@
 
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Exit cat_command(CommandLine& line);
 Exit convert_command(CommandLine& line);
@@ -20,4 +20,4 @@ Exit roundtrip_command(CommandLine& line);
 Exit stats_command(CommandLine& line);
 Exit verify_command(CommandLine& line);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

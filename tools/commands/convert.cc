@@ -1,10 +1,11 @@
 // mckpt convert: one table of modes. A mode declares its own options and does the work.
 #include "tools/commands/convert_modes.h"
 
+#include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/process/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Mode {
@@ -81,4 +82,4 @@ Exit convert_command(CommandLine& line) {
   throw_unknown_mode("");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

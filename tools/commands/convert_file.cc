@@ -3,11 +3,12 @@
 
 #include <sys/stat.h>
 
+#include "core/base/error.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/convert_options.h"
 #include "tools/run_conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct FileFlags {
@@ -65,4 +66,4 @@ Exit convert_safetensors_to_pt(CommandLine& line) {
                         line.flags(), false);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "tools/process/job.h"
 #include "tools/run_conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct HfToFsdpFlags {
@@ -72,4 +72,4 @@ Exit convert_hf_to_fsdp(CommandLine& line) {
   return run_conversion(plan, "convert", flags.options, line.flags());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

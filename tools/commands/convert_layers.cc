@@ -8,7 +8,7 @@
 #include "tools/render/layer_move_text.h"
 #include "tools/run_conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using GroupNames = RelayerOptions::GroupNames;
@@ -82,4 +82,4 @@ Exit convert_group(CommandLine& line) { return relayer(line, LayerWay::kGroup); 
 Exit convert_hybrid_to_gpt(CommandLine& line) { return relayer(line, LayerWay::kToGpt); }
 Exit convert_gpt_to_hybrid(CommandLine& line) { return relayer(line, LayerWay::kToHybrid); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

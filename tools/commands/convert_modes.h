@@ -3,7 +3,7 @@
 
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);
@@ -15,4 +15,4 @@ Exit convert_reshard(CommandLine& line);
 Exit convert_safetensors_to_pt(CommandLine& line);
 Exit convert_ungroup(CommandLine& line);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

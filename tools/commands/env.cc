@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "build_info.h"
+#include "core/base/error.h"
 #include "io/hdf5/helper.h"
 #include "runtime/modules/module.h"
 #include "tools/commands/commands.h"
@@ -12,7 +13,7 @@
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct ModuleReport {
@@ -146,4 +147,4 @@ Exit env_command(CommandLine& line) {
   return ok ? Exit::kOk : Exit::kNo;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

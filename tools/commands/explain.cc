@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/options/help_page.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // "MC0102", "mc0102", "0102" and "102" all mean the same code.
@@ -75,4 +76,4 @@ Exit explain_command(CommandLine& line) {
   return Exit::kOk;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,7 @@
 // mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
 #include "convert/plan/export.h"
 
+#include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"
@@ -8,7 +9,7 @@
 #include "tools/options/layout_flags.h"
 #include "tools/run_conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct ExportFlags {
@@ -72,4 +73,4 @@ Exit run_export(CommandLine& line, std::string_view command) {
 Exit export_command(CommandLine& line) { return run_export(line, "export"); }
 Exit convert_fsdp_to_hf(CommandLine& line) { return run_export(line, "convert"); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

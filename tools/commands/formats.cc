@@ -1,10 +1,12 @@
 // mckpt formats: the file formats and the data types that mckpt knows.
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // As `inspect` calls it, and what it is recognised by. Formats that are not read are named when they are met.
@@ -83,4 +85,4 @@ Exit formats_command(CommandLine& line) {
   return Exit::kOk;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

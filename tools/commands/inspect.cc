@@ -1,4 +1,5 @@
 // mckpt inspect: what is stored at a path.
+#include "core/base/error_code.h"
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 #include "io/store/summary.h"
@@ -10,7 +11,7 @@
 #include "tools/render/inspect_objects.h"
 #include "tools/render/inspect_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Options {
@@ -134,4 +135,4 @@ Exit inspect_command(CommandLine& line) {
   return exit;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 // mckpt layout: how Megatron-FSDP packs parameters of given shapes into one bucket.
+#include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/render/layout_answer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // "10x4", "10" or "scalar".
@@ -61,4 +62,4 @@ Exit layout_command(CommandLine& line) {
   return l.cuts.empty() ? Exit::kOk : Exit::kNo;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "tools/render/findings.h"
 #include "tools/render/tensor_list.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
@@ -63,4 +63,4 @@ Exit ls_command(CommandLine& line) {
   return report_findings(line.flags(), *store);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,11 +1,12 @@
 // Parses what rank is meant, lays its share of the model out, and prints it.
 #include "tools/commands/ls_as.h"
 
+#include "core/base/error.h"
 #include "io/file/source_stamps.h"
 #include "tools/render/held_tensors_text.h"
 #include "tools/render/notes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void write_json(Output& out, bool lines, std::span<const HeldTensor> held, i64 rank,
@@ -110,4 +111,4 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   return Exit::kOk;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class LsAs {
  public:
@@ -27,4 +27,4 @@ class LsAs {
   HfModelFlags model_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

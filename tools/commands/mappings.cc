@@ -1,4 +1,5 @@
 // mckpt mappings: the tables of the model families, whether a model fits its table, and what the rules do.
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "tools/commands/commands.h"
 #include "tools/options/hf_model_flags.h"
@@ -6,7 +7,7 @@
 #include "tools/render/mappings_text.h"
 #include "tools/render/notes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
@@ -68,4 +69,4 @@ Exit mappings_command(CommandLine& line) {
   return Exit::kOk;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

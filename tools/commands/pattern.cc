@@ -1,12 +1,13 @@
 // mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
 // mean.
+#include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/pattern_json.h"
 #include "tools/render/pattern_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Options {
@@ -151,4 +152,4 @@ Exit pattern_command(CommandLine& line) {
   return exit;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "convert/source/checkpoint.h"
+#include "core/base/error.h"
 #include "io/copy/engine.h"
 #include "io/file/source_stamps.h"
 #include "io/verify/manifest_check.h"
@@ -23,7 +24,7 @@
 #include "tools/render/progress.h"
 #include "tools/render/roundtrip_report.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class Roundtrip {
@@ -171,7 +172,7 @@ i64 Roundtrip::compare(const std::string& folder, std::atomic<i64>* done) {
   FolderComparison found = compare_share(hf_, folder, this_job().comm(),
                                          {.threads = options_.threads,
                                           .memory_bytes = i64{64} << 20,
-                                          .stop = stop_flag(),
+                                          .stop = [] { return stop_flag()->load(); },
                                           .written_bytes = done});
   std::ranges::move(found.differences, std::back_inserter(differences_));
   return found.bytes;
@@ -265,4 +266,4 @@ Exit Roundtrip::run() {
 
 Exit roundtrip_command(CommandLine& line) { return Roundtrip(line).run(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,4 +1,5 @@
 // mckpt stats: what the values of tensors are like.
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "io/store/soundness.h"
@@ -9,7 +10,7 @@
 #include "tools/render/progress.h"
 #include "tools/render/stats_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
@@ -65,4 +66,4 @@ Exit stats_command(CommandLine& line) {
   return report_findings(line.flags(), *store);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

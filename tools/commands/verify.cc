@@ -2,6 +2,7 @@
 // another one would write.
 #include "convert/compare/verify.h"
 
+#include "core/base/error_code.h"
 #include "io/file/parallel.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
@@ -10,7 +11,7 @@
 #include "tools/render/shown_work.h"
 #include "tools/render/verify_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct AgainstFlags {
@@ -80,4 +81,4 @@ Exit verify_command(CommandLine& line) {
   return verified.report.sound() ? Exit::kOk : Exit::kNo;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr int kOutput = 1;
@@ -64,4 +64,4 @@ void Answer::write_out() {
   done_.clear();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "io/hdf5/wire.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Answer {
  public:
@@ -32,4 +32,4 @@ class Answer {
   std::uint64_t records_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "hdf5/type.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostText = 4096, kMostFixed = std::size_t{1} << 20;
@@ -113,4 +113,4 @@ void answer_attributes(Answer& out, const std::string& name, hid_t object) {
     out.fault(name, hdf5_wire::Blame::kDamaged, "its attributes: " + library_words());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,8 +6,8 @@
 #include "hdf5/answer.h"
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void answer_attributes(Answer& out, const std::string& name, hid_t object);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "hdf5/fd_driver.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Saturates: it is compared with a limit.
@@ -56,4 +56,4 @@ ChunkAnswer add_chunks(Answer& out, Effort& effort, hid_t dataset, const std::ve
   return written == 0 ? ChunkAnswer::kWhole : ChunkAnswer::kDamaged;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "hdf5/effort.h"
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class ChunkAnswer { kWhole, kDamaged, kTooMany };
 
@@ -15,4 +15,4 @@ enum class ChunkAnswer { kWhole, kDamaged, kTooMany };
 ChunkAnswer add_chunks(Answer& out, Effort& effort, hid_t dataset, const std::vector<hsize_t>& dims,
                        const std::vector<hsize_t>& chunk);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

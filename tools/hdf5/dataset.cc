@@ -7,7 +7,7 @@
 #include "hdf5/chunks.h"
 #include "hdf5/type.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Blame;
@@ -140,4 +140,4 @@ void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_
   if (add_fill_value(out, d) && add_storage(out, effort, d)) out.end();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

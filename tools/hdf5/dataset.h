@@ -7,9 +7,9 @@
 #include "hdf5/effort.h"
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Adds a kDataset record, kOther for a dataset that is not a tensor, or a fault.
 void answer_dataset(Answer& out, Effort& effort, const std::string& name, haddr_t address, hid_t dataset);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Effort {
  public:
@@ -23,4 +23,4 @@ class Effort {
   std::uint64_t places_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

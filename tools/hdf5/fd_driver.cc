@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr int kInput = 0;
@@ -107,4 +107,4 @@ std::uint64_t input_bytes() { return file_bytes; }
 LocateData::LocateData(Stretch& to) { located = &to; }
 LocateData::~LocateData() { located = nullptr; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

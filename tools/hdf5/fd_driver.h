@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Properties for H5Fopen of the file whose superblock is at `begin`. Negative if the library refuses.
 hid_t input_access(std::int64_t begin);
@@ -30,4 +30,4 @@ class LocateData {
   LocateData& operator=(const LocateData&) = delete;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

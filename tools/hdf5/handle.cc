@@ -1,7 +1,7 @@
 // Collects the error stack of the HDF5 library as one line.
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Words {
@@ -25,4 +25,4 @@ std::string library_words() {
   return words.outer == words.inner ? words.inner : words.outer + ": " + words.inner;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Handle<H5Dclose> dataset(H5Dopen2(...)); false when the library gave none.
 template <herr_t (*kClose)(hid_t)>
@@ -32,4 +32,4 @@ using SpaceHandle = Handle<H5Sclose>;
 // asked before the library is called again.
 std::string library_words();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "hdf5/sandbox.h"
 #include "hdf5/walk.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr long kMemoryBytes = 1L << 30;
@@ -72,7 +72,7 @@ int run(int count, char** arguments) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 // Ends without cleaning up: the library would close what is closed with the process.
-int main(int count, char** arguments) { ::_exit(mckpt::run(count, arguments)); }
+int main(int count, char** arguments) { ::_exit(mckpt::impl::run(count, arguments)); }

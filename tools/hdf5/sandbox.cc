@@ -23,7 +23,7 @@
 #endif
 #endif
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 #if defined(__x86_64__)
@@ -126,4 +126,4 @@ const char* enter_sandbox(const SandboxLimits& limits) {
   return nullptr;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

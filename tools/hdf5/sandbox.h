@@ -3,7 +3,7 @@
 // nothing else.
 #pragma once
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct SandboxLimits {
   long memory_bytes = 0;  // of address space
@@ -15,4 +15,4 @@ struct SandboxLimits {
 // or what the system refused: then nothing may be trusted to it.
 const char* enter_sandbox(const SandboxLimits& limits);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

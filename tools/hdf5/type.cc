@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Order;
@@ -118,4 +118,4 @@ void add_type(Answer& out, const ElementType& type) {
   for (std::size_t n : type.numbers) out.number(n);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

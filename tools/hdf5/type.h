@@ -7,7 +7,7 @@
 #include "hdf5/answer.h"
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ElementType {
   bool numeric = false;
@@ -24,4 +24,4 @@ ElementType element_type(hid_t type);
 bool is_bool(hid_t type);
 void add_type(Answer& out, const ElementType& type);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

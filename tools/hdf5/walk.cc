@@ -9,7 +9,7 @@
 #include "hdf5/dataset.h"
 #include "hdf5/fd_driver.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Blame;
@@ -110,4 +110,4 @@ void answer_file(Answer& out, hid_t file) {
   visit_group(walk, "", root);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

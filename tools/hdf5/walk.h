@@ -4,8 +4,8 @@
 #include "hdf5/answer.h"
 #include "hdf5/handle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void answer_file(Answer& out, hid_t file);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

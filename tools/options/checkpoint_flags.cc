@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "convert/source/damage.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void AcceptFlag::declare(CommandLine& line) {
   line.option("--accept CODE", names_,
@@ -47,4 +48,4 @@ CheckpointOptions CheckpointFlags::options() const {
   return options;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

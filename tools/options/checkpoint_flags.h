@@ -4,7 +4,7 @@
 #include "convert/source/options.h"
 #include "tools/options/hf_model_flags.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // --accept
 class AcceptFlag {
@@ -30,4 +30,4 @@ class CheckpointFlags {
   HfModelFlags model_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

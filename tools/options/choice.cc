@@ -1,7 +1,7 @@
 // Declares GLOB and --regex.
 #include "tools/options/choice.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void declare_choice(CommandLine& line, TensorChoice& choice) {
   line.positional("GLOB", choice.pattern, "only tensors whose whole name matches, as in 'model.layers.0.*'");
@@ -9,4 +9,4 @@ void declare_choice(CommandLine& line, TensorChoice& choice) {
             "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,8 +4,8 @@
 #include "io/store/tensor_choice.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void declare_choice(CommandLine& line, TensorChoice& choice);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

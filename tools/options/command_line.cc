@@ -5,10 +5,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/base/error.h"
 #include "io/file/folder.h"
 #include "tools/options/help_page.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // CLI11 takes "[a,b]" and "{}" for lists and drops the brackets; text after this byte is left as it is.
@@ -336,4 +337,4 @@ void CommandLine::parse() {
   Folder::follow_links(flags_.follow_links);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -22,7 +22,7 @@ namespace CLI {
 class Option;
 }
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Thrown by parse() when the answer was the help page itself.
 struct HelpShown {};
@@ -96,4 +96,4 @@ class CommandLine {
 // True if "-h" or "--help" is given before a lone "--".
 bool asks_for_help(std::span<const std::string> args);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

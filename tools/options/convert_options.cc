@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
 #include "io/file/staged_file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Runs fn; what it refuses is said of --report.
@@ -92,4 +93,4 @@ void ConvertOptions::check_report(const OutputRules& rules, const std::vector<st
   if (report) said_of_report([&] { rules.check_report(*report, results); });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

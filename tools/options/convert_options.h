@@ -9,7 +9,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/rank_limits.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ConvertOptions {
   std::string source, target;
@@ -42,4 +42,4 @@ struct ConvertOptions {
   void check_report(const OutputRules& rules, const std::vector<std::string>& results) const;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

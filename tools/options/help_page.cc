@@ -11,7 +11,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMargin = 2, kGap = 2, kNarrowest = 40, kWidest = 100;
@@ -112,4 +112,4 @@ std::size_t help_width() {
   return std::clamp(width, kNarrowest, kWidest);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

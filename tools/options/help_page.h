@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct HelpPage {
   struct Paragraph {
@@ -46,4 +46,4 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t column
 // The columns of help pages: $COLUMNS, or the terminal's, or 80; at most 100, which is comfortable to read.
 std::size_t help_width();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

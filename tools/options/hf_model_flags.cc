@@ -1,7 +1,7 @@
 // The flags that say how to read a Hugging Face model.
 #include "tools/options/hf_model_flags.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void HfModelFlags::declare(CommandLine& line) {
   line.option("--expert-layout HOW", expert_layout_,
@@ -11,4 +11,4 @@ void HfModelFlags::declare(CommandLine& line) {
               "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

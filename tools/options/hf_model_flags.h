@@ -4,7 +4,7 @@
 #include "hf/model.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class HfModelFlags {
  public:
@@ -15,4 +15,4 @@ class HfModelFlags {
   std::string expert_layout_ = "auto", map_file_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "tools/options/parse_number.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // More than there are GPUs in one place; planning takes a time that grows with the world, here minutes for a
@@ -151,4 +152,4 @@ ValueOptions ValueFlags::options() const {
   return options;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

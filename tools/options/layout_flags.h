@@ -10,7 +10,7 @@
 #include "mappings/fsdp/layout.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // bf16, fp16 or fp32; throws kUsage that names the option.
 DType parameter_type(std::string_view name, std::string_view option);
@@ -61,4 +61,4 @@ class ValueFlags {
   std::vector<std::string> rules_;  // GLOB=TYPE
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

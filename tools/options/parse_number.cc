@@ -1,10 +1,11 @@
 // Reads numbers, sizes such as 5GB, and data types.
+#include "core/base/error.h"
 #include "tools/options/parse_number.h"
 
 #include <cctype>
 #include <charconv>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void bad_number(std::string_view text, std::string_view option, const char* wanted) {
@@ -66,4 +67,4 @@ DType parse_dtype(std::string_view text, std::string_view option) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

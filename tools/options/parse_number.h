@@ -5,7 +5,7 @@
 
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Each throws Error(kUsage) that names the option.
 i64 parse_bytes(std::string_view text, std::string_view option);  // "5GB", "64MiB", "1024"
@@ -13,4 +13,4 @@ i64 parse_i64(std::string_view text, std::string_view option);    // kSizeOverfl
 double parse_double(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);  // "bf16", "float32"
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

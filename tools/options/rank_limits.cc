@@ -1,9 +1,10 @@
 #include "tools/options/rank_limits.h"
 
+#include "core/base/error.h"
 #include "tools/process/interrupt.h"
 #include "tools/process/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr double kLeast = 1, kMost = 1e6;
@@ -36,4 +37,4 @@ void RankLimits::join() const {
   stop_flag();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

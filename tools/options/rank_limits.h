@@ -4,7 +4,7 @@
 #include "runtime/watch/limits.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct RankLimits : WatchLimits {
   void declare(CommandLine& line);
@@ -15,4 +15,4 @@ struct RankLimits : WatchLimits {
   void join() const;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,8 @@
 // The flags that say what `convert reshard` reads.
+#include "core/base/error.h"
 #include "tools/options/reshard_flags.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void ReshardFlags::declare(CommandLine& line) {
   line.flag("--weights-only", weights_only_, "do not copy the states of the optimizer");
@@ -41,4 +42,4 @@ ReshardSourceOptions ReshardFlags::options() const {
   return options;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "convert/source/reshard_source.h"
 #include "tools/options/checkpoint_flags.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ReshardFlags {
  public:
@@ -21,4 +21,4 @@ class ReshardFlags {
   std::optional<i64> source_ep_, source_hsdp_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/file/output_rules.h"
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
@@ -9,7 +10,7 @@
 #include "tools/live_folder.h"
 #include "tools/process/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void RoundtripOptions::parse(CommandLine& line) {
   line.positional("HF_DIR", source, "the folder of a Hugging Face model, with safetensors files").required();
@@ -91,4 +92,4 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   return s;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct RoundtripOptions {
   std::string source, device = "cpu", main_dtype = "fp32";
@@ -35,4 +35,4 @@ struct RoundtripOptions {
   LiveSetup setup(const ModelMap& map) const;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

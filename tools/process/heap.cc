@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void prepare_heap() {
   constexpr int kRoom = 256 << 20;
@@ -38,4 +38,4 @@ void prepare_heap() {
   mallopt(M_TOP_PAD, 1 << 20);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

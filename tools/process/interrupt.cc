@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::atomic<bool> stop = false;
@@ -41,4 +41,4 @@ void check_stop() {
   if (*stop_flag()) throw Error(Code::kInterrupted, "stopped before the work was done");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

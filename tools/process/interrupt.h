@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Set once SIGINT, SIGTERM or SIGHUP came; from the first call on. A second signal ends the program at once.
 const std::atomic<bool>* stop_flag();
@@ -15,4 +15,4 @@ int interrupted_status();
 // Throws kInterrupted when the flag is set.
 void check_stop();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,11 +1,12 @@
 // The program's own job: what the environment says of it, and how its process ends.
+#include "core/base/error.h"
 #include "tools/process/job.h"
 
 #include <unistd.h>
 
 #include <cstdlib>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Job& this_job() {
   static Job own(read_launch([](const char* name) -> const char* { return std::getenv(name); }),
@@ -13,4 +14,4 @@ Job& this_job() {
   return own;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

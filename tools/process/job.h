@@ -3,8 +3,8 @@
 
 #include "runtime/job/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Job& this_job();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

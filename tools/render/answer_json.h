@@ -2,10 +2,11 @@
 // ends with a newline. An answer for stdout is sent on while it is written, so its length does not matter.
 #pragma once
 
+#include "core/base/text.h"
 #include "io/file/json_writer.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class AnswerJson : public JsonWriter {
  public:
@@ -28,4 +29,4 @@ class AnswerJson : public JsonWriter {
   std::string& text_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

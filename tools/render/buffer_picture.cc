@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/text.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kFree = -1;
@@ -103,4 +104,4 @@ std::vector<std::string> buffer_picture(const FlatBuffer& b, const PictureStyle&
   return lines;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

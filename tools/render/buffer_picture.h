@@ -11,7 +11,7 @@
 
 #include "core/fsdp/flat_buffer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PictureStyle {
   bool unicode = true;
@@ -26,4 +26,4 @@ char parameter_letter(i64 p);
 // parameter that has most of its items; many shards are drawn on several lines, very many in one strip.
 std::vector<std::string> buffer_picture(const FlatBuffer& buffer, const PictureStyle& style);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

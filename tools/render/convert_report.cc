@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <span>
 
+#include "core/base/error.h"
 #include "io/file/output_files.h"
 #include "io/file/output_rules.h"
 #include "io/file/staged_file.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The figures of getrusage() include the program that started this one.
@@ -24,7 +25,7 @@ void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
 }
 
 // Tensors that repeat another one, on either side.
-i64 tied(const ConversionPlan& c) { return c.account.copies + c.account.repeated + c.shared_tensors; }
+i64 tied(const Conversion& c) { return c.account.copies + c.account.repeated + c.shared_tensors; }
 
 // "3 finite values became infinite in 2 tensors: a (2), b (1)"
 std::string overflow_text(const RunResult& result) {
@@ -38,7 +39,7 @@ std::string overflow_text(const RunResult& result) {
              counted(std::ssize(tensors), "tensor"), ": ", names);
 }
 
-std::string account_of(std::string_view command, const ConversionPlan& c, const RunResult& result,
+std::string account_of(std::string_view command, const Conversion& c, const RunResult& result,
                        double seconds) {
   const Account& a = c.account;
   std::string text;
@@ -72,7 +73,7 @@ void write_file(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-void note_plan(const GlobalFlags& flags, const ConversionPlan& c) {
+void note_plan(const GlobalFlags& flags, const Conversion& c) {
   const Account& a = c.account;
   std::string what;
   auto part = [&](i64 count, const char* word) {
@@ -90,7 +91,7 @@ void note_plan(const GlobalFlags& flags, const ConversionPlan& c) {
                   ", invented ", a.invented));
 }
 
-void write_report(const GlobalFlags& flags, std::string_view command, const ConversionPlan& c,
+void write_report(const GlobalFlags& flags, std::string_view command, const Conversion& c,
                   const RunResult* done, double seconds, const std::optional<std::string>& file) {
   RunResult result = done ? *done : RunResult{};
   if (done) note_speed(flags, c.bytes, seconds);
@@ -119,4 +120,4 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   out.flush();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

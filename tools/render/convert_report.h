@@ -7,14 +7,14 @@
 #include "convert/run/run.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // "plan    19 in -> 19 out: 19 copied; dropped 0, invented 0", on stderr.
-void note_plan(const GlobalFlags& flags, const ConversionPlan& conversion);
+void note_plan(const GlobalFlags& flags, const Conversion& conversion);
 
 // The answer: the path of the output, or the account as JSON; that is written into `file` as well. `command` is
 // "convert" or "export". Prints on stderr how fast it was. `result`: null for a dry run.
-void write_report(const GlobalFlags& flags, std::string_view command, const ConversionPlan& conversion,
+void write_report(const GlobalFlags& flags, std::string_view command, const Conversion& conversion,
                   const RunResult* result, double seconds, const std::optional<std::string>& file);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

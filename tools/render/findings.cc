@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "tools/process/job.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostShown = 5;
@@ -55,4 +57,4 @@ Exit report_findings(const GlobalFlags& flags, const Store& store) {
   return is_sound(store) ? Exit::kOk : Exit::kNo;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "io/store/soundness.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Prints the first findings, problems before oddities, and a count of the rest.
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);
@@ -36,4 +36,4 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings);
 // Prints the first findings and counts the rest. kNo when anything is wrong, kOk otherwise.
 Exit report_findings(const GlobalFlags& flags, const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Prints what a rank holds. In JSON the rows are those of `ls`, with the one chunk that is the rank's.
 #include "tools/render/held_tensors_text.h"
 
+#include "core/base/text.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string box_text(const HeldTensor& h) {
@@ -50,4 +51,4 @@ void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
   table.write(out);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

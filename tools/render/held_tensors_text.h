@@ -4,7 +4,7 @@
 #include "convert/jobs/held_tensors.h"
 #include "tools/render/answer_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `boxes`: with the box that the rank holds. `digests`: one for each, or none.
 void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
@@ -12,4 +12,4 @@ void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
 // One object. `sha256`: null where it was not asked for.
 void write_held(JsonWriter& json, const HeldTensor& held, i64 rank, const std::string* sha256);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

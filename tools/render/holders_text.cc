@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "io/store/cover.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // So many columns at most; beyond that, neighbouring ranks share one.
@@ -157,4 +158,4 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
                  " not covered exactly once: mckpt verify ", escaped(store.root(), 4096)));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

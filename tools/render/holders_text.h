@@ -7,9 +7,9 @@
 #include "io/store/store.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The map of these tensors as text, with its legend.
 void write_holders(Output& out, const Store& store, std::span<const i64> tensors);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Prints the objects of a checkpoint as text or JSON.
 #include "tools/render/inspect_objects.h"
 
+#include "core/base/error.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Megatron keeps a dozen settings of each parameter as an object each.
@@ -66,4 +67,4 @@ void write_objects_json(JsonWriter& json, const Store& store, bool with_values) 
   json.end_array();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "io/store/store.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One line for a small value, a tree for a large one; the settings that an optimizer repeats for each
 // parameter are counted, unless `whole`.
@@ -15,4 +15,4 @@ void write_object_values(Output& out, const Store& store, bool whole);
 // The array of the objects; with_values: their values too, as Python would print them.
 void write_objects_json(JsonWriter& json, const Store& store, bool with_values);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <map>
 
+#include "core/base/text.h"
 #include "io/store/beside.h"
 #include "io/store/name_tree.h"
 #include "io/store/summary.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostTreeLines = 100;
@@ -174,4 +175,4 @@ void write_tree(Output& out, const Store& store, bool whole) {
   write_objects(out, store);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "io/store/store.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The format, the parts and what is not a tensor.
 void write_card(Output& out, const Store& store, const std::string& path);
@@ -15,4 +15,4 @@ void write_tree(Output& out, const Store& store, bool whole);
 // "1.24 B (1,235,814,400)"; small numbers are printed alone.
 std::string human_count(i64 n);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <unistd.h>
 
+#include "core/base/error.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool wanted(const GlobalFlags& flags) { return (flags.json || flags.jsonl) && !Output::has_written(); }
@@ -55,4 +56,4 @@ void write_json_out_of_memory(const GlobalFlags& flags) noexcept {
     auto n = ::write(STDOUT_FILENO, kText.data(), kText.size());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 //   {"schema": "mckpt.error/1", "ok": false, "error": {"code": "MC1001", "message": ..., "file": ..., ...}}
 #pragma once
 
+#include "core/base/error.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. What stdout
 // cannot take is given up: the exit status says it too.
@@ -15,4 +16,4 @@ void write_json_error(const GlobalFlags& flags, const Error& error) noexcept;
 // The error that there is no memory left, written without allocating.
 void write_json_out_of_memory(const GlobalFlags& flags) noexcept;
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "core/base/error_code.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // An exception that finds no memory leaves no other trace.
@@ -43,4 +43,4 @@ void say_and_end() {
 __attribute__((constructor(101))) void prepare() { std::set_terminate(say_and_end); }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // The help texts of convert group, ungroup, hybrid-to-gpt and gpt-to-hybrid.
 #include "tools/render/layer_move_text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 const LayerWayText& text_of(LayerWay way) {
   static const LayerWayText kTexts[] = {
@@ -35,4 +35,4 @@ const LayerWayText& text_of(LayerWay way) {
   return kTexts[static_cast<int>(way)];
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "convert/plan/relayer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LayerWayText {
   const char *pattern_help, *description;
@@ -13,4 +13,4 @@ struct LayerWayText {
 };
 const LayerWayText& text_of(LayerWay way);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

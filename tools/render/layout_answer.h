@@ -8,7 +8,7 @@
 #include "core/items/dtype.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PackedShapes {
   std::vector<Shape> shapes;
@@ -39,4 +39,4 @@ std::string layout_advice(const PackedShapes& packed);
 // What is wrong with a cut: which shards, which row of which parameter.
 std::string cut_message(const RowCut& cut);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // A packing as JSON, with every rank's range of every parameter.
+#include "core/base/error.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/layout_answer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostRanges = i64{1} << 26;  // of one answer
@@ -60,4 +61,4 @@ void write_layout_json(Output& out, const PackedShapes& l) {
   json.end_answer();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

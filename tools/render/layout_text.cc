@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <numeric>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "tools/render/buffer_picture.h"
 #include "tools/render/layout_answer.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string right(std::string_view text, std::size_t width) {
@@ -133,4 +135,4 @@ void write_layout_text(Output& out, const PackedShapes& packed) {
   write_verdict(out, packed);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "mappings/picture/picture.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Examples = std::vector<const RuleExample*>;
@@ -76,4 +77,4 @@ void draw_rules(Output& out, const GlobalFlags& flags, const std::string& name, 
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

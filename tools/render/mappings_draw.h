@@ -5,10 +5,10 @@
 
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `name`: a rule with all its pictures, or one picture; "" lists them. `svg` takes one picture.
 // Throws kUsage.
 void draw_rules(Output& out, const GlobalFlags& flags, const std::string& name, bool svg);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

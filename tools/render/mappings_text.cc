@@ -1,10 +1,11 @@
 // Prints which families there are, and the rows of one with whole names.
 #include "tools/render/mappings_text.h"
 
+#include "core/base/text.h"
 #include "mappings/needs.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string joined(std::span<const std::string_view> words) {
@@ -110,4 +111,4 @@ void write_family(Output& out, const Family& family) {
     out.line(cat("not read: ", u.name, u.copy_of.empty() ? "" : ", a copy of ", u.copy_of, ": ", u.reason));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // Prints the notes that a result of the library carries.
 #include "tools/render/notes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void print_notes(const GlobalFlags& flags, const Notes& notes) {
   for (const Note& n : notes)
@@ -11,4 +11,4 @@ void print_notes(const GlobalFlags& flags, const Notes& notes) {
       note(flags, n.text);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,9 @@
 #include "core/base/notes.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One line for each on stderr, in their order: notes as note() prints them, warnings as warn() does.
 void print_notes(const GlobalFlags& flags, const Notes& notes);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

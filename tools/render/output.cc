@@ -9,10 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/error.h"
 #include "tools/process/job.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
@@ -127,4 +128,4 @@ std::string human_rate(std::int64_t bytes, double seconds) {
   return cat(human_bytes(static_cast<std::int64_t>(std::min(rate, 1e18))), "/s");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

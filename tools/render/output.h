@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class When { kAuto, kAlways, kNever };
 enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
@@ -72,4 +72,4 @@ void print_error(const GlobalFlags& flags, const Error& error);
 
 std::string human_rate(std::int64_t bytes, double seconds);  // "1.2 GiB/s"
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object.
 #include "tools/render/pattern_json.h"
 
+#include "core/base/text.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void write_items(JsonWriter& json, std::string_view text, std::span<const PatternItem> items) {
@@ -124,4 +125,4 @@ void write_failure_json(Output& out, std::string_view pattern, const PatternFail
   json.end_answer();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "core/hybrid/pattern_warnings.h"
 #include "tools/render/answer_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Whole answers.
 void write_pattern_json(Output& out, const LayerPattern& pattern, std::span<const PatternWarning> warnings);
@@ -15,4 +15,4 @@ void write_stage_json(Output& out, std::string_view main, Dialect dialect, const
                       std::span<const PatternWarning> warnings);
 void write_failure_json(Output& out, std::string_view pattern, const PatternFailure& failure);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "tools/render/setting_names.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 namespace {
 
@@ -157,4 +158,4 @@ void write_failure_text(Output& out, std::string_view pattern, const PatternFail
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", with_flags(fault_help(failure.fault))));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

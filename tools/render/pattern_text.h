@@ -6,7 +6,7 @@
 #include "core/hybrid/segment.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `verbose` adds the path of every layer in memory.
 void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose);
@@ -17,4 +17,4 @@ void write_warnings_text(Output& out, std::span<const PatternWarning> warnings);
 // The pattern with a mark below the byte at fault, the class, and what to do.
 void write_failure_text(Output& out, std::string_view pattern, const PatternFailure& failure);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "core/base/text.h"
 #include "tools/process/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::chrono::milliseconds kFirst{200}, kBarStep{100}, kPlainStep{10'000}, kJsonStep{1'000};
@@ -99,4 +100,4 @@ std::string Progress::json_line(double seconds) const {
              ", \"seconds\": ", seconds, ", \"memory\": ", status_bytes("RssAnon"), "}");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

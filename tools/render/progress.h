@@ -13,7 +13,7 @@
 #include "core/base/int.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 if
 // the system does not provide it.
@@ -53,4 +53,4 @@ class Progress {
   std::thread thread_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

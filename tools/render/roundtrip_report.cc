@@ -3,9 +3,10 @@
 
 #include <cstdio>
 
+#include "core/base/text.h"
 #include "tools/render/answer_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 double rate(const RoundtripPhase& phase) {
@@ -111,4 +112,4 @@ void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, co
   out.flush();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

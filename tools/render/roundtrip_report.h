@@ -7,7 +7,7 @@
 #include "live/model/model.h"
 #include "tools/options/command_line.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One part of the work, in the slowest rank; bytes of all ranks together.
 struct RoundtripPhase {
@@ -30,4 +30,4 @@ struct RoundtripReport {
 // From rank 0: as JSON, or in words.
 void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kSettings[] = {
@@ -83,4 +83,4 @@ std::string with_flags(std::string_view text) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The text with the flag of every setting that is named in it; other words in backquotes stay as they are.
 std::string with_flags(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "tools/render/notes.h"
 #include "tools/render/progress.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ShownWork : public Observer {
  public:
@@ -32,4 +32,4 @@ class ShownWork : public Observer {
   std::optional<Progress> progress_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/text.h"
 #include "io/values/element.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Integers stay exact: a double would round those beyond 2^53.
@@ -105,4 +106,4 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
   table.write(out);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "io/values/tensor_stats.h"
 #include "tools/render/answer_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // stats[i] is of tensors[i].
 void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
@@ -14,4 +14,4 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
 // One object.
 void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& stats);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "io/values/tensor_reader.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Whether the whole tensor is one stretch of one file.
@@ -97,4 +97,4 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
   table.write(out);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "io/store/store.h"
 #include "tools/render/answer_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `digests`: one for each tensor, or none.
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,
@@ -15,4 +15,4 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
 // One object, with all chunks. `sha256`: null where it was not asked for.
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

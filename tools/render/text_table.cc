@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::size_t display_width(std::string_view text) {
   if (is_ascii(text)) return text.size();
@@ -85,4 +85,4 @@ void TextTable::write(Output& out) const {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Align { kLeft, kRight };
 
@@ -64,4 +64,4 @@ class TextTable {
 // Characters that the text takes on a terminal, where each takes one cell. pre: the text is UTF-8.
 std::size_t display_width(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

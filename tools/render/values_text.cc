@@ -1,9 +1,10 @@
 // Prints numbers in columns; "..." takes the place of what is left out.
 #include "tools/render/values_text.h"
 
+#include "core/base/text.h"
 #include "tools/render/text_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class ValueTables {
@@ -111,4 +112,4 @@ void write_values(Output& out, ValueRows& values) { ValueTables(out, values).wri
 
 void write_values(JsonWriter& json, ValueRows& values) { write_level(json, values, {}); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,10 +5,10 @@
 #include "io/values/value_rows.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void write_values(Output& out, ValueRows& values);
 // A dimension that a slice has indexed is not an array.
 void write_values(JsonWriter& json, ValueRows& values);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

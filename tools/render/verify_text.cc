@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/store/soundness.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/setting_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostShown = 10;
@@ -148,4 +150,4 @@ void write_verified_text(Output& out, const std::string& path, const Verified& v
                but_unread(report.unread, report.sound(), equal.has_value())));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,10 +6,10 @@
 #include "convert/compare/verify.h"
 #include "tools/render/output.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `all`: every finding of a check, and not only the first ones.
 void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all);
 void write_verified_json(Output& out, const std::string& path, const Verified& verified);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

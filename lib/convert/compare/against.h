@@ -9,7 +9,7 @@
 #include "convert/compare/comparison.h"
 #include "convert/source/checkpoint.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Comparing {
   const CompareOptions& options;
@@ -40,4 +40,4 @@ using TensorNames = std::set<std::string, std::less<>>;
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const std::function<TensorNames()>& dropped = {});
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,8 +9,9 @@
 #include "convert/layers/model_layers.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kOtherLayers =
@@ -105,4 +106,4 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   return against_names(*tested, *source, nullptr, c) && same;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

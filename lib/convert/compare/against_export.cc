@@ -2,8 +2,9 @@
 
 #include "convert/compare/against.h"
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Names = NameSet<std::string>;
@@ -92,4 +93,4 @@ bool against_export(const Store& tested, const std::string& path, std::unique_pt
                           c.report);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

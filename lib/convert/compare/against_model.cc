@@ -1,8 +1,9 @@
 // Compares a checkpoint with what an import of the model would write into it.
 #include "convert/compare/against.h"
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Casts exist between these types alone.
@@ -68,4 +69,4 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
                           c.report);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

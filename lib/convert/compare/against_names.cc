@@ -1,8 +1,10 @@
 // Compares tensors of the same names, box by box. What the two sides do not have alike is named and left out.
 #include "convert/compare/against.h"
 #include "convert/compare/tensor_differences.h"
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
@@ -43,4 +45,4 @@ bool against_names(const Store& tested, const Store& source, const FusedTables* 
   return c.comparison.run({tested, chunks, source, tested.tensor_count(), name, job, made_of}, c.report);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 #include "hf/assets.h"
 #include "io/dcp/dcp.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kBlockBytes = 1 << 20, kMostBytes = i64{1} << 30;
@@ -162,4 +163,4 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   return equal;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "core/base/name_hash.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Adds the check, where there are such files: every JSON file can be read, and is an object where it must be
 // one. Returns which files were judged, relative to the store's root.
@@ -20,4 +20,4 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "convert/compare/asset_check.h"
+#include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
@@ -13,7 +14,7 @@
 #include "io/store/sniff.h"
 #include "io/verify/manifest_findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostJsonBytes = i64{1} << 30;
@@ -136,4 +137,4 @@ void name_beside(const std::string& path, const Store& store, VerifyReport& repo
     report.unread.push_back({std::move(name), "not compared"});
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

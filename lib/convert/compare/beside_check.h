@@ -10,7 +10,7 @@
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
 // judged, relative to the store's root. `phase`: the name under which the observer hears of it. Throws
@@ -27,4 +27,4 @@ void check_beside(const std::string& path, const Store* store, const NameSet<std
 // Of a comparison: names the checkpoints beside the tested one, which were not compared.
 void name_beside(const std::string& path, const Store& store, VerifyReport& report);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

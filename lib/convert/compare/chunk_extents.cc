@@ -1,10 +1,11 @@
 // Sorts chunks by file and offset, and finds those that a stretch meets.
 #include "convert/compare/chunk_extents.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 ChunkExtents::ChunkExtents(const ChunkList& chunks) {
   extents_.reserve(static_cast<std::size_t>(chunks.size()));
@@ -36,4 +37,4 @@ std::size_t ChunkExtents::first_behind(i32 file, i64 offset) const {
   return low;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "convert/keys/stored_chunks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ChunkExtents {
  public:
@@ -38,4 +38,4 @@ class ChunkExtents {
   std::vector<i64> reach_;       // of each, the end of the farthest one of its file up to it
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,10 +7,11 @@
 #include <optional>
 
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 #include "io/file/bytes.h"
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPiece = 1 << 20;
@@ -88,4 +89,4 @@ std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layou
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "convert/keys/key_table.h"
 #include "io/dcp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ChunkTwins {
   std::string first, second;  // keys
@@ -21,4 +21,4 @@ std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layou
                                     std::span<const i32> table_key, const std::string& folder,
                                     std::size_t most);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,10 +7,11 @@
 #include "convert/compare/asset_check.h"
 #include "convert/compare/beside_check.h"
 #include "convert/compare/object_check.h"
+#include "core/base/error.h"
 #include "io/store/soundness.h"
 #include "io/verify/manifest_findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
@@ -92,4 +93,4 @@ Compared compare(std::unique_ptr<Store> tested, const std::string& path, const s
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

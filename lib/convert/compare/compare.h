@@ -19,7 +19,7 @@
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
@@ -41,4 +41,4 @@ struct Compared {
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
                  const CompareOptions& options, Observer& observer);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

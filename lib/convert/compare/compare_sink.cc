@@ -5,9 +5,10 @@
 #include <cstring>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "io/copy/worker.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPiece = 256 << 10, kPage = 4096;
@@ -60,4 +61,4 @@ std::vector<CompareSink::Difference> CompareSink::differences() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

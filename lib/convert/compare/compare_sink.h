@@ -11,7 +11,7 @@
 #include "io/copy/job.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class CompareSink final : public CopySink {
  public:
@@ -41,4 +41,4 @@ class CompareSink final : public CopySink {
   std::map<i32, Difference> of_key_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,13 +4,14 @@
 #include <mutex>
 #include <set>
 
+#include "core/base/error.h"
 #include "io/copy/observed_sink.h"
 #include "io/dcp/dcp.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
 #include "io/verify/checksums.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_of_coverage(Code code) {
@@ -139,4 +140,4 @@ void ComparedSides::add_checks(VerifyReport& report) {
                  findings_[side].take());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/store/findings.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ComparedSides {
  public:
@@ -48,4 +48,4 @@ class ComparedSides {
   std::map<std::tuple<Side, i64, i64>, bool> looked_;  // by tensor and chunk: whether the header can be read
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

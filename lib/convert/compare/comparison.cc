@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "io/copy/engine.h"
 #include "io/copy/observed_sink.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 i64 bytes_of(const CopyJob& job) {
@@ -66,7 +67,10 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
   };
   observer_.begin(phase, bytes_of(job));
   ObservedSink observed(sink, observer_);
-  run_copy(job, observed, {.threads = threads_, .lost = lost, .leave_out = leave_out});
+  run_copy(job, observed, {.threads = threads_,
+           .stop = [&] { return observer_.stop(); },
+           .lost = lost,
+           .leave_out = leave_out});
   observer_.end();
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
@@ -193,4 +197,4 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
   return equal;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

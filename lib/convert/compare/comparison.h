@@ -20,11 +20,12 @@
 #include "convert/compare/compared_sides.h"
 #include "convert/compare/item_tally.h"
 #include "convert/jobs/chunk_jobs.h"
+#include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/copy/lost_values.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
 // source puts there.
@@ -83,4 +84,4 @@ class Comparison {
   std::vector<Finding> others_;  // what was not compared for another reason than an unreadable record
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,10 @@
 #include <cstring>
 #include <tuple>
 
+#include "core/base/text.h"
 #include "io/values/element.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
@@ -91,4 +92,4 @@ std::string to_string(const ItemTally::Count& c) {
   return text + cat(", by ", number_text(DType::kF64, bytes, 0), c.items == 1 ? "" : " at most");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "io/copy/job.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ItemTally final : public CopySink {
  public:
@@ -47,4 +47,4 @@ class ItemTally final : public CopySink {
 // "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
 std::string to_string(const ItemTally::Count& count);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

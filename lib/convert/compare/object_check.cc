@@ -3,8 +3,9 @@
 
 #include "convert/compare/object_differences.h"
 #include "convert/views/piece_store.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Whether the checkpoint is seen under other names, and that view has no place for its objects.
@@ -51,4 +52,4 @@ void objects_not_compared(std::string reason, VerifyReport& report) {
              {});
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

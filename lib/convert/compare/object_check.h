@@ -6,7 +6,7 @@
 
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Adds the check. Returns whether all objects were compared and are equal. pre: both sides have the same
 // names, as a conversion of `source` would carry its objects over.
@@ -15,4 +15,4 @@ bool compare_objects(const Store& tested, const Store& source, int threads, Veri
 // Adds the check where objects cannot be compared, with the reason.
 void objects_not_compared(std::string reason, VerifyReport& report);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

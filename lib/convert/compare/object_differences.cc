@@ -7,6 +7,7 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/views/piece_store.h"
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/item.h"
 #include "io/file/parallel.h"
@@ -15,7 +16,7 @@
 #include "io/store/store_files.h"
 #include "io/torch/zip.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostOfOneObject = 32;
@@ -220,4 +221,4 @@ ObjectDifferences object_differences(const Store& there, const Store& source, in
   return Objects(there, source).run(threads);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

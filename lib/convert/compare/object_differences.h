@@ -7,7 +7,7 @@
 
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ObjectDifferences {
   i64 objects = 0;  // of which all was compared
@@ -26,4 +26,4 @@ struct ObjectDifferences {
 // its names have a place for.
 ObjectDifferences object_differences(const Store& there, const Store& source, int threads);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

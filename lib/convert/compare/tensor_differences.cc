@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<TensorDifference> tensor_differences(const Store& one, const Store& other) {
   NameMap<std::string_view, i64> rest;  // of `other`, not yet found in `one`
@@ -30,4 +31,4 @@ std::string type_and_shape(const Store& store, i64 tensor) {
   return cat(dtype_name(store.dtype(tensor)), " ", to_string(store.shape(tensor)));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A tensor by name that one store alone has (-1 in the other), or that differs in type or shape.
 struct TensorDifference {
@@ -20,4 +20,4 @@ std::vector<TensorDifference> tensor_differences(const Store& one, const Store& 
 // "bfloat16 [2, 3]"
 std::string type_and_shape(const Store& store, i64 tensor);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,10 +7,11 @@
 #include <algorithm>
 
 #include "convert/compare/beside_check.h"
+#include "core/base/error.h"
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What cannot be judged at all stays an error; what is there and broken is an answer.
@@ -85,4 +86,4 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "convert/compare/compare.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct VerifyOptions {
   int threads = 1;
@@ -27,4 +27,4 @@ struct Verified {
 // compare() throws. A folder that is not a checkpoint but has some in it is verified by these.
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

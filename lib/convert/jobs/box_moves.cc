@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A dimension of what the boxes share, outermost first: how often, and the steps in either box's items.
@@ -52,4 +52,4 @@ void append_box_moves(const BoxView& from, const BoxView& to, i32 slot, std::vec
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/items/move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct BoxView {
   std::span<const i64> offsets, sizes;
@@ -16,4 +16,4 @@ struct BoxView {
 // Appends them. pre: both lie in one tensor and have as many dimensions.
 void append_box_moves(const BoxView& from, const BoxView& to, i32 slot, std::vector<Move>& out);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

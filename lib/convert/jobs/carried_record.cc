@@ -1,13 +1,14 @@
 #include "convert/jobs/carried_record.h"
 
+#include "core/base/error.h"
 #include "io/dcp/item.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 CopyTask CarriedRecord::task() const {
   CopyTask out;
-  out.conversion = no_conversion(DType::kU8);
+  out.cast = no_cast(DType::kU8);
   i32 source = out.plan.add_source({from_file, from, bytes, 1, -1});
   i32 destination = out.plan.add_destination({to_file, to, bytes, 1, -1});
   out.plan.add(destination, {.slot = source, .length = bytes});
@@ -39,4 +40,4 @@ void expect_object_files(ReadSums& sums, const Store& store) {
         sums.expect(sum);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

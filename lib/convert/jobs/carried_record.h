@@ -5,7 +5,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CarriedRecord {
   i32 from_file, to_file;
@@ -27,4 +27,4 @@ std::vector<Checksum> sums_of_record(const ByteSource& file, const CarriedRecord
 // Tells the sums of objects that are files beside the data and are copied with them.
 void expect_object_files(ReadSums& sums, const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,8 +6,9 @@
 #include <algorithm>
 
 #include "convert/jobs/box_moves.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_flat(const ItemRun& run) { return run.inner.count == 1 && run.outer.count == 1; }
@@ -52,7 +53,7 @@ class ChunkJob::TaskMaker {
                                              : job.tasks_.sources[job.tasks_.group[index]]),
         outline_(outline),
         region_(sources_.size(), -1),
-        task_{Plan(&job), job.tasks_.conversion[index]} {}
+        task_{Plan(&job), job.tasks_.cast[index]} {}
 
   CopyTask make() {
     bool boxes =
@@ -142,10 +143,10 @@ class ChunkJob::TaskMaker {
     if (region_[source] >= 0) return region_[source];
     i32 chunk = sources_[source];
     ChunkList::Place place = outline_ ? from_.chunks.numbered_place(chunk) : from_.chunks.place(chunk);
-    if (place.dtype != task_.conversion.from)
+    if (place.dtype != task_.cast.from)
       throw Error(Code::kBadCast, "parts of one tensor are stored with different types")
           .tensor(to_.chunks.name(targets_[0]))
-          .expected(dtype_name(task_.conversion.from))
+          .expected(dtype_name(task_.cast.from))
           .found(dtype_name(place.dtype));
     if (place.checksum) task_.sums.push_back(std::move(*place.checksum));
     i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
@@ -173,7 +174,7 @@ ChunkJob::ChunkJob(Parts parts)
   for (i64 t = 0; t < tasks_.targets.size(); t++) {
     i64 items = 0;
     for (i32 target : targets_of(t)) items += to_.chunks.items(target);
-    task_bytes_.push_back(dtype_bytes(tasks_.conversion[t].to, items));
+    task_bytes_.push_back(dtype_bytes(tasks_.cast[t].to, items));
   }
   for (const CarriedRecord& r : records_) task_bytes_.push_back(r.bytes);
 }
@@ -199,4 +200,4 @@ void ChunkJob::write_tail(const Region& region, u32 crc32, std::span<u8> to) con
   frame_of(region)->write_tail(crc32, to);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,14 +15,14 @@
 #include "convert/jobs/chunk_side.h"
 #include "core/base/grouped.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Which chunks a task writes, and which ones may hold something of what it writes.
 struct ChunkTasks {
   Grouped targets;                     // by task
   std::vector<i32> group;              // by task: its sources
   Grouped sources;                     // by group
-  std::vector<Conversion> conversion;  // by task
+  std::vector<ItemCast> cast;  // by task
 };
 
 class ChunkJob final : public CopyJob {
@@ -39,7 +39,7 @@ class ChunkJob final : public CopyJob {
 
   // The chunks that the task writes. pre: it is no carried record's
   std::span<const i32> targets_of(i64 task) const { return tasks_.targets[task]; }
-  const Conversion& conversion_of(i64 task) const { return tasks_.conversion[task]; }
+  const ItemCast& cast_of(i64 task) const { return tasks_.cast[task]; }
   const ChunkSide& target() const { return to_; }
 
   i64 task_count() const override { return tasks_.targets.size() + std::ssize(records_); }
@@ -75,4 +75,4 @@ class ChunkJob final : public CopyJob {
   std::shared_ptr<const void> owned_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <numeric>
 
 #include "convert/jobs/holding_reader.h"
+#include "core/base/error.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Parameters that share source tensors, directly or over others, are one family, which has the number of one
@@ -46,11 +47,11 @@ class TaskList {
  public:
   explicit TaskList(const ChunkList& to) : task_of_(static_cast<std::size_t>(to.size()), -1) {}
 
-  i32 add(i32 group, const Conversion& conversion) {
-    out_.group.push_back(group), out_.conversion.push_back(conversion);
+  i32 add(i32 group, const ItemCast& cast) {
+    out_.group.push_back(group), out_.cast.push_back(cast);
     return static_cast<i32>(std::ssize(out_.group) - 1);
   }
-  const Conversion& conversion(i32 task) const { return out_.conversion[task]; }
+  const ItemCast& cast(i32 task) const { return out_.cast[task]; }
   void put(i64 chunk, i32 task) { task_of_[chunk] = task; }
 
   ChunkTasks finish(Grouped sources) {
@@ -71,13 +72,13 @@ Grouped grouped_chunks(const ChunkList& chunks, i64 groups, GroupOf group_of) {
   return {group, groups};
 }
 
-Conversion checked(const Conversion& conversion, const ChunkList& to, i64 chunk) {
+ItemCast checked(const ItemCast& cast, const ChunkList& to, i64 chunk) {
   try {
-    check_conversion(conversion);
+    check_cast(cast);
   } catch (Error& e) {
     throw e.default_tensor(to.name(chunk));
   }
-  return conversion;
+  return cast;
 }
 
 // All chunks of some tensors, each under the number of its tensor.
@@ -103,25 +104,25 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
 
 // Of the values of a tensor, out of the chunks of those that read it. Throws kUnaccounted where there are
 // none, kBadCast where they are of several types.
-Conversion export_conversion(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to,
+ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to,
                              i64 chunk) {
-  std::optional<Conversion> conversion;
+  std::optional<ItemCast> cast;
   for (i32 c : sources) {
     const ModelParameter& p = from.parameter(c);
     if (std::ranges::find(p.sources, to.slot(chunk)) == p.sources.end()) continue;
     DType stored = from.chunks.dtype(c);
-    Conversion mine{stored, stored, to.chunks.dtype(chunk), 0, -p.holding->addend};
-    if (!conversion) conversion = mine;
-    if (*conversion == mine) continue;
+    ItemCast mine{stored, stored, to.chunks.dtype(chunk), 0, -p.holding->addend};
+    if (!cast) cast = mine;
+    if (*cast == mine) continue;
     throw Error(Code::kBadCast, "parts of one tensor are stored with different types")
         .tensor(to.chunks.name(chunk))
-        .expected(dtype_name(conversion->from))
+        .expected(dtype_name(cast->from))
         .found(dtype_name(stored));
   }
-  if (!conversion)
+  if (!cast)
     throw Error(Code::kUnaccounted, "nothing in the checkpoint holds this tensor")
         .tensor(to.chunks.name(chunk));
-  return checked(*conversion, to.chunks, chunk);
+  return checked(*cast, to.chunks, chunk);
 }
 
 }  // namespace
@@ -141,11 +142,11 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
   for (i64 c = 0; c < to.size(); c++) {
     const CheckpointKey& key = keys[to.key(c)];
     i32 family = families.of_parameter(key.parameter);
-    Conversion conversion = import_conversion(keys.parameter(key), to.dtype(c));
+    ItemCast cast = import_cast(keys.parameter(key), to.dtype(c));
     i32 task = last[family];
-    while (task >= 0 && tasks.conversion(task) != conversion) task = before[task];
+    while (task >= 0 && tasks.cast(task) != cast) task = before[task];
     if (task < 0) {
-      task = tasks.add(family, checked(conversion, to, c));
+      task = tasks.add(family, checked(cast, to, c));
       before.push_back(last[family]);
       last[family] = task;
     }
@@ -174,7 +175,7 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
   for (i32 c : in_order_of_places(to)) {
     i32 family = families.of_tensor(target.slot(c));
     std::span<const i32> readers = family < 0 ? std::span<const i32>() : sources[family];
-    tasks.put(c, tasks.add(family, export_conversion(source, readers, target, c)));
+    tasks.put(c, tasks.add(family, export_cast(source, readers, target, c)));
   }
   return ChunkJob({source,
                    target,
@@ -232,7 +233,7 @@ ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList
   std::vector<i32> task_of(static_cast<std::size_t>(from.size()), -1);
   for (i64 c = 0; c < to.size(); c++) {
     i32 source = source_of[c];
-    if (task_of[source] < 0) task_of[source] = tasks.add(source, no_conversion(from.dtype(source)));
+    if (task_of[source] < 0) task_of[source] = tasks.add(source, no_cast(from.dtype(source)));
     tasks.put(c, task_of[source]);
   }
   Grouped sources = grouped_chunks(from, from.size(), [](i64 c) { return static_cast<i32>(c); });
@@ -244,4 +245,4 @@ PlacedTensors::PlacedTensors(const ModelMap& map, const TensorPlaces& places) : 
     if (places.tensors[t].file >= 0) tensors_.push_back(t);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "convert/jobs/chunk_job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What all of them are given outlives the job. Each throws kBadCast where values cannot get the type of their
 // destination.
@@ -82,4 +82,4 @@ class PlacedTensors final : public ChunkList {
   std::vector<i32> tensors_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 
 #include "convert/jobs/box_moves.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Rows of the tensor are one stretch of its items.
@@ -31,4 +31,4 @@ std::vector<ItemRun> ChunkSide::runs(i64 chunk) const {
   return keys->runs(key(chunk), box.offsets, box.sizes);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

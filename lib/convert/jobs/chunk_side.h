@@ -11,7 +11,7 @@
 
 #include "convert/keys/stored_chunks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ChunkSide {
   const ChunkList& chunks;
@@ -41,4 +41,4 @@ struct ChunkSide {
   }
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

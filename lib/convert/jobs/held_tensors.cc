@@ -5,7 +5,7 @@
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 HeldTensor whole(const ModelParameter& p, DType dtype) {
@@ -49,4 +49,4 @@ std::vector<std::string> held_digests(const Store& store, std::span<const HeldTe
   return digests;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "convert/keys/fsdp_plan.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct HeldTensor {
   std::string name;
@@ -35,4 +35,4 @@ std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& paramet
 // The SHA-256 of the bytes of each. The store has the tensors of the model's source table, in that order.
 std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "core/items/apply_move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Large, because a window of a transposed tensor reads all of its source.
@@ -12,24 +12,24 @@ constexpr i64 kWindowItems = i64{4} << 20;
 
 }  // namespace
 
-Conversion import_conversion(const ModelParameter& p, DType stored) {
+ItemCast import_cast(const ModelParameter& p, DType stored) {
   return {p.source_dtype, p.typed_by_run ? p.dtype : stored, stored, p.holding->addend, 0};
 }
 
 void HoldingReader::read(const ModelParameter& p, ItemRange range, DType to,
                          const std::function<void(std::span<const u8>)>& take) {
-  Conversion conversion = import_conversion(p, to);
-  check_conversion(conversion);
+  ItemCast cast = import_cast(p, to);
+  check_cast(cast);
   i64 from_bytes = dtype_bytes(p.source_dtype, 1), to_bytes = dtype_bytes(to, 1);
   for (i64 begin = range.begin; begin < range.end; begin += kWindowItems) {
     ItemRange window{begin, std::min(range.end, begin + kWindowItems)};
     gather(p, window, from_bytes);
-    if (conversion.identity()) {
+    if (cast.identity()) {
       take(window_);
       continue;
     }
     converted_.resize(static_cast<std::size_t>(window.items() * to_bytes));
-    convert_items(conversion, window_.data(), converted_.data(), window.items());
+    cast_items(cast, window_.data(), converted_.data(), window.items());
     take(converted_);
   }
 }
@@ -59,4 +59,4 @@ void HoldingReader::gather_run(const ItemRun& run, i32 tensor, i64 at, i64 item_
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

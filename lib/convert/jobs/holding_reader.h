@@ -4,11 +4,11 @@
 #include <functional>
 #include <vector>
 
-#include "core/items/convert_items.h"
+#include "core/items/item_cast.h"
 #include "io/values/tensor_reader.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class HoldingReader {
  public:
@@ -29,6 +29,6 @@ class HoldingReader {
 };
 
 // What happens to a parameter's values between the source's type and that in which they are stored.
-Conversion import_conversion(const ModelParameter& parameter, DType stored);
+ItemCast import_cast(const ModelParameter& parameter, DType stored);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,10 +9,11 @@
 #include <mutex>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/items/tiling.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A number that threads add to, in a vector.
@@ -105,7 +106,7 @@ class Proof {
       worker.written.push_back(place_of(r, tensor));
       if (tensor < 0) continue;
       targets_[static_cast<std::size_t>(tensor)].written += r.items;
-      if (!task.conversion.identity()) targets_[static_cast<std::size_t>(tensor)].changed = true;
+      if (!task.cast.identity()) targets_[static_cast<std::size_t>(tensor)].changed = true;
     }
     worker.runs.clear();
     i32 region = -1, source = -1;
@@ -274,4 +275,4 @@ ProofSide side_of(const KeyTable& keys) {
 
 Account prove(const CopyJob& job, const ProofInput& input) { return Proof(job, input).run(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 #include "io/dcp/layout.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The tensors of one side as its checkpoint has them, by the numbers that the job's source_tensor() or
 // target_tensor() gives.
@@ -56,4 +56,4 @@ struct Account {
 // what planning a task throws.
 Account prove(const CopyJob& job, const ProofInput& input);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <limits>
 #include <set>
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What one cell of a run holds, made once for all ranks that differ in their data-parallel places only.
@@ -287,4 +288,4 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
     }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

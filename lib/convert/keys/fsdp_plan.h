@@ -9,7 +9,7 @@
 #include "io/dcp/layout.h"
 #include "mappings/fsdp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
 // may have a type of their own; frozen parameters and buffers keep that of the run.
@@ -53,4 +53,4 @@ struct FsdpPlan {
       table_key;  // by key of the layout: its key in the table, or that of which it is a companion
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

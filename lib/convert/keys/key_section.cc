@@ -4,7 +4,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kState = "optimizer.state.", kShard = "/shard_";
@@ -77,4 +77,4 @@ std::vector<i32> nesting_dots(std::string_view key) {
   return {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

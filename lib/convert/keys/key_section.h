@@ -14,7 +14,7 @@
 
 #include "io/dcp/dialect.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct KeySection {
   std::string_view front, name, tail;  // name: empty where the key is no parameter's
@@ -37,4 +37,4 @@ std::string to_string(const ObjectShard& shard);  // "/shard_0.1_2.4"
 // sections that Megatron writes.
 std::vector<i32> nesting_dots(std::string_view key);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 #include "convert/keys/key_table.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool drop_prefix(std::string_view& name, std::string_view prefix) {
@@ -168,4 +169,4 @@ std::vector<ItemRun> KeyTable::runs(const CheckpointKey& key, std::span<const i6
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 #include "core/base/name_hash.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CheckpointKey {
   std::string name;  // without what wrappers put in front: "decoder.layers.0.mlp.linear_fc1.weight_w"
@@ -92,4 +92,4 @@ class KeyTable {
   mutable std::map<std::tuple<const Holding*, i64, i64>, std::unique_ptr<const Holding>> of_cells_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

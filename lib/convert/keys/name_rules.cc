@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void refuse_unmatched_glob(const char* setting, std::string_view glob, i64 names,
@@ -47,4 +48,4 @@ void FrozenNames::refuse_unmatched(const std::vector<ModelParameter>& parameters
   for (const std::string& glob : globs_) refuse_unmatched_glob("freeze", glob, std::ssize(parameters), name);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The types of tensors by their names.
 class DtypeRules {
@@ -49,4 +49,4 @@ class FrozenNames {
   bool none_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

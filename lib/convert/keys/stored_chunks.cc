@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/store/store_files.h"
 #include "io/values/strided.h"
 #include "mappings/model/plain_family.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void add_named(std::vector<std::string>& lines, std::string line) {
@@ -113,4 +114,4 @@ std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/dcp/layout.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ChunkList {
  public:
@@ -157,4 +157,4 @@ i64 tied_embedding(const Store& store, i64 tensor);
 // Throws kUnsupportedTensor unless the chunk's items lie row by row, as they are in memory.
 void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "convert/keys/name_rules.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The type that parameters have while the model runs; every value passes through it, as in a real training run.
 struct ParamsDtype {
@@ -30,4 +30,4 @@ struct ValueOptions {
   DtypeRules rules{};            // the types of single tensors
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,7 @@
 #include "convert/layers/layer_forms.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostNotes = 200;
@@ -98,4 +99,4 @@ LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern
   return likely[0];
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "core/hybrid/names.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct KeyFault {
   std::string key;  // empty where a key is missing
@@ -26,4 +26,4 @@ std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const Laye
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
                       std::span<const LayerForm> forms, bool without_mixers = false);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

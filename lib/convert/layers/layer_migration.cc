@@ -4,9 +4,11 @@
 
 #include "convert/layers/layer_modules.h"
 #include "convert/layers/mixer_parts.h"
+#include "core/base/error_code.h"
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kOutputState = "output_layer._extra_state";
@@ -288,4 +290,4 @@ LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const Laye
   return Migration(store, dialect, from, to, options).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

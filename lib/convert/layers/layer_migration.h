@@ -10,7 +10,7 @@
 
 #include "convert/layers/layer_forms.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A tensor of the source, or a part of it, as a part of the result or all of it.
 struct MovedPiece {
@@ -56,4 +56,4 @@ struct LayerMigration {
 LayerMigration migrate_layers(const Store& store, DcpDialect dialect, const LayerNames& from,
                               const LayerNames& to, const MigrationOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,6 @@
 #include "convert/layers/layer_modules.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Norm {
@@ -57,4 +57,4 @@ bool is_state_of_norm(std::string_view rest, LayerKind kind) {
 
 bool is_empty_state(const PickleValue& value) { return is_empty(value, 0); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

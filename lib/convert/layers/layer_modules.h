@@ -8,7 +8,7 @@
 #include "core/hybrid/kind.h"
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The name behind the layer, where its norm is to lie; the same for everything else.
 std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to);
@@ -19,4 +19,4 @@ bool is_state_of_norm(std::string_view rest, LayerKind kind);
 // a tensor of no items, or a list of such.
 bool is_empty_state(const PickleValue& value);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,8 @@
 #include "convert/layers/mixer_parts.h"
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct FusedName {
@@ -122,4 +124,4 @@ std::vector<NativePart> MixerShapes::parts(i32 tensor, i64 layer, std::string_vi
   return parts;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -17,7 +17,7 @@
 #include "core/hybrid/names.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct NativePart {
   std::string_view name;  // "z"
@@ -51,4 +51,4 @@ class MixerShapes {
   std::vector<std::map<std::string, i32, std::less<>>> layer_;  // tensors by name, by physical layer
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

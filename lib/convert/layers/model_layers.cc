@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "convert/objects/pattern_args.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
@@ -76,4 +77,4 @@ std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect
   return migrated(std::move(store), moved);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

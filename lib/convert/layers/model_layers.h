@@ -12,7 +12,7 @@
 #include "convert/views/piece_store.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Nothing where the names are the table's, and where it is not known what they are. pre: the store is an
 // fsdp_dtensor checkpoint. Throws what migrate_layers() does.
@@ -29,4 +29,4 @@ bool has_grouped_layers(const Store& store);
 // renamed.
 std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 #include "convert/layers/moved_chunks.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostRanks = i64{1} << 20;
@@ -110,4 +111,4 @@ ChunkList::Place MovedChunks::place(i64 c) const {
   return {chunk.rank, chunk.data_offset(), dtype(c), std::nullopt};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

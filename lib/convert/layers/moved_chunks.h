@@ -9,7 +9,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/layers/layer_migration.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Ranks that wrote the source: files of the layout. Throws kBadMetadata where a file is of a rank that no run
 // has.
@@ -52,4 +52,4 @@ class MovedChunks final : public ChunkList {
   std::vector<i64> numbers_;    // of boxes of the source: offsets, then sizes
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,10 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/text.h"
 #include "io/pickle/opcodes.h"
 #include "io/pickle/writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Span {
@@ -174,4 +175,4 @@ bool replace_integer(std::string& pickle, std::string_view name, i64 value) {
   return true;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

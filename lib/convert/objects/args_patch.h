@@ -8,7 +8,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Puts `value` in place of the integer that is the value of the text key `name`. Returns whether it could:
 // the key must occur exactly once and have an integer, and a value that needs more bytes than the old one has
@@ -25,4 +25,4 @@ using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

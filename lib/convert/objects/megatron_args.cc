@@ -4,7 +4,7 @@
 #include "io/pickle/writer.h"
 #include "mappings/model/grouped_names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
@@ -181,4 +181,4 @@ void add_run_objects(DcpLayout& layout, const MegatronArgs& args) {
   layout.add_object({"iteration", {}}, 0, pickle_integer(args.iteration));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

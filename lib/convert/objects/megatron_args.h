@@ -9,7 +9,7 @@
 
 #include "convert/keys/fsdp_plan.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct MegatronArgs {
   const ModelConfig& model;
@@ -30,4 +30,4 @@ std::string pickle_real(double value);
 // What a run saves beside its tensors, in the file of rank 0. pre: the rank's chunks are all there.
 void add_run_objects(DcpLayout& layout, const MegatronArgs& args);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

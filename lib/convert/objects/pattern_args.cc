@@ -1,9 +1,10 @@
 // Reads and replaces the layer pattern in args, under its new and its old names.
 #include "convert/objects/pattern_args.h"
 
+#include "core/base/error.h"
 #include "io/dcp/run_args.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char *kPattern = "hybrid_layer_pattern", *kOldPattern = "hybrid_override_pattern",
@@ -83,4 +84,4 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
   return changes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The pattern in an argparse.Namespace or dict of Megatron's arguments, with that of the MTP parts where an
 // old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each
@@ -35,4 +35,4 @@ struct ArgChange {
 std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
                                        i64 layers);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

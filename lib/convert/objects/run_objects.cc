@@ -1,9 +1,10 @@
 // Makes the objects of fsdp_dtensor from an entry of torch_dist's common state.
 #include "convert/objects/run_objects.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kWhole[] = {"args", "checkpoint_version", "iteration",
@@ -35,4 +36,4 @@ bool take_run_object(std::string_view name, PickleValue value,
   return true;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

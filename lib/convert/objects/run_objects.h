@@ -11,10 +11,10 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Calls `take` for each object that the entry becomes; false where there is no place for it.
 bool take_run_object(std::string_view name, PickleValue value,
                      const std::function<void(std::string name, PickleValue value)>& take);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,12 +1,13 @@
 // Reads the args of a training run and puts other values into their pickle.
 #include "convert/objects/source_args.h"
 
+#include "core/base/error.h"
 #include "io/dcp/record.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store_files.h"
 #include "io/torch/zip.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string object_pickle(const Store& store, const Object& object) {
   std::string path = file_path(store, object.file);
@@ -54,4 +55,4 @@ std::string SourceArgs::patched_file(std::span<const ArgChange> changes, Notes& 
   return "";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

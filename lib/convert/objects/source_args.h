@@ -10,7 +10,7 @@
 #include "core/base/notes.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A field that the args of every run have, beside which other fields are put.
 inline constexpr std::string_view kAlwaysThere = "num_layers";
@@ -36,4 +36,4 @@ class SourceArgs {
   std::shared_ptr<const PickleValue> value_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

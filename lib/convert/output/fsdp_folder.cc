@@ -3,11 +3,12 @@
 #include <charconv>
 #include <fstream>
 
+#include "core/base/text.h"
 #include "io/dcp/run_args.h"
 #include "io/file/staging_marks.h"
 #include "io/verify/manifest.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
@@ -91,4 +92,4 @@ std::optional<i64> iteration_of(std::string_view folder) {
   return whole && number > 0 && number <= 9'999'999 ? std::optional(number) : std::nullopt;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,11 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/file/result_files.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The file that names the iteration that a training run loads.
 struct Tracker {
@@ -62,4 +63,4 @@ std::vector<std::string> folders_left_behind(const Store& source);
 // The number of an iteration's folder, "iter_0000010"; nothing for "release" and other names.
 std::optional<i64> iteration_of(std::string_view folder);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

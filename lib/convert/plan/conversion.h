@@ -1,7 +1,7 @@
-// ConversionPlan: everything that a conversion reads and writes, as a value. Planning makes it of headers and
+// Conversion: everything that a conversion reads and writes, as a value. Planning makes it of headers and
 // options alone: nothing is written, and whatever cannot be converted is refused there.
 //
-//   plan_import(), plan_export(), ...  -->  ConversionPlan  --prove()-->  account  --run()-->  result
+//   plan_import(), plan_export(), ...  -->  Conversion  --prove()-->  account  --run()-->  result
 //
 //   reads     sources, store            the folders, and the store whose files the job reads
 //   writes    path: files               tensors, moved by the tasks of the job
@@ -25,7 +25,7 @@
 #include "io/file/output_files.h"
 #include "io/store/soundness.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class SafetensorsLayout;
 class TensorCopy;
@@ -72,7 +72,7 @@ struct TwinSearch {
   std::span<const i32> table_key{};  // by key of the layout
 };
 
-struct ConversionPlan {
+struct Conversion {
   Parts parts;  // what all pointers below lead to
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them
@@ -103,10 +103,10 @@ struct ConversionPlan {
 };
 
 // Makes the files part of the result; folders that are left out become a warning.
-void add_beside(ConversionPlan& conversion, FsdpFolder::Beside beside);
+void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
 // Plans every task of the conversion and counts its account from them. Throws kNotTiled and kUnproved with the
 // tensors of which the tasks make something else than was intended, and what planning a task throws.
-void prove(ConversionPlan& conversion, int threads);
+void prove(Conversion& conversion, int threads);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

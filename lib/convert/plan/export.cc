@@ -8,9 +8,10 @@
 #include "convert/plan/identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
+#include "core/base/text.h"
 #include "hf/assets.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // By tensor of the source table.
@@ -46,7 +47,7 @@ void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& no
                    ": transformers loads them as what config.json says unless told otherwise"));
 }
 
-void add_details(ConversionPlan& c, const CheckpointModel& model, const HfLayout& hf,
+void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf,
                  ExportTypes::Kind types) {
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
     c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
@@ -65,8 +66,8 @@ std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& l
 
 }  // namespace
 
-ConversionPlan plan_export(const ExportOptions& options) {
-  ConversionPlan c;
+Conversion plan_export(const ExportOptions& options) {
+  Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
   auto& hf = c.parts.make<HfLayout>(model.map(), types_of(model, options.types), options.max_shard_bytes);
@@ -89,4 +90,4 @@ ConversionPlan plan_export(const ExportOptions& options) {
   return c;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

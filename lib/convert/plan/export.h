@@ -8,7 +8,7 @@
 #include "convert/plan/conversion.h"
 #include "convert/source/options.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The types of the exported tensors.
 struct ExportTypes {
@@ -29,6 +29,6 @@ struct ExportOptions {
 };
 
 // Throws what open_checkpoint(), SafetensorsLayout and export_job() throw.
-ConversionPlan plan_export(const ExportOptions& options);
+Conversion plan_export(const ExportOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

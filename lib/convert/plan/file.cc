@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/base/error.h"
 #include "io/copy/tensor_copy.h"
 #include "io/safetensors/layout.h"
 #include "io/store/shared_tensors.h"
@@ -12,7 +13,7 @@
 #include "io/store/tensor_choice.h"
 #include "io/torch/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A store that is sound: the result of a damaged one would look sound.
@@ -105,7 +106,7 @@ class FilePlanner {
     return copy;
   }
 
-  ConversionPlan c;
+  Conversion c;
 
  private:
   void note_shared() {
@@ -149,13 +150,13 @@ void note_metadata(const Store& store, Notes& notes) {
 
 }  // namespace
 
-ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
+Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
   std::unique_ptr<Store> source =
       open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
   Notes notes;
   check_objects(*source, tensors_only, notes);
   FilePlanner planner(options, std::move(source));
-  ConversionPlan& c = planner.c;
+  Conversion& c = planner.c;
   c.notes = std::move(notes);
   auto& layout = c.parts.make<SafetensorsLayout>(planner.specs());
   c.layout = &layout;
@@ -163,10 +164,10 @@ ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_o
   return std::move(c);
 }
 
-ConversionPlan plan_safetensors_to_pt(const FileOptions& options) {
+Conversion plan_safetensors_to_pt(const FileOptions& options) {
   FilePlanner planner(options, open_as(options, "safetensors-to-pt", "safetensors",
                                        "a safetensors file, or a folder of them"));
-  ConversionPlan& c = planner.c;
+  Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);
   auto& layout = c.parts.make<TorchLayout>(torch_archive_folder(options.target), planner.specs());
   const TensorCopy* copy = planner.add_job([&](i64 i) { return layout.data_offset(i); },
@@ -175,4 +176,4 @@ ConversionPlan plan_safetensors_to_pt(const FileOptions& options) {
   return std::move(c);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

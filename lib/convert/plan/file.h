@@ -9,7 +9,7 @@
 
 #include "convert/plan/conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct FileOptions {
   std::string source;                             // a file, or a folder of files
@@ -20,7 +20,7 @@ struct FileOptions {
 };
 
 // `tensors_only`: what is not a tensor is left out. Without it, it is refused with kNotHeld.
-ConversionPlan plan_pt_to_safetensors(const FileOptions& options, bool tensors_only);
-ConversionPlan plan_safetensors_to_pt(const FileOptions& options);
+Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only);
+Conversion plan_safetensors_to_pt(const FileOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // Also what a live model exports is laid out here.
 #include "convert/plan/hf_layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<i32> stored_tensors(const ModelMap& map) {
@@ -40,4 +40,4 @@ HfLayout::HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "io/safetensors/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct HfLayout {
   // `types`: by tensor of the source table.
@@ -24,4 +24,4 @@ struct HfLayout {
   TensorPlaces places;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

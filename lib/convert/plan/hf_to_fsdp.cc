@@ -7,9 +7,10 @@
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/source/identity.h"
+#include "core/base/error.h"
 #include "io/verify/manifest.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 HfModel open_with_weights(const HfToFsdpOptions& options) {
@@ -54,8 +55,8 @@ std::string identity_of(const HfModel& model, const RunSetup& run, const std::st
 
 }  // namespace
 
-ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options) {
-  ConversionPlan c;
+Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
+  Conversion c;
   auto& model = c.parts.make<HfModel>(open_with_weights(options));
   c.notes.append(notes_of(model));
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
@@ -87,4 +88,4 @@ ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   return c;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

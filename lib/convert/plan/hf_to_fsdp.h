@@ -8,7 +8,7 @@
 #include "hf/model.h"
 #include "mappings/fsdp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct HfToFsdpOptions {
   std::string source, target;
@@ -24,6 +24,6 @@ struct HfToFsdpOptions {
 
 // Throws what open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights,
 // kUnaccounted where a tensor that should repeat another one has values of its own.
-ConversionPlan plan_hf_to_fsdp(const HfToFsdpOptions& options);
+Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PlanIdentity::PlanIdentity(std::string_view mode) : mode_(mode) { add(MCKPT_VERSION); }
 
@@ -13,4 +13,4 @@ PlanIdentity& PlanIdentity::add(std::string_view part) {
   return *this;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

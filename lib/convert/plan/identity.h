@@ -7,7 +7,7 @@
 
 #include "io/file/sha256.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PlanIdentity {
  public:
@@ -20,4 +20,4 @@ class PlanIdentity {
   Sha256 sha_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

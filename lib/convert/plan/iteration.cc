@@ -2,11 +2,12 @@
 // digest and once more when it is written.
 #include "convert/plan/iteration.h"
 
+#include "core/base/text.h"
 #include "io/file/sha256.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
-std::string plan_iteration(ConversionPlan& conversion, const DcpLayout& layout, const std::string& target,
+std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside) {
   FsdpFolder folder(target, iteration);
   conversion.path = folder.path();
@@ -27,4 +28,4 @@ std::string plan_iteration(ConversionPlan& conversion, const DcpLayout& layout, 
   return sha.hex_digest();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,12 +3,12 @@
 
 #include "convert/plan/conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Puts the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker into the conversion; `iteration`: nothing is "release". Returns the digest of the .metadata file,
 // which depends on every key, type, chunk and place.
-std::string plan_iteration(ConversionPlan& conversion, const DcpLayout& layout, const std::string& target,
+std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,11 +7,12 @@
 #include "convert/plan/iteration.h"
 #include "convert/source/identity.h"
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 i64 shards_of(const Grid& grid) {
@@ -109,8 +110,8 @@ class PlainLayout {
 
 }  // namespace
 
-ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& options) {
-  ConversionPlan c;
+Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options) {
+  Conversion c;
   const Store& store = *(c.store = &c.parts.keep(std::move(source.store)));
   c.oddities.push_back({store.root(), std::move(source.oddities)});
   bool weights_only = options.from.weights_only;
@@ -134,4 +135,4 @@ ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& opti
   return c;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,9 +5,9 @@
 
 #include "convert/plan/reshard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kUnknownPartition for a grid that is not data-parallel alone.
-ConversionPlan plan_plain_reshard(PlainSource source, const ReshardOptions& options);
+Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,10 +9,11 @@
 #include "convert/plan/iteration.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
+#include "core/base/error.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run_args.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using GroupNames = RelayerOptions::GroupNames;
@@ -212,8 +213,8 @@ std::string_view name_of(LayerWay way) {
   return kNames[static_cast<int>(way)];
 }
 
-ConversionPlan plan_relayer(const RelayerOptions& options) {
-  ConversionPlan c;
+Conversion plan_relayer(const RelayerOptions& options) {
+  Conversion c;
   auto& r = c.parts.make<Relayering>(options);
   auto& layout = c.parts.make<DcpLayout>(ranks_of_files(r.store()));
   if (!r.nested()) layout.leave_out_paths();
@@ -239,4 +240,4 @@ ConversionPlan plan_relayer(const RelayerOptions& options) {
   return c;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -14,7 +14,7 @@
 #include "convert/layers/layer_migration.h"
 #include "convert/plan/conversion.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class LayerWay : u8 { kUngroup, kGroup, kToGpt, kToHybrid };
 std::string_view name_of(LayerWay way);  // "ungroup"
@@ -33,6 +33,6 @@ struct RelayerOptions {
 
 // Throws kUnknownFormat, kUsage for options that do not fit the way, kBadPattern, kNotHeld, and what
 // migrate_layers() throws for a key that has no place in the result.
-ConversionPlan plan_relayer(const RelayerOptions& options);
+Conversion plan_relayer(const RelayerOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

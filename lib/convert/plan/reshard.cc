@@ -12,10 +12,11 @@
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
 #include "convert/source/source_model.h"
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "hf/assets.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What planning looks up again and again; the parts of the conversion keep it.
@@ -208,8 +209,8 @@ SideFiles Resharding::assets() const {
   return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets)));
 }
 
-ConversionPlan plan_known(const ReshardOptions& options) {
-  ConversionPlan c;
+Conversion plan_known(const ReshardOptions& options) {
+  Conversion c;
   auto& r = c.parts.make<Resharding>(options);
   c.oddities.push_back({r.model().store().root(), r.model().oddities()});
   if (const RankStates* states = r.from().rank_states())
@@ -244,9 +245,9 @@ ConversionPlan plan_known(const ReshardOptions& options) {
 
 }  // namespace
 
-ConversionPlan plan_reshard(const ReshardOptions& options) {
+Conversion plan_reshard(const ReshardOptions& options) {
   PlainSource plain = open_plain_source(options.source, options.from);
   return plain.store ? plan_plain_reshard(std::move(plain), options) : plan_known(options);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "convert/source/reshard_source.h"
 #include "mappings/fsdp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ReshardOptions {
   std::string source, target;
@@ -24,6 +24,6 @@ struct ReshardOptions {
 
 // Throws what ReshardSource, KeyTable, FsdpPlan and reshard_job() throw; kVocabulary, kUnknownPartition and
 // kCounterpart for what the new grid cannot hold.
-ConversionPlan plan_reshard(const ReshardOptions& options);
+Conversion plan_reshard(const ReshardOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,11 +6,12 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/source_args.h"
+#include "core/base/text.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/pickle/copy.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const std::string kArgs = "args", kIteration = "iteration", kVersion = "checkpoint_version";
@@ -158,4 +159,4 @@ ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run
   return ReshardObjects(source, run, iteration, layout).take();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 #include "convert/source/reshard_source.h"
 #include "core/base/notes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ReshardedObjects {
   std::vector<CarriedRecord> records;  // objects that are copied as they are
@@ -30,4 +30,4 @@ struct ReshardedObjects {
 ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
                                  std::optional<i64> iteration, DcpLayout& layout);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 #include "io/store/store_files.h"
 #include "io/verify/manifest_check.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 i64 total_bytes(const std::vector<OutputFile>& files) {
@@ -15,20 +15,20 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
 }  // namespace
 
 // A single file may be new in a folder that is read, so each file there counts as one that the user named.
-OutputRules output_rules(const ConversionPlan& conversion) {
+OutputRules output_rules(const Conversion& conversion) {
   std::vector<std::string> named = conversion.sources, read;
   for (i32 f = 0; conversion.store && f < std::ssize(conversion.store->files()); f++)
     (conversion.single_file ? named : read).push_back(file_path(*conversion.store, f));
   return OutputRules(named, read);
 }
 
-std::vector<std::string> results_of(const ConversionPlan& conversion) {
+std::vector<std::string> results_of(const Conversion& conversion) {
   std::vector<std::string> results = {conversion.path};
   if (conversion.tracker) results.push_back(conversion.tracker->path);
   return results;
 }
 
-void check_result(const ConversionPlan& conversion, const RunOptions& options) {
+void check_result(const Conversion& conversion, const RunOptions& options) {
   for (const std::string& source : conversion.sources) require_listed_files(source);
   OutputRules rules = output_rules(conversion);
   if (conversion.single_file) {
@@ -43,4 +43,4 @@ void check_result(const ConversionPlan& conversion, const RunOptions& options) {
                       std::ssize(conversion.files) + 1);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

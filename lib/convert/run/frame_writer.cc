@@ -2,12 +2,13 @@
 // not a model, and a DCP folder without .metadata is not a checkpoint.
 #include "convert/run/frame_writer.h"
 
+#include "core/base/text.h"
 #include "io/copy/tensor_copy.h"
 #include "io/dcp/layout.h"
 #include "io/safetensors/layout.h"
 #include "io/torch/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kMetadata = ".metadata";
@@ -59,9 +60,9 @@ class FrameWriter {
 
 }  // namespace
 
-void write_frame(const ConversionPlan& conversion, OutputFiles& out, const std::string& folder,
+void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder,
                  bool durable) {
   std::visit(FrameWriter(conversion.beside, out, folder, durable), conversion.layout);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

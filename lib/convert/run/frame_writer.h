@@ -6,9 +6,9 @@
 #include "convert/plan/conversion.h"
 #include "io/file/output_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `out`: the files of the conversion in `folder`. pre: all tasks are carried out.
-void write_frame(const ConversionPlan& conversion, OutputFiles& out, const std::string& folder, bool durable);
+void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

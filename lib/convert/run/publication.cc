@@ -5,9 +5,10 @@
 #include "convert/compare/chunk_twins.h"
 #include "convert/run/frame_writer.h"
 #include "convert/run/rank_sums.h"
+#include "core/base/error.h"
 #include "io/file/source_stamps.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostTwins = 10;
@@ -33,7 +34,7 @@ void write_manifest(const std::string& folder, std::vector<ManifestFile> summed,
 
 }  // namespace
 
-Publication::Publication(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks,
+Publication::Publication(const Conversion& conversion, const RunOptions& options, Comm& ranks,
                          Observer& observer)
     : conversion_(conversion), options_(options), ranks_(ranks), observer_(observer) {}
 
@@ -108,4 +109,4 @@ RunResult Publication::conclude(const CopyCounts& mine, WrittenSums& sums, LostV
   return result;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,12 +8,12 @@
 #include "convert/run/staged_result.h"
 #include "io/copy/observed_sink.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Publication {
  public:
   // All outlive this.
-  Publication(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
+  Publication(const Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
   // Collective. False: an earlier run had published the result, and this one has done what was left.
   bool stage();
@@ -30,7 +30,7 @@ class Publication {
   void publish(WrittenSums& sums);
   Notes find_twins() const;
 
-  const ConversionPlan& conversion_;
+  const Conversion& conversion_;
   const RunOptions& options_;
   Comm& ranks_;
   Observer& observer_;
@@ -40,4 +40,4 @@ class Publication {
   std::optional<ObservedSink> sink_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,11 @@
 // The losses of a rank travel as text: the number of its zeros, then for each tensor the number of its
 // infinite values, the length of its name, and the name.
 #include "convert/run/rank_sums.h"
+#include "core/base/error.h"
 
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 template <typename T>
@@ -71,4 +72,4 @@ Error overflow_error(const LostValues& lost, const std::string& result) {
   return e.help("`dtype` bf16 and fp32 hold what fp16 does not; `allow_overflow` publishes it all the same");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "io/copy/written_sums.h"
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Rank 0 gets the sums of all. Both are collective.
 void gather_sums(WrittenSums& sums, Comm& ranks);
@@ -19,4 +19,4 @@ void gather_losses(LostValues& lost, Comm& ranks);
 // kCastOverflow, with the tensors in which finite values would become infinite.
 Error overflow_error(const LostValues& lost, const std::string& result);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

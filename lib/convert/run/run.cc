@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "convert/run/publication.h"
+#include "core/base/error.h"
 #include "io/copy/task_log.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Share {
@@ -36,11 +37,12 @@ Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
 
 class Copy {
  public:
-  Copy(ConversionPlan& conversion, const RunOptions& options, Observer& observer)
+  Copy(Conversion& conversion, const RunOptions& options, Observer& observer)
       : c_(conversion), options_(options), observer_(observer) {}
 
   CopyCounts carry_out(Publication& result, Share share, WrittenSums& written, LostValues& lost) {
     CopyOptions how{.threads = options_.threads, .memory_bytes = options_.memory_bytes};
+    how.stop = [this] { return observer_.stop(); };
     how.sums = c_.sums.get(), how.lost = &lost;
     how.first_task = share.first, how.end_task = share.end;
     std::optional<TaskLog> log;
@@ -85,7 +87,7 @@ class Copy {
     });
   }
 
-  ConversionPlan& c_;
+  Conversion& c_;
   const RunOptions& options_;
   Observer& observer_;
 };
@@ -96,33 +98,38 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
   return bytes;
 }
 
+// Stages the result, has the data of this rank written, unless an earlier run published them, and publishes.
+template <typename Write>
+RunResult write_and_publish(const Conversion& conversion, const RunOptions& options, Comm& ranks,
+                            Observer& observer, Write&& write) {
+  Publication result(conversion, options, ranks, observer);
+  WrittenSums written;
+  LostValues lost;
+  CopyCounts counts;
+  if (result.stage()) {
+    observer.begin("write", total_bytes(conversion.files) / ranks.size());
+    counts = write(result, written, lost);
+  }
+  return result.conclude(counts, written, lost);
+}
+
 }  // namespace
 
-RunResult run(ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer) {
-  Publication result(conversion, options, ranks, observer);
-  WrittenSums written;
-  LostValues lost;
-  CopyCounts counts;
-  if (result.stage()) {
-    observer.begin("write", total_bytes(conversion.files) / ranks.size());
-    Share share = conversion.job_of_rank ? Share{0, conversion.job->task_count()}
-                                         : share_of(*conversion.job, ranks.rank(), ranks.size());
-    counts = Copy(conversion, options, observer).carry_out(result, share, written, lost);
-  }
-  return result.conclude(counts, written, lost);
+RunResult run(Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer) {
+  return write_and_publish(
+      conversion, options, ranks, observer, [&](Publication& result, WrittenSums& written, LostValues& lost) {
+        Share share = conversion.job_of_rank ? Share{0, conversion.job->task_count()}
+                                             : share_of(*conversion.job, ranks.rank(), ranks.size());
+        return Copy(conversion, options, observer).carry_out(result, share, written, lost);
+      });
 }
 
-RunResult run(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer,
+RunResult run(const Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer,
               const DataWriter& write) {
-  Publication result(conversion, options, ranks, observer);
-  WrittenSums written;
-  LostValues lost;
-  CopyCounts counts;
-  if (result.stage()) {
-    observer.begin("write", total_bytes(conversion.files) / ranks.size());
-    counts = write({result.sink(), written});
-  }
-  return result.conclude(counts, written, lost);
+  return write_and_publish(conversion, options, ranks, observer,
+                           [&](Publication& result, WrittenSums& written, LostValues&) {
+                             return write({result.sink(), written});
+                           });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

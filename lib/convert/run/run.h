@@ -19,7 +19,7 @@
 #include "io/file/output_rules.h"
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct RunOptions {
   int threads = 1;
@@ -40,16 +40,16 @@ struct RunResult {
 };
 
 // What may be written where beside the result; and the files and folders that it consists of.
-OutputRules output_rules(const ConversionPlan& conversion);
-std::vector<std::string> results_of(const ConversionPlan& conversion);
+OutputRules output_rules(const Conversion& conversion);
+std::vector<std::string> results_of(const Conversion& conversion);
 
 // Throws what can be known not to work before anything is written: sources that are not as their manifest
 // lists them, a result that is there or is part of the source, too little room.
-void check_result(const ConversionPlan& conversion, const RunOptions& options);
+void check_result(const Conversion& conversion, const RunOptions& options);
 
 // Throws Error: kInterrupted, kWriteFailed, kBadChecksum and what the job throws. After an error the result is
 // not there and its beginning stays for a run that resumes, unless the message says that it is published.
-RunResult run(ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
+RunResult run(Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
 // What a rank writes of the data, for a result that has no job, or more to do than a job. The sums of
 // everything that is written are added to `sums`.
@@ -58,7 +58,7 @@ struct DataTarget {
   WrittenSums& sums;
 };
 using DataWriter = std::function<CopyCounts(const DataTarget& to)>;
-RunResult run(const ConversionPlan& conversion, const RunOptions& options, Comm& ranks, Observer& observer,
+RunResult run(const Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer,
               const DataWriter& write);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

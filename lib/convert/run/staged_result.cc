@@ -3,7 +3,7 @@
 
 #include "io/file/output_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Another program may write the tracker of the same training run at the same moment.
@@ -16,7 +16,7 @@ void write_tracker(const Tracker& tracker, bool durable) {
 
 }  // namespace
 
-StagedFolder::Options folder_staging(const ConversionPlan& conversion, const RunOptions& options) {
+StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options) {
   StagedFolder::Options staging{
       .durable = options.durable, .replace = options.overwrite, .resume = options.resume};
   if (!options.can_overwrite) staging.instead = "remove this one";
@@ -28,7 +28,7 @@ StagedFile::Options file_staging(const RunOptions& options) {
   return {.durable = options.durable, .replace = options.overwrite};
 }
 
-StagedResult::StagedResult(const ConversionPlan& conversion, const RunOptions& options)
+StagedResult::StagedResult(const Conversion& conversion, const RunOptions& options)
     : conversion_(conversion), durable_(options.durable) {
   if (conversion.single_file)
     file_.emplace(conversion.path, file_staging(options));
@@ -48,4 +48,4 @@ void StagedResult::publish(OutputFiles* out) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,16 +8,16 @@
 #include "io/file/staged_file.h"
 #include "io/file/staged_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
-StagedFolder::Options folder_staging(const ConversionPlan& conversion, const RunOptions& options);
+StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options);
 StagedFile::Options file_staging(const RunOptions& options);
 
 class StagedResult {
  public:
   // Makes the hidden folder, or opens the one that an interrupted run left. Throws what StagedFolder and
   // StagedFile throw.
-  StagedResult(const ConversionPlan& conversion, const RunOptions& options);
+  StagedResult(const Conversion& conversion, const RunOptions& options);
 
   const std::string& folder() const { return folder_ ? folder_->folder() : file_->folder(); }
   // The files of the conversion, by their names in folder().
@@ -29,10 +29,10 @@ class StagedResult {
   void publish(OutputFiles* out);
 
  private:
-  const ConversionPlan& conversion_;
+  const Conversion& conversion_;
   bool durable_;
   std::optional<StagedFolder> folder_;
   std::optional<StagedFile> file_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

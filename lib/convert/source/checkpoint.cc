@@ -11,11 +11,12 @@
 #include "convert/source/source_model.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
+#include "core/base/error.h"
 #include "io/dcp/run_args.h"
 #include "io/file/parallel.h"
 #include "io/values/same_bytes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The rows of the vocabulary with padding, as the checkpoint has them; 0 if they are not of this model, whose shapes
@@ -180,4 +181,4 @@ std::vector<DType> CheckpointModel::original_types() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

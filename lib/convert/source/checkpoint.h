@@ -18,7 +18,7 @@
 #include "convert/views/piece_store.h"
 #include "core/base/name_hash.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class CheckpointModel {
  public:
@@ -76,4 +76,4 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
 std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
                                 std::optional<i64> given);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,12 @@
 // Which damage of a checkpoint is refused before the checkpoint is converted.
 #include "convert/source/damage.h"
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <array>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::span<const Code> acceptable_damage() {
   static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap, Code::kPipelineLoss,
@@ -29,4 +31,4 @@ std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<
   return findings;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "io/dcp/dcp.h"
 #include "io/store/soundness.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
 std::span<const Code> acceptable_damage();
@@ -19,4 +19,4 @@ std::span<const Code> acceptable_damage();
 std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&) = nullptr);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // What an interrupted conversion remembers of its source.
 #include "convert/source/identity.h"
 
+#include "core/base/text.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string source_identity(const Store& store) {
   std::string out;
@@ -18,4 +19,4 @@ std::string source_identity(const Store& store) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

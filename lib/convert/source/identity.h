@@ -5,9 +5,9 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A text that is another one after any file of the store has changed: its files with sizes and times.
 std::string source_identity(const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CheckpointOptions {
   // The folder of the original model, or one with its config.json. Without it the checkpoint must have the assets
@@ -30,4 +30,4 @@ struct CheckpointOptions {
   bool weights_only() const { return parts == NamesOf::kModel; }
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

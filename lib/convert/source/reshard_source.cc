@@ -4,9 +4,10 @@
 #include "convert/keys/key_section.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
+#include "core/base/error.h"
 #include "io/dcp/dcp.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Modules of Megatron whose parameters, where they are not stored in parts, may hold several tensors that
@@ -133,4 +134,4 @@ std::string ReshardSource::identity() const {
              options_.source_ep.value_or(0), " ", options_.source_hsdp.value_or(0));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

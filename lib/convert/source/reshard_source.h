@@ -16,7 +16,7 @@
 #include "io/dcp/paths.h"
 #include "io/store/joined_store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ReshardSourceOptions {
   CheckpointOptions checkpoint{};            // parts, renamed and keep_layers are set by the functions below
@@ -78,4 +78,4 @@ class ReshardSource {
   std::unique_ptr<JoinedStore> joined_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,11 +4,12 @@
 #include <sys/stat.h>
 
 #include "convert/keys/key_table.h"
-#include "core/items/convert_items.h"
+#include "core/base/error.h"
+#include "core/items/item_cast.h"
 #include "io/dcp/dialect.h"
 #include "io/file/folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // True if the names alone distinguish layers, experts and parameters.
@@ -103,4 +104,4 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
   return model;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "convert/source/options.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The folder of assets that mckpt put beside the checkpoint; "" if there is none.
 std::string own_assets(const Store& store);
@@ -24,4 +24,4 @@ std::string keys_of_no_format(const Store& store);
 // kContradiction if the model that the user names has fewer rows of the vocabulary than the checkpoint's own.
 HfModel model_of(const Store& store, const CheckpointOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

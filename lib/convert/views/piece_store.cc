@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "convert/keys/stored_chunks.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PieceStore::PieceStore(std::unique_ptr<Store> source) : source_(std::move(source)) {
   root_ = source_->root();
@@ -86,4 +87,4 @@ ChunkData PieceStore::resolve(i64 t, i64 index) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct StorePiece {
   i64 tensor = 0;                // of the source
@@ -70,4 +70,4 @@ class PieceStore final : public Store {
   std::vector<Made> made_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 #include "convert/views/rank_gathering.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kState = "optimizer.state.", kWrapper = "module.";
@@ -60,4 +61,4 @@ void RankStates::Gathering::refuse_unknown() const {
       .help("experts have their global numbers; check `source_tp`, `source_ep` and `source_etp`");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "convert/views/rank_states.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The name of a state in a checkpoint; "" for a tensor that is not a state. A file may hold the
 // optimizer's state dict alone.
@@ -41,4 +41,4 @@ class RankStates::Gathering {
   std::vector<std::string> unknown_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,8 +7,9 @@
 
 #include "convert/objects/run_objects.h"
 #include "convert/views/rank_gathering.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 i64 sum(std::span<const i64> numbers) {
@@ -178,7 +179,7 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
   }
   i64 row = s.of().shape().row_items();
   for (const Piece& piece : stored_pieces(s.of(), model)) {
-    ItemRange part = mckpt::items_of(piece, row);
+    ItemRange part = mckpt::impl::items_of(piece, row);
     for (const Held& h : s.held) {
       const RankStretch& mine = (*stretches)[static_cast<std::size_t>(h.place)];
       i64 begin = std::max(part.begin, mine.begin), end = std::min(part.end, mine.end);
@@ -263,4 +264,4 @@ ChunkData RankStates::resolve(i64 t, i64 index) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

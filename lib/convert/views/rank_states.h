@@ -14,11 +14,12 @@
 #include <deque>
 
 #include "convert/keys/fsdp_plan.h"
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/store/store.h"
 #include "io/torch/files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct RankStretch {
   i64 begin = 0, end = 0;
@@ -97,4 +98,4 @@ class RankStates final : public Store {
   NameMap<std::string, i64> by_name_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "convert/objects/megatron_args.h"
+#include "core/base/error.h"
 #include "io/pickle/value.h"
 #include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Section = DcpKey::Section;
@@ -186,4 +187,4 @@ std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpD
   return Translation(std::move(store), dialect, map, setup, cells, weights_only).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "convert/views/piece_store.h"
 #include "io/dcp/dialect.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // `map` null: the model is not known, and every tensor stays as it is. `cells` wrote fused tensors, as
 // KeyTable has them. Throws kNotHeld for states that are numbered instead of named, unless only the weights
@@ -24,4 +24,4 @@ std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpD
                                               const ModelMap* map, const RunSetup& setup,
                                               KeyTable::Cells cells, bool weights_only);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,12 +5,13 @@
 
 #include "convert/keys/key_section.h"
 #include "convert/objects/run_objects.h"
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/run_args.h"
 #include "io/pickle/copy.h"
 #include "mappings/fsdp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.";
@@ -265,4 +266,4 @@ std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, cons
   return Translation(std::move(store), map, setup, weights_only).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

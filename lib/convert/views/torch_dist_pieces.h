@@ -17,7 +17,7 @@
 #include "convert/views/piece_store.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Tensors that are not parameters of the model keep their names, after "model.module." in the model section.
 // Objects of the common state are included if fsdp_dtensor has a place for them. Throws kNotHeld for
@@ -25,4 +25,4 @@ namespace mckpt {
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr CodeInfo kCodes[] = {
@@ -61,4 +61,4 @@ void throw_overflow(i64 a, const char* op, i64 b, const char* what) {
       .help("check the sizes; no real tensor is that large");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Error : public std::exception {
  public:
@@ -87,6 +87,4 @@ auto with_file(std::string_view file, Fn&& fn) -> decltype(fn()) {
   }
 }
 
-[[noreturn]] void throw_overflow(std::int64_t a, const char* op, std::int64_t b, const char* what);
-
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Exit : int {
   kOk = 0,             // done, equal, healthy
@@ -36,4 +36,4 @@ std::span<const CodeInfo> all_codes();  // in ascending order
 const CodeInfo& code_info(Code code);
 std::string code_name(Code code);  // "MC0102"
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Grouped {
  public:
@@ -34,4 +34,4 @@ class Grouped {
   std::vector<i32> members_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

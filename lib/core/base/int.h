@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-#include "core/base/error.h"
-
-namespace mckpt {
+namespace mckpt::impl {
 
 using i32 = std::int32_t;
 using i64 = std::int64_t;
@@ -14,6 +12,8 @@ using u8 = std::uint8_t;
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
+
+[[noreturn]] void throw_overflow(i64 a, const char* op, i64 b, const char* what);  // in error.cc
 
 // Throws Error(kSizeOverflow) with `what` in its message if the result does not fit 63 bits.
 inline i64 checked_add(i64 a, i64 b, const char* what) {
@@ -38,4 +38,4 @@ inline i64 checked_mul(i64 a, i64 b, const char* what) {
 constexpr i64 ceil_div(i64 a, i64 b) { return a / b + (a % b != 0); }
 inline i64 round_up(i64 a, i64 b, const char* what) { return checked_mul(ceil_div(a, b), b, what); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Key {
@@ -44,4 +44,4 @@ std::size_t NameHash::operator()(std::string_view name) const {
   return mix(h ^ kKey.a, 0x9e3779b97f4a7c15);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

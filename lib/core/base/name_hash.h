@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct NameHash {
   // Not noexcept: libstdc++ then stores the hashes in its tables, and does not compute them again for every
@@ -20,4 +20,4 @@ using NameMap = std::unordered_map<Name, Value, NameHash>;
 template <typename Name>
 using NameSet = std::unordered_set<Name, NameHash>;
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -160,4 +160,4 @@ bool glob_match(std::string_view glob, std::string_view name) {
   return g == glob.size();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

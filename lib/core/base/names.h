@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Compares as text, but a sequence of digits as one number.
 bool natural_less(std::string_view a, std::string_view b);
@@ -20,4 +20,4 @@ std::size_t common_length(std::string_view a, std::string_view b);
 // character plain. The whole name must match.
 bool glob_match(std::string_view glob, std::string_view name);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

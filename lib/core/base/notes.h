@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Note {
   enum class Kind { kNote, kWarning };
@@ -38,4 +38,4 @@ class Notes {
   std::vector<Note> list_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "core/base/int.h"
 #include "core/base/notes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Observer {
  public:
@@ -31,4 +31,4 @@ class Observer {
   virtual void note(const Note&) {}
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

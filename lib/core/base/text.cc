@@ -9,7 +9,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // True if a terminal shows the character of this well-formed sequence and does nothing else.
@@ -148,4 +148,4 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

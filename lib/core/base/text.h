@@ -10,7 +10,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace mckpt {
+#include "core/base/text.h"
+
+namespace mckpt::impl {
 
 inline void append_one(std::string& out, std::string_view v) { out += v; }
 template <std::same_as<char> T>
@@ -85,4 +87,4 @@ std::string_view nearest(std::string_view word, const Range& candidates) {
   return best;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

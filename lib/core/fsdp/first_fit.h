@@ -10,7 +10,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class FirstFit {
  public:
@@ -50,4 +50,4 @@ class FirstFit {
   std::vector<i64> least_;  // a complete binary tree from node 1: each node the least below it
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,9 +9,10 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/fsdp/first_fit.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kEngines[] = {"v1", "v2"};
@@ -272,4 +273,4 @@ bool row_aligned(const FlatBuffer& b) {
   return true;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

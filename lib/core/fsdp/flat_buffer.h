@@ -17,7 +17,7 @@
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // v1 sorts by row size and may cut a row in two; v2 keeps the order of registration and never does.
 enum class Engine : u8 { kV1, kV2 };
@@ -80,4 +80,4 @@ Rows rows_on_shard(const FlatBuffer& buffer, i64 p, i64 s, ItemRange piece);
 std::optional<i64> unaligned_cut(const FlatBuffer& buffer, i64 p);
 bool row_aligned(const FlatBuffer& buffer);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

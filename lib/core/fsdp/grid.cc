@@ -1,9 +1,10 @@
 // Checks parallel sizes, and computes the place of a rank in both meshes and in its buffer.
+#include "core/base/error.h"
 #include "core/fsdp/grid.h"
 
 #include <numeric>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void refuse(const Grid& grid, std::string why, i64 whole, i64 part, const char* help) {
@@ -93,4 +94,4 @@ std::string to_string(const Grid& g) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class HsdpOuter { kReplicate, kShard };
 
@@ -62,4 +62,4 @@ FsdpPlace place_of(i64 d, i64 ranks, i64 hsdp, HsdpOuter outer);
 
 std::string to_string(const Grid& grid);  // "tp=2 cp=1 ep=4 etp=1 pp=1 dp=2", hsdp only where there is any
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

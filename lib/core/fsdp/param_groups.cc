@@ -1,11 +1,12 @@
 // Sorts parameters into groups and cuts groups into buckets.
+#include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool has_units(const Grouping& how) {
@@ -80,4 +81,4 @@ std::vector<Bucket> buckets_of(std::span<const Parameter> parameters, const Grou
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "core/fsdp/flat_buffer.h"
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr i64 kNoUnit = -1;
 
@@ -50,4 +50,4 @@ struct Bucket {
 // kBadLayout for a negative bucket size, kSizeOverflow.
 std::vector<Bucket> buckets_of(std::span<const Parameter> parameters, const Grouping& grouping);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

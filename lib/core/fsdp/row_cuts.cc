@@ -1,7 +1,8 @@
 // Finds the cuts of a packing, and by trial a number of ranks that has none.
+#include "core/base/error.h"
 #include "core/fsdp/row_cuts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool cuts_between_rows(std::span<const Shape> shapes, const Packing& packing) {
@@ -38,4 +39,4 @@ std::optional<i64> ranks_without_cuts(std::span<const Shape> shapes, const Packi
   return std::nullopt;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "core/fsdp/flat_buffer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct RowCut {
   i64 parameter = 0;
@@ -24,4 +24,4 @@ std::vector<RowCut> row_cuts(const FlatBuffer& buffer);
 // the search would take long.
 std::optional<i64> ranks_without_cuts(std::span<const Shape> shapes, const Packing& packing);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

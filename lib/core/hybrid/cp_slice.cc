@@ -1,7 +1,8 @@
 // How rows are cut: a Mamba convolution part by part, a gated delta net section by section.
+#include "core/base/error.h"
 #include "core/hybrid/cp_slice.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check_positive(i64 n, const char* what) {
@@ -115,4 +116,4 @@ std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRa
 
 std::array<i64, 3> gdn_conv_sections(const GdnSizes& s) { return {s.qk_dim, s.qk_dim, s.v_dim}; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

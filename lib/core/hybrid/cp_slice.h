@@ -14,7 +14,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Rows [begin, end) of a tensor.
 struct RowRange {
@@ -53,4 +53,4 @@ struct GdnSizes {
 };
 std::array<i64, 3> gdn_conv_sections(const GdnSizes& sizes);  // query, key, value
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

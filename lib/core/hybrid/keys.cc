@@ -1,7 +1,8 @@
 // Builds the names of layers, and finds groups whose members would have the same names.
+#include "core/base/text.h"
 #include "core/hybrid/keys.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kDecoderLayers = "decoder.layers.";
@@ -78,4 +79,4 @@ std::vector<GroupHazard> group_hazards(const LayerPattern& pattern) {
   return hazards;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "core/hybrid/pattern.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One physical layer of a decoder.
 struct LayerPlace {
@@ -46,4 +46,4 @@ struct GroupHazard {
 };
 std::vector<GroupHazard> group_hazards(const LayerPattern& pattern);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr LayerKindInfo kLayerKindTable[kLayerKinds] = {
@@ -46,4 +46,4 @@ std::string_view family_prefix(KeyFamily family) {
   return kPrefixes[static_cast<int>(family)];
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // In the order in which counts are reported.
 enum class LayerKind : u8 { kAttention, kSparseAttention, kGdn, kMamba, kLatentAttention, kMlp, kMoe };
@@ -31,4 +31,4 @@ const LayerKindInfo* find_layer_kind(char symbol);
 // "mixer.", "self_attention.", "mlp.": the module that has most parameters of the family.
 std::string_view family_prefix(KeyFamily family);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
+#include "core/base/error.h"
 #include "core/hybrid/names.h"
 
 #include <charconv>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
@@ -234,4 +235,4 @@ std::string LayerNames::text(const LayerName& name) const {
   return cat(front, name.rest);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 
 #include "core/hybrid/keys.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class LayerForm : u8 { kFlat, kMember, kLogical, kGpt, kStacked };
 std::string_view form_name(LayerForm form);  // "flat"
@@ -84,4 +84,4 @@ class LayerNames {
   std::vector<i64> attention_, mlp_;  // physical, by GPT layer
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,12 +2,13 @@
 // first in this order is reported. A group is checked as a whole at its '['; '*' together with 'D' or '+' is
 // found at the end of a segment; MTP parts are compared before they are read, and brackets in them are
 // refused last. The flat dialect reads every symbol of a part before all other checks.
+#include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Failure = std::optional<PatternFailure>;
@@ -229,4 +230,4 @@ Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, dou
   return symbols;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

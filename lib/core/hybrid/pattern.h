@@ -16,7 +16,7 @@
 #include "core/hybrid/kind.h"
 #include "core/hybrid/pattern_fault.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One logical layer.
 struct PatternItem {
@@ -88,4 +88,4 @@ std::vector<i64> layers_of_kind(const LayerPattern& pattern, LayerKind kind);
 inline constexpr i64 kMaxRatioLayers = 1'000'000;
 Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, double mlp_ratio);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

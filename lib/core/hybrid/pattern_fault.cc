@@ -1,10 +1,11 @@
 // What can be wrong with a layer pattern: for each fault its name, sentence and remedy, and the message that
 // shows the byte at which the pattern is wrong.
+#include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct FaultInfo {
@@ -90,4 +91,4 @@ Error pattern_error(const PatternFailure& failure, std::string_view pattern) {
   return e;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

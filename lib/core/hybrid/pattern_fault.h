@@ -6,9 +6,10 @@
 #include <string_view>
 #include <variant>
 
+#include "core/base/error.h"
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Only the grouped dialect has brackets; in the flat dialect they are invalid symbols.
 enum class Dialect : u8 { kFlat, kGrouped };
@@ -62,4 +63,4 @@ T value_or_throw(Checked<T> checked, std::string_view pattern) {
   return std::get<T>(std::move(checked));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

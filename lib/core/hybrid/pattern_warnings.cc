@@ -1,9 +1,10 @@
 // Sentences about groups whose layers share names, and about stages that lose layers or run some twice.
 #include "core/hybrid/pattern_warnings.h"
 
+#include "core/base/text.h"
 #include "core/hybrid/keys.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string range_words(const LayerRange& layers) {
   if (layers.end - layers.begin == 1) return cat("layer ", layers.begin);
@@ -48,4 +49,4 @@ std::vector<PatternWarning> stage_warnings(std::string_view main, Dialect dialec
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

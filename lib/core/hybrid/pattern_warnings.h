@@ -9,7 +9,7 @@
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/segment.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PatternWarning {
   std::string_view name;  // for scripts: "duplicate_keys"
@@ -27,4 +27,4 @@ std::vector<PatternWarning> stage_warnings(std::string_view main, Dialect dialec
 // "layers 4 to 8". pre: not empty
 std::string range_words(const LayerRange& layers);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Finds the layers of one pipeline stage: by the pattern's own cuts (|), or by dividing the layers.
+#include "core/base/error.h"
 #include "core/hybrid/segment.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 PatternFailure failure(PatternFault fault, std::string detail) { return {fault, -1, std::move(detail)}; }
@@ -124,4 +125,4 @@ std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequ
   return UnevenGap{{std::min(end_of_first, begin_of_last), std::max(end_of_first, begin_of_last)}, twice};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

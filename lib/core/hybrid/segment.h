@@ -7,7 +7,7 @@
 
 #include "core/hybrid/pattern.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct StageRequest {
   i64 pp_size = 1, pp_rank = 0;
@@ -37,4 +37,4 @@ struct UnevenGap {
 };
 std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequest& request);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

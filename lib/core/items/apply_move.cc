@@ -7,7 +7,7 @@
 
 #include "core/items/transpose.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Rows of a length known to the compiler, or of any length (kBytes 0).
@@ -76,4 +76,4 @@ void apply_move(const Move& m, i64 item, ItemsIn from, ItemsOut to) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "core/items/move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Memory with consecutive items of one side of a move; the first one is item `first`.
 struct ItemsIn {
@@ -19,4 +19,4 @@ struct ItemsOut {
 // or 16. A kAdd move is copied; the caller, who knows the data type, adds the constant.
 void apply_move(const Move& move, i64 item_bytes, ItemsIn from, ItemsOut to);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

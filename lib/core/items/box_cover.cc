@@ -13,9 +13,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/text.h"
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = BoxFault::Kind;
@@ -305,4 +306,4 @@ std::string to_string(const BoxFault& fault, std::string_view box) {
   return {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct BoxFault {
   enum class Kind : u8 {
@@ -35,4 +35,4 @@ std::vector<BoxFault> cover_faults(std::span<const i64> extent, std::span<const 
 // "a hole: no chunk covers offsets [4, 0], sizes [2, 4]"; `box` is what the caller calls a box.
 std::string to_string(const BoxFault& fault, std::string_view box = "chunk");
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

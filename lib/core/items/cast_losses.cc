@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Counters are as wide as the items, so that the loop is vectorised without widening; blocks are so short
@@ -60,16 +60,16 @@ int range_of(DType dtype) {
 
 }  // namespace
 
-bool may_lose(const Conversion& c) {
+bool may_lose(const ItemCast& c) {
   if (c.identity() || !is_castable(c.from)) return false;
   return range_of(c.via) < range_of(c.from) || range_of(c.to) < range_of(c.via);
 }
 
 // Casts keep infinities and zeros, so additional ones were made by the cast.
-CastLosses cast_losses(const Conversion& c, const u8* from, const u8* to, i64 items) {
+CastLosses cast_losses(const ItemCast& c, const u8* from, const u8* to, i64 items) {
   CastLosses before = count(c.from, from, items), after = count(c.to, to, items);
   bool moved = c.add_before != 0 || c.add_after != 0;
   return {after.infinite - before.infinite, moved ? 0 : after.zero - before.zero};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,19 +2,19 @@
 // zero. Rounding within the range is the purpose of a cast and not counted.
 #pragma once
 
-#include "core/items/convert_items.h"
+#include "core/items/item_cast.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CastLosses {
   i64 infinite = 0, zero = 0;  // items
 };
 
 // True if one of the casts is to a type of smaller range; otherwise nothing can be lost.
-bool may_lose(const Conversion& conversion);
+bool may_lose(const ItemCast& cast);
 
-// pre: checked; `to` holds the result of convert_items() for `from`. A constant may rightly make values zero,
-// so zeros are not counted if the conversion adds one.
-CastLosses cast_losses(const Conversion& conversion, const u8* from, const u8* to, i64 items);
+// pre: checked; `to` holds the result of cast_items() for `from`. A constant may rightly make values zero,
+// so zeros are not counted if the cast adds one.
+CastLosses cast_losses(const ItemCast& cast, const u8* from, const u8* to, i64 items);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

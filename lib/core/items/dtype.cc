@@ -1,11 +1,12 @@
 // The table of data types and its look-up by each of their names.
+#include "core/base/error.h"
 #include "core/items/dtype.h"
 
 #include <array>
 #include <string>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using enum DTypeKind;
@@ -126,4 +127,4 @@ i64 dtype_bytes(DType dtype, i64 items) {
   return bits / 8;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

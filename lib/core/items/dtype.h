@@ -6,7 +6,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class DType : u8 {
   kBool,
@@ -86,4 +86,4 @@ DType dtype_from_safetensors(std::string_view name);
 // bytes.
 i64 dtype_bytes(DType dtype, i64 items);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

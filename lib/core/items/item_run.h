@@ -19,7 +19,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Loop {
   i64 stride = 0;
@@ -79,4 +79,4 @@ i64 items_of(std::span<const ItemRun> runs);
 std::string to_string(const ItemRun& run);
 std::string to_string(std::span<const ItemRun> runs);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

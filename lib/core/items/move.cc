@@ -1,10 +1,11 @@
 // Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
 // the local order of one to the local order of the other.
+#include "core/base/text.h"
 #include "core/items/move.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The side of a move that is cut by a window.
@@ -214,4 +215,4 @@ std::string to_string(const Move& move) {
   return cat(out, " -> ", to_string(move.destination()));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "core/items/item_run.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class MoveKind : u8 {
   kCopy,
@@ -61,4 +61,4 @@ bool join(Move& a, const Move& b);
 
 std::string to_string(const Move& move);  // "copy 0[12+4 x3/10] -> [0+4 x3/4]"
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
+#include "core/base/error.h"
 #include "core/items/placement.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string to_string(const Placement& p) {
   switch (p.kind) {
@@ -34,4 +35,4 @@ ItemRange equal_part(i64 n, i64 parts, i64 index, std::string_view what) {
   return {n / parts * index, n / parts * (index + 1)};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/items/item_run.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class PlacementKind {
   kReplicate,
@@ -33,4 +33,4 @@ ItemRange chunk_part(i64 n, i64 parts, i64 index);
 // Tensor parallelism: equal parts. Throws kBadGrid that names `what` when n does not divide.
 ItemRange equal_part(i64 n, i64 parts, i64 index, std::string_view what);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/items/tiling.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 i32 Plan::add_region(std::vector<Region>& regions, const Region& r) {
   if (r.offset < 0 || r.items < 0 || r.item_bytes < 1)
@@ -92,4 +93,4 @@ i64 Plan::source_byte(const PlannedMove& m) const {
   return r.offset + m.move.from * r.item_bytes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/items/move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Region {
   i32 file = 0;
@@ -74,4 +75,4 @@ class Plan {
   std::vector<PlannedMove> moves_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Checks sizes and multiplies them without overflow.
+#include "core/base/error.h"
 #include "core/items/shape.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The product; 0 if any size is 0, whatever the others are: [2^62, 4, 0] has no items and is not an overflow.
@@ -64,4 +65,4 @@ std::string dims_to_string(std::span<const i64> dims) {
 
 std::string to_string(const Shape& shape) { return dims_to_string(shape.dims()); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Shape {
  public:
@@ -51,4 +51,4 @@ std::string to_string(const Shape& shape);              // "[4096, 128]"
 std::string dims_to_string(std::span<const i64> dims);  // the same for offsets and sizes of boxes
 void append_dims(std::string& out, std::span<const i64> dims);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 
 #include "core/items/move.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct RowPattern {
@@ -137,4 +137,4 @@ std::optional<TilingFault> tiling_fault(std::span<const ItemRun> runs, i64 items
   return row_fault(patterns, width, items);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "core/items/item_run.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TilingFault {
   i64 item;   // the first item that is wrong
@@ -20,4 +20,4 @@ std::optional<TilingFault> tiling_fault(std::span<const ItemRun> runs, i64 items
 // Checks ranges of one order, such as the cuts of a flat buffer.
 std::optional<TilingFault> tiling_fault(std::span<const ItemRange> ranges, i64 items);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -16,7 +16,7 @@
 #define MCKPT_HAVE_SSE2 1
 #endif
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Bytes {
@@ -152,4 +152,4 @@ void transpose(const TransposeShape& s, i64 item_bytes, const u8* from, u8* to) 
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

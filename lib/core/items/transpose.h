@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TransposeShape {
   i64 rows = 0, columns = 0;
@@ -19,4 +19,4 @@ struct TransposeShape {
 // for 2 and 4 bytes with a from_step of 1 or 2, and best with a to_step of 1.
 void transpose(const TransposeShape& shape, i64 item_bytes, const u8* from, u8* to);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kBatchTasks = 1024;
@@ -108,7 +109,7 @@ class Run {
     indexes.clear();
     std::lock_guard lock(mutex_);
     if (error_) return false;
-    if (options_.stop && *options_.stop) throw Error(Code::kInterrupted, "stopped before the copy was done");
+    if (options_.stop && options_.stop()) throw Error(Code::kInterrupted, "stopped before the copy was done");
     for (i64 bytes = 0; next_ < end_ && indexes.size() < kBatchTasks; next_++) {
       if (options_.log && options_.log->is_done(next_)) continue;
       bytes += job_.task_bytes(next_);
@@ -133,4 +134,4 @@ CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& option
   return Run(job, out, options).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,18 +5,20 @@
 #include <atomic>
 #include <functional>
 
+#include "core/base/error.h"
 #include "io/copy/job.h"
 #include "io/copy/worker.h"
 #include "io/copy/task_log.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CopyOptions {
   int threads = 1;
   i64 batch_bytes =
       2 << 20;  // of destinations at a time: they stay in the cache from their read to their write
   i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
-  const std::atomic<bool>* stop = nullptr;    // set from outside: ends with Error(kInterrupted)
+  // Asked before each batch, under a lock: true ends the copy with Error(kInterrupted).
+  std::function<bool()> stop{};
   std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
   ReadSums* sums = nullptr;                   // receives what is read
   WrittenSums* written = nullptr;             // receives the sums of what is written
@@ -30,4 +32,4 @@ struct CopyOptions {
 
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

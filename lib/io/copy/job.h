@@ -5,16 +5,16 @@
 #include <span>
 #include <string>
 
-#include "core/items/convert_items.h"
+#include "core/items/item_cast.h"
 #include "core/items/plan.h"
 #include "io/file/file.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CopyTask {
   Plan plan;              // finished
-  Conversion conversion;  // of every item; the item_bytes of the plan's regions are those of its two ends
+  ItemCast cast;  // of every item; the item_bytes of the plan's regions are those of its two ends
   // Of an outline: items of source regions (`slot`) that the result has no place for, such as padding.
   std::vector<ItemRun> unwanted{};
   // Of the records that the plan reads, where their formats keep any; none in an outline.
@@ -56,4 +56,4 @@ class CopySink {
   virtual void write(i32 file, i64 offset, std::span<const u8> bytes) = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void LostValues::add(const std::string& tensor, CastLosses losses) {
   std::lock_guard lock(mutex_);
@@ -18,4 +18,4 @@ std::vector<LostValues::Tensor> LostValues::tensors() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

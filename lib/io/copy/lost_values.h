@@ -9,7 +9,7 @@
 
 #include "core/items/cast_losses.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class LostValues {
  public:
@@ -30,4 +30,4 @@ class LostValues {
   CastLosses total_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "io/file/crc32.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PartSums::PartSums(std::vector<Place> tensors) : tensors_(std::move(tensors)) {
   std::erase_if(tensors_, [](const Place& t) { return t.bytes == 0; });
@@ -39,4 +39,4 @@ void PartSums::join_into(WrittenSums& sums) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

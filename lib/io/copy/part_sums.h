@@ -7,7 +7,7 @@
 
 #include "io/copy/written_sums.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PartSums {
  public:
@@ -38,4 +38,4 @@ class PartSums {
   std::vector<Part> parts_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

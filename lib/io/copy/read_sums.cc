@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "io/verify/checksums.h"
 #include "io/file/crc32.h"
 #include "io/verify/manifest.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 void ReadSums::expect(const Checksum& record) {
   std::lock_guard lock(mutex_);
   records_.push_back(record);
@@ -62,4 +63,4 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
   throw e.help("`mckpt verify` names all that is damaged; copy the file again from its source");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ReadSums {
  public:
@@ -33,4 +33,4 @@ class ReadSums {
   std::vector<Block> blocks_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/error.h"
 #include "io/file/json.h"
 #include "io/file/output_files.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
 #include "io/values/digest.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kBlockBytes = 1 << 20;
@@ -94,4 +95,4 @@ void SideFiles::write(const std::string& to, bool durable) const {
     throw Error(Code::kWriteFailed, cat("making the folder durable failed: ", errno_text(error))).file(to);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "io/file/folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct SideFile {
   std::string name;
@@ -37,4 +37,4 @@ struct SideFiles {
   void write(const std::string& to, bool durable) const;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

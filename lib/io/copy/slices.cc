@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kLongRunBytes = 16 << 10;  // a read of this much costs no more a byte than a larger one
@@ -163,4 +163,4 @@ std::vector<Slice> slices_of(const Plan& plan, i64 budget_bytes, i64 most_bytes)
   return {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

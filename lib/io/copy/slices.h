@@ -10,7 +10,7 @@
 
 #include "core/items/plan.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Window {
   i32 destination = 0;
@@ -23,4 +23,4 @@ using Slice = std::vector<Window>;
 // then it has at most `most_bytes`, and parts of the source are read again for each window.
 std::vector<Slice> slices_of(const Plan& plan, i64 budget_bytes, i64 most_bytes);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

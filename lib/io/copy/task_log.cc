@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/output_files.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::chrono::seconds kInterval{5};
@@ -64,4 +65,4 @@ void TaskLog::flush() {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

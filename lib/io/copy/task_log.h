@@ -10,7 +10,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class OutputFiles;
 
@@ -44,4 +44,4 @@ class TaskLog {
   Clock::time_point written_ = Clock::now();
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

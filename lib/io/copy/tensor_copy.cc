@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The row-major bytes of a tensor that does not lie so anywhere.
 class TensorCopy::TensorBytes final : public ByteSource {
@@ -63,7 +63,7 @@ CopyTask TensorCopy::task(i64 index) const {
   Region destination = source;
   destination.file = place.file;
   destination.offset = place.offset;
-  CopyTask task{Plan(this), no_conversion(store_.dtype(place.tensor))};
+  CopyTask task{Plan(this), no_cast(store_.dtype(place.tensor))};
   task.plan.add_source(source);
   i32 to = task.plan.add_destination(destination);
   if (source.items > 0) task.plan.add(to, {.length = source.items});
@@ -97,4 +97,4 @@ std::unique_ptr<TensorReader> TensorCopy::take_reader(i64 tensor) const {
   return reader;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

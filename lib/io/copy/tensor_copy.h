@@ -9,7 +9,7 @@
 #include "io/copy/job.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TensorCopy final : public CopyJob {
  public:
@@ -63,4 +63,4 @@ class TensorCopy final : public CopyJob {
   mutable std::vector<std::pair<i64, std::unique_ptr<TensorReader>>> idle_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

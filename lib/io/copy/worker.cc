@@ -11,7 +11,7 @@
 #include "io/file/crc32.h"
 #include "runtime/system/memory_room.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPage = 4096;
@@ -86,8 +86,8 @@ void CopyWorker::lay_out(std::vector<Piece>& pieces) {
     p.arena = end;
     end += p.bytes();
     p.staging = staged;
-    if (!p.task->conversion.identity())
-      staged += ceil_div(p.window.items.items() * dtype_info(p.task->conversion.from).bits / 8, 64) * 64;
+    if (!p.task->cast.identity())
+      staged += ceil_div(p.window.items.items() * dtype_info(p.task->cast.from).bits / 8, 64) * 64;
   }
   arena_.reserve(end);
   staging_.reserve(staged);
@@ -98,9 +98,9 @@ void CopyWorker::fetch(const std::vector<Piece>& pieces) {
   std::vector<Fetch> fetches;
   std::vector<Move> clipped;
   for (const Piece& p : pieces) {
-    bool staged = !p.task->conversion.identity();
+    bool staged = !p.task->cast.identity();
     u8* to = staged ? staging + p.staging : arena + p.arena + p.head;
-    i64 item = staged ? dtype_info(p.task->conversion.from).bits / 8 : p.item_bytes;
+    i64 item = staged ? dtype_info(p.task->cast.from).bits / 8 : p.item_bytes;
     for (const PlannedMove& planned : p.task->plan.moves()) {
       if (planned.destination != p.window.destination) continue;
       clipped.clear();
@@ -189,10 +189,10 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
   for (Piece& p : pieces) {
     u8* data = arena + p.arena + p.head;
     std::span<const u8> bytes(data, static_cast<std::size_t>(p.data_bytes()));
-    if (const Conversion& c = p.task->conversion; !c.identity()) {
+    if (const ItemCast& c = p.task->cast; !c.identity()) {
       i64 items = p.window.items.items();
       counts_.rounded += rounded_items(c, staging + p.staging, items);
-      convert_items(c, staging + p.staging, data, items);
+      cast_items(c, staging + p.staging, data, items);
       if (lost_ && may_lose(c)) count_losses(p, staging + p.staging, data);
     }
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
@@ -207,7 +207,7 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
 }
 
 void CopyWorker::count_losses(const Piece& p, const u8* from, const u8* to) {
-  CastLosses losses = cast_losses(p.task->conversion, from, to, p.window.items.items());
+  CastLosses losses = cast_losses(p.task->cast, from, to, p.window.items.items());
   if (losses.infinite + losses.zero == 0) return;
   counts_.infinite += losses.infinite;
   lost_->add(losses.infinite > 0 ? job_.tensor_of(*p.region) : "", losses);
@@ -275,4 +275,4 @@ void CopyWorker::run_large(const CopyTask& task, i64 budget_bytes, i64 most_byte
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "io/copy/read_sums.h"
 #include "io/copy/written_sums.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
@@ -83,4 +83,4 @@ class CopyWorker {
   std::vector<u32> crc_;  // by destination of the large task at hand
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

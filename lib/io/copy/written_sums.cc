@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/text.h"
 #include "io/verify/checksums.h"
 #include "io/file/crc32.h"
 #include "io/values/digest.h"
@@ -10,7 +11,7 @@
 #include "io/file/folder.h"
 #include "io/file/staging_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // One file's sums, from front to back.
@@ -108,4 +109,4 @@ Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summ
   return manifest;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "io/verify/manifest.h"
 #include "io/file/output_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class WrittenSums {
  public:
@@ -51,4 +51,4 @@ class WrittenSums {
 // of staging.
 Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summed, std::string version);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "core/items/box_cover.h"
 #include "io/store/cover.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kWrongOffsets =
@@ -171,4 +173,4 @@ void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings&
                     .warning = true});
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

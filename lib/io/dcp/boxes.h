@@ -7,7 +7,7 @@
 #include "io/dcp/metadata.h"
 #include "io/store/findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void check_boxes(const DcpMetadata& metadata, Findings& findings);
 
@@ -17,4 +17,4 @@ void check_records(const DcpMetadata& metadata, std::span<const i64> file_bytes,
 // Finds bytes behind the last record of a file. pre: .metadata names all that the files hold.
 void check_ends(const DcpMetadata& metadata, std::span<const i64> file_bytes, Findings& findings);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,12 +7,13 @@
 #include <map>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/counts.h"
 #include "io/pickle/value.h"
 #include "io/store/findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Section = DcpKey::Section;
@@ -232,4 +233,4 @@ std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const R
   return NameChecks(store, dialect, facts).run(names);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

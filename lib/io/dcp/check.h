@@ -9,7 +9,7 @@
 #include "io/dcp/run_facts.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What of a checkpoint is asked for: an optimizer that lost its states does not harm the weights.
 enum class NamesOf : u8 { kAll, kModel };
@@ -18,4 +18,4 @@ enum class NamesOf : u8 { kAll, kModel };
 std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
                                  NamesOf names = NamesOf::kAll);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

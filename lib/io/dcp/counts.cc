@@ -1,10 +1,12 @@
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/dcp/counts.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Section = DcpKey::Section;
@@ -179,4 +181,4 @@ void check_counts(const Store& store, DcpDialect dialect, const RunFacts& facts,
   CountChecks(store, dialect, facts, entries, findings).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/dcp/run_facts.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A tensor by what its name says.
 struct DcpEntry {
@@ -22,4 +22,4 @@ struct DcpEntry {
 void check_counts(const Store& store, DcpDialect dialect, const RunFacts& facts,
                   std::span<const DcpEntry> entries, Findings& findings);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

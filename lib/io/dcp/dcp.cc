@@ -5,12 +5,13 @@
 #include <charconv>
 #include <set>
 
+#include "core/base/error.h"
 #include "io/dcp/boxes.h"
 #include "io/dcp/mixed.h"
 #include "io/dcp/run_args.h"
 #include "io/dcp/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
@@ -189,4 +190,4 @@ std::optional<DcpDialect> dcp_dialect(const Store& store) {
   return dcp == nullptr ? std::nullopt : std::optional(dcp->dialect());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

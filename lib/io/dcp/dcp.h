@@ -9,7 +9,7 @@
 #include "io/dcp/dialect.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Nothing if the store is not a DCP folder.
 std::optional<DcpDialect> dcp_dialect(const Store& store);
@@ -21,4 +21,4 @@ RunFacts dcp_run_facts(const Store& store);
 // Reads little. Nothing for a store that is not a DCP folder.
 std::vector<Finding> dcp_damage(const Store& store, NamesOf names);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kState = "optimizer.state.", kGroupMeta = "optimizer.param_to_group_meta.";
@@ -170,4 +170,4 @@ std::optional<Numbered> numbered(std::string_view name, std::string_view stem) {
   return std::nullopt;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class DcpDialect : u8 { kPlain, kFsdpDtensor, kMegatronFsdp, kStateDict, kTorchDist };
 std::string_view dialect_name(DcpDialect dialect);  // "fsdp_dtensor"
@@ -57,4 +57,4 @@ struct Numbered {
 };
 std::optional<Numbered> numbered(std::string_view name, std::string_view stem);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

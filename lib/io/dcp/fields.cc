@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void throw_bad_metadata(std::string message) { throw Error(Code::kBadMetadata, std::move(message)); }
 
@@ -35,4 +35,4 @@ void FieldFinder::throw_no_integer(std::size_t field) const {
                          ", not an integer of 64 bits: out of range or of another type"));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

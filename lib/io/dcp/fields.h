@@ -8,7 +8,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Finds the fields of one class's records. The next record's keys mostly are the very texts of the last one's
 // (picklers name them by their number in the memo), and then so are the places of its fields.
@@ -59,4 +59,4 @@ class FieldFinder {
 
 [[noreturn]] void throw_bad_metadata(std::string message);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

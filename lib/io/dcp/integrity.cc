@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/values/digest.h"
 #include "io/store/findings.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kName = "integrity.json";
@@ -59,4 +60,4 @@ std::vector<Finding> check_integrity(const std::string& path) {
   return findings.take();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

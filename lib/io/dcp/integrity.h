@@ -8,9 +8,9 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Compares every file that it lists; reads all of them. Nothing when there is no such file.
 std::vector<Finding> check_integrity(const std::string& folder);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/store/sniff.h"
 #include "io/torch/file.h"
 #include "io/torch/zip.h"
 #include "io/values/strided.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostTrailing = 64;            // bytes behind an archive that torch would not mind
@@ -168,4 +169,4 @@ void each_item_checksum(
     if (!e.deflated) visit(e.data_offset, e.stored_bytes, e.crc32, e.name);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/pickle/pickle.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A part of a file that is a torch.save archive. The description of an archive is at its two ends, so these
 // are read at once and the data between them not at all.
@@ -55,4 +55,4 @@ void each_item_checksum(
     const ByteSource& record,
     const std::function<void(i64 offset, i64 bytes, u32 crc32, std::string_view name)>& visit);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

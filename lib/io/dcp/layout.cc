@@ -1,6 +1,6 @@
 #include "io/dcp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 DcpLayout::DcpLayout(i64 ranks) : file_bytes_(static_cast<std::size_t>(ranks)) {}
 
@@ -66,4 +66,4 @@ void DcpLayout::write_objects(OutputFiles& out) const {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,11 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/dcp/record.h"
 #include "io/file/output_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The name of an item and, in it, the dots that part the keys of the nested dictionaries it came from:
 // "model.module.a.b" was {"model": {"module.a.b": ...}}.
@@ -94,4 +95,4 @@ class DcpLayout {
   std::unordered_map<std::string, i32> frame_of_;  // by type and sizes
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <iterator>
 
+#include "core/base/error.h"
 #include "io/dcp/rows.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
 #include "io/store/findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using ValueKind = PickleValue::Kind;
@@ -180,4 +181,4 @@ std::vector<Finding> check_loading(const std::string& path) {
   return with_file(cat(path, "/", kMetadata), [&] { return loading_faults(file.read(0, file.size())); });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Of the folder's .metadata, which is read once more: to list tensors nobody should pay for this. Nothing
 // where there is none.
@@ -21,4 +21,4 @@ std::vector<Finding> check_loading(const std::string& folder);
 // Of a pickle that parse_dcp_metadata() takes.
 std::vector<Finding> loading_faults(std::span<const u8> pickle);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

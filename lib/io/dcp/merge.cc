@@ -2,10 +2,11 @@
 // itself, and nobody writes .metadata. Together they are one checkpoint.
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/dcp/rows.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Source {
@@ -125,4 +126,4 @@ void Merger::add_objects(std::size_t part) {
 
 DcpMetadata merge_dcp_metadata(std::span<const DcpMetadata> parts) { return Merger(parts).run(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

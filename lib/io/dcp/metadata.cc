@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/rows.h"
 #include "io/store/findings.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using ValueKind = PickleValue::Kind;
@@ -324,4 +325,4 @@ DcpMetadata parse_dcp_metadata(std::span<const u8> bytes) {
   return Linker(rows).run(pickle);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

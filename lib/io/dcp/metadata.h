@@ -18,7 +18,7 @@
 #include "core/items/dtype.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Rows of unlike lengths, one after the other.
 template <typename T>
@@ -91,4 +91,4 @@ DcpMetadata parse_dcp_metadata(std::span<const u8> pickle);
 // ranks. Throws kBadMetadata when two of them describe a tensor differently.
 DcpMetadata merge_dcp_metadata(std::span<const DcpMetadata> parts);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

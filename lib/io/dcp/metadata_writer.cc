@@ -7,7 +7,7 @@
 #include "io/dcp/layout.h"
 #include "io/pickle/writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // torch.distributed.checkpoint.metadata.Metadata and what it is made of, each object as Python would pickle
 // it: the class, an empty construction, a dictionary of fields.
@@ -223,4 +223,4 @@ void DcpLayout::write_metadata(const std::function<void(std::string_view)>& take
   MetadataWriter(*this, take).write();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

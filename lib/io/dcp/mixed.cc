@@ -5,10 +5,11 @@
 #include <set>
 #include <string>
 
+#include "core/base/error.h"
 #include "io/dcp/dialect.h"
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kTakeWhole =
@@ -79,4 +80,4 @@ std::vector<Finding> check_mixed(const Store& store) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "io/file/folder.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Data files that .metadata does not name. A rank that held nothing leaves an empty one.
 void find_leftovers(const Folder& folder, std::span<const std::string> named, std::vector<Finding>& out);
@@ -16,4 +16,4 @@ void find_leftovers(const Folder& folder, std::span<const std::string> named, st
 // Reads one object a file. What cannot be read is somebody else's finding.
 std::vector<Finding> check_mixed(const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

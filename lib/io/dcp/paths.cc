@@ -1,13 +1,14 @@
 // Reads the paths of planner_data from .metadata.
 #include "io/dcp/paths.h"
 
+#include "core/base/error.h"
 #include "io/dcp/rows.h"
 #include "io/file/folder.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kMetadata = ".metadata";
@@ -60,4 +61,4 @@ std::optional<DcpPaths> dcp_paths(const Store& store) {
                    [&] { return parse_dcp_paths(file.read(0, file.size())); });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

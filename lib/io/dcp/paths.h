@@ -9,7 +9,7 @@
 #include "core/base/name_hash.h"
 #include "io/dcp/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Store;
 
@@ -22,4 +22,4 @@ std::optional<DcpPaths> dcp_paths(const Store& store);
 // The same from the bytes of .metadata.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/torch/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kVersion = "3\n";
@@ -83,4 +84,4 @@ std::string dcp_object_record(std::string_view pickle) {
   return {out.begin(), out.end()};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 #include "core/items/dtype.h"
 #include "io/zip/zip_writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class DcpTensorFrame {
  public:
@@ -39,4 +39,4 @@ class DcpTensorFrame {
 // The whole archive around an object that is pickled already.
 std::string dcp_object_record(std::string_view pickle);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using ValueKind = PickleValue::Kind;
@@ -246,4 +247,4 @@ i32 DcpRows::file_number(PickleValue path) {
   return at->second;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

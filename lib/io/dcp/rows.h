@@ -13,7 +13,7 @@
 #include "io/dcp/metadata.h"
 #include "io/pickle/pickle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Numbers for texts, which must outlive the table: equal texts, equal numbers, counted from 0.
 class NameTable {
@@ -97,4 +97,4 @@ class DcpRows final : public PickleVisitor {
   std::array<SeenPath, 256> seen_;  // by the address of the text
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

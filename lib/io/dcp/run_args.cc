@@ -1,9 +1,10 @@
 // Finds the args among the objects of a checkpoint.
 #include "io/dcp/run_args.h"
 
+#include "core/base/error.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kArgs = "args", kCommonItem = "common_state/";
@@ -52,4 +53,4 @@ const PickleValue* arg_of(const PickleValue& args, std::string_view name) {
   return args.is(PickleValue::Kind::kObject) ? args.as_object().field(name) : args.find(name);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Store;
 
@@ -26,4 +26,4 @@ std::shared_ptr<const PickleValue> args_of(const Store& store);
 // An entry of args, or of another Namespace or dict; null: not there.
 const PickleValue* arg_of(const PickleValue& args, std::string_view name);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

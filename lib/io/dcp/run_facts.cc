@@ -7,7 +7,7 @@
 #include "core/hybrid/pattern.h"
 #include "io/dcp/run_args.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The field of a Namespace or of a dict as a number; nothing when it is not one.
@@ -79,4 +79,4 @@ RunFacts run_facts_of_yaml(std::string_view text) {
   return facts;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PickleValue;
 
@@ -24,4 +24,4 @@ RunFacts run_facts(const PickleValue& args);
 // The facts in Megatron-Bridge's run_config.yaml.
 RunFacts run_facts_of_yaml(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

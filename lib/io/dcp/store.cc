@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error.h"
 #include "io/dcp/integrity.h"
 #include "io/dcp/item.h"
 #include "io/dcp/loading.h"
@@ -11,7 +12,7 @@
 #include "io/file/parallel.h"
 #include "io/dcp/run_args.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostConfigBytes = i64{4} << 20;
@@ -207,4 +208,4 @@ RunFacts DcpStore::run_facts_found() const {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

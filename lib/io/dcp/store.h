@@ -11,7 +11,7 @@
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class DcpStore final : public Store {
  public:
@@ -56,4 +56,4 @@ class DcpStore final : public Store {
   std::optional<StoreFiles> open_files_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

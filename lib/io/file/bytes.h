@@ -8,7 +8,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // std::byteswap comes only with C++23.
 template <std::unsigned_integral T>
@@ -36,4 +36,4 @@ void append_le(std::vector<u8>& out, T v) {
   for (std::size_t i = 0; i < sizeof(T); i++) out.push_back(static_cast<u8>(v >> 8 * i));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include <libdeflate.h>
 #endif
 
-namespace mckpt {
+namespace mckpt::impl {
 
 u32 crc32(u32 before, std::span<const u8> bytes) {
 #ifdef MCKPT_LIBDEFLATE
@@ -19,4 +19,4 @@ u32 crc32_join(u32 first, u32 second, i64 second_bytes) {
   return static_cast<u32>(::crc32_combine(first, second, second_bytes));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,9 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Linux moves at most 2^31 - 4096 bytes a call.
@@ -190,4 +191,4 @@ void InputFile::read_block_inside(i64 offset, std::span<u8> to) const {
   if (!to.empty()) read_inside(offset, to);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "io/file/source_stamps.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ByteSource {
  public:
@@ -103,4 +103,4 @@ std::string errno_text(int error);
 // kNotFound for a name that leads nowhere, kReadFailed for the rest, with the path and the system's words.
 [[noreturn]] void throw_open_failed(const std::string& path, int error);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

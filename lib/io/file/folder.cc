@@ -16,10 +16,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -232,4 +233,4 @@ std::vector<FolderEntry> Folder::entries(std::string_view name) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -14,7 +14,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct FolderEntry {
   std::string name;
@@ -62,4 +62,4 @@ void check_inside_name(std::string_view name);
 // for the tests.
 int open_beneath_by_steps(int boundary, std::string_view name, int flags);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

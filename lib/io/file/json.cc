@@ -4,9 +4,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr u64 kOnes = 0x0101010101010101;
@@ -374,4 +375,4 @@ void JsonReader::end() {
   keys_ = {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -21,7 +21,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class JsonType : u8 { kNull, kBool, kNumber, kString, kArray, kObject };
 std::string_view json_type_name(JsonType type);  // "a number"
@@ -149,4 +149,4 @@ bool is_utf8(std::string_view text);
 // Appends the text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

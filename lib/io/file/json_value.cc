@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/error.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 JsonValue read_value(JsonReader& json) {
@@ -141,4 +142,4 @@ void append_json_string(std::string& out, std::string_view s) {
   out += '"';
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 void JsonWriter::separate() {
   if (relieve_ && out_.size() >= kRelievedBytes) relieve_();
   if (after_key_) {
@@ -98,4 +98,4 @@ JsonWriter& JsonWriter::value(std::span<const i64> numbers) {
   return end_array();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

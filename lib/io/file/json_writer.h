@@ -18,7 +18,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class JsonWriter {
  public:
@@ -70,4 +70,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,10 +9,11 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
@@ -136,4 +137,4 @@ void OutputFiles::sync() {
       fail(file, "making the file durable failed", -1, errno);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "io/copy/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct OutputFile {
   std::string name;  // relative to the folder
@@ -59,4 +59,4 @@ class OutputFiles final : public CopySink {
   std::vector<i32> recent_;                  // the open ones, in the order of opening
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/json.h"
 #include "io/file/place.h"
 #include "io/file/staged_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,4 +128,4 @@ bool same_place(const std::string& one, const std::string& other) {
   return whole_path(one) == whole_path(other);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class OutputRules {
  public:
@@ -36,4 +36,4 @@ void refuse_other_than_report(const std::string& path);
 // Whether two paths lead to one place; the last parts need not be there.
 bool same_place(const std::string& one, const std::string& other);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

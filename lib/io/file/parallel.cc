@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 int default_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
@@ -43,4 +43,4 @@ void parallel_for(i64 count, int threads, const std::function<void(int worker, i
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // As many threads as there are processors to run on.
 int default_threads();
@@ -18,4 +18,4 @@ void run_threads(int threads, const std::function<void(int worker)>& work);
 // which is below `threads`. The first exception stops the rest and is thrown here.
 void parallel_for(i64 count, int threads, const std::function<void(int worker, i64 index)>& work);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,9 +11,10 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // /proc, /sys and the like, where even root makes no files.
@@ -99,4 +100,4 @@ bool leads_to(int fd, const std::string& path) {
          opened.st_ino == named.st_ino;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

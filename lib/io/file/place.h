@@ -5,7 +5,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string parent_folder(const std::string& path);
 
@@ -23,4 +23,4 @@ int make_folders(const std::string& path, bool durable);
 // Whether the path still leads to what was opened.
 bool leads_to(int fd, const std::string& path);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

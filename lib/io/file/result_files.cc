@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 #include "core/base/text.h"
 #include "io/file/file.h"
@@ -10,7 +11,7 @@
 #include "io/verify/manifest.h"
 #include "io/file/staging_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +83,4 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Names of files, relative to the folder of a result: "hf_assets/config.json".
 using FileNames = std::set<std::string, std::less<>>;
@@ -19,4 +19,4 @@ using FileNames = std::set<std::string, std::less<>>;
 // data.
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

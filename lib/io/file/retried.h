@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 template <typename Call>
 auto retried(Call&& call) -> decltype(call()) {
@@ -14,4 +14,4 @@ auto retried(Call&& call) -> decltype(call()) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kBlock = 64;
@@ -148,4 +148,4 @@ std::string Sha256::hex_digest() {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Sha256 {
  public:
@@ -31,4 +31,4 @@ class Sha256 {
   Compress compress_ = best_compress();
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

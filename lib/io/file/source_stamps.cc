@@ -11,9 +11,10 @@
 #include <ctime>
 #include <thread>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kSecond = 1'000'000'000;
@@ -129,4 +130,4 @@ void check_sources_unchanged() {
   if (const SourceStamps* stamps = current) stamps->check_unchanged();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

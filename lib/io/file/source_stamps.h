@@ -24,7 +24,7 @@
 #include "core/base/error.h"
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct FileStamp {
   u64 device = 0, inode = 0;
@@ -67,4 +67,4 @@ Error source_changed(const std::string& path);
 // Its check; nothing where there is none. To be called when all was read. Throws kReadFailed.
 void check_sources_unchanged();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,12 +10,13 @@
 #include <cstdio>
 #include <thread>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/output_files.h"
 #include "io/file/place.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check_clobber(const std::string& path, bool replace) {
@@ -124,4 +125,4 @@ void StagedFile::publish(OutputFiles& files) {
     fail(cat("the result is published as ", escaped(path_, 4096), "; making its name durable failed"), error);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

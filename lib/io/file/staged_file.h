@@ -11,7 +11,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class OutputFiles;
 
@@ -56,4 +56,4 @@ class StagedFile {
   int fd_ = -1;  // of the staging folder, locked
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,12 +12,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/place.h"
 #include "io/file/retried.h"
 #include "io/file/staging_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_there(const std::string& path) {
@@ -283,4 +284,4 @@ void StagedFolder::publish(const std::function<void()>& last_step) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

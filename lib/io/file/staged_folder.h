@@ -21,7 +21,7 @@
 #include "core/base/int.h"
 #include "io/file/result_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class StagedFolder {
  public:
@@ -78,4 +78,4 @@ class StagedFolder {
   int fd_ = -1;  // of the folder that is made, locked
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "io/file/place.h"
 #include "io/file/retried.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // In the order of removal: what says that something is left to do goes last.
@@ -72,4 +72,4 @@ std::string folder_identity(const std::string& path) {
   return cat(st.stx_ino, " ", born ? st.stx_btime.tv_sec : 0, " ", born ? st.stx_btime.tv_nsec : 0);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

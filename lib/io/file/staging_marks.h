@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces";
 
@@ -26,4 +26,4 @@ int remove_marks(const std::string& folder);
 // birth, where the file system keeps that. "" where the path leads to no folder.
 std::string folder_identity(const std::string& path);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

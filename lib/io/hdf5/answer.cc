@@ -5,10 +5,11 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/bytes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Record;
@@ -165,4 +166,4 @@ class Parser {
 
 Hdf5Answer parse_hdf5_answer(std::span<const u8> answer) { return Parser(answer).parse(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

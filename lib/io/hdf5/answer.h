@@ -11,7 +11,7 @@
 #include "core/base/int.h"
 #include "io/hdf5/wire.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Hdf5Type {
   hdf5_wire::TypeClass kind = hdf5_wire::TypeClass::kInteger;
@@ -73,4 +73,4 @@ struct Hdf5Answer {
 // Throws kHelperFailed.
 Hdf5Answer parse_hdf5_answer(std::span<const u8> answer);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

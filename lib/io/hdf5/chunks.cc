@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/hdf5/filters.h"
 #include "io/hdf5/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostRowBytes = i64{128} << 20;
@@ -116,4 +117,4 @@ Hdf5Chunks::Bytes Hdf5Chunks::unpacked(const Hdf5Chunk& chunk) const {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

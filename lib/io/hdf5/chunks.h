@@ -14,7 +14,7 @@
 #include "io/file/file.h"
 #include "io/hdf5/answer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Hdf5Chunks final : public ByteSource {
  public:
@@ -47,4 +47,4 @@ class Hdf5Chunks final : public ByteSource {
   mutable std::deque<i64> order_;  // of the cached ones; the oldest is in front
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/hdf5/answer.h"
 #include "io/hdf5/chunks.h"
@@ -9,7 +10,7 @@
 #include "io/hdf5/layout.h"
 #include "io/store/sniff.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Storage;
@@ -208,4 +209,4 @@ std::unique_ptr<Store> open_hdf5_file(const std::string& path) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

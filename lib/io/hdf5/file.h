@@ -9,10 +9,10 @@
 #include "io/file/file.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What open_hdf5_file() gives, from the answer of mckpt-hdf5. Throws kBadHdf5, kUnsupportedHdf5,
 // kHelperFailed.
 std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> answer);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/file/bytes.h"
 #include "io/zip/inflate.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kDeflate = 1, kShuffle = 2, kFletcher32 = 3;
@@ -115,4 +116,4 @@ u32 fletcher32(std::span<const u8> bytes) {
   return fold(high) << 16 | fold(low);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

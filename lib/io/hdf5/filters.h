@@ -7,7 +7,7 @@
 
 #include "io/hdf5/answer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kUnsupportedHdf5 that names a filter that is none of these, or occurs twice.
 void check_filters(std::span<const Hdf5Filter> filters);
@@ -23,4 +23,4 @@ std::vector<u8> unfiltered(std::vector<u8> stored, std::span<const Hdf5Filter> f
 // The sum that HDF5 keeps, of big-endian pairs of bytes.
 u32 fletcher32(std::span<const u8> bytes);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -14,10 +14,11 @@
 #include <cstdlib>
 #include <thread>
 
+#include "core/base/error.h"
 #include "runtime/system/module_folders.h"
 #include "io/hdf5/wire.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -199,4 +200,4 @@ std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock) {
                        {std::min(kMostAnswerBytes, answer), kPatienceSeconds + kPatience * cpu_ms / 1000});
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr std::string_view kHdf5HelperPurpose = "HDF5 files (a program of its own, in a sandbox)";
 inline constexpr std::string_view kHdf5HelperHelp =
@@ -33,4 +33,4 @@ struct HelperLimits {
 std::vector<u8> helper_output(const std::string& program, const std::vector<std::string>& arguments,
                               int input, const HelperLimits& limits);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/hdf5/filters.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Storage;
@@ -214,4 +215,4 @@ std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf
   return pairs;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/hdf5/answer.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The data type whose bits these are. HDF5 describes floats by their fields, so that bfloat16 and the 8-bit
 // floats are known like any other; torch's own order of bytes is little-endian. Throws kUnsupportedHdf5.
@@ -31,4 +31,4 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes);
 // of one dataset are none. At most one pair a dataset. pre: all were checked.
 std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf5Dataset> datasets);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace mckpt::hdf5_wire {
+namespace mckpt::impl::hdf5_wire {
 
 inline constexpr std::string_view kMagic = "mckpt-hdf5 answer 1\n";
 
@@ -48,4 +48,4 @@ inline constexpr std::uint64_t kUnwritten = UINT64_MAX;
 // How the program ends when it does not answer.
 inline constexpr int kExitNoSandbox = 71, kExitUsage = 64;
 
-}  // namespace mckpt::hdf5_wire
+}  // namespace mckpt::impl::hdf5_wire

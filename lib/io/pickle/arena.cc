@@ -1,9 +1,10 @@
 // Allocates values in blocks and stops at the limits of memory, number and nesting.
+#include "core/base/error.h"
 #include "io/pickle/arena.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostBlockBytes = std::size_t{256} << 10;
@@ -145,4 +146,4 @@ void PickleArena::release(PickleValue v) {
   give_back(v.pointer<void>(), v.is(Kind::kDict) ? sizeof(PickleDict) : sizeof(PickleList));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

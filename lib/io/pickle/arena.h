@@ -12,7 +12,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PickleArena {
  public:
@@ -145,4 +145,4 @@ class PickleArena {
   PickleValue empty_tuple_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

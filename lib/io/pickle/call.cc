@@ -2,10 +2,11 @@
 // stays a record of the name and the arguments.
 #include <array>
 
+#include "core/base/error.h"
 #include "io/pickle/machine.h"
 #include "io/pickle/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostClasses = 10'000;
@@ -247,4 +248,4 @@ PickleValue PickleMachine::storage(PickleValue id) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Names that change what Python does with an object when they stand in its dict.
@@ -247,4 +247,4 @@ bool unsafe_to_call(const PickleClass& c) {
   return c.trust == Trust::kUnsafe || (c.trust == Trust::kUnlisted && !looks_like_class(c.name));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Known : u8 {
   kNothing,  // not on the list
@@ -88,4 +88,4 @@ bool is_special_field(std::string_view name);
 // though naming it is not.
 bool unsafe_to_call(const PickleClass& c);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,12 +3,13 @@
 
 #include <unordered_map>
 
+#include "core/base/error.h"
 #include "io/pickle/arena.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/text.h"
 #include "io/pickle/writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -137,4 +138,4 @@ void Copy::write_object(PickleValue v) {
 
 std::string copy_pickle(PickleValue value) { return Copy().run(value); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

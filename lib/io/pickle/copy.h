@@ -6,10 +6,10 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Protocol 2. What is shared or cyclic stays so. Throws kUnsupportedPickle for a value that holds a tensor,
 // whose bytes are no part of a pickle.
 std::string copy_pickle(PickleValue value);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

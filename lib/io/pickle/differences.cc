@@ -5,10 +5,11 @@
 #include <map>
 #include <set>
 
+#include "core/base/text.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -164,4 +165,4 @@ PickleDifferences pickle_differences(
   return walk.take();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

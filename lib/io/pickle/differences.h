@@ -10,7 +10,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PickleDifference {
   std::string at;               // inside the value; "": all of it
@@ -28,4 +28,4 @@ PickleDifferences pickle_differences(
     PickleValue expected, PickleValue found, i64 most,
     const std::function<bool(PickleValue expected, PickleValue found)>& same_storage);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <bit>
 
+#include "core/base/text.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -91,4 +92,4 @@ std::string known_object(const PickleObject& o) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

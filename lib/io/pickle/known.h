@@ -5,9 +5,9 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // "PosixPath('/x')", "ndarray uint32 (624,)", "float64(0.5)"; "" for objects of other classes.
 std::string known_object(const PickleObject& object);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

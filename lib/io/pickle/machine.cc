@@ -6,9 +6,10 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/error.h"
 #include "io/pickle/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PickleMachine::PickleMachine(Pickle& out, std::span<const u8> bytes, const PickleRules& rules)
     : out_(out),
@@ -121,4 +122,4 @@ void PickleMachine::share_all(std::span<const PickleValue> values) {
   for (PickleValue v : values) PickleArena::share(v);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/pickle/opcodes.h"
 #include "io/pickle/stack.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PickleMachine {
  public:
@@ -224,4 +224,4 @@ class PickleMachine {
   NameMap<std::string_view, PickleValue> class_values_;  // by "module\nname"
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Op : u8 {
   kMark = '(',
@@ -76,4 +76,4 @@ enum class Op : u8 {
   kReadonlyBuffer = 0x98,
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

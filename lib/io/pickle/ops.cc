@@ -3,10 +3,11 @@
 #include <array>
 #include <bit>
 
+#include "core/base/error.h"
 #include "io/pickle/machine.h"
 #include "io/pickle/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PickleMachine::Handlers {
   std::array<Handler, 256> by_opcode;
@@ -371,4 +372,4 @@ void PickleMachine::op_put() {
 void PickleMachine::op_put_text() { put(take_decimal()); }
 void PickleMachine::op_get_text() { get(take_decimal()); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

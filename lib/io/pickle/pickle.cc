@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/pickle/machine.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string class_name(const PickleClass& c) { return cat(escaped(c.module), ".", escaped(c.name)); }
@@ -47,4 +49,4 @@ std::vector<PickleNote> Pickle::notes() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "io/pickle/arena.h"
 #include "io/pickle/classes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Sees objects as soon as they are complete and may take them, so that a pickle of a million small records
 // costs what the visitor keeps of them.
@@ -87,4 +88,4 @@ class PickleTruncated : public Error {
   using Error::Error;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 // has the two made first.
 #include "io/pickle/machine.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Whether construct() makes an object of it, whatever the arguments, that is complete without a state.
@@ -100,4 +100,4 @@ bool PickleMachine::take_size() {
   return true;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/text.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/known.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -242,4 +243,4 @@ void render_pickle(PickleValue v, const PickleTreeLimits& limits,
   Tree(limits, line).write("", v, 0);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What it is, for a list: "int 10", "Namespace, 312 fields", "ndarray uint32 [624]", "list of 3".
 std::string pickle_summary(PickleValue v);
@@ -26,4 +26,4 @@ struct PickleTreeLimits {
 void render_pickle(PickleValue v, const PickleTreeLimits& limits,
                    const std::function<void(std::string_view)>& line);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "io/pickle/arena.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PickleStack {
  public:
@@ -58,4 +58,4 @@ class PickleStack {
   PickleValue *floor_ = nullptr, *top_ = nullptr, *end_ = nullptr;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void append_utf8(std::string& out, u32 point) {
@@ -160,4 +160,4 @@ bool is_python_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

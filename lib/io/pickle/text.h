@@ -8,7 +8,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Each gives nothing when the text is malformed.
 std::optional<std::string> unquoted(std::string_view literal);            // 'a\n\x41' of STRING
@@ -21,4 +21,4 @@ std::optional<double> decimal_float(std::string_view text);
 // Python's strings may hold single surrogates, which are not UTF-8.
 bool is_python_utf8(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

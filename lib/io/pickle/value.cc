@@ -1,9 +1,10 @@
 // Conversions of a value to the type that the caller expects; throws if it is of another type.
+#include "core/base/error.h"
 #include "io/pickle/value.h"
 
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void throw_kind(std::string_view what, PickleValue::Kind kind, std::string_view expected) {
@@ -75,4 +76,4 @@ const PickleValue* PickleObject::field(std::string_view name) const {
   return nullptr;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

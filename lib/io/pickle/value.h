@@ -11,7 +11,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct PickleClass;
 struct PickleObject;
@@ -261,4 +261,4 @@ inline PickleValue PickleValue::attributes() const {
 // "a list", "an integer": for messages.
 std::string_view kind_name(PickleValue::Kind kind);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

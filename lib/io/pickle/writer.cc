@@ -1,9 +1,10 @@
 // Writes the opcodes of protocol 2.
+#include "core/base/error.h"
 #include "io/pickle/writer.h"
 
 #include <bit>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PickleWriter::PickleWriter() { op(Op::kProto), byte(2); }
 
@@ -102,4 +103,4 @@ std::string PickleWriter::finish() {
   return std::move(out_);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "core/base/int.h"
 #include "io/pickle/opcodes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PickleWriter {
  public:
@@ -54,4 +54,4 @@ class PickleWriter {
   u32 slots_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

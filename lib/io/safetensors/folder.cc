@@ -7,13 +7,14 @@
 #include <set>
 #include <span>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/index.h"
 #include "io/safetensors/shards.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
@@ -384,4 +385,4 @@ std::unique_ptr<Store> open_safetensors_folder(const std::string& path) {
   return with_file(path, [&] { return FolderOpener(path).open(); });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

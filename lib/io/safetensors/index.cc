@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/names.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class IndexReader {
@@ -115,4 +116,4 @@ class IndexReader {
 
 SafetensorsIndex parse_safetensors_index(std::string_view text) { return IndexReader(text).read(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct SafetensorsIndex {
   struct Entry {
@@ -26,4 +26,4 @@ struct SafetensorsIndex {
 // Throws kBadJson, kBadIndex, kBadPath.
 SafetensorsIndex parse_safetensors_index(std::string_view text);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

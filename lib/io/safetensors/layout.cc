@@ -5,12 +5,13 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/file/json.h"
 #include "io/safetensors/table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
@@ -202,4 +203,4 @@ std::vector<OutputFile> SafetensorsLayout::output_files() const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

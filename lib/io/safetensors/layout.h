@@ -16,7 +16,7 @@
 #include "io/file/output_files.h"
 #include "io/store/tensor_spec.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
@@ -74,4 +74,4 @@ class SafetensorsLayout {
   std::string index_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

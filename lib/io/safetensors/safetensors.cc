@@ -1,9 +1,10 @@
 #include "io/safetensors/safetensors.h"
 
+#include "core/base/error.h"
 #include "io/safetensors/shards.h"
 #include "io/store/sniff.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 SafetensorsStore::SafetensorsStore(std::string root, std::string format) {
   root_ = std::move(root);
@@ -136,4 +137,4 @@ std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

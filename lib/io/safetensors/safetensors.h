@@ -8,7 +8,7 @@
 #include "io/verify/manifest.h"
 #include "io/safetensors/table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class SafetensorsStore final : public Store {
  public:
@@ -79,4 +79,4 @@ class SafetensorsStore final : public Store {
 // Reads the header of a file; when it is not safetensors, the error says what the file seems to be.
 SafetensorsTable read_safetensors_table(const ByteSource& file);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/names.h"
 #include "io/store/cover.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Piece = SafetensorsStore::Piece;
@@ -126,4 +127,4 @@ void add_dcp_shards(SafetensorsStore& store) {
   if (last_rank >= 0) store.set_ranks(last_rank + 1);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

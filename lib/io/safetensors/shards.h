@@ -9,7 +9,7 @@
 
 #include "io/safetensors/safetensors.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr std::string_view kShardingInfoKey = "DCP_SHARDING_INFO";
 
@@ -18,4 +18,4 @@ bool has_sharding_info(const SafetensorsTable& table);
 // Adds the tensors of all files of the store, pieced together. Pieces that do not fit become findings.
 void add_dcp_shards(SafetensorsStore& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kLengthBytes = 8;
@@ -270,4 +271,4 @@ void SafetensorsTable::throw_cut_short(i64 file_bytes) const {
       .help("fetch or copy the file again");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -17,7 +17,7 @@
 #include "io/file/json.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class SafetensorsTable {
  public:
@@ -72,4 +72,4 @@ class SafetensorsTable {
   std::vector<Finding> findings_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr int kMostDepth = 8;
@@ -153,4 +154,4 @@ std::vector<std::string> checkpoints_beside(const std::string& path, const Store
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "io/file/folder.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Beside {
   enum class Kind : u8 {
@@ -38,4 +38,4 @@ std::string real_path_of(const std::string& path);
 // Whether open_store() would take the folder, of that name inside of `folder`, for a checkpoint.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

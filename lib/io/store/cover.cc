@@ -1,9 +1,10 @@
 // Checks the chunks of a tensor with core/items/box_cover.h.
+#include "core/base/error_code.h"
 #include "io/store/cover.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<BoxFault> chunk_faults(const Store& store, i64 tensor, std::size_t most) {
   std::span<const i64> dims = store.dims(tensor);
@@ -34,4 +35,4 @@ Code cover_code(BoxFault::Kind kind) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "core/items/box_cover.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What is wrong, at most `most` of it; replicas do not count. The boxes of a fault are positions among the
 // other chunks.
@@ -15,4 +15,4 @@ std::vector<BoxFault> chunk_faults(const Store& store, i64 tensor, std::size_t m
 // kChunkOutside, kChunkOverlap, kChunkHole (also where the proof was given up).
 Code cover_code(BoxFault::Kind kind);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

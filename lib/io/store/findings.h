@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/text.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Findings {
  public:
@@ -74,4 +75,4 @@ class PlacedFindings {
   std::vector<Placed> list_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

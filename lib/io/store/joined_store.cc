@@ -1,9 +1,10 @@
+#include "core/base/error.h"
 #include "io/store/joined_store.h"
 
 #include <algorithm>
 #include <filesystem>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,4 +45,4 @@ ChunkData JoinedStore::resolve(i64 t, i64 index) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

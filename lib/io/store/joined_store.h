@@ -4,7 +4,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class JoinedStore final : public Store {
  public:
@@ -29,4 +29,4 @@ class JoinedStore final : public Store {
   const Store& second_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
@@ -111,4 +111,4 @@ bool NameRegex::matches(std::string_view name) const {
   return regexec(&regex_, ended.c_str(), 0, &range, REG_STARTEND) == 0;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Translates an expression to pure POSIX syntax. Throws kUsage for what would silently mean something else in
 // POSIX, such as \t, \1 or (?:.
@@ -28,4 +28,4 @@ class NameRegex {
   regex_t regex_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

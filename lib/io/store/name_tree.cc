@@ -10,8 +10,9 @@
 #include <unordered_set>
 
 #include "core/base/names.h"
+#include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Deeper names end in one long component: what follows recurses once a component.
@@ -235,4 +236,4 @@ i64 line_count(const std::vector<NameTree>& tree) {
   return lines;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

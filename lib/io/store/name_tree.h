@@ -12,7 +12,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct NameTree {
   std::string label;  // not escaped
@@ -29,4 +29,4 @@ std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tens
 // How many lines it takes.
 i64 line_count(const std::vector<NameTree>& tree);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

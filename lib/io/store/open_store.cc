@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 #include "io/store/beside.h"
 #include "io/file/folder.h"
@@ -13,7 +14,7 @@
 #include "io/store/store.h"
 #include "io/torch/files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
@@ -227,4 +228,4 @@ std::unique_ptr<Store> open_store(const std::string& path) {
   return is_folder(path) ? open_folder(path) : open_file(path);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Extent {
@@ -43,4 +43,4 @@ std::vector<i64> shared_tensors(const Store& store, std::span<const i64> tensors
   return shared;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

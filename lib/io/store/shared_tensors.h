@@ -6,10 +6,10 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Those of `tensors` whose stretch of a file overlaps that of one before it in the file: of two tied tensors,
 // the second.
 std::vector<i64> shared_tensors(const Store& store, std::span<const i64> tensors);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

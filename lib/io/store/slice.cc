@@ -5,9 +5,10 @@
 #include <charconv>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void fail(std::string message, std::string_view found) {
@@ -92,4 +93,4 @@ std::vector<SliceRange> parse_slice(std::string_view slice, std::span<const i64>
   return ranges;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The range of one dimension. A single index drops the dimension from the result.
 struct SliceRange {
@@ -29,4 +29,4 @@ SlicedName split_sliced_name(std::string_view text);
 // as in Python; a single index that is not in it throws kUsage, as text that is no slice does.
 std::vector<SliceRange> parse_slice(std::string_view slice, std::span<const i64> dims);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kHeadBytes = 512;
@@ -109,4 +109,4 @@ std::string_view sniffed_name(FileKind kind) {
   return "";
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class FileKind : u8 {
   kUnknown,
@@ -33,4 +33,4 @@ i64 find_hdf5_superblock(const ByteSource& file);
 // "a git-lfs pointer (...)", for messages; "" for kUnknown and kSafetensors.
 std::string_view sniffed_name(FileKind kind);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

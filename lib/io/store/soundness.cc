@@ -1,10 +1,11 @@
 // Judges the findings of a checkpoint's readers, and puts them into words.
+#include "core/base/error.h"
 #include "io/store/soundness.h"
 
 #include <algorithm>
 #include <array>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 bool is_sound(const Store& store) { return std::ranges::all_of(store.findings(), &Finding::warning); }
 
@@ -46,4 +47,4 @@ std::string finding_line(const Finding& finding) {
   return cat(finding_kind(finding), ": ", finding_text(finding));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

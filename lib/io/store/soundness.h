@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A checkpoint is refused because it is damaged. The error is its first problem.
 class DamagedCheckpoint : public Error {
@@ -51,4 +52,4 @@ std::string finding_text(const Finding& finding);
 // Both, with ": " between them.
 std::string finding_line(const Finding& finding);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

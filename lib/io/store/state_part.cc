@@ -6,7 +6,7 @@
 #include <charconv>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // How the state of an optimizer is called by those who save it beside a model.
@@ -168,4 +168,4 @@ i64 StateParts::parameters_per_item(i64 tensor) const {
   return is_packed ? std::max<i64>(1, bits / each) : 1;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

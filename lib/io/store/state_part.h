@@ -9,9 +9,10 @@
 #include <string_view>
 
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Parameters, the state of an optimizer, or neither (random states, schedules, numbers of steps, scales of
 // quantized weights, buffers that a layer keeps as bytes).
@@ -41,4 +42,4 @@ class StateParts {
   i64 bits_ = 4;                     // of a packed value
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/error.h"
 #include "core/base/names.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Finding to_finding(const Error& e) {
   std::string message = e.message();
@@ -88,4 +89,4 @@ i64 find_tensor(const Store& store, std::string_view name) {
   return -1;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

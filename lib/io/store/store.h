@@ -14,10 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ByteSource;  // io/file/file.h
 
@@ -170,4 +171,4 @@ std::unique_ptr<Store> open_hdf5_file(const std::string& path);
 std::unique_ptr<Store> open_dcp(const std::string& path);           // a folder with .metadata
 std::unique_ptr<Store> open_megatron_run(const std::string& path);  // a folder of mp_rank_* folders
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,9 +1,10 @@
 // Opens the files of a store when they are needed, and closes some when too many are open.
+#include "core/base/error.h"
 #include "io/store/store_files.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
   bool is_folder = false;
@@ -36,4 +37,4 @@ StoreBytes::StoreBytes(const Store& store) : files_(store) {
     bytes_.emplace_back(files_, static_cast<i32>(f), std::max<i64>(store.files()[f].bytes, 0));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "io/file/folder.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class StoreFiles {
  public:
@@ -61,4 +61,4 @@ class StoreBytes {
   std::vector<StoreFileBytes> bytes_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void Amount::add(i64 more_items, i64 more_bytes) {
   tensors++;
@@ -35,4 +35,4 @@ StoreSummary summarize(const Store& store) {
   return s;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "io/store/state_part.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Amount {
   i64 tensors = 0, items = 0, bytes = 0;
@@ -28,4 +28,4 @@ struct StoreSummary {
 
 StoreSummary summarize(const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "core/base/names.h"
 #include "io/store/name_regex.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostCompared =
@@ -64,4 +64,4 @@ i64 tensor_named(const Store& store, const std::string& name) {
   throw_none(names, name, store.root());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

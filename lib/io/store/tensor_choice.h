@@ -9,7 +9,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TensorChoice {
   std::string pattern;  // "" chooses all
@@ -26,4 +26,4 @@ struct TensorChoice {
 // store left the tensor out.
 i64 tensor_named(const Store& store, const std::string& name);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

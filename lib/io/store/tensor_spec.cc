@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::string not_held(const TensorSpec& tensor, std::string_view why) {
   return cat("'", escaped(tensor.name), "': ", why);
@@ -17,4 +17,4 @@ void throw_not_held(const std::vector<std::string>& faults, std::string_view for
       .help("`exclude` leaves tensors out");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TensorSpec {
   std::string_view name;
@@ -22,4 +22,4 @@ std::string not_held(const TensorSpec& tensor, std::string_view why);
 // Throws kNotHeld with the first of the faults, unless there are none. `format` is like "a safetensors file".
 void throw_not_held(const std::vector<std::string>& faults, std::string_view format);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <limits>
 #include <string_view>
 
+#include "core/base/error.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -115,4 +116,4 @@ void check_gradient(const TorchCall& call, DType dtype) {
         .help("save it again as a torch.nn.Parameter, or without requires_grad");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

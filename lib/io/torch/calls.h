@@ -9,7 +9,7 @@
 #include "io/pickle/classes.h"
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A function that rebuilds a tensor, and its arguments: directly, or handed to _rebuild_from_type_v2 as
 // (function, type, arguments, state).
@@ -30,4 +30,4 @@ void check_torch_call(const TorchCall& call);
 // requires_grad that the call gives it.
 void check_gradient(const TorchCall& call, DType dtype);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

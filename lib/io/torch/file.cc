@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/error.h"
 #include "io/store/sniff.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostSharedBytes = i64{8} << 30, kMostSharing = 64;  // the second: times the size of the file
@@ -85,4 +86,4 @@ TorchFile read_torch_file(const ByteSource& file) {
   return torch;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "io/file/file.h"
 #include "io/torch/table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What reading the headers of one file gives.
 struct TorchFile {
@@ -28,4 +28,4 @@ TorchFile read_torch_legacy(const ByteSource& file);
 // The number that the first pickle of the legacy form is.
 bool is_torch_magic(PickleValue v);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 #include "io/torch/files.h"
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 bool is_number(std::string_view s) {
@@ -55,4 +56,4 @@ std::vector<OpenedTorchFile> open_torch_files(const Folder& folder, std::vector<
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/file/folder.h"
 #include "io/torch/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct OpenedTorchFile {
   std::string path;  // inside the folder
@@ -31,4 +31,4 @@ i64 shard_count(std::string_view file);
 // In the order of the names.
 std::vector<OpenedTorchFile> open_torch_files(const Folder& folder, std::vector<std::string> names);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

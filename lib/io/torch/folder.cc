@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/pickle/render.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The files of one group of ranks, joined.
@@ -243,4 +245,4 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
   return store;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/pickle/text.h"
 #include "io/pickle/writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<i64> row_major_strides(std::span<const i64> dims) {
@@ -138,4 +139,4 @@ std::vector<TorchLayout::Piece> TorchLayout::frame(std::span<const u32> crc32s) 
   return pieces;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/store/tensor_spec.h"
 #include "io/zip/zip_writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // As torch names the folder in an archive: the file's name without its suffix.
 std::string torch_archive_folder(std::string_view path);
@@ -58,4 +58,4 @@ class TorchLayout {
   i64 tensor_count_ = 0, at_ = 0, directory_bytes_ = 0, file_bytes_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

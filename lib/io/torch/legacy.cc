@@ -5,12 +5,13 @@
 //   pickle 3   {little_endian: True, ...}   then for each key: count of elements (8 bytes), the elements
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/bytes.h"
 #include "io/pickle/render.h"
 #include "io/torch/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kProtocol = 1001;
@@ -140,4 +141,4 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/error.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kMainFile = "model_optim_rng.pt";
@@ -156,4 +157,4 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path) {
   return store;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 // Opens one torch file as a store. A file that one of several ranks wrote holds pieces of tensors; alone it
 // shows the whole tensors with the piece that is there.
+#include "core/base/error.h"
 #include "io/torch/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Adds the piece that the file holds of a DTensor. Returns whether it is known where it lies.
@@ -55,4 +56,4 @@ std::unique_ptr<Store> open_torch_file(const std::string& path) {
   });
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

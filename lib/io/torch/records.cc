@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "io/file/json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
@@ -103,4 +103,4 @@ void check_torch_records(const ZipArchive& zip, std::string_view top) {
         .found(escaped(text, 40));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

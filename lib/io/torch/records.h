@@ -6,7 +6,7 @@
 
 #include "io/zip/zip.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws unless it is absent or one of torch's two words. `top`: the folder of the archive, with its slash.
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);
@@ -14,4 +14,4 @@ bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);
 // version, .storage_alignment, .data/serialization_id. Throws kBadTorchFile.
 void check_torch_records(const ZipArchive& zip, std::string_view top);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

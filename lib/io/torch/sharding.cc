@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/error.h"
 #include "io/pickle/classes.h"
 #include "io/torch/tensor.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -258,4 +259,4 @@ std::optional<std::vector<i64>> even_offsets(const TorchSharding& s, i64 rank, s
   return offsets;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

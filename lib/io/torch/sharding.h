@@ -10,7 +10,7 @@
 
 #include "io/pickle/value.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TorchMesh {
   std::vector<i64> sizes;
@@ -71,4 +71,4 @@ std::string place_pieces(const TorchSharding& sharding, std::span<TorchPiece> pi
 std::optional<std::vector<i64>> even_offsets(const TorchSharding& sharding, i64 rank,
                                              std::span<const i64> sizes);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 TorchStore::TorchStore(std::string root, std::string format) {
   root_ = std::move(root);
@@ -123,4 +124,4 @@ void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit
     }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "io/torch/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TorchStore final : public Store {
  public:
@@ -82,4 +82,4 @@ class TorchStore final : public Store {
   std::vector<std::vector<i64>> tensor_of_row_;  // by file: the tensor that a row became, for checksums
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/torch/walk.h"
 #include "io/values/strided.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostFindings = 100;
@@ -108,4 +109,4 @@ void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) 
   for (i64 i = size(); i-- > 0;) storages_[at(i).storage].tensor = i;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

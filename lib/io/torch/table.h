@@ -19,7 +19,7 @@
 #include "io/store/store.h"
 #include "io/torch/tensor.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TorchTable {
  public:
@@ -87,4 +87,4 @@ class TorchTable {
   i64 more_findings_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,11 +1,12 @@
 // Reads one tensor from the objects of a pickle.
 #include "io/torch/tensor.h"
 
+#include "core/base/error.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/render.h"
 #include "io/torch/calls.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -226,4 +227,4 @@ void check_torch_view(const TorchTensor& t) {
         .found(bytes);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

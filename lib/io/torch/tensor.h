@@ -11,7 +11,7 @@
 #include "core/items/shape.h"
 #include "io/torch/sharding.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // ('storage', class, key, location, count, [view of an older file: (key, first, count)])
 struct TorchStorage {
@@ -48,4 +48,4 @@ void check_one_size(const TorchStorage& storage, i64 seen_bytes);
 // Throws kBadView unless every item lies inside the storage and the view does not blow up a small storage.
 void check_torch_view(const TorchTensor& tensor);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

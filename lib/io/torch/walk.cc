@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -185,4 +186,4 @@ std::string TorchWalk::unique_name() {
   return name;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "core/base/name_hash.h"
 #include "io/torch/table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TorchWalk {
  public:
@@ -44,4 +44,4 @@ class TorchWalk {
   int depth_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,12 +6,13 @@
 //   NAME/version, NAME/.data/serialization_id, NAME/.format_version, NAME/.storage_alignment
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/torch/file.h"
 #include "io/torch/records.h"
 #include "io/torch/zip.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The folder that everything lies in: torch takes that of the first record.
@@ -199,4 +200,4 @@ TorchFile read_torch_zip(const ByteSource& file) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "io/torch/tensor.h"
 #include "io/zip/zip.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TorchZip {
  public:
@@ -37,4 +37,4 @@ class TorchZip {
   bool big_endian_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

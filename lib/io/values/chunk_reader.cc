@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "io/values/strided.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Each part of an element is swapped by itself: a complex number has two.
@@ -107,4 +108,4 @@ void ChunkReader::load_box(i64 item) {
   if (data_.big_endian) swap_bytes(box_, dtype_info(data_.dtype));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

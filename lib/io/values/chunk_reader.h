@@ -6,7 +6,7 @@
 #include "io/file/file.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ChunkReader {
  public:
@@ -38,4 +38,4 @@ class ChunkReader {
   std::vector<u8> box_, scratch_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "io/file/sha256.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads) {
   StoreFiles files(store);
@@ -38,4 +38,4 @@ std::string sha256_of(const ByteSource& file) {
   return sum.hex_digest();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Hexadecimal digests of the tensors, in the order asked for. Reads all their bytes, in bounded memory.
 std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads);
@@ -16,4 +16,4 @@ std::vector<std::string> tensor_digests(const Store& store, std::span<const i64>
 // Of all bytes of a file.
 std::string sha256_of(const ByteSource& file);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,11 @@
 // Converts the bits of one element to a number or to text, for every data type.
+#include "core/base/text.h"
 #include "io/values/element.h"
 
 #include <cmath>
 #include <limits>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Special = SmallFloat::Special;
@@ -137,4 +138,4 @@ std::string number_text(DType dtype, const u8* bytes, i64 index) {
              : cat(static_cast<float>(v));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A float of up to 16 bits: sign, exponent, mantissa, from the top.
 struct SmallFloat {
@@ -54,4 +54,4 @@ double number_at(DType dtype, const u8* bytes, i64 index);
 // ones).
 std::string number_text(DType dtype, const u8* bytes, i64 index);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "io/file/clones.h"
 #include "io/values/element.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Which codes of a type are not finite: those that are `least` or more with the sign bit cut off, or (no
@@ -118,4 +118,4 @@ void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& 
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "core/items/dtype.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct NonFinite {
   i64 nans = 0, infinities = 0;
@@ -21,4 +21,4 @@ bool may_be_non_finite(DType dtype);
 // Looks at a stretch of whole numbers; `at` is the index of its first. Adds to what was found before.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

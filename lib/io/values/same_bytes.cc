@@ -12,7 +12,7 @@
 #include "io/values/digest.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Differs {};  // ends a read early
@@ -50,4 +50,4 @@ std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<
   return {same.begin(), same.end()};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

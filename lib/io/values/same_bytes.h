@@ -7,11 +7,11 @@
 
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // For each pair of tensors: true if data type, shape and the contiguous little-endian bytes are equal. A tensor is
 // read in windows, up to its first difference.
 std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<i64, i64>> pairs,
                                   int threads);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

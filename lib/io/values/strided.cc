@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostReadBytes = 1 << 20;
@@ -121,4 +121,4 @@ void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> l
   StridedReader(file, item_bytes, scratch).run(loops, inner, offset, to.data());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

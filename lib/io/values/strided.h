@@ -7,7 +7,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One loop over items: how many, and how far apart they are in the file and in memory, in items.
 struct StridedLoop {
@@ -26,4 +26,4 @@ bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides);
 void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> loops, i64 item_bytes,
                   std::span<u8> to, std::vector<u8>& scratch);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

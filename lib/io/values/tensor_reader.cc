@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "io/store/cover.h"
 #include "io/values/chunk_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A read runs at a third of its speed when the buffer's address and the file's offset differ within a page.
@@ -194,4 +195,4 @@ void TensorReader::fill(const Piece& piece, i64 begin, i64 end, u8* window) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

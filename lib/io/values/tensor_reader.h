@@ -9,7 +9,7 @@
 
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class TensorReader {
  public:
@@ -61,4 +61,4 @@ class TensorReader {
   std::vector<Piece> pieces_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

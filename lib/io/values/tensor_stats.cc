@@ -12,7 +12,7 @@
 #include "io/values/tensor_reader.h"
 #include "io/values/value_sums.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = ElementForm::Kind;
@@ -217,4 +217,4 @@ std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> t
   return StatsRun(store, tensors, bins, threads, progress).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/values/finite.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct TensorStats {
   i64 numbers = 0;  // as element_form counts them: two for a complex element
@@ -27,4 +27,4 @@ struct TensorStats {
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // Which indexes are shown, and the bytes of one row at a time.
 #include "io/values/value_rows.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kEdge = 3;  // values at either end of a dimension whose middle is left out
@@ -47,4 +47,4 @@ void ValueRows::load(const std::vector<i64>& prefix) {
   reader_.read(tensor_, begin + last.begin, begin + last.end, take);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ValueRows {
  public:
@@ -44,4 +44,4 @@ class ValueRows {
   i64 row_begin_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

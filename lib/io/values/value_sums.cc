@@ -11,7 +11,7 @@
 
 #include "io/file/clones.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Numbers summed before the sums are merged: long enough to be cheap, short enough that one pivot serves all.
@@ -280,4 +280,4 @@ CodeCounts merged(const CodeCounts& a, const CodeCounts& b) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

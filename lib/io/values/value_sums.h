@@ -6,7 +6,7 @@
 
 #include "io/values/element.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Count, extremes, sum and squared deviations of finite numbers, and how many of them are zero. long double
 // has room for the squares of all doubles, and digits for every integer of 64 bits.
@@ -65,4 +65,4 @@ class CodeCounter {
 
 CodeCounts merged(const CodeCounts& a, const CodeCounts& b);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

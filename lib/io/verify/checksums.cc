@@ -4,10 +4,11 @@
 #include <cstdio>
 #include <optional>
 
+#include "core/base/error.h"
 #include "io/file/crc32.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Sums that are checked together: a large checkpoint has a million.
@@ -152,4 +153,4 @@ ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int 
   return Checker(store, files, threads, progress).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "io/store/store_files.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ChecksumResult {
   i64 records = 0;  // looked at
@@ -26,4 +26,4 @@ std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& file
 u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
               const std::function<void(i64 bytes)>& going_on = {});
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

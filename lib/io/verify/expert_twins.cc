@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/file/crc32.h"
 #include "io/file/sha256.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The number of an expert in the name of a tensor. It is in one of two places:
@@ -159,4 +161,4 @@ std::vector<Finding> ExpertTwins::findings(TensorReader& reader) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class ExpertTwins {
  public:
@@ -54,4 +54,4 @@ class ExpertTwins {
   std::vector<std::vector<bool>> constants_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

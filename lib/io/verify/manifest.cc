@@ -8,13 +8,14 @@
 #include <cstdio>
 #include <functional>
 
+#include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kSchema = "mckpt.manifest/1";
@@ -212,4 +213,4 @@ const ManifestSum* ManifestSums::find(i32 file, i64 offset) const {
   return at != listed->sums.end() && at->offset == offset ? &*at : nullptr;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -20,7 +20,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Folder;
 class Store;
@@ -82,4 +82,4 @@ class ManifestSums {
   std::vector<const ManifestFile*> files_;  // by file of the store; null: it is not listed
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

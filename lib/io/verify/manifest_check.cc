@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/error.h"
 #include "io/verify/checksums.h"
 #include "io/values/digest.h"
 #include "io/store/findings.h"
@@ -10,7 +11,7 @@
 #include "io/file/parallel.h"
 #include "io/file/staging_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kHelp =
@@ -118,4 +119,4 @@ void require_listed_files(const std::string& path) {
   throw e.file(cat(place.folder, "/", found[0].file)).help(found[0].help);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "io/verify/manifest.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What is not there, has another size, or is beside the tensors and has another SHA-256. Reads no tensors.
 std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& manifest);
@@ -22,4 +22,4 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
 // throws. Nothing where there is no manifest.
 void require_listed_files(const std::string& path);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/verify/manifest_check.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Check::Status status_of(const std::vector<Finding>& found) {
@@ -85,4 +86,4 @@ bool check_listed(const Store& there, const Store& source, VerifyReport& report)
   return add_check(std::move(mine), report);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "core/base/name_hash.h"
 #include "io/verify/verify.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Adds the check "manifest". Damage to the data of tensors is left to the check of the CRC-32 sums. Adds no
 // check where the folder has no manifest. The names of the files that it read are added to `judged`.
@@ -17,4 +17,4 @@ void check_manifest(const Store& store, int threads, NameSet<std::string>& judge
 // apart. Returns whether all files are as listed.
 bool check_listed(const Store& there, const Store& source, VerifyReport& report);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/verify/checksums.h"
 #include "io/store/cover.h"
@@ -19,7 +20,7 @@
 #include "io/file/parallel.h"
 #include "io/values/tensor_reader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The checks, in the order of the report. What an opener found belongs to one of them by its code.
@@ -370,4 +371,4 @@ i64 verify_bytes(const Store& store) {
   return bytes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "io/store/store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Check {
   enum class Status : u8 { kNone, kPass, kWarn, kFail };  // kNone: there was nothing to check
@@ -59,4 +60,4 @@ VerifyReport unreadable_report(const Error& error);
 // Bytes that verify_store() will read.
 i64 verify_bytes(const Store& store);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/text.h"
 #include "io/zip/zip_end.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kStep = i64{1} << 20;
@@ -65,4 +66,4 @@ std::optional<std::vector<u8>> zlib_inflated(std::span<const u8> stream, i64 byt
   return inflate(stream, bytes, MAX_WBITS);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

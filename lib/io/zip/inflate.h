@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Exactly `bytes` bytes, or kBadZip: memory is taken as the stream yields it, never by the declared size
 // alone. `offset` is for the message.
@@ -17,4 +17,4 @@ std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset);
 // `bytes` bytes.
 std::optional<std::vector<u8>> zlib_inflated(std::span<const u8> stream, i64 bytes);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

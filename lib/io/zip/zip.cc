@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/bytes.h"
 #include "io/file/crc32.h"
@@ -12,7 +13,7 @@
 #include "io/zip/inflate.h"
 #include "io/zip/zip_end.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr u32 kLocalMagic = 0x04034b50, kEntryMagic = 0x02014b50;
@@ -261,4 +262,4 @@ std::vector<u8> ZipArchive::read(const ZipEntry& e, i64 most_bytes) const {
   return bytes;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

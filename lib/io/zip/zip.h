@@ -14,7 +14,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ZipEntry {
   std::string_view name;  // with its folder: "archive/data/0"
@@ -59,4 +59,4 @@ class ZipArchive {
   std::vector<u32> slots_;  // hash table by name: number of the entry + 1; 0 is free
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

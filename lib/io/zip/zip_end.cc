@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/error.h"
 #include "io/file/bytes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr u32 kEndMagic = 0x06054b50, kEnd64Magic = 0x06064b50, kLocator64Magic = 0x07064b50;
@@ -124,4 +125,4 @@ ZipEnd find_zip_end(const ByteSource& source, i64 most_trailing_bytes) {
   return z;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "io/file/file.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ZipEnd {
   i64 directory_offset = 0, directory_bytes = 0;
@@ -20,4 +20,4 @@ ZipEnd find_zip_end(const ByteSource& source, i64 most_trailing_bytes);
 // A 64-bit value of an archive as an i64; what does not fit cannot be inside a file either. Throws kBadZip.
 i64 checked_zip_value(u64 value, std::string_view what, i64 offset);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

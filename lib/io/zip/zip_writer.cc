@@ -1,9 +1,10 @@
 // Writes the headers of zip records and the directory, as torch does.
 #include "io/zip/zip_writer.h"
 
+#include "core/base/error.h"
 #include "io/file/bytes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kWide = 0xffffffff;  // sizes and offsets from here on stand in a zip64 field
@@ -111,4 +112,4 @@ void append_zip_ends(std::vector<u8>& out, i64 records, i64 directory_offset, i6
   append_le<u16>(out, 0);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

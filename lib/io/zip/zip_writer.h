@@ -9,7 +9,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline constexpr i64 kZipAlignment = 64;
 inline constexpr std::string_view kZipRecordMark = "PK\3\4";  // with which a local header begins
@@ -33,4 +33,4 @@ void append_zip_entry(std::vector<u8>& out, const ZipRecord& record);
 void append_zip_ends(std::vector<u8>& out, i64 records, i64 directory_offset, i64 directory_bytes);
 inline constexpr i64 kZipEndsBytes = 56 + 20 + 22;  // zip64 end, its locator, plain end
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "live/cuda/cuda_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Loads the module at the first call. Throws kModuleMissing.
 const MckptCudaTable& cuda();
@@ -11,4 +11,4 @@ const MckptCudaTable& cuda();
 // Throws kRanksFailed with CUDA's own words where a call has failed.
 void check_cuda(const char* error, const char* call);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "runtime/modules/module_abi.h"
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // 13000 -> "13.0"
@@ -29,6 +29,6 @@ const char* describe(MckptFactSink sink, void* context) {
 constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "cuda", describe, &kCudaFunctions};
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
-MCKPT_EXPORT_MODULE { return &mckpt::kModule; }
+MCKPT_EXPORT_MODULE { return &mckpt::impl::kModule; }

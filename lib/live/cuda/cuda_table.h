@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace mckpt {
+namespace mckpt::impl {
 struct ScatterBatch;
 }
 
@@ -40,7 +40,7 @@ struct MckptCudaTable {
   const char* (*release_lane)(void* lane);  // waits
   const char* (*copy)(void* lane, const void* from, void* to, std::int64_t bytes);
   const char* (*zero)(void* lane, void* at, std::int64_t bytes);
-  const char* (*scatter)(void* lane, const mckpt::ScatterBatch* batch);
+  const char* (*scatter)(void* lane, const mckpt::impl::ScatterBatch* batch);
   const char* (*follow)(void* lane, void* other);
   // Returns when all is done. The thread sleeps meanwhile.
   const char* (*wait)(void* lane);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "live/cuda/calls.h"
 #include "live/cuda/gpu_choice.h"
 #include "live/cuda/lane.h"
@@ -11,7 +12,7 @@
 #include "live/cuda/ranks.h"
 #include "runtime/modules/module.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class CudaDevice final : public Device {
@@ -73,4 +74,4 @@ std::unique_ptr<Device> cuda_device(Comm& world) {
   return std::make_unique<CudaDevice>(gpu);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,11 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Chooses the GPU, once in a process: of those that a rank may use, the first that no earlier rank has.
 // Collective. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more
 // ranks than GPUs; kRanksFailed.
 std::unique_ptr<Device> cuda_device(Comm& world);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "live/cuda/scatter_batch.h"
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check_cuda(cudaError_t code) {
@@ -276,4 +276,4 @@ const MckptCudaTable kCudaFunctions = {
     load_torch,
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

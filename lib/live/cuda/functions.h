@@ -6,7 +6,7 @@
 
 #include "live/cuda/cuda_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct CudaFacts {
   int version = 0, driver = 0;       // 13000 is 13.0; 0 where there is no driver
@@ -17,4 +17,4 @@ CudaFacts look_at_cuda();  // throws std::runtime_error with CUDA's own words
 
 extern const MckptCudaTable kCudaFunctions;
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,11 @@
 // Ranks choose in their order, each the first GPU that nobody before it has.
+#include "core/base/error.h"
 #include "live/cuda/gpu_choice.h"
 
 #include <algorithm>
 #include <set>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable) {
   std::vector<i32> choice;
@@ -21,4 +22,4 @@ std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable) {
   return choice;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

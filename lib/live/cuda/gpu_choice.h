@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 using GpuId = std::array<u8, 16>;  // the same in every process that sees the GPU
 
@@ -16,4 +16,4 @@ using GpuId = std::array<u8, 16>;  // the same in every process that sees the GP
 // shows one each take that. Throws kBadGrid where none is left for a rank.
 std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // live/cuda/scatter_batch.h and live/cuda/scatter_kernel.cu, as text.
@@ -75,4 +75,4 @@ std::string nvrtc_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

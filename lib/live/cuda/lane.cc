@@ -1,11 +1,12 @@
 // A lane is a stream; scattering is cut into batches that travel with the launch of the kernel.
 #include "live/cuda/lane.h"
 
+#include "core/base/error.h"
 #include "live/cuda/calls.h"
 #include "live/cuda/scatter_plan.h"
 #include "runtime/modules/module.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 const MckptCudaTable& cuda() {
   static const MckptCudaTable& table = module_functions<MckptCudaTable>("cuda");
@@ -50,4 +51,4 @@ bool CudaLane::done() {
   return done;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // pre of all: the GPU has been chosen.
 class CudaLane final : public Lane {
@@ -30,4 +30,4 @@ class CudaLane final : public Lane {
 // A GPU's lanes are all of this kind.
 inline CudaLane& cuda_lane(Lane& lane) { return static_cast<CudaLane&>(lane); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "live/cuda/calls.h"
 #include "runtime/system/memory_room.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 MckptGpuFacts gpu_facts() {
@@ -114,4 +115,4 @@ void PinnedMemory::release(u8* data) {
   pages_.erase(found);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "live/device/memory.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Thread-safe.
 class GpuMemory final : public Memory {
@@ -32,4 +32,4 @@ class PinnedMemory final : public Memory {
   std::unordered_map<u8*, std::unique_ptr<Pages>> pages_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

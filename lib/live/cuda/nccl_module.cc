@@ -11,7 +11,7 @@
 #include "runtime/modules/module_abi.h"
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check(ncclResult_t result, ncclComm_t comm = nullptr) {
@@ -114,11 +114,11 @@ constexpr MckptNcclTable kFunctions = {
 constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "nccl", describe, &kFunctions};
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
 // Multicast over NVLink takes a resource that all jobs of the host share, and a gather gains next to nothing
 // by it; who wants it sets the variable.
 MCKPT_EXPORT_MODULE {
   setenv("NCCL_NVLS_ENABLE", "0", 0);
-  return &mckpt::kModule;
+  return &mckpt::impl::kModule;
 }

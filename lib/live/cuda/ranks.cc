@@ -8,12 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "live/cuda/calls.h"
 #include "live/cuda/lane.h"
 #include "live/cuda/nccl_table.h"
 #include "runtime/modules/module.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const MckptNcclTable& nccl() {
@@ -148,4 +149,4 @@ std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm) {
   return ranks;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,10 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Collective over `comm`. Throws kModuleMissing where there are several ranks and no NCCL, and kRanksFailed.
 // pre: the GPU has been chosen.
 std::unique_ptr<DeviceRanks> cuda_ranks(Comm& comm);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

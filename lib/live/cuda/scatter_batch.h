@@ -8,7 +8,7 @@
 // header: so no includes.
 #pragma once
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum ScatterKind : unsigned char {
   kCopy1,
@@ -67,4 +67,4 @@ struct ScatterBatch {
 // What a kernel may be given in every version of CUDA.
 static_assert(sizeof(ScatterBatch) <= 4096, "a batch is too large to be given by value");
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,10 @@
 // The kernel that carries out a ScatterBatch (live/cuda/scatter_batch.h). Conversions give the very bits of
-// lib/core/items/convert_items.cc, those of NaNs included, where the arithmetic of a GPU gives others than a CPU's:
+// lib/core/items/item_cast.cc, those of NaNs included, where the arithmetic of a GPU gives others than a CPU's:
 // so wherever a NaN can come out, its bits are made here.
 //
 // Compiled at run time, with scatter_batch.h before it and no other header; and by the host's compiler in
 // tests.
-namespace mckpt::scatter_kernel {
+namespace mckpt::impl::scatter_kernel {
 
 using u8 = unsigned char;
 using u16 = unsigned short;
@@ -263,4 +263,4 @@ extern "C" __global__ void __launch_bounds__(kScatterThreads)
   }
 }
 
-}  // namespace mckpt::scatter_kernel
+}  // namespace mckpt::impl::scatter_kernel

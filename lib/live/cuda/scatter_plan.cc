@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The same items with loops as few and rows as long as possible, and what is written walked forward: threads
@@ -36,8 +36,8 @@ ScatterType scatter_type(DType dtype) {
   }
 }
 
-// The steps of convert_items that do something.
-u32 steps_of(const Conversion& c) {
+// The steps of cast_items that do something.
+u32 steps_of(const ItemCast& c) {
   u32 steps = 0, shift = 0;
   auto step = [&](DType from, DType to, u32 add) {
     steps |= static_cast<u32>(kStep | u32{scatter_type(from)} << kStepFrom |
@@ -87,7 +87,7 @@ MoveLoop in_bytes(const MoveLoop& loop, i64 from_item, i64 to_item) {
 }
 
 Piece in_units(const ItemCopy& c) {
-  const Conversion& v = c.conversion;
+  const ItemCast& v = c.cast;
   i64 from = dtype_bytes(v.from, 1), to = dtype_bytes(v.to, 1);
   Piece p;
   p.from = c.from, p.to = c.to;
@@ -178,4 +178,4 @@ void for_each_batch(std::span<const ItemCopy> copies, const std::function<void(c
   batcher.flush();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "live/device/device.h"
 #include "live/cuda/scatter_batch.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 ScatterDivisor scatter_divisor(i64 d);  // pre: 0 < d < 2^31
 
@@ -17,4 +17,4 @@ inline constexpr i64 kScatterMostUnits = i64{1} << 31;
 void for_each_batch(std::span<const ItemCopy> copies, const std::function<void(const ScatterBatch&)>& launch,
                     i64 most_units = kScatterMostUnits);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // Which rows of a parameter a context-parallel rank computes with, by the parameter's name.
 #include "live/device/cp_rows.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<RowRange> mamba_rows(std::string_view leaf, const MambaConfig& m, i64 tp, const CpRank& cp,
@@ -35,4 +35,4 @@ std::vector<RowRange> cp_rows(const ModelParameter& p, const ModelConfig& model,
   return {{0, all}};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

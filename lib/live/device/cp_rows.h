@@ -5,10 +5,10 @@
 #include "core/hybrid/cp_slice.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // All of them for what is not sliced. Throws kBadSlice where the model does not divide.
 std::vector<RowRange> cp_rows(const ModelParameter& parameter, const ModelConfig& model, const Grid& grid,
                               i64 cp_rank);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,12 +12,12 @@
 #include <memory>
 #include <span>
 
-#include "core/items/convert_items.h"
+#include "core/items/item_cast.h"
 #include "core/items/move.h"
 #include "live/device/memory.h"
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A move between two places of a device's memory, with what is done to its values. The addresses are those of
 // its first items; strides count items of either side.
@@ -26,7 +26,7 @@ struct ItemCopy {
   u8* to = nullptr;
   i64 length = 0;
   MoveLoop inner = {}, outer = {};
-  Conversion conversion;  // the identity of a type as wide as the items, where values stay as they are
+  ItemCast cast;  // the identity of a type as wide as the items, where values stay as they are
 
   i64 items() const { return length * inner.count * outer.count; }
 };
@@ -40,7 +40,7 @@ class Lane {
   virtual void download(const u8* from, std::span<u8> to) = 0;
   virtual void copy(const u8* from, u8* to, i64 bytes) = 0;
   virtual void zero(u8* at, i64 bytes) = 0;
-  // pre: checked conversions; no two write the same item, and none reads what another writes.
+  // pre: checked casts; no two write the same item, and none reads what another writes.
   virtual void scatter(std::span<const ItemCopy> copies) = 0;
   // What is given from now on begins when the other lane has done what it was given so far.
   virtual void follow(Lane& other) = 0;
@@ -98,4 +98,4 @@ class HostDevice final : public Device {
   HostMemory weights_, staging_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

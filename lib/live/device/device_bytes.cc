@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::span<const u8> DeviceReader::read(const u8* at, i64 bytes) {
   std::size_t size = static_cast<std::size_t>(bytes);
@@ -37,4 +37,4 @@ void DeviceBytes::read_inside(i64 offset, std::span<u8> to) const {
   idle_.push_back(std::move(reader));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

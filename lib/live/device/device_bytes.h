@@ -7,7 +7,7 @@
 #include "io/file/file.h"
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // One thread at a time.
 class DeviceReader {
@@ -39,4 +39,4 @@ class DeviceBytes final : public ByteSource {
   mutable std::vector<std::unique_ptr<DeviceReader>> idle_;  // as many as threads read at once
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,7 +1,7 @@
 // One connection for each set of ranks, made when it is first asked for.
 #include "live/device/device_links.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Where one member finds the link among its own, all do: the members' lists are the same.
 DeviceRanks& DeviceLinks::between(Comm& comm) {
@@ -14,4 +14,4 @@ DeviceRanks& DeviceLinks::between(Comm& comm) {
   return *links_.back().ranks;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

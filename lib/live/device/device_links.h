@@ -7,7 +7,7 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class DeviceLinks {
  public:
@@ -29,4 +29,4 @@ class DeviceLinks {
   std::vector<Link> links_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

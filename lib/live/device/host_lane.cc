@@ -4,7 +4,7 @@
 #include "core/items/apply_move.h"
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void move_items(const u8* from, u8* to, i64 length, MoveLoop inner, MoveLoop outer, i64 item) {
@@ -16,7 +16,7 @@ void move_items(const u8* from, u8* to, i64 length, MoveLoop inner, MoveLoop out
 void convert_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
   for (i64 o = 0; o < c.outer.count; o++)
     for (i64 i = 0; i < c.inner.count; i++)
-      convert_items(c.conversion, c.from + (o * c.outer.from_stride + i * c.inner.from_stride) * from_item,
+      cast_items(c.cast, c.from + (o * c.outer.from_stride + i * c.inner.from_stride) * from_item,
                     c.to + (o * c.outer.to_stride + i * c.inner.to_stride) * to_item, c.length);
 }
 
@@ -33,15 +33,15 @@ void convert_short_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
       const u8* from = c.from + (o * other.from_stride + begin * longer.from_stride) * from_item;
       u8* to = c.to + (o * other.to_stride + begin * longer.to_stride) * to_item;
       move_items(from, packed, c.length, {longer.from_stride, c.length, rows}, {}, from_item);
-      convert_items(c.conversion, packed, converted, rows * c.length);
+      cast_items(c.cast, packed, converted, rows * c.length);
       move_items(converted, to, c.length, {c.length, longer.to_stride, rows}, {}, to_item);
     }
 }
 
 void copy_items(const ItemCopy& c) {
   constexpr i64 kShort = 64;
-  i64 from_item = dtype_bytes(c.conversion.from, 1), to_item = dtype_bytes(c.conversion.to, 1);
-  if (c.conversion.identity())
+  i64 from_item = dtype_bytes(c.cast.from, 1), to_item = dtype_bytes(c.cast.to, 1);
+  if (c.cast.identity())
     move_items(c.from, c.to, c.length, c.inner, c.outer, from_item);
   else if (c.length > 0 && c.length < kShort)
     convert_short_rows(c, from_item, to_item);
@@ -65,4 +65,4 @@ class HostLane final : public Lane {
 
 std::unique_ptr<Lane> HostDevice::lane() { return std::make_unique<HostLane>(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The parts that go to one rank, or come from it, as one row of bytes that is used up from the front.
@@ -119,4 +119,4 @@ std::unique_ptr<DeviceRanks> host_ranks(Comm& comm, i64 round_bytes) {
 
 std::unique_ptr<DeviceRanks> HostDevice::ranks(Comm& comm) { return host_ranks(comm); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

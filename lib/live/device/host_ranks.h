@@ -4,7 +4,7 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // An exchange works in rounds; a rank sends and receives at most this many bytes in each.
 inline constexpr i64 kExchangeRound = i64{64} << 20;
@@ -12,4 +12,4 @@ inline constexpr i64 kExchangeRound = i64{64} << 20;
 // pre: 0 < size of `comm` <= round_bytes <= kLargestMessage.
 std::unique_ptr<DeviceRanks> host_ranks(Comm& comm, i64 round_bytes = kExchangeRound);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 KeptMemory::~KeptMemory() {
   assert(in_use_.empty());
@@ -40,4 +40,4 @@ void KeptMemory::release(u8* data) {
   in_use_.erase(found);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

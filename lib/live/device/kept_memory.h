@@ -19,7 +19,7 @@
 
 #include "live/device/memory.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class KeptMemory final : public Memory {
  public:
@@ -43,4 +43,4 @@ class KeptMemory final : public Memory {
   i64 held_ = 0, most_held_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/text.h"
 #include "runtime/system/memory_room.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPage = 4096;
@@ -46,4 +47,4 @@ i64 HostMemory::peak_bytes() const {
   return peak_;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Memory {
  public:
@@ -65,4 +65,4 @@ class Block {
   i64 bytes_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

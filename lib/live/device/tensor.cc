@@ -1,11 +1,12 @@
 // Tensors of libtorch through the table of the torch module.
 #include "live/device/tensor.h"
 
+#include "core/base/error.h"
 #include "live/device/device.h"
 #include "runtime/modules/module.h"
 #include "runtime/modules/tensor_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const MckptTensorTable& table() { return module_functions<MckptTensorTable>("torch"); }
@@ -54,4 +55,4 @@ Tensor Tensor::rows(std::span<const RowRange> rows) const {
   return Tensor(out);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

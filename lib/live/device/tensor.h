@@ -10,7 +10,7 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Device;
 
@@ -40,4 +40,4 @@ class Tensor {
   std::shared_ptr<void> handle_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "runtime/modules/module_abi.h"
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // libtorch tells its own version in the list of its build settings: "..., TORCH_VERSION=2.11.0, ...".
@@ -36,6 +36,6 @@ const char* describe(MckptFactSink sink, void* context) {
 constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "torch", describe, &kTensorFunctions};
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
-MCKPT_EXPORT_MODULE { return &mckpt::kModule; }
+MCKPT_EXPORT_MODULE { return &mckpt::impl::kModule; }

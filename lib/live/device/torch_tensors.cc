@@ -16,7 +16,7 @@
 
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Named {
@@ -113,4 +113,4 @@ const MckptTensorTable kTensorFunctions = {
     sizeof(MckptTensorTable), set_threads, make, release, facts, rows,
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,8 +3,8 @@
 
 #include "runtime/modules/tensor_table.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 extern const MckptTensorTable kTensorFunctions;
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

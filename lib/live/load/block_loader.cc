@@ -10,10 +10,11 @@
 #include <system_error>
 #include <thread>
 
+#include "core/base/error.h"
 #include "live/load/block_share.h"
 #include "live/load/block_uploader.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kPage = 4096;
@@ -187,7 +188,7 @@ class BlockLoader {
     plan_.copies(block, data, copies);
     lane.scatter(copies);
     i64 bytes = 0;
-    for (const ItemCopy& c : copies) bytes += dtype_bytes(c.conversion.to, c.items());
+    for (const ItemCopy& c : copies) bytes += dtype_bytes(c.cast.to, c.items());
     counts.bytes_written += bytes;
     counts.writes++;
     if (options_.written_bytes) *options_.written_bytes += bytes;
@@ -252,4 +253,4 @@ CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, De
   return BlockLoader(job, plan, exchange_needs(plan, sharers), device, ranks, options).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "io/copy/worker.h"
 #include "live/load/block_plan.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system does not grant as many
@@ -29,4 +29,4 @@ struct BlockLoadOptions {
 CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
                        DeviceRanks& ranks, const BlockLoadOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

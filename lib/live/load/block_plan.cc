@@ -1,10 +1,11 @@
 // Sorts the moves of a job by the block of the source file that they read.
+#include "core/base/error.h"
 #include "live/load/block_plan.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace mckpt {
+namespace mckpt::impl {
 BlockPlan::BlockPlan(const CopyJob& job, const Address& address) {
   for (i64 t = 0; t < job.task_count(); t++) add_task(job.task(t), address);
   for (const Fetch& fetch : fetches_) check_inside(fetch, job.source(fetch.file).size());
@@ -21,9 +22,9 @@ BlockPlan::BlockPlan(const CopyJob& job, const Address& address) {
 }
 
 void BlockPlan::add_task(const CopyTask& task, const Address& address) {
-  auto known = std::ranges::find(conversions_, task.conversion);
-  i32 conversion = static_cast<i32>(known - conversions_.begin());
-  if (known == conversions_.end()) conversions_.push_back(task.conversion);
+  auto known = std::ranges::find(casts_, task.cast);
+  i32 cast = static_cast<i32>(known - casts_.begin());
+  if (known == casts_.end()) casts_.push_back(task.cast);
   for (const PlannedMove& planned : task.plan.moves()) {
     const Region& to = task.plan.destination(planned.destination);
     u8* first = address(to.file) + to.offset;
@@ -32,13 +33,13 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
       continue;
     }
     const Region& from = task.plan.source(planned.move.slot);
-    fetches_.push_back({from.file, conversion, from.offset, planned.move, first});
+    fetches_.push_back({from.file, cast, from.offset, planned.move, first});
   }
 }
 
 // Blocks are cut off at the end of a file, so that this is seen here or never.
 void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
-  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+  i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
   i64 end = fetch.source + fetch.move.source().end() * item;
   if (end > file_bytes)
     throw Error(Code::kReadFailed, "a tensor passes the end of its file")
@@ -59,7 +60,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
   std::vector<Move> parts;
   for (i32 f = 0; f < static_cast<i32>(fetches_.size()); f++) {
     const Fetch& fetch = fetches_[static_cast<std::size_t>(f)];
-    i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+    i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
     ItemRun run = fetch.move.source();
     BlockId block{fetch.file, (fetch.source + run.begin * item) / BlockId::kBytes};
     crosses_borders_ |= fetch.source % item != 0;
@@ -73,7 +74,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
 }
 
 void BlockPlan::clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const {
-  i64 item = dtype_bytes(conversions_[static_cast<std::size_t>(fetch.conversion)].from, 1);
+  i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
   auto first_item_from = [&](i64 byte) { return ceil_div(std::max<i64>(byte - fetch.source, 0), item); };
   clip_source(fetch.move, {first_item_from(block.begin()), first_item_from(block.begin() + BlockId::kBytes)},
               out);
@@ -84,14 +85,14 @@ void BlockPlan::copies(i64 block, const u8* data, std::vector<ItemCopy>& out) co
   std::vector<Move> parts;
   for (i64 u = begins_[b]; u < begins_[b + 1]; u++) {
     const Fetch& fetch = fetches_[static_cast<std::size_t>(used_[static_cast<std::size_t>(u)])];
-    const Conversion& conversion = conversions_[static_cast<std::size_t>(fetch.conversion)];
+    const ItemCast& cast = casts_[static_cast<std::size_t>(fetch.cast)];
     parts.clear();
     clip(fetch, blocks_[b], parts);
     for (const Move& m : parts)
-      out.push_back({data + (fetch.source + m.from * dtype_bytes(conversion.from, 1) - blocks_[b].begin()),
-                     fetch.to + m.to * dtype_bytes(conversion.to, 1), m.length, m.inner, m.outer,
-                     conversion});
+      out.push_back({data + (fetch.source + m.from * dtype_bytes(cast.from, 1) - blocks_[b].begin()),
+                     fetch.to + m.to * dtype_bytes(cast.to, 1), m.length, m.inner, m.outer,
+                     cast});
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/copy/job.h"
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A block of a source file. Ordered by file and place.
 struct BlockId {
@@ -54,7 +54,7 @@ class BlockPlan {
  private:
   // A move from a file into memory.
   struct Fetch {
-    i32 file, conversion;
+    i32 file, cast;
     i64 source;  // byte of the file, of the item 0 of the region
     Move move;
     u8* to;  // of the item 0 of the destination
@@ -69,7 +69,7 @@ class BlockPlan {
   std::vector<Use> uses();
   void clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const;
 
-  std::vector<Conversion> conversions_;
+  std::vector<ItemCast> casts_;
   std::vector<Fetch> fetches_;
   std::vector<BlockId> blocks_;
   std::vector<i64> begins_;  // of each block in used_, and the end
@@ -78,4 +78,4 @@ class BlockPlan {
   bool crosses_borders_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 BlockShare::BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 round_blocks) {
   struct Need {
@@ -53,4 +53,4 @@ BlockShare::BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 r
   blocks_read_ = at(reads, rank);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

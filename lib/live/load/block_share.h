@@ -12,7 +12,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class BlockShare {
  public:
@@ -43,4 +43,4 @@ class BlockShare {
   i64 blocks_read_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

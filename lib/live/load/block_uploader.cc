@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 BlockUploader::BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls)
     : calls_(std::move(calls)),
@@ -84,4 +84,4 @@ void BlockUploader::run() {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

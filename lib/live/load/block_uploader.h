@@ -15,7 +15,7 @@
 
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What is to be read: a block of the plan, and where it goes when it is one of a round.
 struct BlockWork {
@@ -72,4 +72,4 @@ class BlockUploader {
   bool ended_ = false, stopped_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 #include "live/model/chunks.h"
 #include "live/model/shape_exchange.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
@@ -48,4 +48,4 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
   return run_load(model, chunks, gather_job(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "live/load/block_loader.h"
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The keys of the model's checkpoint on its grid, with the types of the source: what loading passes nothing
 // through, so that main weights are those of the files.
@@ -23,4 +23,4 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
                                 const KeyTable& stored_keys, const ChunkList& stored,
                                 const BlockLoadOptions& options);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "io/file/parallel.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options)
     : model_(model), options_(options), files_(source) {
@@ -92,4 +93,4 @@ void LiveCheck::check_live(i32 module) {
   compare("live values");
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "live/device/device_bytes.h"
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LiveCheckOptions {
   int threads = 1;
@@ -64,4 +64,4 @@ class LiveCheck {
   std::vector<Difference> differences_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

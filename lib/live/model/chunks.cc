@@ -1,6 +1,7 @@
+#include "core/base/error.h"
 #include "live/model/chunks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model), keys_(keys) {
   std::vector<FsdpGroup> groups;
@@ -52,4 +53,4 @@ std::span<u8> LiveChunks::bytes(i64 chunk) const {
   return memory(e.file).subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(size));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "convert/keys/stored_chunks.h"
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class LiveChunks final : public ChunkList {
  public:
@@ -49,4 +49,4 @@ class LiveChunks final : public ChunkList {
   std::map<std::pair<i32, std::vector<i64>>, i64> by_box_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

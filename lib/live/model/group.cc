@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 LiveGroup::LiveGroup(FsdpGroup packed, const How& how, const Home& home)
     : packed_(std::move(packed)), how_(how), home_(home) {
@@ -117,4 +117,4 @@ void LiveGroup::reshard() {
   stale_ = false;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -15,7 +15,7 @@
 #include "live/model/pending_writes.h"
 #include "mappings/fsdp/groups.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class LiveGroup {
  public:
@@ -88,4 +88,4 @@ class LiveGroup {
   PendingWrites writes_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "live/device/cp_rows.h"
 #include "runtime/comm/same_host.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::size_t at(i32 i) { return static_cast<std::size_t>(i); }
@@ -319,4 +320,4 @@ Tensor LiveModel::cp_slice(i32 parameter) const {
   return tensor(parameter).rows(cp_rows(parameters_[at(parameter)], map_.model(), setup_.grid, cell_.cp));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

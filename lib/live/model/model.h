@@ -18,7 +18,7 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/parameter_marks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LiveSetup {
   Grid grid;
@@ -130,4 +130,4 @@ class LiveModel {
   std::unordered_map<LiveGroup*, int> users_;                    // modules that keep a group unsharded
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

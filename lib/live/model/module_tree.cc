@@ -1,9 +1,10 @@
 // Builds the tree of modules from the names of parameters.
+#include "core/base/error.h"
 #include "live/model/module_tree.h"
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string_view parent_of(std::string_view name) {
@@ -76,4 +77,4 @@ std::vector<i32> ModuleTree::parameters_below(i32 module) const {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "core/base/name_hash.h"
 #include "mappings/model/expand.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LiveModule {
   std::string name;  // "decoder.layers.0"
@@ -46,4 +46,4 @@ class ModuleTree {
   NameMap<std::string, i32> by_name_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

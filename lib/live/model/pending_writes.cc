@@ -1,7 +1,8 @@
 // Counts writes in progress, and lets readers wait for them.
+#include "core/base/error.h"
 #include "live/model/pending_writes.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 PendingWrites::Write::~Write() {
   if (of_) of_->end(true);
@@ -41,4 +42,4 @@ void PendingWrites::forget_failures() {
   failed_ = false;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

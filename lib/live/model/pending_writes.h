@@ -7,7 +7,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class PendingWrites {
  public:
@@ -42,4 +42,4 @@ class PendingWrites {
   bool failed_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

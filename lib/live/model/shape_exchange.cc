@@ -3,9 +3,10 @@
 
 #include <cstring>
 
+#include "core/base/error.h"
 #include "io/file/sha256.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What a rank has, as numbers: two for all names, shapes and types, three for every group.
@@ -57,4 +58,4 @@ void exchange_shapes(const LiveModel& model) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,9 @@
 
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Collective. Throws kRanksFailed that names the first rank that differs, and in what.
 void exchange_shapes(const LiveModel& model);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

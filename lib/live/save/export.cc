@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/error.h"
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Memory that grows and is not handed back in between.
@@ -52,7 +53,7 @@ class LiveExporter {
   // Of the batch that this rank writes: where it goes, and what it is put together of.
   struct Own {
     ItemRange items;
-    Conversion conversion;
+    ItemCast cast;
     i32 file;
     i64 offset;  // of the tensor, there
     std::vector<ExportPart> parts;
@@ -71,15 +72,15 @@ class LiveExporter {
     for (std::size_t w = 0; w < batches.size(); w++)
       for (const ExportUnit& unit : batches[w]) {
         const CopyTask& t = task_.go_to(unit.task);
-        i64 item = dtype_bytes(t.conversion.from, 1);
+        i64 item = dtype_bytes(t.cast.from, 1);
         for (const ExportPart& part : task_.own_parts(unit.items)) {
-          packs.push_back(part.packing(chunk_address(part.chunk), nullptr, t.conversion.from));
+          packs.push_back(part.packing(chunk_address(part.chunk), nullptr, t.cast.from));
           writer.push_back(w);
           send_bytes[w] += part.bytes(item);
         }
         if (w != me) continue;
         const Region& to = t.plan.destination(0);
-        own.push_back({unit.items, t.conversion, to.file, to.offset, task_.parts(unit.items)});
+        own.push_back({unit.items, t.cast, to.file, to.offset, task_.parts(unit.items)});
         for (const ExportPart& part : own.back().parts)
           receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
       }
@@ -89,7 +90,7 @@ class LiveExporter {
     std::vector<u8*> next = sent;
     for (std::size_t p = 0; p < packs.size(); p++) {
       packs[p].to = next[writer[p]];
-      next[writer[p]] += dtype_bytes(packs[p].conversion.to, packs[p].items());
+      next[writer[p]] += dtype_bytes(packs[p].cast.to, packs[p].items());
     }
     lane_->scatter(packs);
     exchange(sent, send_bytes, received, receive_bytes);
@@ -147,7 +148,7 @@ class LiveExporter {
     std::vector<Write> writes;
     i64 end = 0;
     for (const Own& unit : units) {
-      i64 item = dtype_bytes(unit.conversion.to, 1), offset = unit.offset + unit.items.begin * item;
+      i64 item = dtype_bytes(unit.cast.to, 1), offset = unit.offset + unit.items.begin * item;
       bool follows = !writes.empty() && writes.back().file == unit.file &&
                      writes.back().offset + writes.back().bytes == offset;
       if (!follows) {
@@ -172,11 +173,11 @@ class LiveExporter {
     std::vector<ItemCopy> copies;
     for (std::size_t u = 0; u < units.size(); u++) {
       const Own& unit = units[u];
-      i64 from_item = dtype_bytes(unit.conversion.from, 1), to_item = dtype_bytes(unit.conversion.to, 1);
+      i64 from_item = dtype_bytes(unit.cast.from, 1), to_item = dtype_bytes(unit.cast.to, 1);
       u8* first_item = put + places[u] - unit.items.begin * to_item;
       for (const ExportPart& part : unit.parts) {
         u8*& at = received[static_cast<std::size_t>(part.rank)];
-        copies.push_back(part.unpacking(at, first_item, unit.conversion));
+        copies.push_back(part.unpacking(at, first_item, unit.cast));
         at += part.bytes(from_item);
       }
       counts_.bytes_written += unit.items.items() * to_item;
@@ -245,4 +246,4 @@ LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, cons
   return LiveExporter(model, keys, places, out, options).run();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 #include "convert/keys/fsdp_plan.h"
 #include "live/model/chunks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LiveExportCounts {
   i64 bytes_written = 0;   // by this rank
@@ -37,4 +37,4 @@ struct LiveExportOptions {
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
                               CopySink& out, const LiveExportOptions& options = {});
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes) {
   i64 total = 0;
@@ -11,7 +11,7 @@ std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ra
   std::vector<std::vector<ExportUnit>> batches;
   i64 room = 0;
   for (i64 t = 0; t < plan.task_count(); t++) {
-    i64 item = dtype_bytes(plan.conversion_of(t).to, 1), items = plan.task_bytes(t) / item;
+    i64 item = dtype_bytes(plan.cast_of(t).to, 1), items = plan.task_bytes(t) / item;
     for (i64 begin = 0; begin < items;) {
       if (room < item) batches.emplace_back(), room = std::max(bytes, item);
       i64 end = std::min(items, begin + room / item);
@@ -26,7 +26,7 @@ std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ra
 i64 widest_ratio(const ChunkJob& plan) {
   i64 ratio = 1;
   for (i64 t = 0; t < plan.task_count(); t++) {
-    Conversion c = plan.conversion_of(t);
+    ItemCast c = plan.cast_of(t);
     ratio = std::max(ratio, ceil_div(dtype_bytes(c.from, 1), dtype_bytes(c.to, 1)));
   }
   return ratio;
@@ -38,16 +38,16 @@ ItemCopy ExportPart::packing(const u8* chunk_bytes, u8* sent, DType type) const 
                 move.length,
                 move.inner,
                 move.outer,
-                no_conversion(type)};
+                no_cast(type)};
   copy.inner.to_stride = move.length;
   copy.outer.to_stride = move.length * move.inner.count;
   return copy;
 }
 
-ItemCopy ExportPart::unpacking(const u8* sent, u8* first_item, const Conversion& conversion) const {
-  ItemCopy copy{sent,        first_item + dtype_bytes(conversion.to, move.to),
+ItemCopy ExportPart::unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const {
+  ItemCopy copy{sent,        first_item + dtype_bytes(cast.to, move.to),
                 move.length, move.inner,
-                move.outer,  conversion};
+                move.outer,  cast};
   copy.inner.from_stride = move.length;
   copy.outer.from_stride = move.length * move.inner.count;
   return copy;
@@ -74,4 +74,4 @@ std::vector<ExportPart> ExportTask::clipped(std::span<const PlannedMove> planned
   return parts;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

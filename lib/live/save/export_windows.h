@@ -5,7 +5,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A stretch of what a task writes.
 struct ExportUnit {
@@ -28,7 +28,7 @@ struct ExportPart {
   i64 bytes(i64 item_bytes) const { return move.items() * item_bytes; }
   // The two halves of the way: out of the chunk into what is sent, and from there to the window.
   ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const;
-  ItemCopy unpacking(const u8* sent, u8* first_item, const Conversion& conversion) const;
+  ItemCopy unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const;
 };
 
 // A task at a time, with the moves of one rank apart: of all windows but its own it needs only those, and
@@ -52,4 +52,4 @@ class ExportTask {
   std::vector<PlannedMove> own_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,8 +8,9 @@
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
+#include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 namespace {
 
@@ -76,4 +77,4 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
   return found;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "io/copy/engine.h"
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A folder that every rank knows and rank 0 removes; one of the others where rank 0 is lost.
 class ScratchFolder {
@@ -34,4 +34,4 @@ struct FolderComparison {
 FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
                                CopyOptions how);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

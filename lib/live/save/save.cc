@@ -1,9 +1,10 @@
 #include "live/save/save.h"
 
+#include "core/base/error.h"
 #include "live/device/device_bytes.h"
 #include "live/model/chunks.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What the job refers to: its two sides, and the memory that one of them is.
@@ -41,4 +42,4 @@ ChunkJob save_job(const LiveModel& model, const KeyTable& keys, const DcpLayout&
   return pairs_job(saved->live, memory, *saved->own, live);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,11 +5,11 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "live/model/model.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The layout's keys are those of the table, in another order: table_key[k] is key k of the layout. All outlive
 // the job. pre: the model is loaded. Throws kInternal when it is sharded in another way than the layout.
 ChunkJob save_job(const LiveModel& model, const KeyTable& keys, const DcpLayout& layout,
                   std::span<const i32> table_key);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 WriteQueue::WriteQueue(CopySink& out, int threads) : out_(out) {
   try {
@@ -53,4 +53,4 @@ void WriteQueue::write() {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

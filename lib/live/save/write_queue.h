@@ -14,7 +14,7 @@
 
 #include "io/copy/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class WriteQueue {
  public:
@@ -51,4 +51,4 @@ class WriteQueue {
   std::vector<std::jthread> threads_;  // last, so that they end first
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

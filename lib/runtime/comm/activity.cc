@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Activity::Now Activity::now() const {
   std::lock_guard lock(mutex_);
@@ -62,4 +62,4 @@ Waiting::~Waiting() {
   of_.steps_++;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -14,7 +14,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class Activity {
  public:
@@ -82,4 +82,4 @@ class Waiting {
   const char* outer_call_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

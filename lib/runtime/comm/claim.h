@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // True for an error that may be what another rank's end looks like from here: the launcher sends signals to
 // all ranks when one of them is lost, and calls of MPI then fail.
@@ -31,4 +31,4 @@ auto claiming_errors(Comm& comm, Fn&& fn) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

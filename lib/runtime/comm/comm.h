@@ -11,7 +11,7 @@
 #include "core/base/int.h"
 #include "runtime/comm/activity.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 enum class Reduce { kSum, kMax };
 
@@ -70,4 +70,4 @@ std::unique_ptr<Comm> local_comm();
 std::unique_ptr<Comm> mpi_comm(i64 largest_message = kLargestMessage);
 void finalize_mpi();  // pre: mpi_comm() has returned, and no communicator is left
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

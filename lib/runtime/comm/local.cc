@@ -3,7 +3,7 @@
 
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class LocalComm : public Comm {
@@ -31,4 +31,4 @@ class LocalComm : public Comm {
 
 std::unique_ptr<Comm> local_comm() { return std::make_unique<LocalComm>(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "runtime/comm/comm_table.h"
 #include "runtime/modules/module.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const MckptCommTable& comm_table() { return module_functions<MckptCommTable>("mpi"); }
@@ -154,4 +154,4 @@ std::unique_ptr<Comm> mpi_comm(i64 largest_message) {
 
 void finalize_mpi() { check(comm_table().finalize(), "finalize"); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

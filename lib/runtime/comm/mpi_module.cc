@@ -9,7 +9,7 @@
 #include "runtime/modules/module_abi.h"
 #include "runtime/modules/module_guard.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check(int code) {
@@ -150,6 +150,6 @@ constexpr MckptCommTable kFunctions = {
 constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "mpi", describe, &kFunctions};
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl
 
-MCKPT_EXPORT_MODULE { return &mckpt::kModule; }
+MCKPT_EXPORT_MODULE { return &mckpt::impl::kModule; }

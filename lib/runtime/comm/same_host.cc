@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 HostId this_host() {
   HostId me;
@@ -27,4 +27,4 @@ std::unique_ptr<Comm> ranks_of_host(Comm& comm) {
   return comm.split(static_cast<int>(first - all.begin()), comm.rank());
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What a rank knows its host by, for others to compare. A name alone says nothing: machines out of one image
 // have the same, and containers of one machine, which see different files, have one kernel under several.
@@ -22,4 +22,4 @@ HostId this_host();
 // Collective. The ranks that share this rank's host, in the order of their ranks.
 std::unique_ptr<Comm> ranks_of_host(Comm& comm);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "runtime/watch/rank_watch.h"
 #include "runtime/watch/start_limit.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 Job::Job(Launch launch, Ends ends) : launch_(launch), ends_(std::move(ends)) {}
 Job::~Job() = default;
@@ -57,4 +57,4 @@ void Job::end(int status, const std::function<void()>& tell, bool may_follow) {
   }
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

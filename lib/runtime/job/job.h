@@ -11,11 +11,12 @@
 #include <functional>
 #include <memory>
 
+#include "core/base/error.h"
 #include "runtime/comm/comm.h"
 #include "runtime/job/launch.h"
 #include "runtime/watch/limits.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class RankWatch;
 
@@ -60,4 +61,4 @@ class Job {
   bool through_mpi_ = false;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

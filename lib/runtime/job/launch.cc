@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::optional<int> number(const char* text) {
@@ -31,4 +31,4 @@ Launch read_launch(const std::function<const char*(const char*)>& variable) {
   return {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

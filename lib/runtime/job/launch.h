@@ -3,7 +3,7 @@
 
 #include <functional>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Launch {
   int rank = 0;
@@ -13,4 +13,4 @@ struct Launch {
 // `variable` gives the value of an environment variable, or null.
 Launch read_launch(const std::function<const char*(const char*)>& variable);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

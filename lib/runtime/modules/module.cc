@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "runtime/system/module_folders.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr ModuleKind kKinds[] = {
@@ -125,4 +125,4 @@ std::vector<std::pair<std::string, std::string>> describe_module(const Module& m
   return facts;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 
 #include "runtime/modules/module_abi.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct ModuleKind {
   std::string_view name;     // "mpi": the file is libmckpt_mpi.so
@@ -48,4 +48,4 @@ Module load_module_file(const std::string& path, std::string_view name);
 // here.
 std::vector<std::pair<std::string, std::string>> describe_module(const Module& module);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

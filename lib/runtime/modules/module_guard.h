@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Runs fn. Returns null, or the text of what it threw, valid until this thread's next call.
 template <typename Fn>
@@ -25,4 +25,4 @@ const char* guarded(Fn&& fn) noexcept {
   return text.c_str();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,9 +8,10 @@
 #include <fstream>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kWorthAsking = i64{64} << 20;
@@ -95,4 +96,4 @@ void check_memory_room(i64 needed_bytes, std::string_view what) {
   if (room.bytes >= 0 && room.bytes < needed_bytes) throw out_of_memory(needed_bytes, what);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.h"
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct MemoryRoom {
   i64 bytes = -1;  // -1: the system does not tell
@@ -24,4 +25,4 @@ Error out_of_memory(i64 needed_bytes, std::string_view what);
 // Throws it when so much cannot be had. Looks at the system only for as much as 64 MiB.
 void check_memory_room(i64 needed_bytes, std::string_view what);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

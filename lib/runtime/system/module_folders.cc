@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::vector<std::string> module_folders() {
   std::vector<std::string> folders;
@@ -27,4 +27,4 @@ std::vector<std::string> module_folders() {
   return folders;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

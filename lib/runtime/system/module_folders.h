@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The folders, each with a slash behind it: those of $MCKPT_MODULE_PATH (separated by ':'),
 // that of the program,
 // and ../lib/mckpt from there.
 std::vector<std::string> module_folders();
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

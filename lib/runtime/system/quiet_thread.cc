@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 std::thread quiet_thread(std::function<void()> run) {
   sigset_t all, before;
@@ -23,4 +23,4 @@ std::thread quiet_thread(std::function<void()> run) {
   return std::move(*thread);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,9 +4,9 @@
 #include <functional>
 #include <thread>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Throws kRanksFailed where the system grants no thread.
 std::thread quiet_thread(std::function<void()> run);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

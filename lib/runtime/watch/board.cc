@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Words that two processes may touch at once. A reader may see half of a new text, for one heartbeat.
@@ -164,4 +164,4 @@ std::optional<int> Board::told() const {
   return shared_->told ? std::optional<int>(shared_->status) : std::nullopt;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -17,7 +17,7 @@
 #include "core/base/int.h"
 #include "runtime/comm/activity.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What a rank writes at its place.
 struct Beat {
@@ -68,4 +68,4 @@ class Board {
   int places_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

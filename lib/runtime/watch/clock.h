@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class WatchClock {
  public:
@@ -24,4 +24,4 @@ class WatchClock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

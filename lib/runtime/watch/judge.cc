@@ -1,10 +1,11 @@
 // The verdicts of the watch, in the order in which they count: silent, still, all wait.
+#include "core/base/error.h"
 #include "runtime/watch/judge.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string seconds(double s) { return cat(std::round(s * 10) / 10, " s"); }
@@ -70,4 +71,4 @@ std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, c
   return {};
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "runtime/watch/limits.h"
 #include "runtime/watch/team.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // What is known of a rank.
 struct RankState {
@@ -29,4 +29,4 @@ std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, c
 
 Error rank_died(const Team& team, int place, const RankState& state);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

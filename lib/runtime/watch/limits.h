@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Where ranks share cores, both times are as many times longer.
 struct WatchLimits {
@@ -19,4 +19,4 @@ struct Ends {
   std::function<void(int status)> exit;      // ends the process, without returning
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

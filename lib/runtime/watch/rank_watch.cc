@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.h"
 #include "runtime/system/quiet_thread.h"
 #include "runtime/watch/clock.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // How often the watch looks.
@@ -169,4 +170,4 @@ void RankWatch::end_process(int status) {
   std::terminate();  // the program does not keep its word
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -19,9 +19,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "runtime/watch/judge.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class RankWatch {
  public:
@@ -65,4 +66,4 @@ class RankWatch {
   std::thread thread_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "runtime/system/quiet_thread.h"
 #include "runtime/watch/clock.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr double kStepSeconds = 0.1;
@@ -58,4 +59,4 @@ void StartLimit::run() {
   ends_.exit(static_cast<int>(code_info(Code::kRanksFailed).exit));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,9 +7,10 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/error.h"
 #include "runtime/watch/limits.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class StartLimit {
  public:
@@ -34,4 +35,4 @@ class StartLimit {
   std::thread thread_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What a rank says of itself.
@@ -65,4 +65,4 @@ Team meet(Comm& comm) {
   return team;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

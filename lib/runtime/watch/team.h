@@ -7,7 +7,7 @@
 
 #include "runtime/comm/same_host.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The ranks that have places on one board, in the order of the places.
 struct Team {
@@ -31,4 +31,4 @@ struct Team {
 // Collective.
 Team meet(Comm& comm);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr SandboxLimits kLimits{1L << 30, 1000};
@@ -121,4 +121,4 @@ TEST(Sandbox, EndsWhatNeverEnds) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

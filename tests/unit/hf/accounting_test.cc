@@ -1,11 +1,12 @@
 // Tensors and parameters, one to one: what does not match is refused, all of it at once.
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace accounting_test {
 
 struct Model {
@@ -143,4 +144,4 @@ TEST(Accounting, TheFileTellsWhetherThereIsMtp) {
 }
 
 }  // namespace accounting_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

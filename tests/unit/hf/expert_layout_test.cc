@@ -2,11 +2,12 @@
 // Qwen3-VL models. Where one of the two tensors of a layer is square the other one tells; nothing is guessed.
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace expert_layout_test {
 
 constexpr i64 kHidden = 96;
@@ -111,4 +112,4 @@ TEST(ExpertLayout, IsNotTakenForAnotherInFamiliesThatHaveOne) {
 }
 
 }  // namespace expert_layout_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,10 +5,11 @@
 #include <map>
 #include <sstream>
 
+#include "core/base/text.h"
 #include "mappings/fsdp/layout.h"
 #include "tests/support/golden_config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace golden_buckets_test {
 
 struct Case {
@@ -69,4 +70,4 @@ TEST(GoldenBuckets, AreTheRealOnes) {
 }
 
 }  // namespace golden_buckets_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -13,7 +13,7 @@
 #include "mappings/model/partition.h"
 #include "tests/support/golden_config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace golden_marks_test {
 
 // model -> name without numbers -> dimension, -1 without a mark
@@ -119,4 +119,4 @@ TEST(GoldenMarks, AreWhatTheNamesOfPlainParametersSay) {
 }
 
 }  // namespace golden_marks_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

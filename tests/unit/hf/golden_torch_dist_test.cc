@@ -13,11 +13,12 @@
 #include <regex>
 #include <sstream>
 
+#include "core/base/text.h"
 #include "io/file/sha256.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/golden_config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace golden_torch_dist_test {
 
 constexpr std::string_view kFolder = MCKPT_TEST_DATA "/golden/";
@@ -166,4 +167,4 @@ TEST(GoldenTorchDist, EveryRankHandsOverWhatTheRulesSay) {
 }
 
 }  // namespace golden_torch_dist_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,12 +6,13 @@
 #include <random>
 #include <set>
 
+#include "core/base/text.h"
 #include "core/items/tiling.h"
 #include "mappings/fsdp/layout.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace model_coverage_test {
 
 struct GridCase {
@@ -230,4 +231,4 @@ TEST(ModelCoverage, EveryRankOfAnFsdpRunTogetherHoldsEveryKeyOnce) {
 }
 
 }  // namespace model_coverage_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

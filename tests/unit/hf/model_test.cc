@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const std::string kModels = MCKPT_TEST_DATA "/golden/models/";
@@ -153,4 +154,4 @@ TEST(HfAssets, AreWhatIsNotAWeight) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,7 +3,7 @@
 
 #include "runtime/comm/comm.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 class CountingComm final : public Comm {
  public:
@@ -34,4 +34,4 @@ class CountingComm final : public Comm {
   Comm& of_;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

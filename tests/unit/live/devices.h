@@ -7,10 +7,11 @@
 #include <map>
 #include <random>
 
+#include "core/base/error.h"
 #include "live/cuda/device.h"
 #include "tests/support/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // The host, where copies are carried out by the kernel of GPUs, in batches and cut as for it.
 std::unique_ptr<Device> kernel_device();
@@ -93,4 +94,4 @@ class OnDevice : public testing::TestWithParam<std::string> {
 inline const auto kTestDevices = testing::Values("cpu", "kernel", "cuda");
 inline std::string device_label(const testing::TestParamInfo<std::string>& p) { return p.param; }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

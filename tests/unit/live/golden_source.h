@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "convert/jobs/chunk_jobs.h"
+#include "core/base/text.h"
 #include "io/store/store.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_weights.h"
@@ -12,7 +13,7 @@
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A scratch folder of all ranks. Collective; it is gone when rank 0's is.
 class SharedFolder {
@@ -114,4 +115,4 @@ struct GoldenSource {
   std::unique_ptr<ModelMap> map;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 #include "tests/unit/live/devices.h"
 #include "tests/unit/live/scatter_kernel_on_host.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class KernelLane final : public Lane {
@@ -41,4 +41,4 @@ class KernelDevice final : public Device {
 
 std::unique_ptr<Device> kernel_device() { return std::make_unique<KernelDevice>(); }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

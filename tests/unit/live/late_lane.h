@@ -7,9 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/error.h"
 #include "live/device/device.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct LaneCounts {
   std::atomic<int> uploads_left = -1;  // before one fails; -1: none does
@@ -68,4 +69,4 @@ class LateLane final : public Lane {
   int asked_ = 0;
 };
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

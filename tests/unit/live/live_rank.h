@@ -5,11 +5,12 @@
 #include <cstring>
 #include <map>
 
+#include "core/base/error.h"
 #include "live/model/model.h"
 #include "tests/support/job.h"
 #include "tests/support/golden_config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // A grid of all ranks of the job.
 inline Grid over_world(Grid grid) {
@@ -100,4 +101,4 @@ inline i32 parameter_named(const LiveModel& model, std::string_view name) {
   throw Error(Code::kNoSuchTensor, "no such parameter").tensor(name);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -24,11 +24,11 @@ double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits)
 #define __launch_bounds__(threads)
 #include "live/cuda/scatter_kernel.cu"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void run_scatter_kernel(const ScatterBatch& batch) {
   for (blockIdx.x = 0; blockIdx.x < batch.tiles; blockIdx.x++)
     for (threadIdx.x = 0; threadIdx.x < kScatterThreads; threadIdx.x++) scatter_kernel::mckpt_scatter(batch);
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,8 +3,8 @@
 
 #include "live/cuda/scatter_batch.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 void run_scatter_kernel(const ScatterBatch& batch);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 #include "tests/unit/mappings/coverage.h"
 
+#include "core/base/error.h"
 #include "core/items/tiling.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void refuse(const ShardedTensor& tensor, TilingFault fault, std::string_view of) {
@@ -51,4 +52,4 @@ void check_coverage(const ShardedTensor& tensor) {
       refuse(tensor, *fault, cat("cell ", cell));
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -14,7 +14,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 struct Shard {
   i32 cell = 0;
@@ -36,4 +36,4 @@ std::vector<ItemRun> runs_of(const ShardedTensor& tensor, const Shard& shard);
 // one.
 void check_coverage(const ShardedTensor& tensor);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

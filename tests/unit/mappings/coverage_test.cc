@@ -1,8 +1,9 @@
+#include "core/base/error.h"
 #include "tests/unit/mappings/coverage.h"
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace coverage_test {
 
 std::string refusal(const ShardedTensor& t) {
@@ -62,4 +63,4 @@ TEST(Coverage, PaddingBelongsToNoSource) {
 }
 
 }  // namespace coverage_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace grid_fit_test {
 
 Grid grid(i64 tp, i64 cp) { return {.tp = tp, .cp = cp}; }
@@ -74,4 +74,4 @@ TEST(GridFit, LayersAndExpertsDivide) {
 }
 
 }  // namespace grid_fit_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace grouped_names_test {
 
 std::string refusal(const char* pattern, std::vector<LayerSpec> layers) {
@@ -64,4 +64,4 @@ TEST(OtherPattern, IsRefusedForAModelThatHasNone) {
 }
 
 }  // namespace grouped_names_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "mappings/registry.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace map_rows_test {
 
 const std::string kLayer = "decoder.layers.{L}.", kBlock = "backbone.layers.{L}.";
@@ -120,4 +121,4 @@ TEST(MapRows, AreRefusedWithWhatIsWrong) {
 }
 
 }  // namespace map_rows_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

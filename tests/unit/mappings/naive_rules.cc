@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // t of T cells, expert e; H is the width of the rows of the first source.
@@ -280,4 +280,4 @@ NaiveHolding naive_hold(const RuleCase& c, i64 part, i64 expert) {
   return w.out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

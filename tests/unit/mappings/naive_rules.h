@@ -4,7 +4,7 @@
 
 #include "tests/unit/mappings/rule_cases.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 // Item i of source s is called s * kSlotItems + i, padding is called -1: no two items share a name.
 inline constexpr i64 kSlotItems = 1'000'000'000;
@@ -18,4 +18,4 @@ struct NaiveHolding {
 
 NaiveHolding naive_hold(const RuleCase& c, i64 part, i64 expert);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace partition_test {
 
 using enum PartitionEvidence;
@@ -83,4 +84,4 @@ TEST(Partition, RefusesWhatNothingSays) {
 }
 
 }  // namespace partition_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

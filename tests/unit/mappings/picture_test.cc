@@ -9,9 +9,10 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/text.h"
 #include "mappings/picture/layout.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace picture_test {
 
 const RuleExample& example_named(std::string_view name) {
@@ -123,4 +124,4 @@ TEST(RulePictures, AreWellFormed) {
 }
 
 }  // namespace picture_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

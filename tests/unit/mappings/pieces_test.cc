@@ -1,10 +1,11 @@
 // Key splits: the parts of fused parameters that checkpoints store under keys of their own.
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace pieces_test {
 
 std::string dump(KeySplit split, const ModelConfig& model, const Shape& global, i64 parts) {
@@ -141,4 +142,4 @@ TEST(Pieces, RefuseWhatIsNotMadeOfThem) {
 }
 
 }  // namespace pieces_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

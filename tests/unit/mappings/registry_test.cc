@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace registry_test {
 
 // "MC2009"
@@ -125,4 +126,4 @@ TEST(Needs, NamesReadBack) {
 }
 
 }  // namespace registry_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

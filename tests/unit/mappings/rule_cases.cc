@@ -1,8 +1,9 @@
+#include "core/base/text.h"
 #include "tests/unit/mappings/rule_cases.h"
 
 #include <map>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Cases = std::vector<RuleCase>;
@@ -211,4 +212,4 @@ std::string to_string(const RuleCase& c) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "mappings/rule.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline ModelConfig attention_model(i64 heads, i64 groups, i64 dim, i64 hidden, bool gate = false) {
   ModelConfig m;
@@ -79,4 +79,4 @@ std::string to_string(const RuleCase& c);  // for failing tests
 // cells than groups. Each is valid, and small enough to be written out item by item.
 std::vector<RuleCase> cases_of(std::string_view rule);
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

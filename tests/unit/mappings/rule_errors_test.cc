@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace rule_errors_test {
 
 std::string refusal(const RuleCase& c, i64 part = 0, i64 expert = 0) {
@@ -218,4 +219,4 @@ TEST(RuleErrors, KnowTheirCellsAndExperts) {
 }
 
 }  // namespace rule_errors_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <random>
 
+#include "core/base/error.h"
 #include "tests/unit/mappings/coverage.h"
 #include "tests/unit/mappings/naive_rules.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace rule_proof_test {
 
 using HoldFunction = Holding (*)(const RuleCase&, i64 part, i64 expert);
@@ -333,4 +334,4 @@ TEST(EveryRule, WouldBeCaughtIfItWereWrong) {
 }
 
 }  // namespace rule_proof_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

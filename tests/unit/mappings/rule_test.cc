@@ -5,10 +5,11 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace rule_test {
 
 struct Dump {
@@ -200,4 +201,4 @@ TEST(Rules, WholeShapesComeFromCellsInOneWayOnly) {
 }
 
 }  // namespace rule_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

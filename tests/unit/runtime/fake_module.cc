@@ -15,7 +15,7 @@
 namespace {
 
 const char* describe(MckptFactSink sink, void* context) {
-  return mckpt::guarded([&] {
+  return mckpt::impl::guarded([&] {
     if (FAULT == FAILS) throw std::runtime_error("the library is in a bad mood");
     sink(context, "version", "1.2.3");
     sink(context, "threads", "4");

@@ -5,7 +5,7 @@
 
 #include "runtime/comm/same_host.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline HostId host_named(std::string_view name) {
   HostId host;
@@ -13,4 +13,4 @@ inline HostId host_named(std::string_view name) {
   return host;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

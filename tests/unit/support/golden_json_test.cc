@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Kind = GoldenJson::Kind;
@@ -43,4 +43,4 @@ TEST(GoldenJson, AccessThatDoesNotFitTheValueThrows) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Two files of 3 MiB. "a" holds tensors 0 and 1 one behind the other, "b" tensor 2, of which tensor 3 is a
@@ -104,4 +104,4 @@ TEST_F(CompareSinks, DoNotReadBehindTheEnd) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,12 @@
 #include <atomic>
 
 #include "convert/compare/verify.h"
+#include "core/base/error.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/torch_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Two tensors: "a" float32 [4], "b" of any type with two items.
@@ -150,4 +151,4 @@ TEST_F(Compare, AFileThatCannotBeOpenedIsAnAnswer) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Chunks of float32 in file 0, one behind the other.
@@ -63,4 +63,4 @@ TEST(ItemTally, CountsItemsByTheirPlaceInTheTensor) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "tests/support/table_store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Differences = std::vector<TensorDifference>;
@@ -53,4 +53,4 @@ TEST(TensorDifferences, TypesAndShapesAreNamedTogether) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 
 #include "core/items/shape.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Box {
@@ -93,4 +93,4 @@ TEST(BoxMoves, TakeWholeRowsAsOne) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

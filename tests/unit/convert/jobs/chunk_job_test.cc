@@ -10,13 +10,14 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/keys/fsdp_plan.h"
+#include "core/base/text.h"
 #include "io/copy/engine.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace chunk_job_test {
 
 // Numbers that all types of the tests hold exactly, also with one added; no two of them alike in a stretch of
@@ -27,7 +28,7 @@ void put_number(double value, DType type, u8* to) {
   if (type == DType::kF64) return static_cast<void>(std::memcpy(to, &value, 8));
   float single = static_cast<float>(value);
   if (type == DType::kF32) return static_cast<void>(std::memcpy(to, &single, 4));
-  convert_items({DType::kF32, DType::kF32, type, 0, 0}, reinterpret_cast<const u8*>(&single), to, 1);
+  cast_items({DType::kF32, DType::kF32, type, 0, 0}, reinterpret_cast<const u8*>(&single), to, 1);
 }
 
 // Chunks one behind the other in file 0.
@@ -318,4 +319,4 @@ TEST(ChunkJob, WritesNextToEachOtherWhatIsNextToEachOther) {
 }
 
 }  // namespace chunk_job_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

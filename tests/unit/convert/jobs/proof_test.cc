@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace proof_test {
 
 // Items [from, from + count) of a piece of a tensor of the source to [to, ...) of a piece of one of the
@@ -186,4 +187,4 @@ TEST(Proof, WantsPaddingOfTheSourceToBeNamed) {
 }
 
 }  // namespace proof_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

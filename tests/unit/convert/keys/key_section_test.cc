@@ -4,7 +4,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace key_section_test {
 
 TEST(KeySection, PartsAKeyAroundTheParameter) {
@@ -82,4 +82,4 @@ TEST(KeySection, KnowsWhereDictionariesNest) {
 }
 
 }  // namespace key_section_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Item = std::pair<i32, i64>;  // source tensor, item of it
@@ -143,4 +143,4 @@ TEST(ModelKey, DropsWrappersAndOtherSections) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

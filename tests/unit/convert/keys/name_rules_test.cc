@@ -6,7 +6,7 @@
 #include "convert/keys/value_options.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(DtypeRules, GiveTheTypeOfTheLastThatMatches) {
@@ -56,4 +56,4 @@ TEST(ParamsDtype, IsTheSourcesTheConfigsOrTheOneThatIsGiven) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

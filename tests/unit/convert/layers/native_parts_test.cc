@@ -1,10 +1,11 @@
 #include "convert/layers/mixer_parts.h"
+#include "core/base/text.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace native_parts_test {
 
 using Layer = std::map<std::string, std::vector<i64>, std::less<>>;
@@ -79,4 +80,4 @@ TEST(NativeParts, AreThoseOfTheLayersKind) {
 }
 
 }  // namespace native_parts_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "io/pickle/pickle.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace args_patch_test {
 
 // What the pickle's dictionary has under the key: "12", "'x'", "True" or "None".
@@ -104,4 +105,4 @@ TEST(ArgsPatch, LeavesWhatItCannotTell) {
 }
 
 }  // namespace args_patch_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "io/copy/tensor_copy.h"
 #include "io/file/staged_folder.h"
 #include "io/safetensors/layout.h"
 #include "io/verify/manifest.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace run_test {
 
 namespace fs = std::filesystem;
@@ -48,8 +49,8 @@ struct Case {
   Case() { write_source(source); }
 
   // The first `tensors` of the source.
-  ConversionPlan plan(i64 tensors = 4) const {
-    ConversionPlan c;
+  Conversion plan(i64 tensors = 4) const {
+    Conversion c;
     const Store& store = c.parts.keep(open_store(source));
     std::vector<TensorSpec> specs;
     for (i64 t = 0; t < tensors; t++) specs.push_back({store.name(t), store.dtype(t), store.dims(t)});
@@ -123,14 +124,14 @@ std::optional<Code> code_of(Fn&& fn) {
   return std::nullopt;
 }
 
-RunResult run_alone(ConversionPlan& c, Observer& observer, RunOptions options = {.durable = false}) {
+RunResult run_alone(Conversion& c, Observer& observer, RunOptions options = {.durable = false}) {
   std::unique_ptr<Comm> alone = local_comm();
   return run(c, options, *alone, observer);
 }
 
 TEST(Run, WritesAFolderWithItsManifest) {
   Case at;
-  ConversionPlan c = at.plan();
+  Conversion c = at.plan();
   prove(c, 2);
   EXPECT_EQ(c.account.copied, 4);
   Watcher watcher;
@@ -144,7 +145,7 @@ TEST(Run, WritesAFolderWithItsManifest) {
 
 TEST(Run, ChecksAndProvesWithoutWriting) {
   Case at;
-  ConversionPlan c = at.plan();
+  Conversion c = at.plan();
   prove(c, 1);
   check_result(c, {});
   EXPECT_EQ(at.entries(), 1);
@@ -160,14 +161,14 @@ TEST(Run, RefusesAResultThatIsThere) {
 
 TEST(Run, RefusesToWriteIntoItsSource) {
   Case at;
-  ConversionPlan c = at.plan();
+  Conversion c = at.plan();
   c.path = at.source + "/result";
   EXPECT_EQ(code_of([&] { check_result(c, {}); }), Code::kOutputExists);
 }
 
 TEST(Run, StopsWhenTheObserverAsksAndResumes) {
   Case at;
-  ConversionPlan c = at.plan();
+  Conversion c = at.plan();
   Watcher stopping(7 << 20);  // in the second tensor
   EXPECT_EQ(code_of([&] { run_alone(c, stopping, {.durable = false}); }), Code::kInterrupted);
   EXPECT_FALSE(at.has("result"));
@@ -175,7 +176,7 @@ TEST(Run, StopsWhenTheObserverAsksAndResumes) {
   EXPECT_TRUE(stopping.is_staged && !stopping.is_published);
 
   Watcher watcher;
-  ConversionPlan again = at.plan();
+  Conversion again = at.plan();
   RunResult result = run_alone(again, watcher, {.durable = false, .resume = true});
   at.expect_whole();
   EXPECT_LT(result.counts.bytes_written, 4 * 4 * kItems);
@@ -184,7 +185,7 @@ TEST(Run, StopsWhenTheObserverAsksAndResumes) {
 
 TEST(Run, ResumesTheSameConversionAlone) {
   Case at;
-  ConversionPlan c = at.plan(), other = at.plan(3);
+  Conversion c = at.plan(), other = at.plan(3);
   Watcher stopping(1), watcher;
   EXPECT_EQ(code_of([&] { run_alone(c, stopping); }), Code::kInterrupted);
   EXPECT_EQ(code_of([&] { run_alone(other, watcher, {.durable = false, .resume = true}); }),
@@ -193,7 +194,7 @@ TEST(Run, ResumesTheSameConversionAlone) {
 
 TEST(Run, WritesASingleFile) {
   Case at;
-  ConversionPlan c = at.plan();
+  Conversion c = at.plan();
   c.single_file = true;
   c.path = at.folder.path() + "/all.safetensors";
   c.beside = {};
@@ -205,7 +206,7 @@ TEST(Run, WritesASingleFile) {
 
 TEST(Conversion, ATensorThatIsLostIsNamed) {
   Case at;
-  ConversionPlan c = at.plan(3);
+  Conversion c = at.plan(3);
   try {
     prove(c, 1);
     FAIL() << "a tensor was lost";
@@ -232,4 +233,4 @@ TEST(Parts, AreDestroyedInTheReverseOrder) {
 }
 
 }  // namespace run_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

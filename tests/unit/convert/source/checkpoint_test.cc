@@ -9,10 +9,12 @@
 #include "convert/source/identity.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const std::string kData = MCKPT_TEST_DATA;
@@ -160,4 +162,4 @@ TEST(SourceIdentity, ChangesWithAFile) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

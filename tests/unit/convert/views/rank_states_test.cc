@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string dump(std::vector<i64> held, i64 whole, i64 hsdp = 1) {
@@ -152,4 +153,4 @@ TEST(WorkedExamples, OddSizesAreRefusedWithTheWholeShape) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace error_test {
 
 TEST(Error, SaysWhereWhatAndBothNumbers) {
@@ -51,4 +51,4 @@ TEST(CheckedArithmetic, ThrowsInsteadOfWrapping) {
 }
 
 }  // namespace error_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

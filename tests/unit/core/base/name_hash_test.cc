@@ -7,7 +7,7 @@
 #include "core/base/int.h"
 #include "core/base/text.h"
 
-namespace mckpt::name_hash_test {
+namespace mckpt::impl::name_hash_test {
 namespace {
 
 u64 hash(std::string_view name) { return NameHash()(name); }
@@ -50,4 +50,4 @@ TEST(NameHash, SpreadsNamesOfLayers) {
 }
 
 }  // namespace
-}  // namespace mckpt::name_hash_test
+}  // namespace mckpt::impl::name_hash_test

@@ -10,7 +10,7 @@
 
 #include "core/base/int.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace names_test {
 
 TEST(NaturalOrder, CountsAsAPersonDoes) {
@@ -146,4 +146,4 @@ TEST(Glob, MatchesWholeNames) {
 }
 
 }  // namespace names_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

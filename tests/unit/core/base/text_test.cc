@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace text_test {
 
 TEST(Text, CatsNumbersTextAndBooleans) {
@@ -56,4 +56,4 @@ TEST(Text, ListsAFewAndCountsTheRest) {
 }
 
 }  // namespace text_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

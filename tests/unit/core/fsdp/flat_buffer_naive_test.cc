@@ -6,9 +6,10 @@
 #include <numeric>
 #include <random>
 
+#include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace flat_buffer_naive_test {
 
 struct Naive {
@@ -216,4 +217,4 @@ TEST(FlatBufferNaive, ManyUnalignedGapsTakeNoLongTime) {
 }
 
 }  // namespace flat_buffer_naive_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/fsdp/first_fit.h"
 #include "tests/support/golden_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace flat_buffer_test {
 
 using Ranges = std::vector<ItemRange>;
@@ -306,4 +307,4 @@ TEST(FirstFit, FindsTheFirstFromAPositionOnUntilItIsTaken) {
 }
 
 }  // namespace flat_buffer_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,3 +1,4 @@
+#include "core/base/error.h"
 #include "core/fsdp/grid.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 #include <map>
 #include <set>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace grid_test {
 
 std::string refusal(const Grid& g) {
@@ -122,4 +123,4 @@ TEST(Grid, SizesThatDoNotFitAreRefusedByName) {
 }
 
 }  // namespace grid_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

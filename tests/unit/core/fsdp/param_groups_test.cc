@@ -1,8 +1,9 @@
+#include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace param_groups_test {
 
 // A model of an embedding, two layers (the second with experts), a final norm and an output layer.
@@ -96,4 +97,4 @@ TEST(ParamGroups, NothingGivesNothingAndNonsenseIsRefused) {
 }
 
 }  // namespace param_groups_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

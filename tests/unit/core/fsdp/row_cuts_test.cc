@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mckpt::row_cuts_test {
+namespace mckpt::impl::row_cuts_test {
 namespace {
 
 TEST(RowCuts, NameTheShardAndTheRow) {
@@ -36,4 +36,4 @@ TEST(RowCuts, ANumberOfRanksWithoutThemIsTried) {
 }
 
 }  // namespace
-}  // namespace mckpt::row_cuts_test
+}  // namespace mckpt::impl::row_cuts_test

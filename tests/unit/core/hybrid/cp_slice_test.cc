@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/golden_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace cp_slice_test {
 
 std::vector<i64> rows(std::span<const RowRange> ranges) {
@@ -99,4 +100,4 @@ TEST(CpSlice, RefusesSizesThatMakeNoSense) {
 }
 
 }  // namespace cp_slice_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

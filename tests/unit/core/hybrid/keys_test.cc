@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "core/hybrid/segment.h"
 #include "tests/unit/core/hybrid/layer_dump.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace layer_keys_test {
 
 Dialect dialect_of(const GoldenJson& model) {
@@ -113,4 +114,4 @@ TEST(LayerKeys, NameGroupsWhoseMembersShareKeys) {
 }
 
 }  // namespace layer_keys_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

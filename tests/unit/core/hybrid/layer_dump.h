@@ -1,10 +1,11 @@
 // Layer items as one line, so that an expected value reads like the pattern: "0:M@0 1:[*-]@1".
 #pragma once
 
+#include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "tests/support/golden_json.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 
 inline std::string item_dump(i64 logical, i64 physical, bool is_group, std::string_view symbols) {
   return cat(logical, ":", is_group ? "[" : "", symbols, is_group ? "]" : "", "@", physical);
@@ -54,4 +55,4 @@ inline std::string fault_of(const GoldenJson& answer) {
   return answer["ok"].boolean() ? "" : answer["error"].string();
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl

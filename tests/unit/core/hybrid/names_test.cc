@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/unit/core/hybrid/layer_dump.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace layer_names_test {
 
 constexpr LayerForm kForms[] = {LayerForm::kFlat, LayerForm::kMember, LayerForm::kLogical, LayerForm::kGpt,
@@ -226,4 +227,4 @@ TEST(LayerNames, AgreeWithTheRecordedModels) {
 }
 
 }  // namespace layer_names_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/unit/core/hybrid/layer_dump.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace layer_pattern_test {
 
 constexpr Dialect kDialects[] = {Dialect::kGrouped, Dialect::kFlat};
@@ -376,4 +377,4 @@ TEST(LayerPattern, LongHostilePatternsAreReadInOnePass) {
 }
 
 }  // namespace layer_pattern_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

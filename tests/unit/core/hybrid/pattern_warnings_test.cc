@@ -1,8 +1,9 @@
+#include "core/base/text.h"
 #include "core/hybrid/pattern_warnings.h"
 
 #include <gtest/gtest.h>
 
-namespace mckpt::pattern_warnings_test {
+namespace mckpt::impl::pattern_warnings_test {
 namespace {
 
 std::string names(const std::vector<PatternWarning>& warnings) {
@@ -38,4 +39,4 @@ TEST(PatternWarnings, AStageMayBeValidWhereThePatternIsNot) {
 }
 
 }  // namespace
-}  // namespace mckpt::pattern_warnings_test
+}  // namespace mckpt::impl::pattern_warnings_test

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/unit/core/hybrid/layer_dump.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace layer_segment_test {
 
 std::optional<i64> integer_or_null(const GoldenJson& v) {
@@ -130,4 +131,4 @@ TEST(LayerSegment, StagesCoverThePatternOrTheGapIsNamed) {
 }
 
 }  // namespace layer_segment_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

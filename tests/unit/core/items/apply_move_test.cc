@@ -7,7 +7,7 @@
 #include "core/items/transpose.h"
 #include "tests/support/run_samples.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace apply_move_test {
 
 std::vector<u8> numbered(i64 items, i64 item_bytes) {
@@ -69,4 +69,4 @@ TEST(Transpose, AgreesWithItemByItemForAllSizesAroundTheTiles) {
 }
 
 }  // namespace apply_move_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

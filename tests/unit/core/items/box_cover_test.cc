@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace box_cover_test {
 
 using Kind = BoxFault::Kind;
@@ -288,4 +288,4 @@ TEST(BoxCover, SaysSoWhenItGivesUp) {
 }
 
 }  // namespace box_cover_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace cast_losses_test {
 
 std::vector<u8> stored_as(DType dtype, const std::vector<double>& values) {
@@ -16,15 +16,15 @@ std::vector<u8> stored_as(DType dtype, const std::vector<double>& values) {
   if (dtype == DType::kF64)
     std::memcpy(out.data(), values.data(), out.size());
   else
-    convert_items({DType::kF32, DType::kF32, dtype, 0, 0}, reinterpret_cast<const u8*>(narrow.data()),
+    cast_items({DType::kF32, DType::kF32, dtype, 0, 0}, reinterpret_cast<const u8*>(narrow.data()),
                   out.data(), std::ssize(narrow));
   return out;
 }
 
-std::pair<i64, i64> losses(const Conversion& c, const std::vector<double>& values) {
+std::pair<i64, i64> losses(const ItemCast& c, const std::vector<double>& values) {
   std::vector<u8> from = stored_as(c.from, values);
   std::vector<u8> to(static_cast<std::size_t>(dtype_bytes(c.to, std::ssize(values))));
-  convert_items(c, from.data(), to.data(), std::ssize(values));
+  cast_items(c, from.data(), to.data(), std::ssize(values));
   CastLosses l = cast_losses(c, from.data(), to.data(), std::ssize(values));
   return {l.infinite, l.zero};
 }
@@ -57,8 +57,8 @@ TEST(CastLosses, CountsMoreThanACounterOfTheItemsWidthHolds) {
 }
 
 TEST(CastLosses, OnlySmallerRangesAreLookedAt) {
-  EXPECT_FALSE(may_lose(no_conversion(kBf)));
-  EXPECT_FALSE(may_lose(no_conversion(DType::kI64)));
+  EXPECT_FALSE(may_lose(no_cast(kBf)));
+  EXPECT_FALSE(may_lose(no_cast(DType::kI64)));
   EXPECT_FALSE(may_lose({kBf, kBf, kSingle, 0, 0}));
   EXPECT_FALSE(may_lose({kHalf, kBf, kDouble, 0, 0}));
   EXPECT_TRUE(may_lose({kBf, kBf, kHalf, 0, 0}));
@@ -67,4 +67,4 @@ TEST(CastLosses, OnlySmallerRangesAreLookedAt) {
 }
 
 }  // namespace cast_losses_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

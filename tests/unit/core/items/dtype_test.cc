@@ -1,10 +1,11 @@
+#include "core/base/error.h"
 #include "core/items/dtype.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace dtype_test {
 
 TEST(DType, EveryNameLeadsBackToItsRow) {
@@ -56,4 +57,4 @@ TEST(DType, UnknownNamesAreRefusedWithTheNearest) {
 }
 
 }  // namespace dtype_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

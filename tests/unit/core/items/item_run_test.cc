@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/run_samples.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace item_run_test {
 
 std::vector<i64> items_in_order(const std::vector<ItemRun>& runs) {
   std::vector<i64> all;
   for (const ItemRun& r : runs)
-    for (i64 item : mckpt::items_in_order(r)) all.push_back(item);
+    for (i64 item : mckpt::impl::items_in_order(r)) all.push_back(item);
   return all;
 }
 
@@ -29,7 +30,7 @@ TEST(ItemRun, AtAndEndAgreeWithTheWalk) {
   std::mt19937 random(1);
   for (int n = 0; n < 5000; n++) {
     ItemRun r = random_run(random, 200);
-    std::vector<i64> walk = mckpt::items_in_order(r);
+    std::vector<i64> walk = mckpt::impl::items_in_order(r);
     ASSERT_EQ(static_cast<i64>(walk.size()), r.items());
     for (std::size_t i = 0; i < walk.size(); i++)
       ASSERT_EQ(r.at(static_cast<i64>(i)), walk[i]) << to_string(r);
@@ -41,7 +42,7 @@ TEST(ItemRun, CanonicalKeepsTheOrderAndIsUnique) {
   std::mt19937 random(2);
   for (int n = 0; n < 20000; n++) {
     ItemRun r = random_run(random, 200), c = canonical(r);
-    ASSERT_EQ(mckpt::items_in_order(c), mckpt::items_in_order(r)) << to_string(r) << " -> " << to_string(c);
+    ASSERT_EQ(mckpt::impl::items_in_order(c), mckpt::impl::items_in_order(r)) << to_string(r) << " -> " << to_string(c);
     ASSERT_EQ(canonical(c), c) << to_string(c);
   }
   EXPECT_EQ(to_string(canonical({0, 5, 2, {2, 3}, {6, 4}})), "[5+24]");
@@ -52,7 +53,7 @@ TEST(ItemRun, EveryCutIsTheSliceOfTheWalkInAtMostFiveRuns) {
   std::mt19937 random(3);
   for (int n = 0; n < 1500; n++) {
     ItemRun r = random_run(random, 150);
-    std::vector<i64> walk = mckpt::items_in_order(r);
+    std::vector<i64> walk = mckpt::impl::items_in_order(r);
     for (i64 a = 0; a <= r.items(); a++)
       for (i64 b = a; b <= r.items(); b++) {
         std::vector<ItemRun> pieces;
@@ -93,4 +94,4 @@ TEST(ItemRun, CheckRefusesWhatIsNotAWalkOfTheTensor) {
 }
 
 }  // namespace item_run_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "tests/support/run_samples.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace move_test {
 
 // (from, to) of every item, sorted.
@@ -120,4 +120,4 @@ TEST(Move, KindsAreNotJoinedWithEachOther) {
 }
 
 }  // namespace move_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,8 +1,9 @@
+#include "core/base/error.h"
 #include "core/items/placement.h"
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace placement_test {
 
 TEST(Placement, PrintsAsTorchDoes) {
@@ -38,4 +39,4 @@ TEST(Placement, EqualPartsMustDivide) {
 }
 
 }  // namespace placement_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/run_samples.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace plan_test {
 
 Region region(i32 file, i64 offset, i64 items) { return {file, offset, items, 2, -1}; }
@@ -107,4 +108,4 @@ TEST(Plan, ReshardsArbitraryCuts) {
 }
 
 }  // namespace plan_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,11 @@
+#include "core/base/error.h"
 #include "core/items/shape.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace shape_test {
 
 std::string code(std::vector<i64> sizes) {
@@ -53,4 +54,4 @@ TEST(Shape, RefusesNegativeAndOverflowingSizes) {
 }
 
 }  // namespace shape_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include "tests/support/run_samples.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace tiling_test {
 
 // By counting visits. The first item at fault, as tiling_fault reports it.
@@ -111,4 +111,4 @@ TEST(Tiling, RangesTile) {
 }
 
 }  // namespace tiling_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

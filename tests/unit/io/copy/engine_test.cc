@@ -15,9 +15,10 @@
 #include <set>
 #include <thread>
 
+#include "core/base/error.h"
 #include "io/file/crc32.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,9 +85,9 @@ struct Scenario {
   std::vector<OutputFile> files;
   std::vector<std::vector<u8>> expected;
 
-  explicit Scenario(std::mt19937& random, int tensors, i64 largest, i64 item, const Conversion& conversion) {
+  explicit Scenario(std::mt19937& random, int tensors, i64 largest, i64 item, const ItemCast& cast) {
     auto upto = [&](i64 n) { return std::uniform_int_distribution<i64>(0, n)(random); };
-    i64 out_item = conversion.identity() ? item : dtype_info(conversion.to).bits / 8;
+    i64 out_item = cast.identity() ? item : dtype_info(cast.to).bits / 8;
     const i64 cells = 2, files_count = 3;
     expected.resize(files_count);
     job.bytes.resize(2);
@@ -125,10 +126,10 @@ struct Scenario {
               const u8* from = &job.bytes[static_cast<std::size_t>(t % 2)][static_cast<std::size_t>(
                   in[static_cast<std::size_t>(run.slot)].offset + run.at(i) * item)];
               std::vector<u8> value(static_cast<std::size_t>(out_item));
-              if (conversion.identity())
+              if (cast.identity())
                 std::copy_n(from, item, value.begin());
               else
-                convert_items(conversion, from, value.data(), 1);
+                cast_items(cast, from, value.data(), 1);
               packed.insert(packed.end(), value.begin(), value.end());
             }
           u32 crc = crc32(0, packed);
@@ -141,7 +142,7 @@ struct Scenario {
       job.sizes.push_back(size);
       job.tasks.push_back([=] {
         CopyTask task;
-        task.conversion = conversion;
+        task.cast = cast;
         for (const Place& p : in)
           task.plan.add_source({p.file, p.offset, rows * columns, static_cast<i32>(item), t});
         for (const Out& o : outs) {
@@ -205,7 +206,7 @@ TEST(CopyEngine, MakesPlansInAllThreadsAtOnce) {
 TEST(CopyEngine, WritesEveryByteWhateverTheThreadsAndTheBatch) {
   std::mt19937 random(21);
   for (int n = 0; n < 16; n++) {
-    Scenario s(random, 12, 24, i64{1} << n % 4, no_conversion(DType::kU8));
+    Scenario s(random, 12, 24, i64{1} << n % 4, no_cast(DType::kU8));
     for (int threads : {1, 3})
       for (i64 batch : {64, 1000, 1 << 20}) {
         CopyOptions options;
@@ -219,9 +220,9 @@ TEST(CopyEngine, WritesEveryByteWhateverTheThreadsAndTheBatch) {
 
 TEST(CopyEngine, ConvertsOnTheWay) {
   std::mt19937 random(22);
-  for (const Conversion& c : {Conversion{DType::kBF16, DType::kBF16, DType::kF32, 0, 0},
-                              Conversion{DType::kF32, DType::kBF16, DType::kF32, 0, 0},
-                              Conversion{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}}) {
+  for (const ItemCast& c : {ItemCast{DType::kBF16, DType::kBF16, DType::kF32, 0, 0},
+                              ItemCast{DType::kF32, DType::kBF16, DType::kF32, 0, 0},
+                              ItemCast{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}}) {
     Scenario s(random, 8, 30, dtype_info(c.from).bits / 8, c);
     CopyOptions options;
     options.batch_bytes = 500;
@@ -241,7 +242,7 @@ TEST(CopyEngine, WhatACastMadeInfiniteIsToldAndNotLoggedAsDone) {
     i32 file = static_cast<i32>(job.bytes.size()) - 1;
     job.tasks.push_back([file] {
       CopyTask task;
-      task.conversion = {DType::kBF16, DType::kBF16, DType::kF16, 0, 0};
+      task.cast = {DType::kBF16, DType::kBF16, DType::kF16, 0, 0};
       task.plan.add_source({file, 0, 32, 2, file});
       task.plan.add_destination({file, 0, 32, 2, file});
       task.plan.add(0, move_of({0, 0, 32, {}, {}}, 0));
@@ -269,7 +270,7 @@ TEST(CopyEngine, WhatACastMadeInfiniteIsToldAndNotLoggedAsDone) {
 
 TEST(CopyEngine, ReadsEachByteOnceAlsoWhenTasksAreTakenApart) {
   std::mt19937 random(23);
-  Scenario s(random, 6, 900, 2, no_conversion(DType::kBF16));
+  Scenario s(random, 6, 900, 2, no_cast(DType::kBF16));
   CopyOptions options;
   options.batch_bytes = 256 << 10;
   CopyCounts counts = s.check(options);
@@ -280,14 +281,14 @@ TEST(CopyEngine, ReadsEachByteOnceAlsoWhenTasksAreTakenApart) {
 
 TEST(CopyEngine, AThousandSmallTensorsAreAHandfulOfCalls) {
   std::mt19937 random(24);
-  Scenario s(random, 1000, 4, 2, no_conversion(DType::kBF16));
+  Scenario s(random, 1000, 4, 2, no_cast(DType::kBF16));
   CopyCounts counts = s.check({});
   EXPECT_LT(counts.writes, 10);
 }
 
 TEST(CopyEngine, AFaultOfOneThreadEndsTheRunWithItsError) {
   std::mt19937 random(25);
-  Scenario s(random, 50, 20, 2, no_conversion(DType::kBF16));
+  Scenario s(random, 50, 20, 2, no_cast(DType::kBF16));
   s.job.tasks[30] = []() -> CopyTask { throw Error(Code::kReadFailed, "the disk is gone"); };
   TempFolder folder;
   OutputFiles out(folder.path(), s.files);
@@ -313,7 +314,7 @@ class BadSink final : public CopySink {
 
 TEST(CopyEngine, GoesOnWithoutWhatItMayLeaveOut) {
   std::mt19937 random(27);
-  Scenario s(random, 60, 20, 2, no_conversion(DType::kBF16));
+  Scenario s(random, 60, 20, 2, no_cast(DType::kBF16));
   auto task = s.job.tasks;
   s.job.tasks[30] = []() -> CopyTask { throw Error(Code::kBadZip, "its header is damaged"); };
   for (i64 batch : {100, 1 << 20}) {
@@ -353,12 +354,12 @@ TEST(CopyEngine, GoesOnWithoutWhatItMayLeaveOut) {
 
 TEST(CopyEngine, StopsWhenAsked) {
   std::mt19937 random(26);
-  Scenario s(random, 5, 20, 2, no_conversion(DType::kBF16));
+  Scenario s(random, 5, 20, 2, no_cast(DType::kBF16));
   TempFolder folder;
   OutputFiles out(folder.path(), s.files);
   std::atomic<bool> stop{true};
   CopyOptions options;
-  options.stop = &stop;
+  options.stop = [&] { return stop.load(); };
   try {
     run_copy(s.job, out, options);
     FAIL();
@@ -408,4 +409,4 @@ TEST(OutputFiles, AFullDiskSaysWhatWasNeeded) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

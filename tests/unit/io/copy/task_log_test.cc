@@ -7,7 +7,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class TaskLogs : public testing::Test {
@@ -70,4 +70,4 @@ TEST_F(TaskLogs, SayWhenTheyCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -12,7 +12,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Tensor = TableStore::Tensor;
@@ -127,4 +127,4 @@ TEST(SharedTensors, AreThoseThatLieInTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

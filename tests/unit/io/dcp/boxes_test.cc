@@ -1,10 +1,12 @@
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/dcp/boxes.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // One tensor "w" of 8 rows and an object "o", over files of 100 bytes.
@@ -134,4 +136,4 @@ TEST(Findings, AreCountedBeyondTheFirstOfAKind) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,10 +1,11 @@
+#include "core/base/text.h"
 #include "io/dcp/check.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A store of names and shapes.
@@ -268,4 +269,4 @@ TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

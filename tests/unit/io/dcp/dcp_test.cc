@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "io/values/digest.h"
 #include "io/pickle/render.h"
 #include "io/verify/verify.h"
@@ -12,7 +13,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const std::string kData = cat(MCKPT_TEST_DATA, "/dcp/");
@@ -251,4 +252,4 @@ TEST_F(DcpCopy, TakesTheObjectsOfOlderMegatronFiles) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

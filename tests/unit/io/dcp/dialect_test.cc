@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(DcpDialect, IsToldByNames) {
@@ -108,4 +108,4 @@ TEST(DcpDialect, ReadsTheNumberBehindAStem) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,13 +5,14 @@
 
 #include <random>
 
+#include "core/base/text.h"
 #include "io/verify/checksums.h"
 #include "io/file/crc32.h"
 #include "io/zip/zip.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Keys of random shapes, each cut into rows over some of the ranks.
@@ -155,4 +156,4 @@ TEST(ZipRecords, OfMoreThanFourGigabytesHaveWideSizes) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

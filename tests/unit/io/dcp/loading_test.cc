@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/metadata.h"
 #include "io/pickle/writer.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string metadata_of(bool has_paths = true) {
@@ -197,4 +198,4 @@ TEST(DcpLoading, SurvivesEveryChangedByteThatReadersTake) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

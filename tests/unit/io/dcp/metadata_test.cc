@@ -6,12 +6,13 @@
 #include <map>
 #include <set>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/pickle/writer.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const std::string kData = cat(MCKPT_TEST_DATA, "/dcp/");
@@ -226,4 +227,4 @@ TEST(DcpMetadata, JoinsWhatRanksWroteEachForThemselves) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,10 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "io/file/folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -178,4 +179,4 @@ TEST_F(Files, AreOpenedByStepsAsTheKernelDoes) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

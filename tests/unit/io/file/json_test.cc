@@ -1,8 +1,9 @@
+#include "core/base/error.h"
 #include "io/file/json.h"
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // "" when the text is valid JSON, otherwise "message @ byte".
@@ -158,4 +159,4 @@ TEST(JsonString, EscapesAndReplacesWhatIsNotUtf8) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

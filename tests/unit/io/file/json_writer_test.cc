@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mckpt::json_writer_test {
+namespace mckpt::impl::json_writer_test {
 
 template <typename T>
 std::string written(const T& value) {
@@ -49,4 +49,4 @@ TEST(JsonWriter, a_text_that_is_taken_away_goes_on) {
   EXPECT_TRUE(all.ends_with("49998, 49999]"));
 }
 
-}  // namespace mckpt::json_writer_test
+}  // namespace mckpt::impl::json_writer_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -47,4 +47,4 @@ TEST(ResultFiles, WantsACheckpoint) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string digest(Sha256 sha, std::string_view text, std::size_t piece) {
@@ -50,4 +50,4 @@ TEST(Sha256, DoesNotDependOnThePiecesOrTheCode) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -11,7 +11,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ TEST(SourceStamps, WithoutThemNothingIsNoted) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -9,7 +9,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 const StagedFile::Options kReplace{.replace = true};
@@ -97,4 +97,4 @@ TEST(StagedFile, SaysThatTheFolderIsNotThere) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,11 +4,12 @@
 
 #include <functional>
 
+#include "core/base/error.h"
 #include "io/file/file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -222,4 +223,4 @@ TEST(StagedFolder, IsRefusedWhereThereIsNoRoom) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,12 +4,13 @@
 
 #include <random>
 
+#include "core/base/error.h"
 #include "io/hdf5/file.h"
 #include "tests/support/hdf5_answer_builder.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Record;
@@ -125,4 +126,4 @@ TEST(Hdf5Answer, OfAnOlderMindIsNeverBelieved) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -10,7 +10,7 @@
 #include "io/hdf5/layout.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr i64 kBase = 64;
@@ -150,4 +150,4 @@ TEST(Hdf5Filters, SumAsHdf5Does) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

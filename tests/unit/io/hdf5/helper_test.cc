@@ -8,7 +8,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // What a program in the helper's place answers, or the error.
@@ -65,4 +65,4 @@ TEST(Hdf5Helper, ThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using hdf5_wire::Storage;
@@ -130,4 +130,4 @@ TEST(Hdf5Layout, FindsDatasetsThatShareBytes) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace pickle_copy_test {
 
 std::shared_ptr<const Pickle> parsed(const std::string& bytes) {
@@ -100,4 +101,4 @@ TEST(PickleCopy, RefusesATensor) {
 }
 
 }  // namespace pickle_copy_test
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "io/pickle/render.h"
 #include "tests/support/throws.h"
 #include "tests/support/zip_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using namespace std::string_literals;
@@ -470,4 +471,4 @@ TEST(Pickle, ShowsWhatAVisitorTookAsItsNumber) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

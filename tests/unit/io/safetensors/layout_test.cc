@@ -4,11 +4,12 @@
 
 #include <map>
 
+#include "core/base/text.h"
 #include "io/file/json.h"
 #include "io/safetensors/table.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Specs = std::vector<TensorSpec>;
@@ -166,4 +167,4 @@ TEST(SafetensorsLayout, IsReadAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 SafetensorsTable table_of(const std::string& file) {
@@ -159,4 +160,4 @@ TEST(SafetensorsTable, RefusesEveryPrefix) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

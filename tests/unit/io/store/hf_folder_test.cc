@@ -1,11 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "io/store/store.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 constexpr const char* kFirst = "model-00001-of-00002.safetensors";
@@ -211,4 +212,4 @@ TEST_F(HfFolder, TellsTheModelsFamily) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/table_store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // "model 3 { layers.{0,1} x2 { w } }"
@@ -68,4 +69,4 @@ TEST(NameTree, TakesNamesOfAnyShape) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string ranges(std::string_view slice, std::vector<i64> dims) {
@@ -41,4 +42,4 @@ TEST(Slice, StandsBehindTheLastBracketOfTheName) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "io/store/summary.h"
 #include "tests/support/table_store.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(StatePart, IsToldByTheName) {
@@ -82,4 +83,4 @@ TEST(StatePart, WordsOfQuantizationMeanNothingWithoutAWeight) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

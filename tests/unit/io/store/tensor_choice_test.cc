@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "io/store/name_regex.h"
 
-namespace mckpt::tensor_choice_test {
+namespace mckpt::impl::tensor_choice_test {
 
 const std::vector<std::string_view> kNames = {"layers.0.w", "layers.10.w", "layers.2.b", "norm"};
 
@@ -42,4 +42,4 @@ TEST(NameRegex, what_would_mean_something_else_is_refused) {
     EXPECT_THROW(NameRegex{pattern}, Error) << pattern;
 }
 
-}  // namespace mckpt::tensor_choice_test
+}  // namespace mckpt::impl::tensor_choice_test

@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error_code.h"
+#include "core/base/text.h"
 #include "io/values/digest.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string data_path(const std::string& name) { return cat(MCKPT_TEST_DATA, "/pt/", name); }
@@ -175,4 +177,4 @@ TEST(TorchFile, KeepsAChecksumOfEveryRecord) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

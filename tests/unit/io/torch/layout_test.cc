@@ -6,12 +6,13 @@
 
 #include <fstream>
 
+#include "core/base/text.h"
 #include "io/file/crc32.h"
 #include "io/torch/file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<u8> bytes_of(i64 count, u8 first) {
@@ -162,4 +163,4 @@ TEST(TorchLayout, WritesMoreRecordsThanAPlainZipCounts) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,11 +1,12 @@
 // Torch files put together by hand: what is refused, tensor by tensor and file by file, and what is taken.
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "io/torch/file.h"
 #include "tests/support/throws.h"
 #include "tests/support/torch_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The first problem (or else oddity) that reading the file finds, or what it throws; with the names of the
@@ -357,4 +358,4 @@ TEST(TorchFileKind, IsNamedWhenItIsNotSupported) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

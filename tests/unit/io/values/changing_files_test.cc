@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "io/dcp/item.h"
 #include "io/values/digest.h"
 #include "io/safetensors/table.h"
@@ -17,7 +18,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/torch_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +131,4 @@ TEST(ChangingFiles, AreNoticedWhenTheyAreOpenedAgain) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

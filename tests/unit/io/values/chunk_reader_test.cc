@@ -4,7 +4,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::shared_ptr<const ByteSource> counting_file(std::vector<u8>& bytes, std::size_t count) {
@@ -67,4 +67,4 @@ TEST(ChunkReader, SwapsThePartsOfComplexNumbersApart) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

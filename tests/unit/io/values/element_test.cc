@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string text(DType dtype, std::vector<u8> bytes, i64 index = 0) {
@@ -108,4 +108,4 @@ TEST(Element, PackedCodesRunFromTheLowestBit) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 
 #include "io/values/element.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Compares with a look at every number, for random bytes: codes of every kind occur.
@@ -57,4 +57,4 @@ TEST(NonFinite, KeepsTheFirstOfSeveralStretches) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(SameBytes, SeesADifferenceInAnyWindow) {
@@ -36,4 +37,4 @@ TEST(SameBytes, SeesADifferenceInAnyWindow) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 void check(std::vector<i64> sizes, std::vector<i64> strides, i64 file_items) {
@@ -50,4 +50,4 @@ TEST(ReadStrided, CutsLoopsThatOneReadCannotHold) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,11 +5,12 @@
 #include <numeric>
 #include <random>
 
+#include "core/base/text.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Piece = TableStore::Piece;
@@ -208,4 +209,4 @@ TEST(StoreFiles, KeepFewOpenAndReopenTheRest) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "core/base/text.h"
 #include "io/values/element.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Sample {
@@ -154,4 +155,4 @@ TEST(TensorStats, LeaveOutWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

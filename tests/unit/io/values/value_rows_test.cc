@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // The values of rows [0, 2) x [0, 20), value = 20 * row + column, as text.
@@ -42,4 +43,4 @@ TEST_F(ValueRowsTest, ASliceShowsAllOfItself) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "io/file/crc32.h"
 #include "io/copy/part_sums.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Manifest example() {
@@ -77,4 +77,4 @@ TEST(PartSums, AreThoseOfTheWholeTensorsHoweverTheyAreCut) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

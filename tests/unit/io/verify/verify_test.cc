@@ -5,12 +5,13 @@
 #include <chrono>
 #include <thread>
 
+#include "core/base/error.h"
 #include "io/file/crc32.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 using Piece = TableStore::Piece;
@@ -255,4 +256,4 @@ TEST_F(Verify, TellsTheFirstOfWhatCannotBeReadForAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

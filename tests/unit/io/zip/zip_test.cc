@@ -5,7 +5,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/zip_builder.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::string opened(const std::vector<u8>& bytes, i64 trailing = 0) {
@@ -256,4 +256,4 @@ TEST(Crc32, JoinsPieces) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

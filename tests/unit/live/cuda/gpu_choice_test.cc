@@ -4,7 +4,7 @@
 
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::vector<GpuId> gpus(const std::string& names) {
@@ -44,4 +44,4 @@ TEST(GpuChoice, MoreRanksThanGpusAreRefusedWithBothNumbers) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -3,11 +3,12 @@
 
 #include <bit>
 
+#include "core/base/text.h"
 #include "core/items/apply_move.h"
 #include "tests/support/run_samples.h"
 #include "tests/unit/live/devices.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class DeviceConvertTest : public OnDevice {};
@@ -47,9 +48,9 @@ TEST_P(DeviceConvertTest, ConvertsEveryPatternAsTheHostDoes) {
     for (DType via : types)
       for (DType to_type : types)
         for (auto [before, after] : {std::pair(0.f, 0.f), {-1.f, 0.f}, {0.f, 1.f}, {0.25f, -3e-6f}}) {
-          Conversion c{from_type, via, to_type, before, after};
+          ItemCast c{from_type, via, to_type, before, after};
           std::vector<u8> expected(static_cast<std::size_t>(items * dtype_info(to_type).bits / 8));
-          convert_items(c, from.data(), expected.data(), items);
+          cast_items(c, from.data(), expected.data(), items);
           scatter_and_check({{from.data(), expected.data(), items, {}, {}, c}}, from, expected,
                             cat(dtype_name(from_type), " via ", dtype_name(via), " to ", dtype_name(to_type),
                                 ", adding ", before, " and ", after));
@@ -67,8 +68,8 @@ TEST_P(DeviceConvertTest, ConvertsInStripsAndTransposes) {
                       wide(from.size() / static_cast<std::size_t>(from_item) *
                            static_cast<std::size_t>(to_item)),
                       expected(static_cast<std::size_t>(m.destination().end() * to_item), 0xEE);
-      Conversion c{from_type, from_type, to_type, 0, 0.5f};
-      convert_items(c, from.data(), wide.data(), m.source().end());
+      ItemCast c{from_type, from_type, to_type, 0, 0.5f};
+      cast_items(c, from.data(), wide.data(), m.source().end());
       apply_move(m, to_item, {wide.data(), 0}, {expected.data(), 0});
       scatter_and_check({{from.data() + m.from * from_item, expected.data() + m.to * to_item, m.length,
                           m.inner, m.outer, c}},
@@ -87,7 +88,7 @@ TEST_P(DeviceConvertTest, ConvertsFromAnyByteToAnyByte) {
   for (DType from_type : types)
     for (DType via : types)
       for (DType to_type : types) {
-        Conversion c{from_type, via, to_type, 0, 0.5f};
+        ItemCast c{from_type, via, to_type, 0, 0.5f};
         i64 from_row = dtype_bytes(from_type, kFromStride), to_row = dtype_bytes(to_type, kToStride);
         std::vector<u8> expected(static_cast<std::size_t>(kBytes), 0xEE);
         std::vector<ItemCopy> copies;
@@ -98,7 +99,7 @@ TEST_P(DeviceConvertTest, ConvertsFromAnyByteToAnyByte) {
             u8* destination = expected.data() + at + to_skew;
             copies.push_back({source, destination, kLength, {kFromStride, kToStride, kRows}, {}, c});
             for (i64 r = 0; r < kRows; r++)
-              convert_items(c, source + r * from_row, destination + r * to_row, kLength);
+              cast_items(c, source + r * from_row, destination + r * to_row, kLength);
           }
         scatter_and_check(copies, from, expected,
                           cat(dtype_name(from_type), " via ", dtype_name(via), " to ", dtype_name(to_type)));
@@ -108,4 +109,4 @@ TEST_P(DeviceConvertTest, ConvertsFromAnyByteToAnyByte) {
 INSTANTIATE_TEST_SUITE_P(, DeviceConvertTest, kTestDevices, device_label);
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

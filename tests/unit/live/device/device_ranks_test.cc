@@ -5,7 +5,7 @@
 #include "tests/support/job.h"
 #include "tests/unit/live/devices.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Byte i of part n that goes from one rank to another.
@@ -106,4 +106,4 @@ TEST_P(HostRanksTest, ExchangeInRoundsOfAnySize) {
 INSTANTIATE_TEST_SUITE_P(, HostRanksTest, testing::Values("cpu"), device_label);
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,6 +1,7 @@
 // What one device does, against the functions of lib/core that do the same in the host's memory.
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/items/apply_move.h"
 #include "live/device/tensor.h"
 #include "runtime/modules/module.h"
@@ -8,7 +9,7 @@
 #include "tests/unit/live/devices.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 DType type_of_width(i64 bytes) {
@@ -37,7 +38,7 @@ class DeviceTest : public OnDevice {
       const Move& m = moves[n];
       apply_move(m, item, {from.data() + from_at[n], 0}, {expected.data() + to_at[n], 0});
       copies.push_back({from.data() + from_at[n] + m.from * item, expected.data() + to_at[n] + m.to * item,
-                        m.length, m.inner, m.outer, no_conversion(type_of_width(item))});
+                        m.length, m.inner, m.outer, no_cast(type_of_width(item))});
       if (n < 3) what += cat(" ", to_string(m));
     }
     scatter_and_check(copies, from, expected, what);
@@ -63,7 +64,7 @@ TEST_P(DeviceTest, NothingIsDoneForNothing) {
   lane_->copy(b.data(), b.data(), 0);
   lane_->zero(b.data(), 0);
   lane_->scatter({});
-  ItemCopy empty{b.data(), b.data(), 0, {}, {}, no_conversion(DType::kU8)};
+  ItemCopy empty{b.data(), b.data(), 0, {}, {}, no_cast(DType::kU8)};
   lane_->scatter({&empty, 1});
   empty.length = 4, empty.outer.count = 0;
   lane_->scatter({&empty, 1});
@@ -163,4 +164,4 @@ TEST_P(DeviceTest, MemoryThatIsNotThereIsToldWithBothNumbers) {
 INSTANTIATE_TEST_SUITE_P(, DeviceTest, kTestDevices, device_label);
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

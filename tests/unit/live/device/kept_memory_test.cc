@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt::kept_memory_test {
+namespace mckpt::impl::kept_memory_test {
 namespace {
 
 // The host's memory, which counts what is asked of it and has an end.
@@ -119,4 +119,4 @@ TEST(KeptMemory, MemoryThatRunsOutLeavesItAsItWas) {
 }
 
 }  // namespace
-}  // namespace mckpt::kept_memory_test
+}  // namespace mckpt::impl::kept_memory_test

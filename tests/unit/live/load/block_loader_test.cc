@@ -14,7 +14,7 @@
 #include "tests/unit/live/late_lane.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Files of random bytes, and tasks that read them.
@@ -37,11 +37,11 @@ class MadeJob final : public CopyJob {
   const ByteSource& source(i32 file) const override { return sources_[static_cast<std::size_t>(file)]; }
 
   // One tensor of a file into a destination file of its own.
-  void add(i32 file, i64 offset, i64 items, const Conversion& conversion, std::vector<Move> moves,
+  void add(i32 file, i64 offset, i64 items, const ItemCast& cast, std::vector<Move> moves,
            i64 destination_items) {
     CopyTask t;
-    t.conversion = conversion;
-    i64 from = dtype_bytes(conversion.from, 1), to = dtype_bytes(conversion.to, 1);
+    t.cast = cast;
+    i64 from = dtype_bytes(cast.from, 1), to = dtype_bytes(cast.to, 1);
     t.plan.add_source({file, offset, items, static_cast<i32>(from), -1});
     i32 number = static_cast<i32>(memory_.size());
     t.plan.add_destination({number, 0, destination_items, static_cast<i32>(to), -1});
@@ -62,7 +62,7 @@ class MadeJob final : public CopyJob {
 
  private:
   std::vector<u8> expected(const CopyTask& t, std::size_t bytes) const {
-    i64 from = dtype_bytes(t.conversion.from, 1), to = dtype_bytes(t.conversion.to, 1);
+    i64 from = dtype_bytes(t.cast.from, 1), to = dtype_bytes(t.cast.to, 1);
     i64 items = static_cast<i64>(bytes) / to;
     std::vector<u8> gathered(static_cast<std::size_t>(items * from)), out(bytes);
     for (const PlannedMove& m : t.plan.moves()) {
@@ -70,7 +70,7 @@ class MadeJob final : public CopyJob {
       apply_move(m.move, from, {data_[static_cast<std::size_t>(source.file)].data() + source.offset, 0},
                  {gathered.data(), 0});
     }
-    convert_items(t.conversion, gathered.data(), out.data(), items);
+    cast_items(t.cast, gathered.data(), out.data(), items);
     return out;
   }
 
@@ -80,8 +80,8 @@ class MadeJob final : public CopyJob {
 };
 
 constexpr i64 kMiB = 1 << 20;
-const Conversion kWiden{DType::kBF16, DType::kBF16, DType::kF32, 0, 0};
-const Conversion kNarrow{DType::kF32, DType::kBF16, DType::kBF16, 1, 0};
+const ItemCast kWiden{DType::kBF16, DType::kBF16, DType::kF32, 0, 0};
+const ItemCast kNarrow{DType::kF32, DType::kBF16, DType::kBF16, 1, 0};
 
 // Every kind of split there is, of tensors that lie across the borders of blocks.
 void add_tasks(MadeJob& job) {
@@ -89,7 +89,7 @@ void add_tasks(MadeJob& job) {
   i64 rank = world().rank(), ranks = world().size();
   // Rows: one block after another is this rank's alone.
   i64 share = 4'800'000 / ranks;
-  job.add(0, 104, 4'800'000, no_conversion(DType::kBF16), {{.from = rank * share, .length = share}}, share);
+  job.add(0, 104, 4'800'000, no_cast(DType::kBF16), {{.from = rank * share, .length = share}}, share);
   // Strips of rows: all ranks need every block.
   i64 columns = 1200 / ranks;
   job.add(0, 10'000'003, 2'400'000, kWiden,
@@ -97,13 +97,13 @@ void add_tasks(MadeJob& job) {
   // Whole, in every rank, with a constant added; at an odd place.
   job.add(1, 4 * kMiB - 7, 1'400'000, kNarrow, {{.length = 1'400'000}}, 1'400'000);
   // Transposed, and behind it padding.
-  job.add(1, 10 * kMiB + 2, 600 * 500, no_conversion(DType::kU16),
+  job.add(1, 10 * kMiB + 2, 600 * 500, no_cast(DType::kU16),
           {{.length = 1, .inner = {500, 1, 600}, .outer = {1, 600, 500}},
            {.kind = MoveKind::kZero, .to = 300'000, .length = 10, .inner = {0, 30, 20}},
            {.kind = MoveKind::kZero, .to = 300'010, .length = 20, .inner = {0, 30, 20}}},
           300'600);
   // Two far ends of a tensor: what lies between is not read.
-  job.add(2, 0, 80 * kMiB, no_conversion(DType::kU8),
+  job.add(2, 0, 80 * kMiB, no_cast(DType::kU8),
           {{.from = 3, .length = 5}, {.from = 80 * kMiB - 5, .to = 5, .length = 5}}, 10);
 }
 
@@ -172,7 +172,7 @@ TYPED_TEST(BlockLoader, BringsEveryItemToItsPlaceAndReadsEachBlockOnce) {
 
 TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
   MadeJob job(std::vector<i64>{4 * kMiB});
-  job.add(0, 3 * kMiB, 2 * kMiB, no_conversion(DType::kU8), {{.length = 2 * kMiB}}, 2 * kMiB);
+  job.add(0, 3 * kMiB, 2 * kMiB, no_cast(DType::kU8), {{.length = 2 * kMiB}}, 2 * kMiB);
   TypeParam device;
   std::unique_ptr<Comm> alone = local_comm();
   std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
@@ -182,7 +182,7 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
   EXPECT_NE(said.find("passes the end"), said.npos) << said;
   std::atomic<bool> stop = true;
   MadeJob other(std::vector<i64>{4 * kMiB});
-  other.add(0, 0, 4 * kMiB, no_conversion(DType::kU8), {{.length = 4 * kMiB}}, 4 * kMiB);
+  other.add(0, 0, 4 * kMiB, no_cast(DType::kU8), {{.length = 4 * kMiB}}, 4 * kMiB);
   said = thrown_by([&] {
     load_blocks(other, [&](i32 file) { return other.address(file); }, device, *alone, *ranks,
                 {.threads = 2, .stop = &stop});
@@ -194,7 +194,7 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
 TYPED_TEST(BlockLoader, RoundsWaitForTheBuffersOfThoseBefore) {
   constexpr i64 kBlocks = 24;
   MadeJob job(std::vector<i64>{kBlocks * 4 * kMiB});
-  job.add(0, 0, kBlocks * 4 * kMiB, no_conversion(DType::kU8), {{.length = kBlocks * 4 * kMiB}},
+  job.add(0, 0, kBlocks * 4 * kMiB, no_cast(DType::kU8), {{.length = kBlocks * 4 * kMiB}},
           kBlocks * 4 * kMiB);
   TypeParam device;
   SlowRanks ranks(device.ranks(world()));
@@ -210,7 +210,7 @@ TYPED_TEST(BlockLoader, RoundsWaitForTheBuffersOfThoseBefore) {
 // Uploads are one lane's, and what takes a block apart is another's: it has to wait for that block.
 TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
   MadeJob job(std::vector<i64>{40 * kMiB});
-  job.add(0, 0, 40 * kMiB, no_conversion(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
+  job.add(0, 0, 40 * kMiB, no_cast(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
   ApartDevice device;
   std::unique_ptr<Comm> alone = local_comm();
   std::unique_ptr<DeviceRanks> ranks = device.ranks(*alone);
@@ -223,7 +223,7 @@ TEST(BlockLoaderOfADevice, EveryBlockIsTakenApartBehindItsUpload) {
 TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {
   for (int uploads : {0, 1, 5}) {
     MadeJob job(std::vector<i64>{40 * kMiB});
-    job.add(0, 0, 40 * kMiB, no_conversion(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
+    job.add(0, 0, 40 * kMiB, no_cast(DType::kU8), {{.length = 40 * kMiB}}, 40 * kMiB);
     ApartDevice device;
     device.counts.uploads_left = uploads;
     std::unique_ptr<Comm> alone = local_comm();
@@ -237,4 +237,4 @@ TEST(BlockLoaderOfADevice, AFailedUploadEndsTheLoad) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

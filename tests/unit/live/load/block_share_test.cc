@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // All ranks' shares carried out: what every rank ends up with, and how often a block is read.
@@ -88,4 +88,4 @@ TEST(BlockShare, WhatOneNeedsIsItsOwn) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,11 +1,12 @@
 // What a live model asks of its device, seen by one that only keeps account of it.
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/unit/live/late_lane.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // Knows after how many of the job's gathers its next work begins. Everything is done at once all the same.
@@ -187,4 +188,4 @@ TEST(LiveModelOnADevice, MemoryIsAskedForAtOnceForAllRanksOfTheHost) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

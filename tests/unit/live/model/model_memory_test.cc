@@ -7,11 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "core/base/error.h"
 #include "live/device/kept_memory.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(LiveModel, HasNoMemoryBeforeItIsLoaded) {
@@ -332,4 +333,4 @@ TEST(HostMemory, SaysWhatWasNeededWhenThereIsNone) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

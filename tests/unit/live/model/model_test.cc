@@ -6,11 +6,12 @@
 
 #include <set>
 
+#include "core/base/text.h"
 #include "mappings/model/map_rows.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A group without its number: members, their places, and the sizes of the bucket.
@@ -237,4 +238,4 @@ TEST(LiveModel, NeedsAsManyRanksAsItsGrid) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -7,6 +7,7 @@
 #include "convert/compare/compare_sink.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 #include "io/copy/engine.h"
 #include "io/file/output_files.h"
 #include "live/load/load.h"
@@ -18,7 +19,7 @@
 #include "tests/unit/live/golden_source.h"
 #include "tests/unit/live/live_rank.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 struct Case {
@@ -69,7 +70,7 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
     const TensorPlaces::Place& p =
         places.tensors[static_cast<std::size_t>(tensors.key(plan.targets_of(t)[0]))];
     written += dtype_bytes(p.dtype, p.shape.items());
-    stored += dtype_bytes(plan.conversion_of(t).from, p.shape.items());
+    stored += dtype_bytes(plan.cast_of(t).from, p.shape.items());
   }
   EXPECT_EQ(bytes[0], written);
   EXPECT_EQ(bytes[1], stored);  // every byte crosses once
@@ -352,4 +353,4 @@ TEST(LiveRoundTrip, AHybridModelInGroups) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "convert/keys/fsdp_plan.h"
+#include "core/base/text.h"
 #include "live/load/load.h"
 #include "tests/unit/live/golden_source.h"
 #include "tests/unit/live/live_rank.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // A golden model as the ranks of a grid hold it.
@@ -44,7 +45,7 @@ TEST(ExportWindows, BatchesAreAllThatIsWrittenInOrder) {
         EXPECT_EQ(unit.task, task);
         EXPECT_EQ(unit.items.begin, end);
         end = unit.items.end;
-        written += dtype_bytes(held.plan.conversion_of(task).to, unit.items.items());
+        written += dtype_bytes(held.plan.cast_of(task).to, unit.items.items());
       }
     for (i64 t = 0; t < held.plan.task_count(); t++) total += held.plan.task_bytes(t);
     EXPECT_EQ(written, total);
@@ -78,4 +79,4 @@ TEST(ExportWindows, WhatARankSendsIsWhatItsReceiverExpects) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,9 +8,10 @@
 #include <atomic>
 #include <thread>
 
+#include "core/base/error.h"
 #include "tests/support/throws.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 class SlowSink final : public CopySink {
@@ -81,4 +82,4 @@ TEST(WriteQueue, EndsWithoutWritingWhatNobodyWaitsFor) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

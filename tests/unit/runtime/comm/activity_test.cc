@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Activity activity;
@@ -69,4 +69,4 @@ TEST(Activity, TellsInWhichCallItWaits) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -8,7 +8,7 @@
 #include "runtime/comm/same_host.h"
 #include "tests/support/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -147,4 +147,4 @@ INSTANTIATE_TEST_SUITE_P(Forms, CommTest, testing::Values(Form::kWhole, Form::kC
                          [](const auto& test) { return test.param == Form::kWhole ? "Whole" : "Cut"; });
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -6,7 +6,7 @@
 #include "runtime/modules/module.h"
 #include "tests/support/job.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 TEST(Mpi, ErrorsCarryTheLibrarysOwnWords) {
@@ -38,4 +38,4 @@ TEST(Mpi, DISABLED_AbortsInRank1) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace mckpt::launch_test {
+namespace mckpt::impl::launch_test {
 namespace {
 
 Launch launch_of(std::map<std::string, std::string> environment) {
@@ -41,4 +41,4 @@ TEST(Launch, ReadsWhatEachLauncherSays) {
 }
 
 }  // namespace
-}  // namespace mckpt::launch_test
+}  // namespace mckpt::impl::launch_test

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 // tests/unit/runtime/fake_module.cc as it was built with this fault.
@@ -107,4 +107,4 @@ TEST(ModuleKinds, EveryKindSaysHowToGetIt) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

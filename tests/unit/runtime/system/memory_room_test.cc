@@ -4,9 +4,10 @@
 
 #include <map>
 
+#include "core/base/error.h"
 #include "tests/support/temp_folder.h"
 
-namespace mckpt::memory_room_test {
+namespace mckpt::impl::memory_room_test {
 namespace {
 
 using Files = std::map<std::string, std::string>;
@@ -99,4 +100,4 @@ TEST(MemoryRoom, WhatCannotBeHadIsRefusedWithBothNumbers) {
 }
 
 }  // namespace
-}  // namespace mckpt::memory_room_test
+}  // namespace mckpt::impl::memory_room_test

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace mckpt::board_test {
+namespace mckpt::impl::board_test {
 namespace {
 
 // A process that takes a place of the board, says so by a heartbeat, and does something then.
@@ -112,4 +112,4 @@ TEST(Board, IsGoneWithItsLastProcess) {
 }
 
 }  // namespace
-}  // namespace mckpt::board_test
+}  // namespace mckpt::impl::board_test

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/unit/runtime/hosts.h"
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 Team team_of(std::vector<std::string> hosts) {
@@ -124,4 +125,4 @@ TEST(WatchTeam, NamesOfHostsAreEscaped) {
 }
 
 }  // namespace
-}  // namespace mckpt
+}  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-#include "core/items/convert_items.h"
+#include "core/base/error.h"
+#include "core/items/item_cast.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +8,12 @@
 #include <cstring>
 #include <vector>
 
-namespace mckpt {
-namespace convert_items_test {
+namespace mckpt::impl {
+namespace item_cast_test {
 
 u16 cast16(DType to, float f) {
   u16 out = 0;
-  convert_items({DType::kF32, DType::kF32, to, 0, 0}, reinterpret_cast<const u8*>(&f),
+  cast_items({DType::kF32, DType::kF32, to, 0, 0}, reinterpret_cast<const u8*>(&f),
                 reinterpret_cast<u8*>(&out), 1);
   return out;
 }
@@ -59,7 +60,7 @@ TEST(ConvertItems, OverflowBecomesInfinity) {
 TEST(ConvertItems, GoesThroughTheThirdType) {
   // A run that keeps its parameters in bf16 saves the rounded value as fp32.
   std::vector<float> in(3000, 1.00390625f + 1e-5f), out(3000);  // just above the middle of two bf16 values
-  convert_items({DType::kF32, DType::kBF16, DType::kF32, 0, 0}, reinterpret_cast<u8*>(in.data()),
+  cast_items({DType::kF32, DType::kBF16, DType::kF32, 0, 0}, reinterpret_cast<u8*>(in.data()),
                 reinterpret_cast<u8*>(out.data()), 3000);
   for (float f : out) ASSERT_EQ(f, 1.0078125f);
 }
@@ -68,21 +69,21 @@ TEST(ConvertItems, AddsInTheTypeThatHoldsTheValue) {
   // Every bf16 weight from 0.5 to 256 survives -1 and +1.
   for (u16 bits = 0x3f00; bits <= 0x4380; bits++) {
     u16 stored = 0, back = 0;
-    convert_items({DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, reinterpret_cast<u8*>(&bits),
+    cast_items({DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, reinterpret_cast<u8*>(&bits),
                   reinterpret_cast<u8*>(&stored), 1);
     ASSERT_EQ(value16(DType::kBF16, stored),
               value16(DType::kBF16, cast16(DType::kBF16, value16(DType::kBF16, bits) - 1)));
-    convert_items({DType::kBF16, DType::kBF16, DType::kBF16, 0, 1}, reinterpret_cast<u8*>(&stored),
+    cast_items({DType::kBF16, DType::kBF16, DType::kBF16, 0, 1}, reinterpret_cast<u8*>(&stored),
                   reinterpret_cast<u8*>(&back), 1);
     ASSERT_EQ(back, bits);
   }
 }
 
 TEST(ConvertItems, CountsWhatAddingHasRounded) {
-  auto count = [](Conversion c, std::vector<u16> values) {
+  auto count = [](ItemCast c, std::vector<u16> values) {
     return rounded_items(c, reinterpret_cast<const u8*>(values.data()), std::ssize(values));
   };
-  Conversion less_one{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, more_one = less_one;
+  ItemCast less_one{DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, more_one = less_one;
   std::swap(more_one.add_before, more_one.add_after), more_one.add_after = 1;
   std::vector<u16> kept;
   for (u16 bits = 0x3f00; bits <= 0x4380; bits++) kept.push_back(bits);
@@ -90,7 +91,7 @@ TEST(ConvertItems, CountsWhatAddingHasRounded) {
   EXPECT_EQ(count(less_one, {}), 0);
   EXPECT_EQ(count(less_one, std::vector<u16>(5000, 0x3dcd)), 5000);
   EXPECT_EQ(count(more_one, std::vector<u16>(5000, 0x3a80)), 5000);
-  EXPECT_EQ(count(no_conversion(DType::kBF16), {0x3dcd}), 0);
+  EXPECT_EQ(count(no_cast(DType::kBF16), {0x3dcd}), 0);
   // 0.1 and 0.3 lose their last bits to -1, 0.25 has none there; 2^-10 is gone beside 1.
   EXPECT_EQ(count(less_one, {0x3dcd, 0x3e80, 0x3e9b, 0x3f80}), 2);
   EXPECT_EQ(count(more_one, {0x3a80, 0x3f80, 0}), 1);
@@ -106,35 +107,35 @@ TEST(ConvertItems, AddsInTheWiderOfTwoTypes) {
     for (u32 sign : {0u, 0x8000u}) {
       u16 bits = static_cast<u16>(magnitude | sign), back = 0;
       float stored = 0;
-      const Conversion to{DType::kBF16, DType::kF32, DType::kF32, -1, 0};
-      const Conversion from{DType::kF32, DType::kF32, DType::kBF16, 0, 1};
-      convert_items(to, reinterpret_cast<u8*>(&bits), reinterpret_cast<u8*>(&stored), 1);
+      const ItemCast to{DType::kBF16, DType::kF32, DType::kF32, -1, 0};
+      const ItemCast from{DType::kF32, DType::kF32, DType::kBF16, 0, 1};
+      cast_items(to, reinterpret_cast<u8*>(&bits), reinterpret_cast<u8*>(&stored), 1);
       ASSERT_EQ(stored, value16(DType::kBF16, bits) - 1);
-      convert_items(from, reinterpret_cast<u8*>(&stored), reinterpret_cast<u8*>(&back), 1);
+      cast_items(from, reinterpret_cast<u8*>(&stored), reinterpret_cast<u8*>(&back), 1);
       ASSERT_EQ(back, bits);
       ASSERT_EQ(rounded_items(to, reinterpret_cast<u8*>(&bits), 1), 0);
       ASSERT_EQ(rounded_items(from, reinterpret_cast<u8*>(&stored), 1), 0);
     }
   double wide = 0;
   float third = 0x1p-30f;
-  convert_items({DType::kF32, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&third),
+  cast_items({DType::kF32, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&third),
                 reinterpret_cast<u8*>(&wide), 1);
   EXPECT_EQ(wide, 1 + 0x1p-30);
 }
 
 TEST(ConvertItems, DoublesKeepTheirDigitsAmongThemselves) {
   double in = 0.1, out = 0;
-  convert_items({DType::kF64, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&in),
+  cast_items({DType::kF64, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&in),
                 reinterpret_cast<u8*>(&out), 1);
   EXPECT_EQ(out, 1.1);
 }
 
 TEST(ConvertItems, OnlyFloatsAreCast) {
-  EXPECT_NO_THROW(check_conversion(no_conversion(DType::kI64)));
-  EXPECT_THROW(check_conversion({DType::kI64, DType::kI64, DType::kF32, 0, 0}), Error);
-  EXPECT_THROW(check_conversion({DType::kF8E4M3, DType::kF8E4M3, DType::kBF16, 0, 0}), Error);
-  EXPECT_THROW(check_conversion({DType::kU8, DType::kU8, DType::kU8, -1, 0}), Error);
+  EXPECT_NO_THROW(check_cast(no_cast(DType::kI64)));
+  EXPECT_THROW(check_cast({DType::kI64, DType::kI64, DType::kF32, 0, 0}), Error);
+  EXPECT_THROW(check_cast({DType::kF8E4M3, DType::kF8E4M3, DType::kBF16, 0, 0}), Error);
+  EXPECT_THROW(check_cast({DType::kU8, DType::kU8, DType::kU8, -1, 0}), Error);
 }
 
-}  // namespace convert_items_test
-}  // namespace mckpt
+}  // namespace item_cast_test
+}  // namespace mckpt::impl

@@ -1,5 +1,6 @@
 // Casts and additions over blocks of values, one loop for each pair of types, which the compiler vectorises.
-#include "core/items/convert_items.h"
+#include "core/base/error.h"
+#include "core/items/item_cast.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace mckpt {
+namespace mckpt::impl {
 namespace {
 
 float from_bf16(u16 h) { return std::bit_cast<float>(static_cast<u32>(h) << 16); }
@@ -151,13 +152,13 @@ i64 rounded_by(DType from, DType to, float addend, const u8* values, i64 items) 
 
 }  // namespace
 
-Conversion no_conversion(DType dtype) { return {dtype, dtype, dtype, 0, 0}; }
+ItemCast no_cast(DType dtype) { return {dtype, dtype, dtype, 0, 0}; }
 
 bool is_castable(DType d) {
   return d == DType::kBF16 || d == DType::kF16 || d == DType::kF32 || d == DType::kF64;
 }
 
-void check_conversion(const Conversion& c) {
+void check_cast(const ItemCast& c) {
   if (c.identity()) return;
   for (DType d : {c.from, c.via, c.to})
     if (!is_castable(d))
@@ -166,7 +167,7 @@ void check_conversion(const Conversion& c) {
           .found(cat(dtype_name(c.from), " to ", dtype_name(c.to)));
 }
 
-void convert_items(const Conversion& c, const u8* from, u8* to, i64 items) {
+void cast_items(const ItemCast& c, const u8* from, u8* to, i64 items) {
   if (c.via == c.from && c.add_before == 0) return sum_items(c.via, c.to, c.add_after, from, to, items);
   if (c.via == c.to && c.add_after == 0) return sum_items(c.from, c.via, c.add_before, from, to, items);
   // Through a buffer that stays in the cache.
@@ -180,7 +181,7 @@ void convert_items(const Conversion& c, const u8* from, u8* to, i64 items) {
   }
 }
 
-i64 rounded_items(const Conversion& c, const u8* from, i64 items) {
+i64 rounded_items(const ItemCast& c, const u8* from, i64 items) {
   if (c.add_before == 0 && c.add_after == 0) return 0;
   std::array<u8, kRoundedBlock * sizeof(double)> between;
   i64 rounded = 0;
@@ -201,4 +202,4 @@ float value_of(DType dtype, const u8* item) {
   return out;
 }
 
-}  // namespace mckpt
+}  // namespace mckpt::impl
