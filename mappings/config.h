@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "core/items/dtype.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
 
 enum class Mixer : u8 { kNone, kAttention, kLatentAttention, kGdn, kMamba };
 enum class Ffn : u8 { kNone, kDense, kMoe };

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/base/int.h"
 #include "mappings/row.h"
 
 namespace mckpt::impl {

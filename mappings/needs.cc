@@ -1,5 +1,6 @@
 // The names of conditions and which of them a model meets.
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/needs.h"
 
 #include <vector>

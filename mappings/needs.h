@@ -3,9 +3,31 @@
 
 #include <span>
 
-#include "mappings/row.h"
-
 namespace mckpt::impl {
+
+struct ModelConfig;
+struct TowerConfig;
+
+// What a model must have for a row to apply; needs_name() gives the names.
+enum class Needs {
+  kAlways,
+  kQkvBias,
+  kProjBias,
+  kQkNorm,
+  kSinks,
+  kQueryLora,
+  kNoQueryLora,
+  kRouterBias,
+  kExpertBias,
+  kLatent,
+  kSharedExpert,
+  kSharedGate,
+  kTied,
+  kUntied,
+  kExpertsApart,  // one tensor for each expert
+  kExpertsFused,  // [experts, out, in]
+  kExpertsHub,    // [experts, in, out]
+};
 
 // `form`: how the experts are stored, one of the three kExperts....
 bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Needs form);

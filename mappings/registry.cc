@@ -5,9 +5,11 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "mappings/family.h"
 #include "mappings/models/families.h"
 #include "mappings/name_pattern.h"
 #include "mappings/needs.h"
+#include "mappings/rule.h"
 #include "mappings/shape_text.h"
 
 namespace mckpt::impl {

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "mappings/family.h"
+#include "mappings/row.h"
 
 namespace mckpt::impl {
+
+struct Family;
+struct Section;
 
 const std::vector<const Family*>& all_families();
 

@@ -15,30 +15,10 @@
 #include <array>
 #include <string_view>
 
-#include "mappings/rule.h"
+#include "mappings/key_split.h"
+#include "mappings/needs.h"
 
 namespace mckpt::impl {
-
-// What a model must have for a row to apply; needs_name() gives the names.
-enum class Needs : u8 {
-  kAlways,
-  kQkvBias,
-  kProjBias,
-  kQkNorm,
-  kSinks,
-  kQueryLora,
-  kNoQueryLora,
-  kRouterBias,
-  kExpertBias,
-  kLatent,
-  kSharedExpert,
-  kSharedGate,
-  kTied,
-  kUntied,
-  kExpertsApart,  // one tensor for each expert
-  kExpertsFused,  // [experts, out, in]
-  kExpertsHub,    // [experts, in, out]
-};
 
 struct Source {
   std::string_view name;

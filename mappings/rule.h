@@ -11,11 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
-#include "mappings/config.h"
+#include "mappings/key_split.h"
 
 namespace mckpt::impl {
+
+struct ModelConfig;
+struct TowerConfig;
 
 // Runs of this slot have no source: their items are padding, filled with zeros.
 inline constexpr i32 kPaddingSlot = -1;
@@ -51,9 +55,6 @@ struct Holding {
   std::vector<ItemRun> runs;  // in local order; slot = index of the source, or kPaddingSlot
   float addend = 0;           // added to every value on import, subtracted on export
 };
-
-// The parts of a fused parameter, and how it is split into keys on disk.
-enum class KeySplit : u8 { kNone, kSwiglu, kGdnInProj, kGdnConv, kMambaInProj, kMambaConv, kMlaDown };
 
 struct Rule {
   std::string_view name;                    // as `mckpt mappings` and map files write it

@@ -5,10 +5,11 @@
 
 #include <string_view>
 
-#include "core/items/shape.h"
-#include "mappings/config.h"
-
 namespace mckpt::impl {
+
+class Shape;
+struct ModelConfig;
+struct TowerConfig;
 
 // docs/adding_a_model.md lists the words. Throws kBadMap for an unknown word, kModelNumbers for a word for
 // which the model has no number.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tools/commands/commands.h"
 #include "tools/options/help_page.h"
 
 namespace mckpt::impl {

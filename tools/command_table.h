@@ -4,9 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "tools/commands/commands.h"
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
 
 struct Command {
   std::string_view group, name, arguments, summary;

@@ -5,9 +5,11 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "runtime/job/job.h"
 #include "runtime/system/memory_room.h"
 #include "tools/process/job.h"
 #include "tools/render/json_error.h"
+#include "tools/render/output.h"
 #include "tools/resume_help.h"
 
 namespace mckpt::impl {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Error;
+struct GlobalFlags;
 
 // The flags that decide how an error is printed, read without a parser because the parser may be what failed.
 GlobalFlags flags_for_errors(const std::vector<std::string>& args);

@@ -2,14 +2,27 @@
 
 #include <algorithm>
 
+#include "convert/jobs/chunk_job.h"
+#include "convert/keys/fsdp_plan.h"
+#include "convert/keys/fsdp_run.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/iteration.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
+#include "core/base/observer.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/part_sums.h"
+#include "live/device/device.h"
+#include "live/model/model.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/source_table.h"
 #include "runtime/comm/activity.h"
+#include "runtime/comm/comm.h"
 #include "tools/process/interrupt.h"
 
 namespace mckpt::impl {

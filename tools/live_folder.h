@@ -5,12 +5,14 @@
 #include <atomic>
 #include <string>
 
-#include "convert/keys/key_table.h"
-#include "hf/model.h"
+#include "core/base/int.h"
 #include "io/file/staged_folder.h"
-#include "live/model/model.h"
 
 namespace mckpt::impl {
+
+class KeyTable;
+class LiveModel;
+struct HfModel;
 
 struct LiveFolderOptions {
   int threads = 1;

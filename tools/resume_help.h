@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "core/base/error.h"
-
 namespace mckpt::impl {
+
+class Error;
 
 // From here on an unfinished result is beside `path`. `overwrite`: the command was given --overwrite.
 void note_staged_output(const std::string& path, bool overwrite);

@@ -4,12 +4,20 @@
 
 #include <chrono>
 
+#include "convert/jobs/proof.h"
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/file/output_rules.h"
+#include "runtime/comm/comm.h"
+#include "runtime/job/job.h"
+#include "tools/options/convert_options.h"
 #include "tools/process/job.h"
 #include "tools/render/convert_report.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
+#include "tools/render/output.h"
 #include "tools/run_observer.h"
 
 namespace mckpt::impl {

@@ -8,10 +8,14 @@
 #include <functional>
 #include <string_view>
 
-#include "convert/run/run.h"
-#include "tools/options/convert_options.h"
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
+struct ConvertOptions;
+struct GlobalFlags;
+struct RunOptions;
 
 RunOptions run_options(const ConvertOptions& options);
 

@@ -6,10 +6,15 @@
 #include <iterator>
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/copy/side_files.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/json_writer.h"
 #include "io/store/store.h"
 #include "io/verify/manifest.h"
+#include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
 namespace {

@@ -8,24 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "io/copy/side_files.h"
-#include "io/file/folder.h"
-#include "mappings/model/source_table.h"
+#include "core/base/int.h"
+#include "hf/expert_layout.h"
 
 namespace mckpt::impl {
 
+enum class DType : u8;
+class Folder;
+class SourceTable;
+struct SideFiles;
+
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
-
-// How a model's files store the experts of a layer.
-enum class ExpertLayout {
-  kAuto,   // as the tensors' names and shapes show
-  kApart,  // one tensor for each expert
-  kFused,  // one tensor for all experts
-  kHub     // one tensor for all experts, transposed
-};
-std::string_view expert_layout_name(ExpertLayout layout);  // "auto", "apart", "fused", "hub"
-ExpertLayout expert_layout_of(std::string_view name);      // kAuto for any other name
 
 // The names of the assets in a folder, in natural order, including those in additional_chat_templates/. Hidden
 // files, other folders, weights and their indexes, a tensor table, the tracker of a training run and a manifest are

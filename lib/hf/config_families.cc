@@ -2,7 +2,9 @@
 #include "hf/config_families.h"
 
 #include "core/base/error.h"
+#include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "mappings/config.h"
 
 namespace mckpt::impl {
 void read_llama(const ConfigFields& c, ModelConfig& m) {
@@ -54,7 +56,7 @@ void read_deepseek_v3(const ConfigFields& c, ModelConfig& m) {
   i64 first = c.count_or("first_k_dense_replace", 0), every = c.size_or("moe_layer_freq", 1);
   set_layers(m, layers, {Mixer::kLatentAttention, Ffn::kDense});
   for (i64 n = first; n < layers; n++)
-    if (n % every == 0) m.text.layers[static_cast<std::size_t>(n)].ffn = Ffn::kMoe;
+    if (n % every == 0) m.text.layers[n].ffn = Ffn::kMoe;
   check_layer_experts(c, m);
   read_mtp(c, m, 16, {Mixer::kLatentAttention, Ffn::kMoe});
 }

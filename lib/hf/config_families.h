@@ -1,10 +1,10 @@
 // How each family spells its numbers in config.json.
 #pragma once
 
-#include "mappings/config.h"
-#include "hf/config_fields.h"
-
 namespace mckpt::impl {
+
+class ConfigFields;
+struct ModelConfig;
 
 // Fills the model from the config's top-level object. pre: model_type is set. Throws kBadConfig,
 // kUnsupportedModel.

@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "io/file/json.h"
 #include "hf/config_fields.h"
 
 namespace mckpt::impl {

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
-#include "io/file/json.h"
+#include "core/base/int.h"
+#include "core/base/text.h"
 
 namespace mckpt::impl {
+
+class Error;
+class JsonValue;
 
 class ConfigFields {
  public:

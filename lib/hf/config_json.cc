@@ -1,6 +1,10 @@
 #include "hf/config_json.h"
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "hf/config_fields.h"
+#include "io/file/json.h"
+#include "mappings/family.h"
 #include "mappings/registry.h"
 #include "hf/config_families.h"
 

@@ -4,9 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "mappings/family.h"
+#include "core/base/int.h"
+#include "mappings/config.h"
 
 namespace mckpt::impl {
+
+struct Family;
 
 struct HfConfig {
   ModelConfig model;

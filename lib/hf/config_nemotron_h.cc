@@ -1,8 +1,11 @@
 // Nemotron-H: a pattern says what each layer is.
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "mappings/config.h"
 
 namespace mckpt::impl {
 namespace {

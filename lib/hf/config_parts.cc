@@ -1,5 +1,8 @@
 // Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/config_fields.h"
+#include "mappings/config.h"
 #include "hf/config_parts.h"
 
 namespace mckpt::impl {

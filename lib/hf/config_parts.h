@@ -2,10 +2,13 @@
 // with the key.
 #pragma once
 
-#include "mappings/config.h"
-#include "hf/config_fields.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ConfigFields;
+struct LayerSpec;
+struct ModelConfig;
 
 // Names are made for every layer and every expert, so their numbers have limits of their own.
 inline constexpr i64 kMostLayers = 10'000, kMostExperts = 100'000, kMostLayerExperts = 2'000'000;

@@ -1,8 +1,11 @@
 // Qwen2 to Qwen3.6.
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/config_fields.h"
 #include "hf/config_parts.h"
+#include "mappings/config.h"
 
 namespace mckpt::impl {
 namespace {
@@ -19,7 +22,7 @@ void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
           .found(n);
   for (i64 n = 0; n < layers; n++) {
     bool named = std::find(dense.begin(), dense.end(), n) != dense.end();
-    m.text.layers[static_cast<std::size_t>(n)].ffn = !named && (n + 1) % step == 0 ? Ffn::kMoe : Ffn::kDense;
+    m.text.layers[n].ffn = !named && (n + 1) % step == 0 ? Ffn::kMoe : Ffn::kDense;
   }
   auto is_dense = [](const LayerSpec& layer) { return layer.ffn == Ffn::kDense; };
   if (std::any_of(m.text.layers.begin(), m.text.layers.end(), is_dense))
@@ -43,7 +46,7 @@ void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
   if (!c.has("layer_types")) {
     i64 interval = c.size_or("full_attention_interval", 4);
     for (i64 n = 0; n < layers; n++)
-      m.text.layers[static_cast<std::size_t>(n)].mixer =
+      m.text.layers[n].mixer =
           (n + 1) % interval == 0 ? Mixer::kAttention : Mixer::kGdn;
     return;
   }

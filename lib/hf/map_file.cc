@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/json.h"
+#include "mappings/model/map_rows.h"
 #include "mappings/needs.h"
 
 namespace mckpt::impl {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "mappings/model/map_rows.h"
-
 namespace mckpt::impl {
+
+struct MapFile;
 
 // Throws kBadJson, kBadMap.
 MapFile parse_map_file(std::string_view text);

@@ -8,10 +8,20 @@
 #include <cerrno>
 
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "hf/assets.h"
 #include "hf/map_file.h"
 #include "io/file/folder.h"
+#include "io/safetensors/index.h"
 #include "io/store/soundness.h"
+#include "io/store/store.h"
 #include "io/values/same_bytes.h"
+#include "mappings/family.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/map_rows.h"
+#include "mappings/model/plain_family.h"
+#include "mappings/model/source_table.h"
+#include "mappings/needs.h"
 
 namespace mckpt::impl {
 namespace {
@@ -164,6 +174,11 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 
 HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
 
+HfModel::HfModel() = default;
+HfModel::HfModel(HfModel&&) noexcept = default;
+HfModel& HfModel::operator=(HfModel&&) noexcept = default;
+HfModel::~HfModel() = default;
+
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path);
   Folder folder(path);
@@ -204,14 +219,14 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(name(t).value_or(""));
   SourceTable table;
   for (i64 t = 0; t < store.tensor_count(); t++) {
-    const std::string& own = names[static_cast<std::size_t>(t)];
+    const std::string& own = names[t];
     if (!own.empty()) parameters.push_back({own, store.dims(t)});
   }
   m.plain = std::make_unique<PlainFamily>(parameters);
   m.config.family = &m.plain->family();
   std::size_t row = 0;
   for (i64 t = 0; t < store.tensor_count(); t++)
-    if (!names[static_cast<std::size_t>(t)].empty())
+    if (!names[t].empty())
       table.add({m.plain->family().sections[0].rows[row++].megatron, store.dims(t), store.dtype(t), true});
   m.map = std::make_unique<ModelMap>(ModelConfig{}, m.plain->family(), std::move(table));
   return m;

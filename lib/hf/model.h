@@ -10,27 +10,27 @@
 #include <memory>
 #include <string>
 
-#include "core/base/notes.h"
-#include "hf/assets.h"
+#include "core/base/int.h"
 #include "hf/config_json.h"
-#include "io/safetensors/index.h"
-#include "io/store/store.h"
-#include "mappings/model/expand.h"
-#include "mappings/model/map_rows.h"
-#include "mappings/model/plain_family.h"
+#include "hf/expert_layout.h"
+#include "hf/model_options.h"
 
 namespace mckpt::impl {
 
-// How to read a model where the folder leaves it open.
-struct HfModelOptions {
-  ExpertLayout expert_layout = ExpertLayout::kAuto;
-  std::string map_file{};  // a file with rows over the built-in tables; "": none
-  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file with
-  // other rows is refused.
-  std::string kept_map{};
-};
+class ModelMap;
+class Notes;
+class OwnFamily;
+class PlainFamily;
+class Store;
+struct SafetensorsIndex;
+struct TensorTable;
 
 struct HfModel {
+  HfModel();
+  HfModel(HfModel&&) noexcept;
+  HfModel& operator=(HfModel&&) noexcept;
+  ~HfModel();
+
   std::string path;
   ExpertLayout expert_layout =
       ExpertLayout::kAuto;  // of the options, or of an earlier conversion of the model

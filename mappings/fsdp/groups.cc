@@ -1,12 +1,14 @@
 // Groups the parameters of a model into buckets and packs each bucket.
 #include "core/base/error.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
 #include "mappings/fsdp/groups.h"
 
 namespace mckpt::impl {
 namespace {
 
 const ModelParameter& at(const std::vector<ModelParameter>& parameters, i64 index) {
-  return parameters[static_cast<std::size_t>(index)];
+  return parameters[index];
 }
 
 bool is_unit(UnitClass unit, const FsdpSetup& setup) {
@@ -18,7 +20,7 @@ bool is_unit(UnitClass unit, const FsdpSetup& setup) {
 void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpGroup& group) {
   for (i64 m = 0; m < std::ssize(group.bucket.members); m++)
     if (std::optional<i64> item = unaligned_cut(group.buffer, m)) {
-      const ModelParameter& p = at(parameters, group.bucket.members[static_cast<std::size_t>(m)]);
+      const ModelParameter& p = at(parameters, group.bucket.members[m]);
       throw Error(Code::kRowUnaligned, "a shard would begin inside a row of a parameter")
           .tensor(p.global_name)
           .expected(cat("a multiple of ", p.shape().row_items(), " items"))
@@ -51,8 +53,8 @@ std::vector<FsdpGroup> pack_groups(const std::vector<ModelParameter>& parameters
   for (Bucket& bucket : buckets_of(list, {setup.strategy, setup.unit_scope, setup.bucket_items})) {
     std::vector<Shape> shapes;
     for (i64& member : bucket.members) {
-      shapes.push_back(list[static_cast<std::size_t>(member)].shape);
-      member = members[static_cast<std::size_t>(member)].parameter;
+      shapes.push_back(list[member].shape);
+      member = members[member].parameter;
     }
     i64 ranks = bucket.expert ? grid.edp() : grid.dp * grid.cp;
     FlatBuffer buffer = pack(shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer});

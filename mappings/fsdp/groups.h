@@ -1,19 +1,17 @@
 // The flat buffers of a model under Megatron-FSDP: which parameters share a buffer, and how each is packed.
 #pragma once
 
+#include "core/base/int.h"
+#include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/param_groups.h"
-#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 
-struct FsdpSetup {
-  Strategy strategy = Strategy::kOptimGradsParams;
-  Engine engine = Engine::kV1;
-  UnitScope unit_scope = UnitScope::kFullShardOnly;
-  bool transformer_units = true, mamba_units = true;  // the classes of layers that are units
-  i64 bucket_items = 0;                               // size at which to cut outside units; 0: not at all
-  bool saved = true;  // false: accept layouts that ranks can hold but not save
-};
+struct Cell;
+struct FsdpPlace;
+struct FsdpSetup;
+struct Grid;
+struct ModelParameter;
 
 struct FsdpGroup {
   Bucket bucket;  // members: indices into the parameters

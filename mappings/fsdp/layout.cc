@@ -1,5 +1,8 @@
 // Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
 #include "core/base/error.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/walk.h"
 #include "mappings/fsdp/layout.h"
 
 #include <algorithm>
@@ -14,7 +17,7 @@ std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.gl
 void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
                     std::vector<FsdpLayout::StoredKey>& keys) {
   auto of = [&](const FsdpLayout::StoredKey& k) -> const ModelParameter& {
-    return parameters[static_cast<std::size_t>(k.parameter)];
+    return parameters[k.parameter];
   };
   auto put_last = [&](auto&& moves) {
     std::stable_partition(keys.begin(), keys.end(),
@@ -41,12 +44,12 @@ FsdpTensor box_of(const ModelParameter& p, i32 index, const Piece& piece, Rows r
   t.offsets.assign(t.sizes.size(), 0);
   std::vector<i64> global = t.sizes;
   if (local.rank() > 0) global[0] = piece.rows;
-  if (dim > 0) t.offsets[static_cast<std::size_t>(dim)] = p.part.index * local[dim];
+  if (dim > 0) t.offsets[dim] = p.part.index * local[dim];
   if (local.rank() > 0) {
     t.sizes[0] = rows.count;
     t.offsets[0] = rows.begin + (dim == 0 ? p.part.index * piece.rows : 0);
   }
-  if (dim >= 0) global[static_cast<std::size_t>(dim)] *= p.part.count;
+  if (dim >= 0) global[dim] *= p.part.count;
   t.global = Shape(global);
   i64 row_items = local.row_items(), first = (piece.first_row + rows.begin) * row_items;
   t.items = {first, first + rows.count * row_items};
@@ -62,7 +65,7 @@ std::vector<Piece> stored_pieces(const ModelParameter& p, const ModelConfig& mod
 
 FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index, const Piece& piece,
                        Rows rows) {
-  const ModelParameter& p = parameters[static_cast<std::size_t>(index)];
+  const ModelParameter& p = parameters[index];
   FsdpTensor t = box_of(p, index, piece, rows);
   t.key = key_of(p, piece);
   return t;
@@ -91,9 +94,9 @@ FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const Mode
   refuse_pipeline(grid);
   seats_.resize(parameters_.size());
   for (i64 g = 0; g < std::ssize(groups_); g++) {
-    const std::vector<i64>& members = groups_[static_cast<std::size_t>(g)].bucket.members;
+    const std::vector<i64>& members = groups_[g].bucket.members;
     for (i64 m = 0; m < std::ssize(members); m++)
-      seats_[static_cast<std::size_t>(members[static_cast<std::size_t>(m)])] = {g, m};
+      seats_[members[m]] = {g, m};
   }
 }
 
@@ -109,31 +112,31 @@ void FsdpLayout::refuse_unsavable() const {
 }
 
 Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {
-  const Seat& seat = seats_[static_cast<std::size_t>(parameter)];
+  const Seat& seat = seats_[parameter];
   if (!sharded_ || seat.group < 0)
-    return {0, piece.items() / parameters_[static_cast<std::size_t>(parameter)].shape().row_items()};
-  const Group& group = groups_[static_cast<std::size_t>(seat.group)];
+    return {0, piece.items() / parameters_[parameter].shape().row_items()};
+  const Group& group = groups_[seat.group];
   return rows_on_shard(group.buffer, seat.member, place_in(group, grid_, cell).shard, piece);
 }
 
 std::vector<FsdpLayout::StoredKey> FsdpLayout::keys(i64 ep_rank) const {
   std::vector<StoredKey> out;
   for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++)
-    for (Piece& piece : stored_pieces(parameters_[static_cast<std::size_t>(i)], model_))
+    for (Piece& piece : stored_pieces(parameters_[i], model_))
       out.push_back({i, std::move(piece)});
   order_as_saved(parameters_, ep_rank, out);
   return out;
 }
 
 std::string FsdpLayout::name(const StoredKey& key) const {
-  return key_of(parameters_[static_cast<std::size_t>(key.parameter)], key.piece);
+  return key_of(parameters_[key.parameter], key.piece);
 }
 
 std::optional<ItemRange> FsdpLayout::shards_of(const StoredKey& key) const {
-  const Seat& seat = seats_[static_cast<std::size_t>(key.parameter)];
+  const Seat& seat = seats_[key.parameter];
   if (!sharded_ || seat.group < 0) return std::nullopt;
-  const FlatBuffer& buffer = groups_[static_cast<std::size_t>(seat.group)].buffer;
-  const PackedParameter& packed = buffer.parameters[static_cast<std::size_t>(seat.member)];
+  const FlatBuffer& buffer = groups_[seat.group].buffer;
+  const PackedParameter& packed = buffer.parameters[seat.member];
   ItemRange items = items_of(key.piece, packed.row_items);
   if (items.empty()) return ItemRange{};
   return ItemRange{(packed.offset + items.begin) / buffer.shard_items,
@@ -141,7 +144,7 @@ std::optional<ItemRange> FsdpLayout::shards_of(const StoredKey& key) const {
 }
 
 FsdpTensor FsdpLayout::share(const StoredKey& key, const Cell& cell) const {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(key.parameter)];
+  const ModelParameter& p = parameters_[key.parameter];
   return box_of(p, key.parameter, key.piece,
                 rows_of(key.parameter, cell, items_of(key.piece, p.shape().row_items())));
 }

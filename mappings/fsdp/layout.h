@@ -9,8 +9,15 @@
 #include <vector>
 
 #include "mappings/fsdp/groups.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
+
+struct Cell;
+struct FsdpSetup;
+struct Grid;
+struct ModelConfig;
+struct ModelParameter;
 
 // The part of one key that one rank holds.
 struct FsdpTensor {

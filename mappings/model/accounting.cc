@@ -5,6 +5,16 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
+#include "mappings/config.h"
+#include "mappings/family.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/source_table.h"
+#include "mappings/model/walk.h"
+#include "mappings/name_pattern.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 
@@ -124,15 +134,15 @@ class Accountant {
       std::string name;
       append_name(name, row.name, numbers);
       i32 at = sources_.find(name);
-      if (at < 0 || read_[static_cast<std::size_t>(at)]) continue;
-      read_[static_cast<std::size_t>(at)] = true;
+      if (at < 0 || read_[at]) continue;
+      read_[at] = true;
       out.push_back({at, row.copy_of.empty() ? -1 : sources_.find(row.copy_of), row.reason});
     }
   }
 
   void report_unmatched() {
     for (i32 i = 0; i < sources_.size(); i++)
-      if (!read_[static_cast<std::size_t>(i)])
+      if (!read_[i])
         mismatches_.add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"));
   }
 
@@ -145,8 +155,8 @@ class Accountant {
       return;
     }
     // A fused tensor is checked once, not for each of its experts.
-    if (read_[static_cast<std::size_t>(at)]) return;
-    read_[static_cast<std::size_t>(at)] = true;
+    if (read_[at]) return;
+    read_[at] = true;
     const SourceTensor& tensor = sources_[at];
     if (!tensor.header_known) return;
     if (!is_parameter_type(tensor.dtype))
@@ -246,7 +256,7 @@ i64 account(const Family& family, const ModelConfig& model, const std::vector<Ne
             const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches) {
   Accountant accountant(model, sources, mismatches);
   each_site(family, model, [&](const Site& site) {
-    accountant.site(site, forms[static_cast<std::size_t>(site.section - family.sections.data())]);
+    accountant.site(site, forms[site.section - family.sections.data()]);
   });
   for (const Unread& row : family.unread)
     if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);

@@ -4,9 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class Needs;
+class SourceTable;
+struct Family;
+struct MapOptions;
+struct ModelConfig;
+struct Row;
+struct Site;
+struct UnreadTensor;
 
 // Collects everything that does not match, so that one error can report all of it.
 class Mismatches {

@@ -5,10 +5,18 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "mappings/family.h"
+#include "mappings/key_split.h"
 #include "mappings/model/accounting.h"
 #include "mappings/model/grid_fit.h"
 #include "mappings/model/grouped_names.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/run_setup.h"
+#include "mappings/model/walk.h"
 #include "mappings/needs.h"
+#include "mappings/row.h"
+#include "mappings/rule.h"
 #include "mappings/shape_text.h"
 
 namespace mckpt::impl {
@@ -145,7 +153,7 @@ SourceTable promised_sources(const Family& family, const ModelConfig& model,
                              const std::vector<Needs>& forms) {
   SourceTable sources;
   each_site(family, model, [&](const Site& site) {
-    Needs form = forms[static_cast<std::size_t>(site.section - family.sections.data())];
+    Needs form = forms[site.section - family.sections.data()];
     each_row(site, model, form, 0, model.moe.experts, [&](const Row& row, i64 expert) {
       for (const Source& source : row.sources)
         if (!source.name.empty()) sources.add_promised(source_name(site, row, source.name, expert));
@@ -186,7 +194,7 @@ ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOp
 }
 
 Needs ModelMap::form_of(const Section& section) const {
-  return forms_[static_cast<std::size_t>(&section - family_->sections.data())];
+  return forms_[&section - family_->sections.data()];
 }
 
 Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
@@ -253,11 +261,11 @@ std::vector<Shape> ModelMap::source_shapes() const {
     each_row(site, model_, form_of(*site.section), 0, model_.moe.experts, [&](const Row& row, i64 expert) {
       for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
         if (i32 t = sources_.find(present_name(site, row, s, expert, sources_)); t >= 0)
-          shapes[static_cast<std::size_t>(t)] = shape_of(row.sources[s].shape, model_, *site.tower);
+          shapes[t] = shape_of(row.sources[s].shape, model_, *site.tower);
     });
   });
   for (const UnreadTensor& u : unread_)
-    if (u.of >= 0) shapes[static_cast<std::size_t>(u.tensor)] = shapes[static_cast<std::size_t>(u.of)];
+    if (u.of >= 0) shapes[u.tensor] = shapes[u.of];
   return shapes;
 }
 

@@ -13,36 +13,22 @@
 #include <tuple>
 #include <vector>
 
-#include "core/fsdp/grid.h"
-#include "core/hybrid/pattern.h"
+#include "core/base/int.h"
+#include "mappings/config.h"
 #include "mappings/model/source_table.h"
-#include "mappings/model/walk.h"
 
 namespace mckpt::impl {
 
-enum class UnitClass : u8 { kNone, kTransformerLayer, kMambaLayer };
-
-struct ModelParameter {
-  std::string name;         // at run time: layers counted from 0 on the stage, experts on the rank
-  std::string global_name;  // the name with the numbers of the whole model
-  const Row* row = nullptr;
-  const Section* section = nullptr;
-  std::array<i32, 6> sources{-1, -1, -1, -1, -1, -1};  // in the source table, in the order of the row's
-  std::shared_ptr<const Holding> holding;              // shared by parameters that are alike
-  Part part;                                           // which of how many cells has this holding
-  i64 expert_number = -1;                              // among all experts; -1: not of an expert
-  DType source_dtype = DType::kBF16;
-  DType dtype = DType::kBF16;  // at run time
-  bool typed_by_run = false;   // the training run chose dtype and rounds to it; else it is the source's
-  i64 unit = -1;               // FSDP unit, or -1
-  UnitClass unit_class = UnitClass::kNone;
-  bool trainable = true;
-  KeySplit split = KeySplit::kNone;  // the row's, if the model's activation has it
-
-  bool expert() const { return row->expert(); }
-  bool buffer() const { return row->buffer; }
-  const Shape& shape() const { return holding->shape.shape; }
-};
+enum class Needs;
+class Shape;
+struct Cell;
+struct Family;
+struct Grid;
+struct Holding;
+struct ModelParameter;
+struct Part;
+struct RunSetup;
+struct Section;
 
 // A tensor that no parameter reads because it is a copy of tensor `of`, or for another reason (`of` is -1).
 struct UnreadTensor {
@@ -52,15 +38,6 @@ struct UnreadTensor {
 
 struct MapOptions {
   std::optional<Needs> expert_form;  // how the experts are stored, if the user says it
-};
-
-// How a training run sets a model up.
-struct RunSetup {
-  i64 vocab_rows = 0;  // with padding; 0: no padding
-  // The data type of all parameters; persistent buffers are then fp32. None: each keeps its source's type.
-  std::optional<DType> params_dtype;
-  // The pattern of a hybrid model with groups; it must outlive this struct. Null: no groups.
-  const LayerPattern* groups = nullptr;
 };
 
 class ModelMap {
@@ -104,12 +81,5 @@ class ModelMap {
   std::vector<Needs> forms_;  // how the experts are stored, by section
   i64 parameter_count_ = 0;
 };
-
-// The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
-struct VocabChoice {
-  enum Kind : u8 { kKeep, kAuto, kRows } kind = kKeep;
-  i64 rows = 0;
-};
-i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
 
 }  // namespace mckpt::impl

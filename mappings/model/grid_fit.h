@@ -3,10 +3,10 @@
 // parameters.)
 #pragma once
 
-#include "core/fsdp/grid.h"
-#include "mappings/config.h"
-
 namespace mckpt::impl {
+
+struct Grid;
+struct ModelConfig;
 
 // Throws kGridMisfit. pre: the grid passed check_grid().
 void refuse_misfit(const ModelConfig& model, const Grid& grid);

@@ -3,6 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/hybrid/names.h"
+#include "core/hybrid/pattern.h"
+#include "mappings/config.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {

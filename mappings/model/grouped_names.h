@@ -6,10 +6,11 @@
 //                     decoder.layers.2.mixer.D                ->  decoder.layers.1.mixer.D
 #pragma once
 
-#include "core/hybrid/pattern.h"
-#include "mappings/model/expand.h"
-
 namespace mckpt::impl {
+
+struct LayerPattern;
+struct ModelConfig;
+struct ModelParameter;
 
 // The pattern of a hybrid model, without groups: "M*-", followed by the part of every MTP depth; "" for a
 // model with other layers.

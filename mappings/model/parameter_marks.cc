@@ -1,6 +1,11 @@
 // Computes the marks of a parameter from its row and rule.
 #include "mappings/model/parameter_marks.h"
 
+#include "core/fsdp/grid.h"
+#include "mappings/family.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
+
 namespace mckpt::impl {
 namespace {
 

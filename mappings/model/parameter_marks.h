@@ -2,9 +2,13 @@
 // to the parameter, not to its memory: gathering and releasing weights does not change them.
 #pragma once
 
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
+
+struct Grid;
+struct ModelParameter;
 
 struct ParameterMarks {
   bool tensor_model_parallel = false;

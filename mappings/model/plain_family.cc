@@ -1,5 +1,6 @@
 // Makes a table for a model that has none: one row for each parameter.
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "mappings/model/plain_family.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ class SourceTable {
 
   i32 find(std::string_view name) const;  // -1: there is none
   i32 size() const { return static_cast<i32>(tensors_.size()); }
-  const SourceTensor& operator[](i32 i) const { return tensors_[static_cast<std::size_t>(i)]; }
+  const SourceTensor& operator[](i32 i) const { return tensors_[i]; }
 
  private:
   std::vector<SourceTensor> tensors_;

@@ -1,6 +1,8 @@
 // Unrolls the sections of a family over the layers, experts and MTP depths of a model.
 #include "mappings/model/walk.h"
 
+#include "mappings/config.h"
+#include "mappings/family.h"
 #include "mappings/needs.h"
 
 namespace mckpt::impl {
@@ -36,7 +38,7 @@ class Walker {
       case Scope::kMtpLayers:
         for (i64 i = 0; i < std::ssize(model_.mtp.layers); i++) {
           Site s = mtp_site(section, i);
-          s.layer = &model_.mtp.layers[static_cast<std::size_t>(i)];
+          s.layer = &model_.mtp.layers[i];
           s.unit = unit_++;
           visit_(s);
         }
@@ -58,7 +60,7 @@ class Walker {
     Site s = site(section);
     for (i64 n = 0; n < std::ssize(s.tower->layers); n++) {
       s.numbers['L'] = n;
-      s.layer = &s.tower->layers[static_cast<std::size_t>(n)];
+      s.layer = &s.tower->layers[n];
       s.unit = unit_++;
       visit_(s);
     }

@@ -5,10 +5,18 @@
 #include <array>
 #include <functional>
 
-#include "mappings/family.h"
+#include "core/base/int.h"
 #include "mappings/name_pattern.h"
 
 namespace mckpt::impl {
+
+enum class Needs;
+struct Family;
+struct LayerSpec;
+struct ModelConfig;
+struct Row;
+struct Section;
+struct TowerConfig;
 
 // One layer, one merger, one MTP depth, or the only place of a section that does not repeat.
 struct Site {

@@ -1,9 +1,9 @@
 // The families, one file for each kind of model; registry.cc makes one list of them.
 #pragma once
 
-#include "mappings/family.h"
-
 namespace mckpt::impl {
+
+struct Family;
 
 std::span<const Family> dense_families();
 std::span<const Family> qwen3_moe_families();

@@ -2,7 +2,7 @@
 // Qwen3.5 in four flat ones.
 #pragma once
 
-#include "mappings/family.h"
+#include "mappings/row.h"
 
 namespace mckpt::impl {
 

@@ -1,9 +1,11 @@
 // The content of both kinds of drawings: matrices of squares, first the sources, then one for every cell.
 #pragma once
 
-#include "mappings/picture/picture.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct RuleExample;
 
 inline constexpr i32 kEveryCell = -1;
 

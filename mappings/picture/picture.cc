@@ -30,7 +30,7 @@ std::vector<Panel> source_panels(const RuleExample& example) {
   for (std::size_t part = 0; part < example.parts.size(); part++) {
     const ItemRun& run = example.parts[part].items;
     for (i64 i = 0; i < run.items(); i++)
-      panels[static_cast<std::size_t>(run.slot)].squares[static_cast<std::size_t>(run.at(i))].part =
+      panels[run.slot].squares[run.at(i)].part =
           static_cast<i32>(part);
   }
   return panels;
@@ -52,7 +52,7 @@ Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<P
   for (const ItemRun& run : holding.runs)
     for (i64 i = 0; i < run.items(); i++, at++) {
       if (run.slot == kPaddingSlot) continue;
-      Square& from = sources[static_cast<std::size_t>(run.slot)].squares[static_cast<std::size_t>(run.at(i))];
+      Square& from = sources[run.slot].squares[run.at(i)];
       from.cell = owner;
       panel.squares[at] = from;
     }
@@ -68,7 +68,7 @@ std::string text_row(const RuleExample& example, const Panel& panel, i64 row) {
   std::string out;
   for (i64 column = 0; column < panel.columns; column++) {
     std::string mark =
-        mark_of(example, panel.squares[static_cast<std::size_t>(row * panel.columns + column)]);
+        mark_of(example, panel.squares[row * panel.columns + column]);
     out += std::string(mark.size() < 4 ? 4 - mark.size() : 1, ' ') + mark;
   }
   for (const RowLabel& label : panel.labels)
@@ -115,7 +115,7 @@ Picture lay_out(const RuleExample& example) {
 
 std::string mark_of(const RuleExample& example, const Square& square) {
   if (square.part < 0) return ".";
-  return cat(example.parts[static_cast<std::size_t>(square.part)].name.substr(0, 1), square.item);
+  return cat(example.parts[square.part].name.substr(0, 1), square.item);
 }
 
 std::string draw_text(const RuleExample& example) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mappings/config.h"
+#include "mappings/key_split.h"
 #include "mappings/rule.h"
 
 namespace mckpt::impl {

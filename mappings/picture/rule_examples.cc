@@ -1,4 +1,5 @@
 // The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
+#include "mappings/config.h"
 #include "mappings/picture/picture.h"
 
 namespace mckpt::impl {

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "mappings/picture/layout.h"
+#include "mappings/picture/picture.h"
 
 namespace mckpt::impl {
 namespace {
@@ -76,7 +77,7 @@ std::string draw_panel(const RuleExample& example, const Panel& panel, i64 left,
   top += kHeaderHeight;
   for (i64 row = 0; row < panel.rows; row++)
     for (i64 column = 0; column < panel.columns; column++) {
-      const Square& square = panel.squares[static_cast<std::size_t>(row * panel.columns + column)];
+      const Square& square = panel.squares[row * panel.columns + column];
       i64 x = left + column * kSquareWidth, y = top + row_top(panel, row);
       out += box(x, y, kSquareWidth, kSquareHeight, fill_of(square, example.cells),
                  square.part < 0 ? "#bbbbbb" : "#ffffff");

@@ -28,7 +28,7 @@ i64 product(std::initializer_list<i64> factors, const char* what) {
 
 void expect_shape(const RuleInput& in, int slot, std::string_view role, const Shape& expected,
                   std::string_view why) {
-  const Shape& found = in.sources[static_cast<std::size_t>(slot)].shape;
+  const Shape& found = in.sources[slot].shape;
   if (found == expected) return;
   throw Error(Code::kSourceShape, cat(role, " does not have the shape of ", why))
       .expected(to_string(expected))
@@ -36,7 +36,7 @@ void expect_shape(const RuleInput& in, int slot, std::string_view role, const Sh
 }
 
 void expect_rank(const RuleInput& in, int slot, std::string_view role, int least, int most) {
-  const Shape& found = in.sources[static_cast<std::size_t>(slot)].shape;
+  const Shape& found = in.sources[slot].shape;
   if (least <= found.rank() && found.rank() <= most) return;
   throw Error(Code::kSourceShape, cat(role, " has a wrong number of dimensions"))
       .expected(least == most ? cat(least) : cat(least, " to ", most))
@@ -44,7 +44,7 @@ void expect_rank(const RuleInput& in, int slot, std::string_view role, int least
 }
 
 Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns) {
-  bool bias = in.sources[static_cast<std::size_t>(slot)].shape.rank() == 1;
+  bool bias = in.sources[slot].shape.rank() == 1;
   return bias ? Shape{rows} : Shape{rows, columns};
 }
 

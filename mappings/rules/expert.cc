@@ -7,6 +7,12 @@
 #include "mappings/rules/expert.h"
 
 #include "core/base/error.h"
+#include "core/items/item_run.h"
+#include "core/items/placement.h"
+#include "core/items/shape.h"
+#include "mappings/config.h"
+#include "mappings/rule.h"
+#include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 
 namespace mckpt::impl {

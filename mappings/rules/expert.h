@@ -2,9 +2,14 @@
 // the model's table chooses the rule; the shape cannot, because sizes may be equal.
 #pragma once
 
-#include "mappings/rules/blocks.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Shape;
+struct ItemRun;
+struct Loop;
+struct RuleInput;
 
 struct ExpertSizes {
   i64 experts, width;

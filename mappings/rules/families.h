@@ -2,9 +2,9 @@
 // here and in rule.cc.
 #pragma once
 
-#include "mappings/rule.h"
-
 namespace mckpt::impl {
+
+struct Rule;
 
 std::span<const Rule> column_rules();
 std::span<const Rule> row_rules();

@@ -6,6 +6,11 @@
 //   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
 //   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
 //   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
+#include "core/items/item_run.h"
+#include "mappings/config.h"
+#include "mappings/key_split.h"
+#include "mappings/rule.h"
+#include "mappings/rules/blocks.h"
 #include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 

@@ -6,6 +6,7 @@
 //   grouped   in_proj_qkvz   q k v v z z | q k v v z z | ...      in_proj_ba   b b a a | b b a a | ...
 //
 // The convolution runs over q, k, v and is flat in both.
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"

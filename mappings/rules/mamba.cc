@@ -2,6 +2,7 @@
 // of each. There are no cells without a group: the parallel size divides the number of groups.
 //
 //   in_proj   [z: inner][x: inner][B: groups * state][C: groups * state][dt: heads]
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"

@@ -3,6 +3,7 @@
 // rows of one above those of the other, on every cell.
 //
 //   linear_qkv_down_proj   [q_lora rows of q_a_proj][kv_lora + rope rows of kv_a_proj_with_mqa]
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
@@ -17,7 +18,7 @@ Holding hold_down(const RuleInput& in) {
   std::vector<FusedSection> sections = sections_of(KeySplit::kMlaDown, in.model);
   std::vector<RowBlock> blocks;
   for (int slot = 0; slot < 2; slot++) {
-    i64 rows = sections[static_cast<std::size_t>(slot)].rows;
+    i64 rows = sections[slot].rows;
     expect_shape(in, slot, kRoles[slot], {rows, hidden},
                  slot == 0 ? "the query rank" : "the key-value rank and the rotary part");
     blocks.push_back({slot, 0, rows});

@@ -6,6 +6,7 @@
 // Every letter is one head of `dim` rows. The rows of all groups are then cut into equal parts, also with
 // fewer groups than cells: a cut may fall inside a group and even inside a head, and nothing is held twice.
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

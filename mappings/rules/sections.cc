@@ -2,6 +2,7 @@
 #include "mappings/rules/sections.h"
 
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 
 namespace mckpt::impl {

@@ -2,9 +2,12 @@
 // Rules and key splits both use them.
 #pragma once
 
-#include "mappings/rule.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class KeySplit;
+struct ModelConfig;
 
 struct FusedSection {
   std::string_view name;

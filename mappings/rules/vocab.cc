@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

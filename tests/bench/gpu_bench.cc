@@ -9,7 +9,12 @@
 #include <functional>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/move.h"
 #include "live/cuda/device.h"
+#include "live/device/device.h"
+#include "live/device/memory.h"
 #include "tests/support/job.h"
 
 namespace mckpt::impl {

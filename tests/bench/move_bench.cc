@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/items/apply_move.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
 
 namespace mckpt::impl {
 namespace {

@@ -2,6 +2,7 @@
 // measured with the program itself (plan.py).
 #include <benchmark/benchmark.h>
 
+#include "core/items/item_run.h"
 #include "core/items/tiling.h"
 
 namespace mckpt::impl {

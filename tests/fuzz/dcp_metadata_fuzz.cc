@@ -2,6 +2,7 @@
 #include "core/base/error.h"
 #include "io/dcp/boxes.h"
 #include "io/dcp/loading.h"
+#include "io/dcp/metadata.h"
 
 using namespace mckpt::impl;
 

@@ -1,5 +1,6 @@
 // Any bytes behind the magic number of the legacy form.
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "io/torch/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,5 +1,6 @@
 // Any bytes as the data.pkl of an otherwise good archive: walks, tensors, views, shardings.
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "io/torch/file.h"
 #include "io/torch/sharding.h"
 #include "tests/support/torch_builder.h"

@@ -5,6 +5,7 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "tests/support/zip_builder.h"
 
 namespace {

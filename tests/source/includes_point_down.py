@@ -28,19 +28,15 @@ KNOWN = {
     # main() starts the commands.
     ("tools", "tools/commands"),
     # To be mended.
-    ("io/file", "io/copy"),
     ("io/file", "io/verify"),
     ("io/store", "io/torch"),
     ("tools/options", "tools"),
-    ("tools/options", "tools/render"),
 }
-
 
 def library(file):
     """io for lib/io/zip/zip.h; the system functions are a library of their own."""
     folder = room(file)
     return folder if folder == "runtime/system" else folder.split("/")[0]
-
 
 def circle_from(start, edges):
     """The shortest way over folders from one back to itself, or None."""
@@ -53,7 +49,6 @@ def circle_from(start, edges):
                 seen.add(after)
                 ways.append([*way, after])
     return None
-
 
 def main():
     broken, includes = [], {}
@@ -88,6 +83,5 @@ def main():
     print(f"{sum(map(len, includes.values()))} includes between {len({of for of, _ in includes} | {to for _, to in includes})} folders")
     print("\n".join(broken))
     return bool(broken) or not includes
-
 
 sys.exit(main())

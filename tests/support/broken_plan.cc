@@ -18,6 +18,7 @@
 #include "convert/layers/layer_migration.cc"
 #undef migrate_layers
 #define natural_order sound_natural_order
+#include "io/pickle/value.h"
 #include "io/store/store.cc"
 #undef natural_order
 

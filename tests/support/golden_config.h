@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
 #include "mappings/model/expand.h"
 #include "hf/config_json.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "runtime/comm/comm.h"
 #include "tests/support/job.h"
 #include "tests/support/file_filter.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/items/shape.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

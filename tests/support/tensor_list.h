@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/items/shape.h"
+#include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/row.h"
 #include "mappings/shape_text.h"
 #include "mappings/model/walk.h"
 

@@ -1,9 +1,11 @@
 // Every command: one function in one file of the same name.
 #pragma once
 
-#include "tools/options/command_line.h"
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
 
 Exit cat_command(CommandLine& line);
 Exit convert_command(CommandLine& line);

@@ -2,7 +2,9 @@
 #include "tools/commands/convert_modes.h"
 
 #include "core/base/error.h"
+#include "runtime/job/job.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
 #include "tools/process/job.h"
 
 namespace mckpt::impl {

@@ -3,8 +3,10 @@
 
 #include <sys/stat.h>
 
+#include "convert/plan/conversion.h"
 #include "core/base/error.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/run_conversion.h"
 

@@ -2,11 +2,15 @@
 // would have saved.
 #include "convert/plan/hf_to_fsdp.h"
 
+#include "convert/plan/conversion.h"
+#include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 #include "tools/process/job.h"
+#include "tools/render/output.h"
 #include "tools/run_conversion.h"
 
 namespace mckpt::impl {

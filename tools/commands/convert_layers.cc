@@ -1,8 +1,11 @@
 // convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a model
 // of another form has for them.
+#include "convert/plan/conversion.h"
 #include "convert/plan/relayer.h"
+#include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"
+#include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/process/job.h"
 #include "tools/render/layer_move_text.h"

@@ -1,9 +1,11 @@
 // The modes of `mckpt convert`, each in a file of its own.
 #pragma once
 
-#include "tools/options/command_line.h"
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
 
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);

@@ -1,11 +1,15 @@
 // convert reshard: a sharded checkpoint, with its optimizer states, onto another grid or strategy.
 #include "convert/plan/reshard.h"
 
+#include "convert/plan/conversion.h"
+#include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
+#include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/options/reshard_flags.h"
 #include "tools/process/job.h"
+#include "tools/render/output.h"
 #include "tools/run_conversion.h"
 
 namespace mckpt::impl {

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
 #include "tools/options/help_page.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"

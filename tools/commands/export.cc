@@ -1,10 +1,13 @@
 // mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
 #include "convert/plan/export.h"
 
+#include "convert/keys/value_options.h"
+#include "convert/plan/conversion.h"
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"
+#include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
 #include "tools/run_conversion.h"

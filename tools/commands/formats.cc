@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 

@@ -1,10 +1,13 @@
 // mckpt inspect: what is stored at a path.
 #include "core/base/error_code.h"
+#include "core/items/dtype.h"
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
+#include "io/store/store.h"
 #include "io/store/summary.h"
 #include "io/store/tensor_choice.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/holders_text.h"

@@ -1,7 +1,14 @@
 // mckpt layout: how Megatron-FSDP packs parameters of given shapes into one bucket.
 #include "core/base/error.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/shape.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
+#include "tools/options/parse_number.h"
 #include "tools/render/layout_answer.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,10 +1,24 @@
 // Parses what rank is meant, lays its share of the model out, and prints it.
 #include "tools/commands/ls_as.h"
 
+#include "convert/jobs/held_tensors.h"
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/name_rules.h"
+#include "convert/keys/value_options.h"
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "hf/model.h"
 #include "io/file/source_stamps.h"
+#include "io/store/tensor_choice.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/run_setup.h"
+#include "tools/options/command_line.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/held_tensors_text.h"
 #include "tools/render/notes.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,12 +1,18 @@
 // mckpt ls HF_DIR --as megatron|fsdp: what one rank of a Megatron run would hold of a Hugging Face model.
 #pragma once
 
-#include "hf/model.h"
-#include "io/store/tensor_choice.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
+class ModelMap;
+struct GlobalFlags;
+struct RunSetup;
+struct TensorChoice;
 
 class LsAs {
  public:

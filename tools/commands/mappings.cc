@@ -1,11 +1,19 @@
 // mckpt mappings: the tables of the model families, whether a model fits its table, and what the rules do.
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "hf/model.h"
 #include "io/file/parallel.h"
+#include "mappings/family.h"
+#include "mappings/model/expand.h"
+#include "mappings/registry.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
 #include "tools/options/hf_model_flags.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/mappings_draw.h"
 #include "tools/render/mappings_text.h"
 #include "tools/render/notes.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {

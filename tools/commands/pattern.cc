@@ -2,7 +2,13 @@
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
 // mean.
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "core/hybrid/pattern_warnings.h"
+#include "core/hybrid/segment.h"
 #include "tools/commands/commands.h"
+#include "tools/options/command_line.h"
+#include "tools/options/parse_number.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/pattern_json.h"
 #include "tools/render/pattern_text.h"

@@ -6,8 +6,10 @@
 #include "io/file/parallel.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
+#include "tools/options/command_line.h"
 #include "tools/options/layout_flags.h"
 #include "tools/render/findings.h"
+#include "tools/render/output.h"
 #include "tools/render/shown_work.h"
 #include "tools/render/verify_text.h"
 

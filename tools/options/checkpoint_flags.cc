@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "convert/source/damage.h"
+#include "convert/source/options.h"
 #include "core/base/error.h"
+#include "hf/model_options.h"
+#include "tools/options/command_line.h"
 
 namespace mckpt::impl {
 

@@ -1,10 +1,14 @@
 // The flags that say how to read a sharded checkpoint: its model, the ranks that wrote it, and damage that is accepted.
 #pragma once
 
-#include "convert/source/options.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
+struct CheckpointOptions;
 
 // --accept
 class AcceptFlag {

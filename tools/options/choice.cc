@@ -1,6 +1,9 @@
 // Declares GLOB and --regex.
 #include "tools/options/choice.h"
 
+#include "io/store/tensor_choice.h"
+#include "tools/options/command_line.h"
+
 namespace mckpt::impl {
 
 void declare_choice(CommandLine& line, TensorChoice& choice) {

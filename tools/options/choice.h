@@ -1,10 +1,10 @@
 // The arguments GLOB and --regex, which choose the tensors that a command is about.
 #pragma once
 
-#include "io/store/tensor_choice.h"
-#include "tools/options/command_line.h"
-
 namespace mckpt::impl {
+
+class CommandLine;
+struct TensorChoice;
 
 void declare_choice(CommandLine& line, TensorChoice& choice);
 

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "tools/options/help_page.h"
+#include "tools/options/parse_number.h"
 
 namespace mckpt::impl {
 namespace {

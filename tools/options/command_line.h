@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "tools/options/parse_number.h"
 #include "tools/render/output.h"
 
 namespace CLI {

@@ -5,9 +5,11 @@
 #include <functional>
 
 #include "core/base/error.h"
+#include "io/file/output_rules.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
 #include "io/file/staged_file.h"
+#include "tools/options/command_line.h"
 
 namespace mckpt::impl {
 namespace {

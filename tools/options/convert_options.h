@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "io/file/output_rules.h"
-#include "tools/options/command_line.h"
+#include "core/base/int.h"
 #include "tools/options/rank_limits.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
+class OutputRules;
 
 struct ConvertOptions {
   std::string source, target;

@@ -1,6 +1,10 @@
 // The flags that say how to read a Hugging Face model.
 #include "tools/options/hf_model_flags.h"
 
+#include "hf/expert_layout.h"
+#include "hf/model_options.h"
+#include "tools/options/command_line.h"
+
 namespace mckpt::impl {
 
 void HfModelFlags::declare(CommandLine& line) {
@@ -10,5 +14,7 @@ void HfModelFlags::declare(CommandLine& line) {
   line.option("--map-file FILE", map_file_,
               "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
 }
+
+HfModelOptions HfModelFlags::options() const { return {expert_layout_of(expert_layout_), map_file_, {}}; }
 
 }  // namespace mckpt::impl

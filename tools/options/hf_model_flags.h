@@ -1,15 +1,15 @@
 // The flags that say how to read a Hugging Face model.
 #pragma once
 
-#include "hf/model.h"
-#include "tools/options/command_line.h"
-
 namespace mckpt::impl {
+
+class CommandLine;
+struct HfModelOptions;
 
 class HfModelFlags {
  public:
   void declare(CommandLine& line);
-  HfModelOptions options() const { return {expert_layout_of(expert_layout_), map_file_}; }
+  HfModelOptions options() const;
 
  private:
   std::string expert_layout_ = "auto", map_file_;

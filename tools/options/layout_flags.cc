@@ -3,7 +3,14 @@
 
 #include <algorithm>
 
+#include "convert/keys/name_rules.h"
+#include "convert/keys/value_options.h"
 #include "core/base/error.h"
+#include "core/fsdp/param_groups.h"
+#include "core/fsdp/strategy.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/run_setup.h"
+#include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
 
 namespace mckpt::impl {

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/value_options.h"
-#include "mappings/fsdp/layout.h"
-#include "tools/options/command_line.h"
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class CommandLine;
+class FrozenNames;
+struct FsdpSetup;
+struct ValueOptions;
 
 // bf16, fp16 or fp32; throws kUsage that names the option.
 DType parameter_type(std::string_view name, std::string_view option);

@@ -1,5 +1,6 @@
 // Reads numbers, sizes such as 5GB, and data types.
 #include "core/base/error.h"
+#include "core/items/dtype.h"
 #include "tools/options/parse_number.h"
 
 #include <cctype>

@@ -3,9 +3,11 @@
 
 #include <string_view>
 
-#include "core/items/dtype.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
 
 // Each throws Error(kUsage) that names the option.
 i64 parse_bytes(std::string_view text, std::string_view option);  // "5GB", "64MiB", "1024"

@@ -1,6 +1,8 @@
 #include "tools/options/rank_limits.h"
 
 #include "core/base/error.h"
+#include "runtime/job/job.h"
+#include "tools/options/command_line.h"
 #include "tools/process/interrupt.h"
 #include "tools/process/job.h"
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "runtime/watch/limits.h"
-#include "tools/options/command_line.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
 
 struct RankLimits : WatchLimits {
   void declare(CommandLine& line);

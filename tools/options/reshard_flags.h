@@ -1,10 +1,13 @@
 // The flags that say what `convert reshard` reads: a checkpoint, and states of the optimizer in files of the ranks.
 #pragma once
 
-#include "convert/source/reshard_source.h"
+#include "core/base/int.h"
 #include "tools/options/checkpoint_flags.h"
 
 namespace mckpt::impl {
+
+class CommandLine;
+struct ReshardSourceOptions;
 
 class ReshardFlags {
  public:

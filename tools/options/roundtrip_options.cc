@@ -2,12 +2,22 @@
 
 #include <algorithm>
 
+#include "convert/keys/name_rules.h"
+#include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "io/file/output_rules.h"
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
+#include "live/model/model.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/run_setup.h"
+#include "runtime/comm/comm.h"
 #include "runtime/comm/same_host.h"
+#include "runtime/job/job.h"
 #include "tools/live_folder.h"
+#include "tools/options/command_line.h"
+#include "tools/options/layout_flags.h"
 #include "tools/process/job.h"
 
 namespace mckpt::impl {

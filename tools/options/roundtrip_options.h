@@ -4,12 +4,18 @@
 #include <optional>
 #include <string>
 
-#include "live/model/model.h"
+#include "core/base/int.h"
+#include "core/hybrid/pattern.h"
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class CommandLine;
+class ModelMap;
+struct LiveSetup;
 
 struct RoundtripOptions {
   std::string source, device = "cpu", main_dtype = "fp32";

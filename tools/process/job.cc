@@ -1,5 +1,7 @@
 // The program's own job: what the environment says of it, and how its process ends.
 #include "core/base/error.h"
+#include "runtime/job/job.h"
+#include "runtime/job/launch.h"
 #include "tools/process/job.h"
 
 #include <unistd.h>

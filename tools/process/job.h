@@ -1,9 +1,9 @@
 // The job of ranks that this process of the program is part of. The library sees only the Comm that it is given.
 #pragma once
 
-#include "runtime/job/job.h"
-
 namespace mckpt::impl {
+
+class Job;
 
 Job& this_job();
 

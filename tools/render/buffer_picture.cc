@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/int.h"
 #include "core/base/text.h"
+#include "core/fsdp/flat_buffer.h"
 #include "tools/render/output.h"
 
 namespace mckpt::impl {

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/fsdp/flat_buffer.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct FlatBuffer;
 
 struct PictureStyle {
   bool unicode = true;

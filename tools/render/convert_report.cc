@@ -5,7 +5,11 @@
 #include <cstdio>
 #include <span>
 
+#include "convert/jobs/proof.h"
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
 #include "core/base/error.h"
+#include "io/copy/lost_values.h"
 #include "io/file/output_files.h"
 #include "io/file/output_rules.h"
 #include "io/file/staged_file.h"

@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "convert/run/run.h"
-#include "tools/options/command_line.h"
-
 namespace mckpt::impl {
+
+struct Conversion;
+struct GlobalFlags;
+struct RunResult;
 
 // "plan    19 in -> 19 out: 19 copied; dropped 0, invented 0", on stderr.
 void note_plan(const GlobalFlags& flags, const Conversion& conversion);

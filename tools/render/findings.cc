@@ -5,7 +5,11 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/file/json_writer.h"
+#include "io/store/store.h"
+#include "runtime/job/job.h"
 #include "tools/process/job.h"
+#include "tools/render/output.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt::impl {

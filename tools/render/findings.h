@@ -1,11 +1,15 @@
 // Prints on stderr what a reader found odd or wrong, for commands whose answer is something else.
 #pragma once
 
-#include "io/file/json_writer.h"
+#include "core/base/error_code.h"
 #include "io/store/soundness.h"
-#include "tools/render/output.h"
 
 namespace mckpt::impl {
+
+class JsonWriter;
+class Store;
+struct Finding;
+struct GlobalFlags;
 
 // Prints the first findings, problems before oddities, and a count of the rest.
 void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, const std::string& root);

@@ -1,7 +1,14 @@
 // Prints what a rank holds. In JSON the rows are those of `ls`, with the one chunk that is the rank's.
 #include "tools/render/held_tensors_text.h"
 
+#include "convert/jobs/held_tensors.h"
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/shape.h"
+#include "io/file/json_writer.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

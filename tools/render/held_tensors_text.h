@@ -1,10 +1,13 @@
 // What a rank holds, as a table or as JSON.
 #pragma once
 
-#include "convert/jobs/held_tensors.h"
-#include "tools/render/answer_json.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+struct HeldTensor;
 
 // `boxes`: with the box that the rank holds. `digests`: one for each, or none.
 void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,

@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
 #include "io/store/cover.h"
+#include "io/store/store.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {
@@ -71,8 +74,8 @@ std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks,
   for (const BoxFault& f : faults) {
     if (f.kind != BoxFault::Kind::kOverlap) continue;
     for (i64 box : {f.first, f.second})
-      if (i64 column = columns.of(chunks[static_cast<std::size_t>(box)]); column >= 0)
-        row.twice[static_cast<std::size_t>(column)] = true;
+      if (i64 column = columns.of(chunks[box]); column >= 0)
+        row.twice[column] = true;
   }
   row.faulty = true;
   return to_string(faults[0]);
@@ -86,11 +89,11 @@ Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   for (i64 i = 0; i < store.chunk_count(tensor); i++) {
     Chunk c = store.chunk(tensor, i);
     i64 items = Shape(c.sizes).items();
-    if (i64 column = columns.of(c); column >= 0) row.items[static_cast<std::size_t>(column)] += items;
+    if (i64 column = columns.of(c); column >= 0) row.items[column] += items;
     if (c.replica) continue;
     chunks.push_back(c);
     if (items > 0) filled.push_back(c);
-    lost |= store.files()[static_cast<std::size_t>(c.file)].bytes < 0;
+    lost |= store.files()[c.file].bytes < 0;
   }
   std::string fault = fault_text(columns, chunks, chunk_faults(store, tensor, 4), row);
   if (lost) {

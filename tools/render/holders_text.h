@@ -4,10 +4,12 @@
 
 #include <span>
 
-#include "io/store/store.h"
-#include "tools/render/output.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Output;
+class Store;
 
 // The map of these tensors as text, with its legend.
 void write_holders(Output& out, const Store& store, std::span<const i64> tensors);

@@ -2,7 +2,10 @@
 #include "tools/render/inspect_objects.h"
 
 #include "core/base/error.h"
+#include "io/file/json_writer.h"
 #include "io/pickle/render.h"
+#include "io/store/store.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {

@@ -2,11 +2,11 @@
 // run.
 #pragma once
 
-#include "io/file/json_writer.h"
-#include "io/store/store.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+class Store;
 
 // One line for a small value, a tree for a large one; the settings that an optimizer repeats for each
 // parameter are counted, unless `whole`.

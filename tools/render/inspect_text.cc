@@ -5,9 +5,13 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
 #include "io/store/beside.h"
 #include "io/store/name_tree.h"
+#include "io/store/store.h"
 #include "io/store/summary.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

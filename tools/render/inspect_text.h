@@ -1,10 +1,12 @@
 // The screen of `mckpt inspect`: what the checkpoint is, what it holds, and its tensors as a tree.
 #pragma once
 
-#include "io/store/store.h"
-#include "tools/render/output.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Output;
+class Store;
 
 // The format, the parts and what is not a tensor.
 void write_card(Output& out, const Store& store, const std::string& path);

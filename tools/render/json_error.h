@@ -4,10 +4,10 @@
 //   {"schema": "mckpt.error/1", "ok": false, "error": {"code": "MC1001", "message": ..., "file": ..., ...}}
 #pragma once
 
-#include "core/base/error.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Error;
+struct GlobalFlags;
 
 // Writes nothing where no JSON was asked for, or where stdout has a part of an answer already. What stdout
 // cannot take is given up: the exit status says it too.

@@ -3,9 +3,11 @@
 
 #include <vector>
 
-#include "convert/plan/relayer.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class LayerWay : u8;
 
 struct LayerWayText {
   const char *pattern_help, *description;

@@ -4,11 +4,14 @@
 
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/fsdp/row_cuts.h"
 #include "core/items/dtype.h"
-#include "tools/render/output.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
+
+class Output;
 
 struct PackedShapes {
   std::vector<Shape> shapes;

@@ -1,5 +1,10 @@
 // A packing as JSON, with every rank's range of every parameter.
 #include "core/base/error.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/layout_answer.h"

@@ -6,8 +6,14 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 #include "tools/render/buffer_picture.h"
 #include "tools/render/layout_answer.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {
@@ -49,7 +55,7 @@ void write_summary(Output& out, const PackedShapes& l) {
 // "r0 [0, 16)  r1-r6 16 each  r7 [112, 120)": the shards in the middle all hold their full size.
 std::string range_text(const PackedShapes& l, i64 p) {
   const FlatBuffer& b = l.buffer;
-  const PackedParameter& param = b.parameters[static_cast<std::size_t>(p)];
+  const PackedParameter& param = b.parameters[p];
   if (b.shard_items == 0) return "-";
   i64 first = std::min(param.offset / b.shard_items, b.shards);
   i64 last = std::min((param.end() - 1) / b.shard_items, b.shards - 1);

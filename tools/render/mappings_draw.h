@@ -3,9 +3,10 @@
 
 #include <string>
 
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Output;
+struct GlobalFlags;
 
 // `name`: a rule with all its pictures, or one picture; "" lists them. `svg` takes one picture.
 // Throws kUsage.

@@ -2,7 +2,11 @@
 #include "tools/render/mappings_text.h"
 
 #include "core/base/text.h"
+#include "mappings/family.h"
 #include "mappings/needs.h"
+#include "mappings/registry.h"
+#include "mappings/row.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

@@ -1,10 +1,11 @@
 // The tables of the model families, as text or JSON.
 #pragma once
 
-#include "mappings/registry.h"
-#include "tools/render/answer_json.h"
-
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+struct Family;
 
 void write_families(Output& out);
 void write_family(Output& out, const Family& family);

@@ -1,6 +1,9 @@
 // Prints the notes that a result of the library carries.
 #include "tools/render/notes.h"
 
+#include "core/base/notes.h"
+#include "tools/render/output.h"
+
 namespace mckpt::impl {
 
 void print_notes(const GlobalFlags& flags, const Notes& notes) {

@@ -1,10 +1,10 @@
 // Prints the notes that a result of the library carries.
 #pragma once
 
-#include "core/base/notes.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Notes;
+struct GlobalFlags;
 
 // One line for each on stderr, in their order: notes as note() prints them, warnings as warn() does.
 void print_notes(const GlobalFlags& flags, const Notes& notes);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runtime/job/job.h"
 #include "tools/process/job.h"
 #include "tools/render/setting_names.h"
 

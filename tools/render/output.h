@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.h"
-
 namespace mckpt::impl {
+
+class Error;
 
 enum class When { kAuto, kAlways, kNever };
 enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };

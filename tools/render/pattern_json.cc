@@ -2,6 +2,14 @@
 #include "tools/render/pattern_json.h"
 
 #include "core/base/text.h"
+#include "core/hybrid/keys.h"
+#include "core/hybrid/kind.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "core/hybrid/pattern_warnings.h"
+#include "core/hybrid/segment.h"
+#include "io/file/json_writer.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt::impl {

@@ -1,11 +1,17 @@
 // The answers of `mckpt pattern` as JSON.
 #pragma once
 
-#include "core/hybrid/keys.h"
-#include "core/hybrid/pattern_warnings.h"
-#include "tools/render/answer_json.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class Dialect : u8;
+class Output;
+struct LayerPattern;
+struct PatternFailure;
+struct PatternItem;
+struct PatternWarning;
+struct StageLayers;
 
 // Whole answers.
 void write_pattern_json(Output& out, const LayerPattern& pattern, std::span<const PatternWarning> warnings);

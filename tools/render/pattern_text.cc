@@ -4,6 +4,13 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/hybrid/keys.h"
+#include "core/hybrid/kind.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "core/hybrid/pattern_warnings.h"
+#include "core/hybrid/segment.h"
+#include "tools/render/output.h"
 #include "tools/render/setting_names.h"
 #include "tools/render/text_table.h"
 

@@ -1,12 +1,15 @@
 // The answers of `mckpt pattern` for people.
 #pragma once
 
-#include "core/hybrid/keys.h"
-#include "core/hybrid/pattern_warnings.h"
-#include "core/hybrid/segment.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Output;
+struct LayerPattern;
+struct PatternFailure;
+struct PatternItem;
+struct PatternWarning;
+struct StageLayers;
+struct StageRequest;
 
 // `verbose` adds the path of every layer in memory.
 void write_pattern_text(Output& out, const LayerPattern& pattern, bool verbose);

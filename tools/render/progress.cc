@@ -5,7 +5,9 @@
 #include <system_error>
 
 #include "core/base/text.h"
+#include "runtime/job/job.h"
 #include "tools/process/job.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {

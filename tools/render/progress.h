@@ -11,9 +11,10 @@
 #include <thread>
 
 #include "core/base/int.h"
-#include "tools/render/output.h"
 
 namespace mckpt::impl {
+
+struct GlobalFlags;
 
 // A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 if
 // the system does not provide it.

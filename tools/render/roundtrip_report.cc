@@ -4,6 +4,15 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/shape.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "runtime/comm/comm.h"
 #include "tools/render/answer_json.h"
 
 namespace mckpt::impl {

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "live/model/model.h"
-#include "tools/options/command_line.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class LiveModel;
+struct GlobalFlags;
 
 // One part of the work, in the slowest rank; bytes of all ranks together.
 struct RoundtripPhase {

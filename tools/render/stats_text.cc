@@ -5,7 +5,12 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/file/json_writer.h"
+#include "io/store/store.h"
 #include "io/values/element.h"
+#include "io/values/tensor_stats.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

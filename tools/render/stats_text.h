@@ -3,10 +3,14 @@
 
 #include <span>
 
-#include "io/values/tensor_stats.h"
-#include "tools/render/answer_json.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+class Store;
+struct TensorStats;
 
 // stats[i] is of tensors[i].
 void write_stats(Output& out, const Store& store, std::span<const i64> tensors,

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/file/json_writer.h"
+#include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 #include "tools/render/text_table.h"
 

@@ -4,10 +4,13 @@
 #include <span>
 #include <string>
 
-#include "io/store/store.h"
-#include "tools/render/answer_json.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+class Store;
 
 // `digests`: one for each tensor, or none.
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 

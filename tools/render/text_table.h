@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Output;
 
 enum class Align { kLeft, kRight };
 

@@ -2,6 +2,10 @@
 #include "tools/render/values_text.h"
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/file/json_writer.h"
+#include "io/values/value_rows.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

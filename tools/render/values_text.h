@@ -1,11 +1,11 @@
 // Values of a tensor as text, one matrix after the other, or as nested JSON arrays.
 #pragma once
 
-#include "io/file/json_writer.h"
-#include "io/values/value_rows.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class JsonWriter;
+class Output;
+class ValueRows;
 
 void write_values(Output& out, ValueRows& values);
 // A dimension that a slice has indexed is not an array.

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/verify.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "io/store/soundness.h"
+#include "io/verify/verify.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/setting_names.h"

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "convert/compare/verify.h"
-#include "tools/render/output.h"
-
 namespace mckpt::impl {
+
+class Output;
+struct Verified;
 
 // `all`: every finding of a check, and not only the first ones.
 void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all);

@@ -5,11 +5,16 @@
 #include <set>
 #include <string>
 
-#include "convert/compare/compare.h"
-#include "convert/compare/comparison.h"
-#include "convert/source/checkpoint.h"
-
 namespace mckpt::impl {
+
+class CheckpointModel;
+class Comparison;
+class Observer;
+class Store;
+struct CompareOptions;
+struct FusedTables;
+struct Oddities;
+struct VerifyReport;
 
 struct Comparing {
   const CompareOptions& options;
@@ -18,9 +23,7 @@ struct Comparing {
   VerifyReport& report;
   std::vector<Oddities>& oddities;
 
-  void note_oddities(const CheckpointModel& opened) const {
-    oddities.push_back({opened.store().root(), opened.oddities()});
-  }
+  void note_oddities(const CheckpointModel& opened) const;
 };
 
 // All of these return whether everything was compared and is equal.

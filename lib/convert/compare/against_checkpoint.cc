@@ -4,12 +4,24 @@
 #include <algorithm>
 
 #include "convert/compare/against.h"
+#include "convert/compare/compare.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/tensor_differences.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/key_table.h"
 #include "convert/layers/model_layers.h"
 #include "convert/objects/pattern_args.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "core/base/observer.h"
+#include "core/hybrid/pattern.h"
+#include "io/dcp/check.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

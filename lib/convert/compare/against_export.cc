@@ -1,8 +1,24 @@
 // Compares a Hugging Face folder with what an export of the checkpoint would write into it.
 
 #include "convert/compare/against.h"
+#include "convert/compare/compare.h"
+#include "convert/compare/comparison.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "hf/model_options.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
 namespace {

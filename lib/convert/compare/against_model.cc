@@ -1,7 +1,24 @@
 // Compares a checkpoint with what an import of the model would write into it.
 #include "convert/compare/against.h"
+#include "convert/compare/compare.h"
+#include "convert/compare/comparison.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "hf/model.h"
+#include "hf/model_options.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/run_setup.h"
+#include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
 namespace {

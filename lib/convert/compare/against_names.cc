@@ -1,8 +1,13 @@
 // Compares tensors of the same names, box by box. What the two sides do not have alike is named and left out.
 #include "convert/compare/against.h"
+#include "convert/compare/comparison.h"
 #include "convert/compare/tensor_differences.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

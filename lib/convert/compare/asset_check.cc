@@ -11,7 +11,12 @@
 #include "core/base/error.h"
 #include "hf/assets.h"
 #include "io/dcp/dcp.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {

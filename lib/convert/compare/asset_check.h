@@ -6,9 +6,11 @@
 #include <string>
 
 #include "core/base/name_hash.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class Store;
+struct VerifyReport;
 
 // Adds the check, where there are such files: every JSON file can be read, and is an object where it must be
 // one. Returns which files were judged, relative to the store's root.

@@ -11,8 +11,11 @@
 #include "io/file/json.h"
 #include "io/pickle/pickle.h"
 #include "io/store/beside.h"
+#include "io/store/finding.h"
 #include "io/store/sniff.h"
+#include "io/store/store.h"
 #include "io/verify/manifest_findings.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {

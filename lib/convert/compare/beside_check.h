@@ -6,11 +6,12 @@
 #include <string>
 
 #include "core/base/name_hash.h"
-#include "core/base/observer.h"
-#include "io/store/store.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class Observer;
+class Store;
+struct VerifyReport;
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
 // judged, relative to the store's root. `phase`: the name under which the observer hears of it. Throws

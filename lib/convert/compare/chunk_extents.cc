@@ -1,6 +1,8 @@
 // Sorts chunks by file and offset, and finds those that a stretch meets.
 #include "convert/compare/chunk_extents.h"
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "core/items/shape.h"
 
 #include <algorithm>
 #include <tuple>

@@ -3,9 +3,12 @@
 
 #include <vector>
 
-#include "convert/keys/stored_chunks.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
+
+class ChunkList;
 
 class ChunkExtents {
  public:

@@ -6,10 +6,15 @@
 #include <cctype>
 #include <optional>
 
+#include "convert/keys/key_table.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/dcp/layout.h"
+#include "io/dcp/record.h"
 #include "io/file/bytes.h"
 #include "io/file/file.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -76,7 +81,7 @@ std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layou
   WrittenSums sums(folder);
   for (i64 c = 0; c < layout.chunk_count() && out.size() < most; c++) {
     DcpLayout::Chunk chunk = layout.chunk(c);
-    const CheckpointKey& key = keys[table_key[static_cast<std::size_t>(chunk.key)]];
+    const CheckpointKey& key = keys[table_key[chunk.key]];
     if (!keys.parameter(key).expert() || chunk.frame->data_bytes() == 0) continue;
     std::string common = cat(without_number(key.name), " ", dims_to_string(chunk.offsets), " ",
                              dims_to_string(chunk.sizes), " ", sums.of(chunk));

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/key_table.h"
-#include "io/dcp/layout.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class DcpLayout;
+class KeyTable;
 
 struct ChunkTwins {
   std::string first, second;  // keys

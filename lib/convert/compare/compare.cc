@@ -6,10 +6,19 @@
 #include "convert/compare/against.h"
 #include "convert/compare/asset_check.h"
 #include "convert/compare/beside_check.h"
+#include "convert/compare/comparison.h"
 #include "convert/compare/object_check.h"
+#include "convert/source/checkpoint.h"
 #include "core/base/error.h"
+#include "core/base/observer.h"
+#include "core/base/text.h"
+#include "hf/model.h"
+#include "io/dcp/dcp.h"
+#include "io/store/finding.h"
 #include "io/store/soundness.h"
+#include "io/store/store.h"
 #include "io/verify/manifest_findings.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {
@@ -75,6 +84,10 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
 }
 
 }  // namespace
+
+void Comparing::note_oddities(const CheckpointModel& opened) const {
+  oddities.push_back({opened.store().root(), opened.oddities()});
+}
 
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
                  const CompareOptions& options, Observer& observer) {

@@ -15,11 +15,14 @@
 
 #include "convert/keys/value_options.h"
 #include "convert/source/options.h"
-#include "core/base/observer.h"
+#include "core/base/int.h"
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class Observer;
+class Store;
 
 struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source

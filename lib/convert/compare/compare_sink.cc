@@ -5,6 +5,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
 #include "io/copy/worker.h"
 

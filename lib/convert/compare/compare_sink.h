@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "convert/compare/chunk_extents.h"
-#include "io/copy/job.h"
+#include "core/base/int.h"
+#include "io/file/copy_sink.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {
+
+class ChunkList;
+class Store;
 
 class CompareSink final : public CopySink {
  public:

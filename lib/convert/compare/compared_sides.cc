@@ -9,7 +9,10 @@
 #include "io/dcp/dcp.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/verify/checksums.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {

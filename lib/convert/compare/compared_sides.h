@@ -6,11 +6,14 @@
 #include <tuple>
 #include <vector>
 
-#include "core/base/observer.h"
+#include "core/base/int.h"
 #include "io/store/findings.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class Observer;
+class Store;
+struct VerifyReport;
 
 class ComparedSides {
  public:

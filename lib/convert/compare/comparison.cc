@@ -4,9 +4,16 @@
 #include <algorithm>
 #include <mutex>
 
+#include "convert/compare/compare_sink.h"
+#include "convert/jobs/chunk_job.h"
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "io/copy/engine.h"
+#include "io/copy/job.h"
 #include "io/copy/observed_sink.h"
+#include "io/store/store.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {

@@ -16,16 +16,24 @@
 #include <string>
 #include <vector>
 
-#include "convert/compare/compare_sink.h"
 #include "convert/compare/compared_sides.h"
 #include "convert/compare/item_tally.h"
-#include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
-#include "core/base/observer.h"
+#include "core/base/int.h"
 #include "io/copy/lost_values.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class ChunkJob;
+class ChunkList;
+class CompareSink;
+class CopyJob;
+class CopySink;
+class Observer;
+class Store;
+class StoreChunks;
+struct Finding;
+struct VerifyReport;
 
 // What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
 // source puts there.

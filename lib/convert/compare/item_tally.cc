@@ -6,7 +6,10 @@
 #include <cstring>
 #include <tuple>
 
+#include "convert/keys/stored_chunks.h"
 #include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
 #include "io/values/element.h"
 
 namespace mckpt::impl {

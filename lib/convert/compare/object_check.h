@@ -4,9 +4,10 @@
 
 #include <string>
 
-#include "io/verify/verify.h"
-
 namespace mckpt::impl {
+
+class Store;
+struct VerifyReport;
 
 // Adds the check. Returns whether all objects were compared and are equal. pre: both sides have the same
 // names, as a conversion of `source` would carry its objects over.

@@ -35,7 +35,7 @@ class Side {
   bool is_made() const { return pieces_ != nullptr; }
   const NameMap<std::string, i64>& names() const { return names_; }
   const Object* record(i64 index) const {
-    return index < std::ssize(store_.objects()) ? &store_.objects()[static_cast<std::size_t>(index)]
+    return index < std::ssize(store_.objects()) ? &store_.objects()[index]
                                                 : nullptr;
   }
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
@@ -45,7 +45,7 @@ class Side {
   std::shared_ptr<const PickleValue> value(i64 index) const {
     if (record(index)) return store_.object(index);
     const std::string& bytes =
-        made_objects()[static_cast<std::size_t>(index - std::ssize(store_.objects()))].pickle;
+        made_objects()[index - std::ssize(store_.objects())].pickle;
     auto pickle = Pickle::own({bytes.begin(), bytes.end()});
     auto root = std::make_shared<PickleValue>(pickle->root());
     return {root.get(), [pickle, root](const PickleValue*) {}};
@@ -107,7 +107,7 @@ class Objects {
     std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
     std::ranges::sort(names);
     parallel_for(std::ssize(names), threads, [&](int, i64 n) {
-      const auto& [name, index] = names[static_cast<std::size_t>(n)];
+      const auto& [name, index] = names[n];
       auto at = found_.names().find(name);
       if (at == found_.names().end()) return alone(n, name, false);
       compare(n, name, index, at->second);

@@ -5,6 +5,9 @@
 
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 

@@ -3,9 +3,11 @@
 
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // A tensor by name that one store alone has (-1 in the other), or that differs in type or shape.
 struct TensorDifference {

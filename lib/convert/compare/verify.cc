@@ -8,8 +8,10 @@
 
 #include "convert/compare/beside_check.h"
 #include "core/base/error.h"
+#include "io/file/folder.h"
 #include "io/file/source_stamps.h"
 #include "io/store/beside.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

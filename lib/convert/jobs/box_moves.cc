@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/items/move.h"
+
 namespace mckpt::impl {
 namespace {
 

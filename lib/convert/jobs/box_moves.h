@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "core/items/move.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Move;
 
 struct BoxView {
   std::span<const i64> offsets, sizes;

@@ -1,7 +1,12 @@
 #include "convert/jobs/carried_record.h"
 
 #include "core/base/error.h"
+#include "core/items/item_cast.h"
+#include "io/copy/job.h"
+#include "io/copy/read_sums.h"
 #include "io/dcp/item.h"
+#include "io/dcp/layout.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {

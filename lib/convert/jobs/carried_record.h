@@ -1,11 +1,18 @@
 // An object of the source that goes into the result byte for byte, and the checksums by which it is judged.
 #pragma once
 
-#include "io/copy/job.h"
-#include "io/copy/read_sums.h"
-#include "io/dcp/layout.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
+class DcpLayout;
+class ReadSums;
+class Store;
+struct Checksum;
+struct CopyTask;
+struct DcpName;
+struct Object;
 
 struct CarriedRecord {
   i32 from_file, to_file;

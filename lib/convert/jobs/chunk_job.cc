@@ -7,6 +7,9 @@
 
 #include "convert/jobs/box_moves.h"
 #include "core/base/error.h"
+#include "io/dcp/record.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {

@@ -14,8 +14,13 @@
 #include "convert/jobs/carried_record.h"
 #include "convert/jobs/chunk_side.h"
 #include "core/base/grouped.h"
+#include "core/items/item_cast.h"
+#include "io/copy/job.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
+class DcpTensorFrame;
 
 // Which chunks a task writes, and which ones may hold something of what it writes.
 struct ChunkTasks {

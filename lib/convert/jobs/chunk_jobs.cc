@@ -4,8 +4,12 @@
 #include <numeric>
 
 #include "convert/jobs/holding_reader.h"
+#include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -244,5 +248,8 @@ PlacedTensors::PlacedTensors(const ModelMap& map, const TensorPlaces& places) : 
   for (i32 t = 0; t < static_cast<i32>(places.tensors.size()); t++)
     if (places.tensors[t].file >= 0) tensors_.push_back(t);
 }
+
+ChunkList::Box PlacedTensors::box(i64 c) const { return {zero_offsets(dims(c).size()), dims(c)}; }
+std::string PlacedTensors::name(i64 c) const { return std::string(map_.sources()[key(c)].name); }
 
 }  // namespace mckpt::impl

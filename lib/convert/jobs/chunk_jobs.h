@@ -9,8 +9,13 @@
 #pragma once
 
 #include "convert/jobs/chunk_job.h"
+#include "convert/jobs/tensor_places.h"
 
 namespace mckpt::impl {
+
+class KeyTable;
+class ModelMap;
+class Store;
 
 // What all of them are given outlives the job. Each throws kBadCast where values cannot get the type of their
 // destination.
@@ -49,17 +54,6 @@ ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList
 // All files of a store.
 ChunkJob::Files files_of(const Store& store);
 
-// Where the tensors of a model's source table are stored, or are to be stored, in files.
-struct TensorPlaces {
-  struct Place {
-    i32 file = -1;  // -1: it is not asked for
-    i64 offset = 0;
-    DType dtype = DType::kBF16;
-    Shape shape;
-  };
-  std::vector<Place> tensors;  // in the order of the table
-};
-
 // The tensors that are asked for, each one chunk under its number in the table.
 class PlacedTensors final : public ChunkList {
  public:
@@ -68,11 +62,11 @@ class PlacedTensors final : public ChunkList {
 
   i64 size() const override { return std::ssize(tensors_); }
   i32 key(i64 c) const override { return tensors_[c]; }
-  Box box(i64 c) const override { return {zero_offsets(dims(c).size()), dims(c)}; }
+  Box box(i64 c) const override;
   std::span<const i64> dims(i64 c) const override { return at(c).shape.dims(); }
   DType dtype(i64 c) const override { return at(c).dtype; }
   Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype, std::nullopt}; }
-  std::string name(i64 c) const override { return std::string(map_.sources()[key(c)].name); }
+  std::string name(i64 c) const override;
 
  private:
   const TensorPlaces::Place& at(i64 c) const { return places_.tensors[tensors_[c]]; }

@@ -1,6 +1,8 @@
 #include "convert/jobs/chunk_side.h"
 
 #include "convert/jobs/box_moves.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
 
 namespace mckpt::impl {
 namespace {

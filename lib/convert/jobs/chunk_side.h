@@ -9,9 +9,15 @@
 
 #include <vector>
 
+#include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct CheckpointKey;
+struct ItemRun;
+struct ModelParameter;
 
 struct ChunkSide {
   const ChunkList& chunks;

@@ -2,8 +2,12 @@
 #include "convert/jobs/held_tensors.h"
 
 #include "convert/jobs/holding_reader.h"
+#include "convert/keys/fsdp_run.h"
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
+#include "io/store/store_files.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {

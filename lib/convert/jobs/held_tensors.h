@@ -9,10 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/fsdp_plan.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
+
+class FsdpLayout;
+class Store;
+struct Cell;
+struct ModelParameter;
+struct StoredTypes;
 
 struct HeldTensor {
   std::string name;

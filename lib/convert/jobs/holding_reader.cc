@@ -3,6 +3,12 @@
 #include <algorithm>
 
 #include "core/items/apply_move.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
@@ -41,7 +47,7 @@ void HoldingReader::gather(const ModelParameter& p, ItemRange window, i64 item_b
     if (run.slot == kPaddingSlot)
       std::fill_n(window_.begin() + at * item_bytes, run.items() * item_bytes, u8{0});
     else
-      gather_run(run, p.sources[static_cast<std::size_t>(run.slot)], at, item_bytes);
+      gather_run(run, p.sources[run.slot], at, item_bytes);
     at += run.items();
   }
 }

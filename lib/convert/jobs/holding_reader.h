@@ -4,11 +4,18 @@
 #include <functional>
 #include <vector>
 
-#include "core/items/item_cast.h"
+#include "core/base/int.h"
 #include "io/values/tensor_reader.h"
-#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class Store;
+class StoreFiles;
+struct ItemCast;
+struct ItemRange;
+struct ItemRun;
+struct ModelParameter;
 
 class HoldingReader {
  public:

@@ -9,9 +9,18 @@
 #include <mutex>
 #include <tuple>
 
+#include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/plan.h"
 #include "core/items/tiling.h"
+#include "io/copy/job.h"
+#include "io/dcp/layout.h"
 #include "io/file/parallel.h"
+#include "io/store/store.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
@@ -71,13 +80,13 @@ class Proof {
         sources_(static_cast<std::size_t>(input.source.count)),
         targets_(static_cast<std::size_t>(input.target.count)),
         workers_(static_cast<std::size_t>(input.threads)) {
-    for (i64 t : input.repeats) targets_[static_cast<std::size_t>(t)].repeats = true;
+    for (i64 t : input.repeats) targets_[t].repeats = true;
   }
 
   Account run() {
     parallel_for(job_.task_count(), in_.threads, [&](int worker, i64 index) {
       CopyTask task = job_.outline(index);
-      look_at(task, workers_[static_cast<std::size_t>(worker)]);
+      look_at(task, workers_[worker]);
     });
     refuse_twice(&Worker::written, in_.target, "is written by two tasks");
     refuse_twice(&Worker::read, in_.source, "is read by two tasks");
@@ -105,14 +114,14 @@ class Proof {
       i32 tensor = job_.target_tensor(r);
       worker.written.push_back(place_of(r, tensor));
       if (tensor < 0) continue;
-      targets_[static_cast<std::size_t>(tensor)].written += r.items;
-      if (!task.cast.identity()) targets_[static_cast<std::size_t>(tensor)].changed = true;
+      targets_[tensor].written += r.items;
+      if (!task.cast.identity()) targets_[tensor].changed = true;
     }
     worker.runs.clear();
     i32 region = -1, source = -1;
     for (const PlannedMove& m : plan.moves()) {
       i32 target = job_.target_tensor(plan.destination(m.destination));
-      TargetState* state = target < 0 ? nullptr : &targets_[static_cast<std::size_t>(target)];
+      TargetState* state = target < 0 ? nullptr : &targets_[target];
       if (m.move.kind == MoveKind::kZero) {
         if (state) state->padded = true;
         continue;
@@ -120,7 +129,7 @@ class Proof {
       if (m.move.slot != region) region = m.move.slot, source = job_.source_tensor(plan.source(region));
       if (state && source >= 0) state->source.add(source);
       if (state && state->repeats) continue;
-      if (state && source >= 0) sources_[static_cast<std::size_t>(source)].target.add(target);
+      if (state && source >= 0) sources_[source].target.add(target);
       worker.runs.push_back(m.move.source());
     }
     worker.runs.insert(worker.runs.end(), task.unwanted.begin(), task.unwanted.end());
@@ -159,7 +168,7 @@ class Proof {
 
   void check_whole(const Region& r, i32 tensor, std::span<const ItemRun> runs) {
     if (auto fault = tiling_fault(runs, r.items)) refuse_item(tensor, *fault, r.items, items_of(runs));
-    sources_[static_cast<std::size_t>(tensor)].read += r.items;
+    sources_[tensor].read += r.items;
   }
 
   [[noreturn]] void refuse_item(i64 tensor, TilingFault fault, i64 items, i64 read) const {
@@ -207,12 +216,12 @@ class Proof {
 
   void account_of_source(Account& a, std::vector<std::string>& wrong) const {
     std::vector<u8> left(sources_.size());
-    for (i64 t : in_.dropped) left[static_cast<std::size_t>(t)] = 1;
-    for (i64 t : in_.copies) left[static_cast<std::size_t>(t)] = 2;
+    for (i64 t : in_.dropped) left[t] = 1;
+    for (i64 t : in_.copies) left[t] = 2;
     for (i64 t = 0; t < in_.source.count; t++) {
-      i64 items = in_.source.items(t), read = sources_[static_cast<std::size_t>(t)].read;
+      i64 items = in_.source.items(t), read = sources_[t].read;
       if (items < 0) continue;
-      u8 out = left[static_cast<std::size_t>(t)];
+      u8 out = left[t];
       a.tensors_in++;
       a.dropped += out == 1, a.copies += out == 2;
       if (read != (out ? 0 : items))
@@ -226,10 +235,10 @@ class Proof {
     for (i64 t = 0; t < in_.target.count; t++) {
       i64 items = in_.target.items(t);
       if (items < 0) continue;
-      const TargetState& s = targets_[static_cast<std::size_t>(t)];
+      const TargetState& s = targets_[t];
       a.tensors_out++;
       a.padded += s.padded, a.changed += s.changed;
-      bool shared = s.source.one() >= 0 && sources_[static_cast<std::size_t>(s.source.one())].target.many();
+      bool shared = s.source.one() >= 0 && sources_[s.source.one()].target.many();
       bool invented = s.source.none() && items > 0;
       i64& kind = invented          ? a.invented
                   : s.repeats       ? a.repeated

@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/key_table.h"
-#include "io/copy/job.h"
-#include "io/dcp/layout.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class CopyJob;
+class DcpLayout;
+class KeyTable;
+class Store;
 
 // The tensors of one side as its checkpoint has them, by the numbers that the job's source_tensor() or
 // target_tensor() gives.

@@ -4,8 +4,13 @@
 #include <limits>
 #include <set>
 
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -27,10 +32,10 @@ class CellKeys {
   };
   const std::vector<Key>& keys() const { return keys_; }
   const ModelParameter& parameter(const Key& k) const {
-    return parameters_[static_cast<std::size_t>(k.stored.parameter)];
+    return parameters_[k.stored.parameter];
   }
   FsdpTensor share(i32 key, const Cell& cell) const {
-    return layout_->share(keys_[static_cast<std::size_t>(key)].stored, cell);
+    return layout_->share(keys_[key].stored, cell);
   }
 
   // Those of which the rank may hold anything, in order.
@@ -44,7 +49,7 @@ class CellKeys {
 
  private:
   void add(const KeyTable& table, const FsdpRun& run, FsdpLayout::StoredKey stored) {
-    const ModelParameter& p = parameters_[static_cast<std::size_t>(stored.parameter)];
+    const ModelParameter& p = parameters_[stored.parameter];
     std::string name = layout_->name(stored);
     i32 key = table.find(*model_key(name));
     if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
@@ -77,7 +82,7 @@ class Cells {
       if (fresh) first.emplace_back(cell, &at->second);
     }
     parallel_for(std::ssize(first), run.threads, [&](int, i64 i) {
-      auto& [cell, made] = first[static_cast<std::size_t>(i)];
+      auto& [cell, made] = first[i];
       *made = std::make_unique<CellKeys>(keys, run, adjust, cell);
     });
   }
@@ -127,7 +132,7 @@ class BoxCollector {
   }
 
   void add(i32 item, const FsdpTensor& t, DType dtype) {
-    out_.dtype[static_cast<std::size_t>(item)] = dtype;
+    out_.dtype[item] = dtype;
     i64 first = t.offsets.empty() ? 0 : item_of(t);
     auto [at, fresh] = known_.try_emplace({item, first}, static_cast<i32>(out_.boxes.size()));
     if (fresh) {
@@ -139,7 +144,7 @@ class BoxCollector {
   }
   void add_companions(i32 key, const FsdpTensor& t) {
     for_companions(key,
-                   [&](i32 item) { add(item, t, items_[static_cast<std::size_t>(item)].companion->dtype); });
+                   [&](i32 item) { add(item, t, items_[item].companion->dtype); });
   }
   void next_rank() { out_.lists.emplace_back(); }
   void add_name(i32 key) { out_.names.push_back(key); }
@@ -161,7 +166,7 @@ class BoxCollector {
   static i64 item_of(const FsdpTensor& t) {
     i64 item = 0;
     for (int d = 0; d < t.global.rank(); d++)
-      item = item * t.global[d] + t.offsets[static_cast<std::size_t>(d)];
+      item = item * t.global[d] + t.offsets[d];
     return item;
   }
   struct Hash {
@@ -182,21 +187,21 @@ class BoxCollector {
 void choose_writers(Boxes& b) {
   std::vector<i64> begin(b.boxes.size() + 1);
   for (const std::vector<i32>& list : b.lists)
-    for (i32 box : list) begin[static_cast<std::size_t>(box) + 1]++;
+    for (i32 box : list) begin[box + 1]++;
   for (std::size_t i = 1; i < begin.size(); i++) begin[i] += begin[i - 1];
   std::vector<i64> next(begin.begin(), begin.end());
   std::vector<i32> holders(static_cast<std::size_t>(begin.back()));
   for (std::size_t rank = 0; rank < b.lists.size(); rank++)
     for (i32 box : b.lists[rank])
-      holders[static_cast<std::size_t>(next[static_cast<std::size_t>(box)]++)] = static_cast<i32>(rank);
+      holders[next[box]++] = static_cast<i32>(rank);
   std::vector<i64> load(b.lists.size());
   for (std::size_t i = 0; i < b.boxes.size(); i++) {
     auto first = holders.begin() + begin[i], last = holders.begin() + begin[i + 1];
     i32 writer = *std::min_element(first, last, [&](i32 x, i32 y) {
-      return load[static_cast<std::size_t>(x)] < load[static_cast<std::size_t>(y)];
+      return load[x] < load[y];
     });
     b.boxes[i].writer = writer;
-    load[static_cast<std::size_t>(writer)] += b.boxes[i].tensor_bytes;
+    load[writer] += b.boxes[i].tensor_bytes;
   }
 }
 
@@ -204,7 +209,7 @@ void choose_writers(Boxes& b) {
 // the order of the model; the parts of a fused parameter stay where they were.
 void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
   std::ranges::stable_sort(keys, {}, [&](i32 k) {
-    const CellKeys::Key& key = cell.keys()[static_cast<std::size_t>(k)];
+    const CellKeys::Key& key = cell.keys()[k];
     const ModelParameter& p = cell.parameter(key);
     bool decays = p.shape().rank() > 1 && !p.name.ends_with(".bias");
     return std::pair(!decays, key.stored.parameter);
@@ -226,7 +231,7 @@ void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
     }
     if (!collector.has_companions()) continue;
     order_for_optimizer(held, order);
-    for (i32 k : order) collector.add_companion_names(held.keys()[static_cast<std::size_t>(k)].key);
+    for (i32 k : order) collector.add_companion_names(held.keys()[k].key);
   }
 }
 
@@ -236,14 +241,14 @@ void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collecto
   for (i32 k : held.on_rank(cell)) {
     FsdpTensor t = held.share(k, cell);
     if (t.empty()) continue;
-    const CellKeys::Key& key = held.keys()[static_cast<std::size_t>(k)];
+    const CellKeys::Key& key = held.keys()[k];
     collector.add(key.key, t, key.dtype);
     keys.push_back(k);
   }
   if (!collector.has_companions()) return;
   order_for_optimizer(held, keys);
   for (i32 k : keys)
-    collector.add_companions(held.keys()[static_cast<std::size_t>(k)].key, held.share(k, cell));
+    collector.add_companions(held.keys()[k].key, held.share(k, cell));
 }
 
 void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {
@@ -258,6 +263,12 @@ void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, Box
 
 }  // namespace
 
+DType StoredTypes::of(const ModelParameter& p, std::string_view key) const {
+  if (dtype_rule)
+    if (std::optional<DType> type = dtype_rule(key)) return *type;
+  return main_dtype && p.trainable && !p.buffer() ? *main_dtype : p.dtype;
+}
+
 FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust,
                    const Companions& companions)
     : layout(run.grid.world()) {
@@ -268,20 +279,20 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
   choose_writers(b);
   std::vector<i32> layout_key(items.size(), -1);
   for (i32 i : b.names) {
-    i32& mine = layout_key[static_cast<std::size_t>(i)];
+    i32& mine = layout_key[i];
     if (mine >= 0) continue;
-    const Item& item = items[static_cast<std::size_t>(i)];
+    const Item& item = items[i];
     const CheckpointKey& key = keys[item.key];
     DcpName name =
         item.companion ? item.companion->name : DcpName{cat("model.module.", key.name), {kModelDot}};
-    mine = layout.add_key({std::move(name), b.dtype[static_cast<std::size_t>(i)], key.shape});
+    mine = layout.add_key({std::move(name), b.dtype[i], key.shape});
     table_key.push_back(item.key);
   }
   for (std::size_t rank = 0; rank < b.lists.size(); rank++)
     for (i32 index : b.lists[rank]) {
-      const Boxes::Box& box = b.boxes[static_cast<std::size_t>(index)];
+      const Boxes::Box& box = b.boxes[index];
       if (box.writer != static_cast<i32>(rank)) continue;
-      i32 key = layout_key[static_cast<std::size_t>(box.item)];
+      i32 key = layout_key[box.item];
       std::size_t dims = static_cast<std::size_t>(layout.key(key).shape.rank());
       std::span<const i64> numbers = std::span(b.numbers).subspan(static_cast<std::size_t>(box.at), 2 * dims);
       layout.add_chunk(key, box.writer, numbers.first(dims), numbers.subspan(dims));

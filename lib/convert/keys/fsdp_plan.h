@@ -5,38 +5,18 @@
 //   each rank's tensors --which boxes, held by whom--> one writer a box --> __R_0.distcp
 #pragma once
 
-#include "convert/keys/key_table.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
 #include "io/dcp/layout.h"
-#include "mappings/fsdp/layout.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 
-// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
-// may have a type of their own; frozen parameters and buffers keep that of the run.
-struct StoredTypes {
-  std::optional<DType> main_dtype;  // none: there are no main weights
-  // For single keys, before all else.
-  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
-
-  DType of(const ModelParameter& p, std::string_view key) const {
-    if (dtype_rule)
-      if (std::optional<DType> type = dtype_rule(key)) return *type;
-    return main_dtype && p.trainable && !p.buffer() ? *main_dtype : p.dtype;
-  }
-};
-
-struct FsdpRun : StoredTypes {
-  Grid grid;
-  RunSetup run;
-  FsdpSetup fsdp;
-  int threads = 1;  // that plan
-};
+class KeyTable;
+struct FsdpRun;
 
 // Where the name of a tensor of the model parts: {"model": {"module.<name>": ...}}.
 inline constexpr i32 kModelDot = 5;
-
-// How a run's parameters differ from what the tables say of them: which are frozen. Thread-safe.
-using Adjust = std::function<void(std::vector<ModelParameter>&)>;
 
 // What lies beside a key and is cut as it is: the states of an optimizer.
 struct Companion {

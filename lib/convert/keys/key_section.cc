@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/base/text.h"
+#include "io/dcp/dialect.h"
 
 namespace mckpt::impl {
 namespace {

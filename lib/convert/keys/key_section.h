@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/dcp/dialect.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
 
 struct KeySection {
   std::string_view front, name, tail;  // name: empty where the key is no parameter's

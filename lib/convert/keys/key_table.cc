@@ -1,5 +1,10 @@
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "core/items/item_run.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 
 #include <algorithm>
 
@@ -35,10 +40,16 @@ std::optional<StateName> state_name(std::string_view name) {
   return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
 }
 
+KeyTable::~KeyTable() = default;
+
+const ModelParameter& KeyTable::parameter(const CheckpointKey& key) const { return parameters_[key.parameter]; }
+
+i64 KeyTable::cells_of(const ModelParameter& p) const { return p.expert() ? cells_.etp : cells_.tp; }
+
 KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells)
     : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
-    KeySplit split = parameters_[static_cast<std::size_t>(p)].split;
+    KeySplit split = parameters_[p].split;
     split == KeySplit::kNone ? add_whole(p) : add_parts(p, split);
   }
   index_names();
@@ -48,7 +59,7 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
     : map_(map), setup_(setup), cells_(cells), parameters_(map.parameters(Grid{}, Cell{}, setup)) {
   std::vector<std::string> missing;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++)
-    if (!add_stored(p, has)) missing.push_back(escaped(parameters_[static_cast<std::size_t>(p)].global_name));
+    if (!add_stored(p, has)) missing.push_back(escaped(parameters_[p].global_name));
   index_names();
   if (missing.empty()) return;
   throw Error(Code::kUnaccounted, cat("the checkpoint lacks ", missing.size(), " of ", parameters_.size(),
@@ -66,7 +77,7 @@ i32 KeyTable::find(const std::string& name) const {
 }
 
 void KeyTable::add_whole(i32 parameter) {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const ModelParameter& p = parameters_[parameter];
   bool by_cell =
       rule_named(p.row->rule).parts != KeySplit::kNone && p.holding->partition_dim == 0 && cells_of(p) != 1;
   if (by_cell) check_cells(parameter);
@@ -74,7 +85,7 @@ void KeyTable::add_whole(i32 parameter) {
 }
 
 void KeyTable::check_cells(i32 parameter) const {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const ModelParameter& p = parameters_[parameter];
   const char* setting = p.expert() ? "`source_etp`" : "`source_tp`";
   i64 cells = cells_of(p), rows = p.shape()[0];
   if (cells == 0)
@@ -93,7 +104,7 @@ void KeyTable::check_cells(i32 parameter) const {
 }
 
 void KeyTable::add_parts(i32 parameter, KeySplit split) {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const ModelParameter& p = parameters_[parameter];
   for (const Piece& piece : pieces_of(split, map_.model(), {p.shape()}, Part{})) {
     std::vector<i64> dims(p.shape().dims().begin(), p.shape().dims().end());
     dims[0] = piece.rows;
@@ -102,7 +113,7 @@ void KeyTable::add_parts(i32 parameter, KeySplit split) {
 }
 
 bool KeyTable::add_stored(i32 parameter, const Has& has) {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const ModelParameter& p = parameters_[parameter];
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts}) {
     if (split == KeySplit::kNone) continue;
     Piece first = pieces_of(split, map_.model(), {p.shape()}, Part{})[0];
@@ -116,7 +127,7 @@ bool KeyTable::add_stored(i32 parameter, const Has& has) {
 }
 
 const Holding& KeyTable::holding(i32 parameter, Part part) const {
-  const ModelParameter& p = parameters_[static_cast<std::size_t>(parameter)];
+  const ModelParameter& p = parameters_[parameter];
   if (part.count == 1) return *p.holding;
   std::lock_guard lock(mutex_);
   std::unique_ptr<const Holding>& held = of_cells_[{p.holding.get(), part.count, part.index}];
@@ -131,7 +142,7 @@ void KeyTable::append_rows(const CheckpointKey& key, Part part, i64 first_row, i
   i64 row_items = held.shape.shape.row_items();
   i64 first = (key.first_row + first_row) * row_items;
   for (ItemRun run : cut(held.runs, {first, first + rows * row_items})) {
-    if (run.slot != kPaddingSlot) run.slot = p.sources[static_cast<std::size_t>(run.slot)];
+    if (run.slot != kPaddingSlot) run.slot = p.sources[run.slot];
     out.push_back(run);
   }
 }

@@ -13,10 +13,19 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "mappings/model/expand.h"
+#include "core/items/shape.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
+
+enum class KeySplit;
+class ModelMap;
+struct Holding;
+struct ItemRun;
+struct ModelParameter;
+struct Part;
 
 struct CheckpointKey {
   std::string name;  // without what wrappers put in front: "decoder.layers.0.mlp.linear_fc1.weight_w"
@@ -53,15 +62,14 @@ class KeyTable {
   // whether it has a key of that name. Throws kUnaccounted that names parameters without a key,
   // kUnknownPartition where the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has);
+  ~KeyTable();
 
   const ModelMap& map() const { return map_; }
   // As a run on a single rank would hold them.
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
-  const ModelParameter& parameter(const CheckpointKey& key) const {
-    return parameters_[static_cast<std::size_t>(key.parameter)];
-  }
+  const ModelParameter& parameter(const CheckpointKey& key) const;
   i32 size() const { return static_cast<i32>(keys_.size()); }
-  const CheckpointKey& operator[](i32 key) const { return keys_[static_cast<std::size_t>(key)]; }
+  const CheckpointKey& operator[](i32 key) const { return keys_[key]; }
   i32 find(const std::string& name) const;  // -1: there is none
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
@@ -76,7 +84,7 @@ class KeyTable {
   void add_parts(i32 parameter, KeySplit split);
   bool add_stored(i32 parameter, const Has& has);
   void index_names();
-  i64 cells_of(const ModelParameter& p) const { return p.expert() ? cells_.etp : cells_.tp; }
+  i64 cells_of(const ModelParameter& p) const;
   const Holding& holding(i32 parameter, Part part) const;
   void append_rows(const CheckpointKey& key, Part part, i64 first_row, i64 rows,
                    std::vector<ItemRun>& out) const;

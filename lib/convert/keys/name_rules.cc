@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {

@@ -10,9 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+struct ModelParameter;
 
 // The types of tensors by their names.
 class DtypeRules {

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/dcp/layout.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/strided.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 #include "mappings/model/plain_family.h"
 
 namespace mckpt::impl {
@@ -22,6 +27,22 @@ bool is_tied(const Store& store, i32 tensor, const ModelConfig& model) {
 }
 
 }  // namespace
+
+i64 PlannedChunks::size() const { return layout_.chunk_count(); }
+i32 PlannedChunks::key(i64 c) const { return table_key_[layout_.chunk(c).key]; }
+ChunkList::Box PlannedChunks::box(i64 c) const { return {layout_.chunk(c).offsets, layout_.chunk(c).sizes}; }
+std::span<const i64> PlannedChunks::dims(i64 c) const { return of(c).shape.dims(); }
+DType PlannedChunks::dtype(i64 c) const { return of(c).dtype; }
+ChunkList::Place PlannedChunks::place(i64 c) const {
+  return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c), std::nullopt};
+}
+i32 PlannedChunks::tensor(i64 c) const { return layout_.chunk(c).key; }
+std::string PlannedChunks::name(i64 c) const { return of(c).name.text; }
+const DcpTensorFrame* PlannedChunks::frame(i64 c) const { return layout_.chunk(c).frame; }
+const DcpLayoutKey& PlannedChunks::of(i64 c) const { return layout_.key(layout_.chunk(c).key); }
+std::span<const i64> StoreChunks::dims(i64 c) const { return store_.dims(at(c).tensor); }
+DType StoreChunks::dtype(i64 c) const { return store_.dtype(at(c).tensor); }
+std::string StoreChunks::name(i64 c) const { return std::string(store_.name(at(c).tensor)); }
 
 void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data) {
   bool row_major = data.strides.empty() || is_row_major(chunk.sizes, data.strides);
@@ -108,9 +129,9 @@ std::vector<std::optional<DType>> StoredChunks::types_of_sources() const {
   std::vector<std::optional<DType>> out(static_cast<std::size_t>(keys_.map().sources().size()));
   for (i64 c = 0; c < size(); c++)
     for (i32 source : keys_.parameter(keys_[key(c)]).sources)
-      if (source >= 0) out[static_cast<std::size_t>(source)] = dtype(c);
+      if (source >= 0) out[source] = dtype(c);
   for (const UnreadTensor& u : keys_.map().unread())
-    if (u.of >= 0) out[static_cast<std::size_t>(u.tensor)] = out[static_cast<std::size_t>(u.of)];
+    if (u.of >= 0) out[u.tensor] = out[u.of];
   return out;
 }
 

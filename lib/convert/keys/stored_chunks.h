@@ -5,11 +5,20 @@
 #include <set>
 #include <vector>
 
-#include "convert/keys/key_table.h"
-#include "io/dcp/layout.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/checksum.h"
 
 namespace mckpt::impl {
+
+class DcpLayout;
+class DcpTensorFrame;
+class KeyTable;
+class Store;
+struct Chunk;
+struct ChunkData;
+struct DcpLayoutKey;
 
 class ChunkList {
  public:
@@ -46,20 +55,18 @@ class PlannedChunks final : public ChunkList {
   PlannedChunks(const DcpLayout& layout, std::span<const i32> table_key)
       : layout_(layout), table_key_(table_key) {}
 
-  i64 size() const override { return layout_.chunk_count(); }
-  i32 key(i64 c) const override { return table_key_[static_cast<std::size_t>(layout_.chunk(c).key)]; }
-  Box box(i64 c) const override { return {layout_.chunk(c).offsets, layout_.chunk(c).sizes}; }
-  std::span<const i64> dims(i64 c) const override { return of(c).shape.dims(); }
-  DType dtype(i64 c) const override { return of(c).dtype; }
-  Place place(i64 c) const override {
-    return {layout_.chunk(c).rank, layout_.chunk(c).data_offset(), dtype(c), std::nullopt};
-  }
-  i32 tensor(i64 c) const override { return layout_.chunk(c).key; }
-  std::string name(i64 c) const override { return of(c).name.text; }
-  const DcpTensorFrame* frame(i64 c) const override { return layout_.chunk(c).frame; }
+  i64 size() const override;
+  i32 key(i64 c) const override;
+  Box box(i64 c) const override;
+  std::span<const i64> dims(i64 c) const override;
+  DType dtype(i64 c) const override;
+  Place place(i64 c) const override;
+  i32 tensor(i64 c) const override;
+  std::string name(i64 c) const override;
+  const DcpTensorFrame* frame(i64 c) const override;
 
  private:
-  const DcpLayoutKey& of(i64 c) const { return layout_.key(layout_.chunk(c).key); }
+  const DcpLayoutKey& of(i64 c) const;
 
   const DcpLayout& layout_;
   std::span<const i32> table_key_;
@@ -71,10 +78,10 @@ class StoreChunks : public ChunkList {
   i64 size() const override { return std::ssize(chunks_); }
   i32 key(i64 c) const override { return at(c).key; }
   Box box(i64 c) const override;
-  std::span<const i64> dims(i64 c) const override { return store_.dims(at(c).tensor); }
-  DType dtype(i64 c) const override { return store_.dtype(at(c).tensor); }
+  std::span<const i64> dims(i64 c) const override;
+  DType dtype(i64 c) const override;
   Place place(i64 c) const override;
-  std::string name(i64 c) const override { return std::string(store_.name(at(c).tensor)); }
+  std::string name(i64 c) const override;
 
   struct Entry {
     i32 key, tensor, chunk;  // of the store
@@ -88,7 +95,7 @@ class StoreChunks : public ChunkList {
   void add(const Entry& entry) { chunks_.push_back(entry); }
 
  private:
-  const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
+  const Entry& at(i64 c) const { return chunks_[c]; }
 
   const Store& store_;
   std::vector<Entry> chunks_;
@@ -118,7 +125,7 @@ class SomeChunks final : public ChunkList {
   const DcpTensorFrame* frame(i64 c) const override { return all_.frame(of(c)); }
 
  private:
-  i64 of(i64 c) const { return some_[static_cast<std::size_t>(c)]; }
+  i64 of(i64 c) const { return some_[c]; }
 
   const ChunkList& all_;
   std::vector<i32> some_;

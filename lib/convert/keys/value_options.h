@@ -4,7 +4,10 @@
 #include <optional>
 
 #include "convert/keys/name_rules.h"
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "mappings/config.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 

@@ -1,5 +1,9 @@
 #include "convert/layers/layer_forms.h"
+#include "convert/keys/key_section.h"
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -27,10 +31,10 @@ void mark(const LayerNames& names, std::string_view name, std::span<const i64> d
                                       names.layers(), " of them")};
     for (i64 l = 0; l < names.layers() && !fault; l++) {
       LayerName layer = names.of_stack(found.rest, l, fault);
-      if (!fault) seen[static_cast<std::size_t>(layer.layer)] = true;
+      if (!fault) seen[layer.layer] = true;
     }
   } else if (found.kind == LayerName::Kind::kLayer && found.depth < 0 && !fault) {
-    seen[static_cast<std::size_t>(found.layer)] = true;
+    seen[found.layer] = true;
   }
 }
 

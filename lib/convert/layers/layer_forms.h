@@ -1,11 +1,14 @@
 // In which form a checkpoint calls its layers, and what keeps its keys from being those of a pattern.
 #pragma once
 
-#include "convert/keys/key_section.h"
+#include "core/base/int.h"
 #include "core/hybrid/names.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+class Store;
+struct LayerPattern;
 
 struct KeyFault {
   std::string key;  // empty where a key is missing

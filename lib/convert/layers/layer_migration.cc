@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "convert/keys/key_section.h"
+#include "convert/layers/layer_forms.h"
 #include "convert/layers/layer_modules.h"
 #include "convert/layers/mixer_parts.h"
 #include "core/base/error_code.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/hybrid/names.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -219,7 +224,7 @@ bool Migration::drop_output_state(i32 o, const KeySection& section) {
 
 // Leaves out the state of a module that the new form has not, as far as it holds nothing.
 void Migration::drop_state(i32 o) {
-  const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
+  const std::string& key = store_.objects()[o].name;
   std::shared_ptr<const PickleValue> value = store_.object(o);
   if (value && is_empty_state(*value))
     out_.dropped_objects.push_back(key);
@@ -252,7 +257,7 @@ std::string Migration::moved_shard(const KeySection& section, const Target& targ
 }
 
 void Migration::move_object(i32 o) {
-  const Object& object = store_.objects()[static_cast<std::size_t>(o)];
+  const Object& object = store_.objects()[o];
   if (is_file(store_, object)) return;
   const std::string& key = object.name;
   KeySection section = key_section(dialect_, key);

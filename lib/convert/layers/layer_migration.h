@@ -8,9 +8,15 @@
 //   ...
 #pragma once
 
-#include "convert/layers/layer_forms.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+class LayerNames;
+class Store;
 
 // A tensor of the source, or a part of it, as a part of the result or all of it.
 struct MovedPiece {

@@ -1,5 +1,9 @@
 #include "convert/layers/layer_modules.h"
 
+#include "convert/layers/layer_migration.h"
+#include "core/hybrid/kind.h"
+#include "io/pickle/value.h"
+
 namespace mckpt::impl {
 namespace {
 

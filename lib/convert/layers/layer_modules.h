@@ -4,11 +4,13 @@
 
 #include <string_view>
 
-#include "convert/layers/layer_migration.h"
-#include "core/hybrid/kind.h"
-#include "io/pickle/value.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class LayerKind : u8;
+enum class NormPlace : u8;
+class PickleValue;
 
 // The name behind the layer, where its norm is to lie; the same for everything else.
 std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to);

@@ -1,6 +1,11 @@
 #include "convert/layers/mixer_parts.h"
+#include "convert/keys/key_section.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/hybrid/names.h"
+#include "core/hybrid/pattern.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -94,14 +99,14 @@ MixerShapes::MixerShapes(const Store& store, const LayerNames& names) : store_(s
     if (!section.model()) continue;
     LayerName name = names.find(section.name, ignored);
     if (name.kind == LayerName::Kind::kLayer && name.depth < 0 && name.layer >= 0)
-      layer_[static_cast<std::size_t>(name.layer)].emplace(name.rest, t);
+      layer_[name.layer].emplace(name.rest, t);
   }
 }
 
 std::vector<NativePart> MixerShapes::parts(i32 tensor, i64 layer, std::string_view fused,
                                            std::optional<NameFault>& fault) const {
   std::span<const i64> dims = store_.dims(tensor);
-  const auto& names = layer_[static_cast<std::size_t>(layer)];
+  const auto& names = layer_[layer];
   auto dims_of = [&](std::string_view rest) {
     auto at = names.find(rest);
     return at == names.end() ? std::span<const i64>() : store_.dims(at->second);

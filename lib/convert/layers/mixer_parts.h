@@ -13,11 +13,14 @@
 #include <span>
 #include <vector>
 
-#include "convert/keys/key_section.h"
-#include "core/hybrid/names.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class LayerKind : u8;
+class LayerNames;
+class Store;
+struct NameFault;
 
 struct NativePart {
   std::string_view name;  // "z"

@@ -2,8 +2,16 @@
 
 #include <algorithm>
 
+#include "convert/layers/layer_forms.h"
+#include "convert/layers/layer_migration.h"
 #include "convert/objects/pattern_args.h"
+#include "convert/views/piece_store.h"
 #include "core/base/error.h"
+#include "core/hybrid/names.h"
+#include "core/hybrid/pattern.h"
+#include "io/dcp/dialect.h"
+#include "mappings/config.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {

@@ -8,11 +8,15 @@
 #include <memory>
 #include <optional>
 
-#include "convert/layers/layer_migration.h"
-#include "convert/views/piece_store.h"
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+class ModelMap;
+class PieceStore;
+class Store;
+struct LayerMigration;
 
 // Nothing where the names are the table's, and where it is not known what they are. pre: the store is an
 // fsdp_dtensor checkpoint. Throws what migrate_layers() does.

@@ -1,5 +1,10 @@
 #include "convert/layers/moved_chunks.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/key_section.h"
+#include "convert/layers/layer_migration.h"
 #include "core/base/error.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 
 #include <algorithm>
 

@@ -6,10 +6,16 @@
 //   result   decoder.layers.3.X [8, 12]      chunk [0, 0] + [8, 12]: the box [3, 0, 0] + [1, 8, 12] of the source
 #pragma once
 
-#include "convert/jobs/chunk_jobs.h"
-#include "convert/layers/layer_migration.h"
+#include "convert/keys/stored_chunks.h"
+#include "core/base/int.h"
+#include "io/dcp/layout.h"
 
 namespace mckpt::impl {
+
+class ChunkJob;
+struct CarriedRecord;
+struct LayerMigration;
+struct MovedPiece;
 
 // Ranks that wrote the source: files of the layout. Throws kBadMetadata where a file is of a rank that no run
 // has.

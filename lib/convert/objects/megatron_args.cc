@@ -1,8 +1,16 @@
 // Makes the args of Megatron from a model's numbers and a grid.
 #include "convert/objects/megatron_args.h"
 
+#include "convert/keys/fsdp_run.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/hybrid/pattern.h"
+#include "core/items/dtype.h"
+#include "io/dcp/layout.h"
 #include "io/pickle/writer.h"
+#include "mappings/config.h"
 #include "mappings/model/grouped_names.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 namespace {

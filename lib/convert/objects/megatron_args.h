@@ -7,9 +7,14 @@
 #include <string_view>
 #include <utility>
 
-#include "convert/keys/fsdp_plan.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class DcpLayout;
+struct FsdpRun;
+struct Grid;
+struct ModelConfig;
 
 struct MegatronArgs {
   const ModelConfig& model;

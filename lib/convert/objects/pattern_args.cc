@@ -2,6 +2,8 @@
 #include "convert/objects/pattern_args.h"
 
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
 #include "io/dcp/run_args.h"
 
 namespace mckpt::impl {

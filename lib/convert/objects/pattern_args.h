@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "convert/objects/args_patch.h"
-#include "core/hybrid/pattern.h"
-#include "io/pickle/value.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class PickleValue;
+class Store;
+struct LayerPattern;
 
 // The pattern in an argparse.Namespace or dict of Megatron's arguments, with that of the MTP parts where an
 // old run kept it apart; nothing where there is none. Throws kBadPattern where two fields contradict each

@@ -1,6 +1,7 @@
 // Makes the objects of fsdp_dtensor from an entry of torch_dist's common state.
 #include "convert/objects/run_objects.h"
 #include "core/base/text.h"
+#include "io/pickle/value.h"
 
 #include <algorithm>
 

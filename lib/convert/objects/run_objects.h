@@ -9,9 +9,9 @@
 #include <functional>
 #include <string>
 
-#include "io/pickle/value.h"
-
 namespace mckpt::impl {
+
+class PickleValue;
 
 // Calls `take` for each object that the entry becomes; false where there is no place for it.
 bool take_run_object(std::string_view name, PickleValue value,

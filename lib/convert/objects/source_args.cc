@@ -1,9 +1,13 @@
 // Reads the args of a training run and puts other values into their pickle.
 #include "convert/objects/source_args.h"
 
+#include "convert/objects/args_patch.h"
+#include "convert/objects/pattern_args.h"
 #include "core/base/error.h"
+#include "core/base/notes.h"
 #include "io/dcp/record.h"
 #include "io/dcp/run_args.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/torch/zip.h"
 
@@ -30,7 +34,7 @@ SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store
 
 std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgChange> changes,
                                                Notes& notes) const {
-  const Object& o = store_.objects()[static_cast<std::size_t>(object)];
+  const Object& o = store_.objects()[object];
   if (changes.empty() || !holds_args(o.name)) return std::nullopt;
   auto kept = [&](std::string_view name) {
     notes.warn(cat("args: ", name, " keeps its old value; set it in the new run"));

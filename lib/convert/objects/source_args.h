@@ -6,11 +6,15 @@
 #include <span>
 #include <string>
 
-#include "convert/objects/pattern_args.h"
-#include "core/base/notes.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Notes;
+class PickleValue;
+class Store;
+struct ArgChange;
+struct Object;
 
 // A field that the args of every run have, beside which other fields are put.
 inline constexpr std::string_view kAlwaysThere = "num_layers";

@@ -9,12 +9,14 @@
 #include <optional>
 #include <string>
 
+#include "core/base/int.h"
 #include "core/base/text.h"
-#include "hf/assets.h"
+#include "io/copy/side_files.h"
 #include "io/file/result_files.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // The file that names the iteration that a training run loads.
 struct Tracker {

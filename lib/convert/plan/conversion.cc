@@ -1,8 +1,14 @@
 // The proof of a whole conversion; what is proved, and how, is in convert/jobs/proof.
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
+#include "io/copy/job.h"
+#include "io/copy/read_sums.h"
 
 namespace mckpt::impl {
+
+Conversion::Conversion() = default;
+Conversion::Conversion(Conversion&&) noexcept = default;
+Conversion::~Conversion() = default;
 
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
   conversion.beside = std::move(beside);

@@ -20,42 +20,22 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/output/fsdp_folder.h"
+#include "convert/plan/parts.h"
+#include "core/base/int.h"
 #include "core/base/notes.h"
-#include "io/copy/read_sums.h"
 #include "io/file/output_files.h"
 #include "io/store/soundness.h"
 
 namespace mckpt::impl {
 
+class CopyJob;
+class DcpLayout;
+class KeyTable;
+class ReadSums;
 class SafetensorsLayout;
+class Store;
 class TensorCopy;
 class TorchLayout;
-
-// Values that refer to each other, such as a store, its keys and its chunks. They keep their addresses and are
-// destroyed in the reverse of the order in which they were made.
-class Parts {
- public:
-  Parts() = default;
-  Parts(Parts&&) = default;
-  Parts& operator=(Parts&&) = delete;
-  ~Parts() {
-    while (!list_.empty()) list_.pop_back();
-  }
-
-  template <typename T, typename... Arguments>
-  T& make(Arguments&&... arguments) {
-    return keep(std::make_unique<T>(std::forward<Arguments>(arguments)...));
-  }
-  template <typename T>
-  T& keep(std::unique_ptr<T> part) {
-    T& kept = *part;
-    list_.push_back(std::shared_ptr<T>(std::move(part)));
-    return kept;
-  }
-
- private:
-  std::vector<std::shared_ptr<void>> list_;
-};
 
 // A .pt file: its frame holds the checksums of the tensors, which are known when they are copied.
 struct TorchResult {
@@ -73,6 +53,10 @@ struct TwinSearch {
 };
 
 struct Conversion {
+  Conversion();
+  Conversion(Conversion&&) noexcept;
+  ~Conversion();
+
   Parts parts;  // what all pointers below lead to
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them

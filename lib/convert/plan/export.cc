@@ -4,12 +4,24 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/jobs/chunk_job.h"
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
+#include "core/base/notes.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
 #include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/read_sums.h"
+#include "io/copy/side_files.h"
+#include "io/safetensors/layout.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {

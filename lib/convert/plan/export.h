@@ -5,10 +5,13 @@
 #pragma once
 
 #include "convert/keys/name_rules.h"
-#include "convert/plan/conversion.h"
 #include "convert/source/options.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
 
 // The types of the exported tensors.
 struct ExportTypes {

@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "convert/jobs/proof.h"
+#include "convert/plan/conversion.h"
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "io/copy/read_sums.h"
 #include "io/copy/tensor_copy.h"
 #include "io/safetensors/layout.h"
 #include "io/store/shared_tensors.h"
 #include "io/store/soundness.h"
+#include "io/store/store.h"
 #include "io/store/tensor_choice.h"
+#include "io/store/tensor_spec.h"
 #include "io/torch/layout.h"
 
 namespace mckpt::impl {
@@ -51,17 +57,17 @@ std::vector<i64> chosen_tensors(const Store& store, const FileOptions& options) 
 // A tensor that is not chosen is dropped; without globs nothing may be.
 ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool may_drop) {
   std::vector<bool> chosen(static_cast<std::size_t>(store.tensor_count()));
-  for (i64 t : tensors) chosen[static_cast<std::size_t>(t)] = true;
+  for (i64 t : tensors) chosen[t] = true;
   ProofInput input{side_of(store), side_of(store)};
   // Elements smaller than a byte are copied as the bytes that they fill.
   input.source.items = [&store](i64 t) {
     return TensorReader::tensor_bytes(store, t) / std::max(1, dtype_info(store.dtype(t)).bits / 8);
   };
   input.target.items = [chosen, items = input.source.items](i64 t) {
-    return chosen[static_cast<std::size_t>(t)] ? items(t) : -1;
+    return chosen[t] ? items(t) : -1;
   };
   for (i64 t = 0; may_drop && t < store.tensor_count(); t++)
-    if (!chosen[static_cast<std::size_t>(t)]) input.dropped.push_back(t);
+    if (!chosen[t]) input.dropped.push_back(t);
   return input;
 }
 
@@ -94,7 +100,7 @@ class FilePlanner {
   const TensorCopy* add_job(Offset&& offset, std::string_view behind, i64 file_bytes) {
     std::vector<TensorCopy::Place> places;
     for (i64 i = 0; i < std::ssize(tensors_); i++)
-      places.push_back({tensors_[static_cast<std::size_t>(i)], 0, offset(i)});
+      places.push_back({tensors_[i], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
     // Half of a thread's memory; the other half is the engine's.
     i64 strided =

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "convert/plan/conversion.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
 
 struct FileOptions {
   std::string source;                             // a file, or a folder of files

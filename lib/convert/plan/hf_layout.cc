@@ -1,16 +1,19 @@
 // Also what a live model exports is laid out here.
 #include "convert/plan/hf_layout.h"
 
+#include "io/store/tensor_spec.h"
+#include "mappings/model/expand.h"
+
 namespace mckpt::impl {
 namespace {
 
 std::vector<i32> stored_tensors(const ModelMap& map) {
   std::vector<bool> computed(static_cast<std::size_t>(map.sources().size()));
   for (const UnreadTensor& u : map.unread())
-    if (u.of < 0) computed[static_cast<std::size_t>(u.tensor)] = true;
+    if (u.of < 0) computed[u.tensor] = true;
   std::vector<i32> out;
   for (i32 t = 0; t < map.sources().size(); t++)
-    if (!computed[static_cast<std::size_t>(t)]) out.push_back(t);
+    if (!computed[t]) out.push_back(t);
   return out;
 }
 
@@ -39,5 +42,7 @@ HfLayout::HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max
     places.tensors[t] = {layout.file(at), layout.offset(at), types[t], shapes[t]};
   }
 }
+
+std::string_view HfLayout::name(i64 i) const { return sources[written[i]].name; }
 
 }  // namespace mckpt::impl

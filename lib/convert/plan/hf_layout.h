@@ -4,18 +4,23 @@
 
 #include <functional>
 
-#include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/tensor_places.h"
+#include "core/base/int.h"
 #include "io/safetensors/layout.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class ModelMap;
+class SourceTable;
 
 struct HfLayout {
   // `types`: by tensor of the source table.
   HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes);
 
-  std::string_view name(i64 i) const { return sources[written[static_cast<std::size_t>(i)]].name; }
+  std::string_view name(i64 i) const;
   const TensorPlaces::Place& place(i64 tensor) const {
-    return places.tensors[static_cast<std::size_t>(tensor)];
+    return places.tensors[tensor];
   }
 
   const SourceTable& sources;

@@ -2,13 +2,29 @@
 // chunks with places in the files of the ranks.
 #include "convert/plan/hf_to_fsdp.h"
 
+#include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
+#include "convert/keys/fsdp_plan.h"
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
 #include "convert/objects/megatron_args.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/read_sums.h"
+#include "io/dcp/layout.h"
+#include "io/file/folder.h"
 #include "io/verify/manifest.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {

@@ -3,12 +3,16 @@
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/__0_0.distcp, __1_0.distcp, .metadata
 #pragma once
 
+#include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
-#include "convert/plan/conversion.h"
-#include "hf/model.h"
-#include "mappings/fsdp/layout.h"
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "hf/model_options.h"
+#include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
 
 struct HfToFsdpOptions {
   std::string source, target;

@@ -2,7 +2,10 @@
 // digest and once more when it is written.
 #include "convert/plan/iteration.h"
 
+#include "convert/plan/conversion.h"
 #include "core/base/text.h"
+#include "io/dcp/layout.h"
+#include "io/file/output_files.h"
 #include "io/file/sha256.h"
 
 namespace mckpt::impl {

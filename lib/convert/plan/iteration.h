@@ -1,9 +1,13 @@
 // A result that is an iteration of a training run: DST/release or DST/iter_0000010, with the tracker beside it.
 #pragma once
 
-#include "convert/plan/conversion.h"
+#include "convert/output/fsdp_folder.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class DcpLayout;
+struct Conversion;
 
 // Puts the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker into the conversion; `iteration`: nothing is "release". Returns the digest of the .metadata file,

@@ -2,15 +2,23 @@
 #include "convert/plan/plain_reshard.h"
 
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
 #include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/reshard.h"
 #include "convert/source/identity.h"
+#include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "io/copy/read_sums.h"
 #include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -83,7 +91,7 @@ class PlainLayout {
   }
 
   void add_share(i32 key, i64 rank) {
-    i32 tensor = tensors[static_cast<std::size_t>(key)];
+    i32 tensor = tensors[key];
     std::vector<i64> offsets(store_.dims(tensor).size());
     std::vector<i64> sizes(store_.dims(tensor).begin(), store_.dims(tensor).end());
     if (is_sharded(tensor)) {

@@ -3,9 +3,11 @@
 // copied as they are.
 #pragma once
 
-#include "convert/plan/reshard.h"
-
 namespace mckpt::impl {
+
+struct Conversion;
+struct PlainSource;
+struct ReshardOptions;
 
 // Throws kUnknownPartition for a grid that is not data-parallel alone.
 Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options);

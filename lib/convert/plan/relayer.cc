@@ -2,16 +2,31 @@
 // the result's form are written.
 #include "convert/plan/relayer.h"
 
+#include "convert/jobs/carried_record.h"
+#include "convert/jobs/chunk_job.h"
+#include "convert/jobs/proof.h"
+#include "convert/keys/key_section.h"
+#include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"
 #include "convert/objects/pattern_args.h"
 #include "convert/objects/source_args.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
+#include "core/hybrid/keys.h"
+#include "core/hybrid/kind.h"
+#include "core/hybrid/names.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "io/copy/read_sums.h"
+#include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/run_args.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -109,7 +124,7 @@ void Relayering::check_pattern(const LayerPattern& pattern) const {
   for (const GroupHazard& h : group_hazards(pattern))
     if (way_ == LayerWay::kGroup && h.same_keys && options_.keys != GroupNames::kMember)
       throw Error(Code::kBadPattern, "two layers of a group would have the same names")
-          .found(cat("[", pattern.symbols(pattern.items[static_cast<std::size_t>(h.logical_index)]), "]"))
+          .found(cat("[", pattern.symbols(pattern.items[h.logical_index]), "]"))
           .help("a group is safe with at most one of M, one of * G D +, and one of - E");
 }
 
@@ -172,7 +187,7 @@ std::string Relayering::target_text() const {
 std::vector<CarriedRecord> Relayering::add_objects(DcpLayout& layout) {
   std::vector<CarriedRecord> records;
   for (const MovedObject& m : migration_.objects) {
-    const Object& o = store_->objects()[static_cast<std::size_t>(m.object)];
+    const Object& o = store_->objects()[m.object];
     i32 rank = static_cast<i32>(rank_of_file(*store_, o.file));
     if (std::optional<std::string> pickle = args_->patched(m.object, changes_, notes)) {
       layout.add_object({m.name, nesting_dots(m.name)}, rank, *pickle);

@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "convert/layers/layer_migration.h"
-#include "convert/plan/conversion.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
 
 enum class LayerWay : u8 { kUngroup, kGroup, kToGpt, kToHybrid };
 std::string_view name_of(LayerWay way);  // "ungroup"

@@ -5,16 +5,31 @@
 #include <algorithm>
 
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/jobs/proof.h"
 #include "convert/keys/fsdp_plan.h"
+#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_section.h"
+#include "convert/keys/key_table.h"
+#include "convert/plan/conversion.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
+#include "convert/source/checkpoint.h"
+#include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
+#include "convert/views/rank_states.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "hf/assets.h"
+#include "hf/model.h"
+#include "io/copy/read_sums.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
+#include "mappings/key_split.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
@@ -80,7 +95,7 @@ void Resharding::match_states() {
     } else if (key < 0) {
       faults.push_back(cat(escaped(name), ": there is no such parameter"));
     } else if (std::ranges::equal(store.dims(t), target_keys()[key].shape.dims())) {
-      states_[static_cast<std::size_t>(key)].push_back({{name, state->dots}, store.dtype(t)});
+      states_[key].push_back({{name, state->dots}, store.dtype(t)});
     } else if (store.dims(t).empty()) {
       whole_.push_back(t);
     } else {
@@ -151,7 +166,7 @@ FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32>
   for (std::size_t k = 0; k < plan.table_key.size(); k++) {
     const CheckpointKey& to = target_keys()[plan.table_key[k]];
     i32 from = model().keys().find(to.name);
-    if (to.by_cell || model().keys()[from].by_cell) fused.key_of[static_cast<std::size_t>(source[k])] = from;
+    if (to.by_cell || model().keys()[from].by_cell) fused.key_of[source[k]] = from;
   }
   return fused;
 }

@@ -5,11 +5,14 @@
 #pragma once
 
 #include "convert/keys/name_rules.h"
-#include "convert/plan/conversion.h"
-#include "convert/source/reshard_source.h"
-#include "mappings/fsdp/layout.h"
+#include "convert/source/options.h"
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
+
+struct Conversion;
 
 struct ReshardOptions {
   std::string source, target;

@@ -1,15 +1,24 @@
 // Copies, changes and makes the objects of a resharded checkpoint.
 #include "convert/plan/reshard_objects.h"
 
+#include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_section.h"
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
 #include "convert/objects/source_args.h"
+#include "convert/source/reshard_source.h"
+#include "convert/views/piece_store.h"
+#include "convert/views/rank_states.h"
+#include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "hf/model.h"
+#include "io/dcp/layout.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/pickle/copy.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {

@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "convert/jobs/carried_record.h"
-#include "convert/keys/fsdp_plan.h"
 #include "convert/output/fsdp_folder.h"
-#include "convert/source/reshard_source.h"
+#include "core/base/int.h"
 #include "core/base/notes.h"
 
 namespace mckpt::impl {
+
+class DcpLayout;
+class ReshardSource;
+struct FsdpRun;
 
 struct ReshardedObjects {
   std::vector<CarriedRecord> records;  // objects that are copied as they are

@@ -1,5 +1,10 @@
 // What is refused before a run writes anything. Rank 0 asks for all ranks.
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
 #include "convert/run/staged_result.h"
+#include "io/file/output_files.h"
+#include "io/file/output_rules.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/manifest_check.h"
 

@@ -2,7 +2,10 @@
 // not a model, and a DCP folder without .metadata is not a checkpoint.
 #include "convert/run/frame_writer.h"
 
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
 #include "core/base/text.h"
+#include "hf/assets.h"
 #include "io/copy/tensor_copy.h"
 #include "io/dcp/layout.h"
 #include "io/safetensors/layout.h"

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "convert/plan/conversion.h"
-#include "io/file/output_files.h"
-
 namespace mckpt::impl {
+
+class OutputFiles;
+struct Conversion;
 
 // `out`: the files of the conversion in `folder`. pre: all tasks are carried out.
 void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable);

@@ -3,10 +3,17 @@
 #include "convert/run/publication.h"
 
 #include "convert/compare/chunk_twins.h"
+#include "convert/plan/conversion.h"
 #include "convert/run/frame_writer.h"
 #include "convert/run/rank_sums.h"
+#include "convert/run/run.h"
 #include "core/base/error.h"
+#include "io/copy/counts.h"
+#include "io/copy/lost_values.h"
+#include "io/copy/written_sums.h"
 #include "io/file/source_stamps.h"
+#include "io/verify/manifest.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {
@@ -37,6 +44,8 @@ void write_manifest(const std::string& folder, std::vector<ManifestFile> summed,
 Publication::Publication(const Conversion& conversion, const RunOptions& options, Comm& ranks,
                          Observer& observer)
     : conversion_(conversion), options_(options), ranks_(ranks), observer_(observer) {}
+
+bool Publication::leader() const { return ranks_.rank() == 0; }
 
 bool Publication::stage() {
   check_stop(observer_);

@@ -7,8 +7,19 @@
 
 #include "convert/run/staged_result.h"
 #include "io/copy/observed_sink.h"
+#include "io/file/output_files.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class LostValues;
+class Notes;
+class Observer;
+class WrittenSums;
+struct Conversion;
+struct CopyCounts;
+struct RunOptions;
+struct RunResult;
 
 class Publication {
  public:
@@ -26,7 +37,7 @@ class Publication {
   RunResult conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost);
 
  private:
-  bool leader() const { return ranks_.rank() == 0; }
+  bool leader() const;  // rank 0
   void publish(WrittenSums& sums);
   Notes find_twins() const;
 

@@ -2,6 +2,10 @@
 // infinite values, the length of its name, and the name.
 #include "convert/run/rank_sums.h"
 #include "core/base/error.h"
+#include "io/copy/lost_values.h"
+#include "io/copy/part_sums.h"
+#include "io/copy/written_sums.h"
+#include "runtime/comm/comm.h"
 
 #include <cstring>
 

@@ -1,13 +1,13 @@
 // What each rank found out while it wrote its share, brought together.
 #pragma once
 
-#include "core/base/error.h"
-#include "io/copy/lost_values.h"
-#include "io/copy/part_sums.h"
-#include "io/copy/written_sums.h"
-#include "runtime/comm/comm.h"
-
 namespace mckpt::impl {
+
+class Comm;
+class Error;
+class LostValues;
+class PartSums;
+class WrittenSums;
 
 // Rank 0 gets the sums of all. Both are collective.
 void gather_sums(WrittenSums& sums, Comm& ranks);

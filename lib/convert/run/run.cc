@@ -4,9 +4,17 @@
 
 #include <algorithm>
 
+#include "convert/plan/conversion.h"
 #include "convert/run/publication.h"
 #include "core/base/error.h"
+#include "io/copy/engine.h"
+#include "io/copy/job.h"
+#include "io/copy/read_sums.h"
 #include "io/copy/task_log.h"
+#include "io/copy/written_sums.h"
+#include "io/store/checksum.h"
+#include "io/store/store.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

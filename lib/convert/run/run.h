@@ -13,13 +13,19 @@
 #include <string>
 #include <vector>
 
-#include "convert/plan/conversion.h"
-#include "core/base/observer.h"
-#include "io/copy/engine.h"
-#include "io/file/output_rules.h"
-#include "runtime/comm/comm.h"
+#include "core/base/int.h"
+#include "core/base/notes.h"
+#include "io/copy/counts.h"
+#include "io/copy/lost_values.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class CopySink;
+class Observer;
+class OutputRules;
+class WrittenSums;
+struct Conversion;
 
 struct RunOptions {
   int threads = 1;

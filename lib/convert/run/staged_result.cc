@@ -1,6 +1,9 @@
 // The tracker is written as the last step of publishing, so that a run that resumes completes it too.
 #include "convert/run/staged_result.h"
 
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
 #include "io/file/output_files.h"
 
 namespace mckpt::impl {

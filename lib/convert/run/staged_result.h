@@ -4,11 +4,15 @@
 #include <optional>
 #include <string>
 
-#include "convert/run/run.h"
 #include "io/file/staged_file.h"
 #include "io/file/staged_folder.h"
 
 namespace mckpt::impl {
+
+class OutputFiles;
+struct Conversion;
+struct OutputFile;
+struct RunOptions;
 
 StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options);
 StagedFile::Options file_staging(const RunOptions& options);

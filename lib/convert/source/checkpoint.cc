@@ -6,15 +6,30 @@
 
 #include <algorithm>
 
+#include "convert/keys/stored_chunks.h"
+#include "convert/layers/layer_migration.h"
 #include "convert/layers/model_layers.h"
 #include "convert/source/damage.h"
+#include "convert/source/options.h"
 #include "convert/source/source_model.h"
+#include "convert/views/piece_store.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "hf/model.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/run_args.h"
 #include "io/file/parallel.h"
+#include "io/store/soundness.h"
+#include "io/store/store.h"
 #include "io/values/same_bytes.h"
+#include "mappings/config.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
 namespace {
@@ -113,11 +128,11 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
 
 CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
                                  const CheckpointOptions& options, RunSetup setup)
-    : store_(std::move(store)), model_(std::move(model)), setup_(setup) {
+    : store_(std::move(store)), model_(std::make_unique<HfModel>(std::move(model))), setup_(setup) {
   refuse_other_formats(*store_);
   oddities_ =
       refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);
-  if (!model_.plain) refuse_other_heads(*store_, map().model());
+  if (!model_->plain) refuse_other_heads(*store_, map().model());
   run_ = dcp_run_facts(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
   run_.expert_tensor_ranks =
@@ -140,9 +155,9 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
     pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
     cells = {1, 1};
   } else if (named && options.renamed) {
-    pieces = state_dict_pieces(std::move(store_), dialect, model_.plain ? nullptr : &map(), setup_, cells,
+    pieces = state_dict_pieces(std::move(store_), dialect, model_->plain ? nullptr : &map(), setup_, cells,
                                options.weights_only());
-  } else if (dialect == DcpDialect::kFsdpDtensor && !model_.plain && !setup_.groups) {
+  } else if (dialect == DcpDialect::kFsdpDtensor && !model_->plain && !setup_.groups) {
     if (std::optional<LayerMigration> moved = layers_as_in_model(*store_, map(), options.weights_only()))
       pieces = migrated(std::move(store_), *moved);
   }
@@ -159,6 +174,14 @@ void CheckpointModel::lay_out(KeyTable::Cells cells) {
                                      [&](const std::string& name) { return tensors_.contains(name); });
 }
 
+CheckpointModel::CheckpointModel(CheckpointModel&&) noexcept = default;
+CheckpointModel::~CheckpointModel() = default;
+
+const Store& CheckpointModel::on_disk() const { return pieces_ ? pieces_->source() : *store_; }
+const ModelMap& CheckpointModel::map() const { return *model_->map; }
+const std::string& CheckpointModel::assets_path() const { return model_->path; }
+std::vector<std::optional<DType>> CheckpointModel::stored_types() const { return chunks_->types_of_sources(); }
+
 i32 CheckpointModel::tensor_of_key(const std::string& key) const {
   auto at = tensors_.find(key);
   return at == tensors_.end() ? -1 : static_cast<i32>(at->second);
@@ -170,7 +193,7 @@ std::vector<DType> CheckpointModel::original_types() const {
   std::vector<bool> buffer(stored.size());
   for (const ModelParameter& p : keys_->parameters())
     for (i32 source : p.sources)
-      if (source >= 0 && p.buffer()) buffer[static_cast<std::size_t>(source)] = true;
+      if (source >= 0 && p.buffer()) buffer[source] = true;
   std::vector<DType> out;
   for (i32 t = 0; t < tensors.size(); t++) {
     std::size_t i = static_cast<std::size_t>(t);

@@ -13,12 +13,22 @@
 #include <string>
 #include <vector>
 
-#include "convert/keys/stored_chunks.h"
-#include "convert/source/options.h"
-#include "convert/views/piece_store.h"
+#include "convert/keys/key_table.h"
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
+#include "io/dcp/run_facts.h"
+#include "io/store/finding.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class ModelMap;
+class PieceStore;
+class Store;
+class StoredChunks;
+struct CheckpointOptions;
+struct HfModel;
 
 class CheckpointModel {
  public:
@@ -27,26 +37,29 @@ class CheckpointModel {
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
                   RunSetup setup = {0, std::nullopt});
 
+  CheckpointModel(CheckpointModel&&) noexcept;
+  ~CheckpointModel();
+
   // Under the names of fsdp_dtensor, whatever the format on disk.
   const Store& store() const { return *store_; }
   // That store, if its names are not those on disk; null otherwise.
   const PieceStore* translated() const { return pieces_; }
-  const Store& on_disk() const { return pieces_ ? pieces_->source() : *store_; }
+  const Store& on_disk() const;
   // Findings of the openers that are not problems, or are accepted: for the caller to report.
   const std::vector<Finding>& oddities() const { return oddities_; }
   // Facts about the training run that wrote the checkpoint, from the checkpoint or else from the options.
   const RunFacts& run() const { return run_; }
-  const ModelMap& map() const { return *model_.map; }
-  const HfModel& model() const { return model_; }
+  const ModelMap& map() const;
+  const HfModel& model() const { return *model_; }
   const KeyTable& keys() const { return *keys_; }
   const RunSetup& setup() const { return setup_; }
   const StoredChunks& chunks() const { return *chunks_; }
-  const std::string& assets_path() const { return model_.path; }
+  const std::string& assets_path() const;
 
   // The tensor of the model section with that key; -1 if there is none.
   i32 tensor_of_key(const std::string& key) const;
   // By Hugging Face tensor, the type in which it is stored; nothing for a tensor that is not stored.
-  std::vector<std::optional<DType>> stored_types() const { return chunks_->types_of_sources(); }
+  std::vector<std::optional<DType>> stored_types() const;
   // By Hugging Face tensor, the type that the original model has. If no header gives it, it is the type in the config;
   // buffers are not weights and have the type in which they are stored.
   std::vector<DType> original_types() const;
@@ -59,7 +72,7 @@ class CheckpointModel {
   const PieceStore* pieces_ = nullptr;  // store_, if it is one
   std::vector<Finding> oddities_;
   RunFacts run_;
-  HfModel model_;
+  std::unique_ptr<HfModel> model_;
   RunSetup setup_;
   NameMap<std::string, i64> tensors_;  // of the model section, by key
   std::unique_ptr<KeyTable> keys_;
@@ -68,8 +81,8 @@ class CheckpointModel {
 
 // Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint, and what
 // KeyTable and StoredChunks throw.
-CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options = {});
-CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options = {});
+CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options);
+CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options);
 
 // A number that the checkpoint or else the user gives for its training run. `setting`: the name of the user's option.
 // Throws kContradiction if both give it and differ.

@@ -4,10 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "io/dcp/dcp.h"
-#include "io/store/soundness.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class NamesOf : u8;
+class Store;
+struct Finding;
 
 // The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
 std::span<const Code> acceptable_damage();

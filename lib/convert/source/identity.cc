@@ -2,6 +2,7 @@
 #include "convert/source/identity.h"
 
 #include "core/base/text.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {

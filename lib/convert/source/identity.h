@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "io/store/store.h"
-
 namespace mckpt::impl {
+
+class Store;
 
 // A text that is another one after any file of the store has changed: its files with sizes and times.
 std::string source_identity(const Store& store);

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "hf/model.h"
-#include "io/dcp/dcp.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+#include "hf/model_options.h"
+#include "io/dcp/check.h"
 
 namespace mckpt::impl {
 
@@ -28,6 +30,15 @@ struct CheckpointOptions {
   HfModelOptions model{};
 
   bool weights_only() const { return parts == NamesOf::kModel; }
+};
+
+// What is read to reshard a checkpoint.
+struct ReshardSourceOptions {
+  CheckpointOptions checkpoint{};            // parts, renamed and keep_layers are set by the functions below
+  bool weights_only = false;                 // leave the states of the optimizer out
+  bool keep_names = false;                   // of a model that no table knows: every tensor keeps its name
+  std::optional<std::string> rank_states{};  // the folder of the ranks' files
+  std::optional<i64> source_ep = {}, source_hsdp = {};  // of the run that wrote them, if SRC does not say it
 };
 
 }  // namespace mckpt::impl

@@ -4,8 +4,18 @@
 #include "convert/keys/key_section.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
+#include "convert/source/options.h"
+#include "convert/views/rank_states.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "hf/model.h"
 #include "io/dcp/dcp.h"
+#include "io/dcp/dialect.h"
+#include "io/dcp/layout.h"
+#include "io/dcp/run_facts.h"
+#include "io/store/finding.h"
+#include "io/store/joined_store.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -51,6 +61,11 @@ ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions
     : options_(options), model_(open_checkpoint(path, checkpoint_options(options))) {
   if (any_model()) paths_ = dcp_paths(model_.on_disk());
 }
+
+ReshardSource::~ReshardSource() = default;
+
+const Store& ReshardSource::store() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
+bool ReshardSource::any_model() const { return model_.model().plain != nullptr; }
 
 DcpName ReshardSource::named(const std::string& item) const {
   auto at = paths_ ? paths_->find(item) : DcpPaths::const_iterator();

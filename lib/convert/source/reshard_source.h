@@ -12,19 +12,17 @@
 #include <vector>
 
 #include "convert/source/checkpoint.h"
-#include "convert/views/rank_states.h"
+#include "convert/source/options.h"
+#include "core/base/int.h"
+#include "core/base/name_hash.h"
+#include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
-#include "io/store/joined_store.h"
 
 namespace mckpt::impl {
 
-struct ReshardSourceOptions {
-  CheckpointOptions checkpoint{};            // parts, renamed and keep_layers are set by the functions below
-  bool weights_only = false;                 // leave the states of the optimizer out
-  bool keep_names = false;                   // of a model that no table knows: every tensor keeps its name
-  std::optional<std::string> rank_states{};  // the folder of the ranks' files
-  std::optional<i64> source_ep = {}, source_hsdp = {};  // of the run that wrote them, if SRC does not say it
-};
+class JoinedStore;
+class RankStates;
+class Store;
 
 // A checkpoint of a model that no table knows, which is resharded tensor by tensor: its names follow no convention, or
 // are to be kept. No store for all other checkpoints.
@@ -38,6 +36,7 @@ class ReshardSource {
  public:
   // Throws what open_checkpoint() throws.
   ReshardSource(const std::string& path, const ReshardSourceOptions& options);
+  ~ReshardSource();
 
   // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` gives the forms of
   // parameters in the result. Throws what RankStates throws; kUnknownAssets for a model without tables.
@@ -47,12 +46,12 @@ class ReshardSource {
   void refuse_ranks_of_unknown_model() const;
 
   const CheckpointModel& model() const { return model_; }
-  const Store& store() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
+  const Store& store() const;
   // Null: the checkpoint alone is read.
   const RankStates* rank_states() const { return states_.get(); }
   bool weights_only() const { return options_.weights_only; }
   // The model is one that no table knows, or whose table has other names: the user need not have said so.
-  bool any_model() const { return model_.model().plain != nullptr; }
+  bool any_model() const;
   bool asked_for_any_model() const { return options_.checkpoint.any_model; }
   // True for the key of a tensor of a model without tables that cannot be sharded, but is copied.
   bool is_carried(const std::string& key) const {

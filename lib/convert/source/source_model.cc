@@ -4,10 +4,17 @@
 #include <sys/stat.h>
 
 #include "convert/keys/key_table.h"
+#include "convert/source/options.h"
 #include "core/base/error.h"
 #include "core/items/item_cast.h"
+#include "hf/assets.h"
+#include "hf/model.h"
+#include "hf/model_options.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
 #include "io/file/folder.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {

@@ -7,10 +7,11 @@
 
 #include <string>
 
-#include "convert/source/options.h"
-#include "io/store/store.h"
-
 namespace mckpt::impl {
+
+class Store;
+struct CheckpointOptions;
+struct HfModel;
 
 // The folder of assets that mckpt put beside the checkpoint; "" if there is none.
 std::string own_assets(const Store& store);

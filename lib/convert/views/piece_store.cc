@@ -58,18 +58,18 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
 }
 
 void PieceStore::add_object(std::string name, i64 object) {
-  Object o = source_->objects()[static_cast<std::size_t>(object)];
+  Object o = source_->objects()[object];
   o.name = std::move(name);
   objects_.push_back(std::move(o));
   object_of_.push_back(object);
 }
 
 std::shared_ptr<const PickleValue> PieceStore::object(i64 index) const {
-  return source_->object(object_of_[static_cast<std::size_t>(index)]);
+  return source_->object(object_of_[index]);
 }
 
 Chunk PieceStore::chunk(i64 t, i64 index) const {
-  const Part& p = of(t).chunks[static_cast<std::size_t>(index)];
+  const Part& p = of(t).chunks[index];
   Chunk out = source_->chunk(p.tensor, p.chunk);
   out.offsets = p.offsets;
   out.sizes = p.sizes;
@@ -77,7 +77,7 @@ Chunk PieceStore::chunk(i64 t, i64 index) const {
 }
 
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
-  const Part& p = of(t).chunks[static_cast<std::size_t>(index)];
+  const Part& p = of(t).chunks[index];
   ChunkData out = source_->resolve(p.tensor, p.chunk);
   // A piece is a stretch of a chunk's items only where these lie row by row.
   check_plain(*source_, p.tensor, source_->chunk(p.tensor, p.chunk), out);

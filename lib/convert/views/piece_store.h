@@ -61,7 +61,7 @@ class PieceStore final : public Store {
     std::vector<i64> dims;
     std::vector<Part> chunks;
   };
-  const Tensor& of(i64 t) const { return tensors_[static_cast<std::size_t>(t)]; }
+  const Tensor& of(i64 t) const { return tensors_[t]; }
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;
 
   std::unique_ptr<Store> source_;

@@ -1,5 +1,9 @@
 #include "convert/views/rank_gathering.h"
+#include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "io/torch/table.h"
+#include "mappings/model/expand.h"
 
 #include <algorithm>
 
@@ -39,7 +43,7 @@ void RankStates::Gathering::add(i32 file, i64 rank) {
       unknown_.push_back(cat(file_label(states_, file), ": ", escaped(name)));
       continue;
     }
-    const ModelParameter& p = mine.parameters[static_cast<std::size_t>(known->second)];
+    const ModelParameter& p = mine.parameters[known->second];
     auto [at, fresh] = known_.try_emplace({name, p.expert(), p.expert() ? cell.etp : cell.tp}, nullptr);
     if (fresh) {
       std::size_t key = kState.size(), dot = static_cast<std::size_t>(parts->dots.back());

@@ -5,8 +5,13 @@
 #include <tuple>
 
 #include "convert/views/rank_states.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
+
+class ModelMap;
+struct Cell;
+struct Grid;
 
 // The name of a state in a checkpoint; "" for a tensor that is not a state. A file may hold the
 // optimizer's state dict alone.

@@ -5,9 +5,16 @@
 #include <set>
 #include <tuple>
 
+#include "convert/keys/key_table.h"
 #include "convert/objects/run_objects.h"
 #include "convert/views/rank_gathering.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "io/file/folder.h"
+#include "io/torch/files.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -60,6 +67,9 @@ std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, 
   return out;
 }
 
+const ModelParameter& RankStates::State::of() const { return (*parameters)[parameter]; }
+const TorchTable& RankStates::table(i32 file) const { return opened_[file].file->table; }
+
 RankStates::RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
                        const Adjust& adjust) {
   open(folder);
@@ -73,7 +83,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
   check_grid(grid);
   Gathering all(*this, map, setup, grid, adjust);
   for (i32 f = 0; f < static_cast<i32>(opened_.size()); f++)
-    all.add(f, rank_name(opened_[static_cast<std::size_t>(f)].path)->rank);
+    all.add(f, rank_name(opened_[f].path)->rank);
   all.refuse_unknown();
   for (const State& s : all.states()) {
     const Held& first = s.held[0];
@@ -87,6 +97,8 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
       .file(folder)
       .expected("tensors optimizer.state.<parameter>.exp_avg, or state.<parameter>.exp_avg");
 }
+
+RankStates::~RankStates() = default;
 
 void RankStates::open(const std::string& path) {
   Folder folder = folder_of(path);
@@ -167,7 +179,7 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
 // the piece at hand.
 void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig& model) {
   std::vector<i64> items(static_cast<std::size_t>(sharers));
-  for (const Held& h : s.held) items[static_cast<std::size_t>(h.place)] = items_of(s, h);
+  for (const Held& h : s.held) items[h.place] = items_of(s, h);
   std::optional<std::vector<RankStretch>> stretches = stretches_of(items, s.of().shape().items(), hsdp);
   if (!stretches) {
     std::vector<std::string> shapes;
@@ -181,7 +193,7 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
   for (const Piece& piece : stored_pieces(s.of(), model)) {
     ItemRange part = mckpt::impl::items_of(piece, row);
     for (const Held& h : s.held) {
-      const RankStretch& mine = (*stretches)[static_cast<std::size_t>(h.place)];
+      const RankStretch& mine = (*stretches)[h.place];
       i64 begin = std::max(part.begin, mine.begin), end = std::min(part.end, mine.end);
       if (begin >= end) continue;
       FsdpTensor t =
@@ -235,25 +247,25 @@ void RankStates::each_run_object(const std::function<void(std::string name, Pick
 RankStates::Tensor& RankStates::tensor(std::string name, DType dtype, std::span<const i64> dims) {
   auto [at, fresh] = by_name_.try_emplace(std::move(name), tensor_count());
   if (fresh) tensors_.push_back({at->first, dtype, {dims.begin(), dims.end()}, {}});
-  return tensors_[static_cast<std::size_t>(at->second)];
+  return tensors_[at->second];
 }
 
 Chunk RankStates::chunk(i64 t, i64 index) const {
-  const Portion& p = at(t).pieces[static_cast<std::size_t>(index)];
+  const Portion& p = at(t).pieces[index];
   i64 bytes = dtype_bytes(at(t).dtype, Shape(p.sizes).items());
   return {.offsets = p.offsets,
           .sizes = p.sizes,
           .file = p.file,
-          .rank = static_cast<i32>(rank_name(files_[static_cast<std::size_t>(p.file)].path)->rank),
+          .rank = static_cast<i32>(rank_name(files_[p.file].path)->rank),
           .record_offset = table(p.file).offset(p.row) + dtype_bytes(at(t).dtype, p.first_item),
           .record_bytes = bytes,
           .replica = p.replica};
 }
 
 ChunkData RankStates::resolve(i64 t, i64 index) const {
-  const Portion& p = at(t).pieces[static_cast<std::size_t>(index)];
+  const Portion& p = at(t).pieces[index];
   ChunkData out{.file = p.file, .offset = chunk(t, index).record_offset, .dtype = at(t).dtype};
-  const TorchFile& file = *opened_[static_cast<std::size_t>(p.file)].file;
+  const TorchFile& file = *opened_[p.file].file;
   out.big_endian = file.big_endian;
   auto behind = std::ranges::upper_bound(file.checksums, out.offset, {}, &Checksum::offset);
   if (behind != file.checksums.begin() && out.offset < behind[-1].offset + behind[-1].bytes) {

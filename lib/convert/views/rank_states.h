@@ -13,13 +13,20 @@
 
 #include <deque>
 
-#include "convert/keys/fsdp_plan.h"
-#include "core/base/error.h"
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
 #include "io/store/store.h"
-#include "io/torch/files.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
+
+class Error;
+class ModelMap;
+class PickleValue;
+class TorchTable;
+struct Grid;
+struct ModelConfig;
+struct OpenedTorchFile;
 
 struct RankStretch {
   i64 begin = 0, end = 0;
@@ -39,6 +46,7 @@ class RankStates final : public Store {
   // shape where pieces do not make the whole, kBadSplit where the whole does not divide.
   RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
              const Adjust& adjust);
+  ~RankStates() override;
 
   // Names of what else the files hold, and has no place in an fsdp_dtensor checkpoint.
   std::vector<std::string> not_taken() const;
@@ -79,12 +87,12 @@ class RankStates final : public Store {
     std::string prefix, field;  // around the parameter's name
     std::vector<Held> held;
 
-    const ModelParameter& of() const { return (*parameters)[static_cast<std::size_t>(parameter)]; }
+    const ModelParameter& of() const;
   };
   class Gathering;
 
-  const Tensor& at(i64 t) const { return tensors_[static_cast<std::size_t>(t)]; }
-  const TorchTable& table(i32 file) const { return opened_[static_cast<std::size_t>(file)].file->table; }
+  const Tensor& at(i64 t) const { return tensors_[t]; }
+  const TorchTable& table(i32 file) const;
   void open(const std::string& folder);
   i64 check_ranks() const;
   i64 items_of(const State& s, const Held& h) const;

@@ -4,10 +4,18 @@
 #include <cmath>
 
 #include "convert/objects/megatron_args.h"
+#include "convert/views/piece_store.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "io/dcp/dialect.h"
 #include "io/pickle/value.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/element.h"
 #include "io/values/tensor_reader.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 namespace {
@@ -132,7 +140,7 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
 // Which parameters are in which group.
 void Translation::read_groups() {
   for (i64 o = 0; o < std::ssize(source_.objects()); o++) {
-    std::optional<GroupField> field = group_field(source_.objects()[static_cast<std::size_t>(o)].name);
+    std::optional<GroupField> field = group_field(source_.objects()[o].name);
     if (dialect_ != DcpDialect::kStateDict || !field || field->field != "params") continue;
     std::shared_ptr<const PickleValue> names = source_.object(o);
     if (!names) continue;
@@ -149,7 +157,7 @@ void Translation::read_groups() {
 }
 
 void Translation::add_object(i64 o) {
-  const std::string& name = source_.objects()[static_cast<std::size_t>(o)].name;
+  const std::string& name = source_.objects()[o].name;
   std::optional<GroupField> field = group_field(name);
   if (!field || dialect_ != DcpDialect::kStateDict) return out_->add_object(name, o);
   if (field->field == "params") return;  // the names of the new objects say it

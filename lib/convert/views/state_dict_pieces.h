@@ -12,10 +12,14 @@
 #pragma once
 
 #include "convert/keys/key_table.h"
-#include "convert/views/piece_store.h"
-#include "io/dcp/dialect.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+class ModelMap;
+class PieceStore;
+class Store;
 
 // `map` null: the model is not known, and every tensor stays as it is. `cells` wrote fused tensors, as
 // KeyTable has them. Throws kNotHeld for states that are numbered instead of named, unless only the weights

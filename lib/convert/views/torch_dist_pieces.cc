@@ -5,11 +5,15 @@
 
 #include "convert/keys/key_section.h"
 #include "convert/objects/run_objects.h"
+#include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/run_args.h"
 #include "io/pickle/copy.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -146,7 +150,7 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
                       std::vector<StorePiece> pieces) {
   for (const StorePiece& piece : pieces) {
     Shape shape(dims_of(piece));
-    i64& taken = taken_[static_cast<std::size_t>(piece.tensor)];
+    i64& taken = taken_[piece.tensor];
     taken += piece.rows < 0 ? shape.items() : piece.rows * shape.row_items();
   }
   out_->add(kind.empty() ? cat(kModel, name) : cat(kState, name, ".", kind), std::move(dims),
@@ -211,7 +215,7 @@ void Translation::append_part(StorePiece part, std::vector<i64>& dims, std::vect
 
 void Translation::add_rest() {
   for (i64 t = 0; t < source_.tensor_count(); t++) {
-    if (i64 taken = taken_[static_cast<std::size_t>(t)]; taken > 0) {
+    if (i64 taken = taken_[t]; taken > 0) {
       refuse_rest_of(t, taken);
       continue;
     }

@@ -14,10 +14,12 @@
 // The parts of mixers are then in the order of a single tensor-parallel rank.
 #pragma once
 
-#include "convert/views/piece_store.h"
-#include "mappings/model/expand.h"
-
 namespace mckpt::impl {
+
+class ModelMap;
+class PieceStore;
+class Store;
+struct RunSetup;
 
 // Tensors that are not parameters of the model keep their names, after "model.module." in the model section.
 // Objects of the common state are included if fsdp_dtensor has a place for them. Throws kNotHeld for

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/base/text.h"
-
 namespace mckpt::impl {
 
 inline void append_one(std::string& out, std::string_view v) { out += v; }

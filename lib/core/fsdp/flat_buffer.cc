@@ -11,22 +11,11 @@
 
 #include "core/base/error.h"
 #include "core/fsdp/first_fit.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
 namespace {
-
-constexpr std::string_view kEngines[] = {"v1", "v2"};
-constexpr std::string_view kStrategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
-
-template <typename Enum, std::size_t N>
-Enum from_name(std::string_view name, const std::string_view (&names)[N], const char* what) {
-  const auto* at = std::find(names, names + N, name);
-  if (at == names + N)
-    throw Error(Code::kUsage, cat("there is no such ", what))
-        .expected(listed(names))
-        .found(cat("'", escaped(name), "'"));
-  return static_cast<Enum>(at - names);
-}
 
 i64 lcm_items(i64 a, i64 b) { return checked_mul(a / std::gcd(a, b), b, "the chunk size of a bucket"); }
 
@@ -200,13 +189,6 @@ i64 boundary_in(const FlatBuffer& b, const PackedParameter& p, i64 shard, ItemRa
 }
 
 }  // namespace
-
-std::string_view engine_name(Engine engine) { return kEngines[static_cast<int>(engine)]; }
-std::string_view strategy_name(Strategy strategy) { return kStrategies[static_cast<int>(strategy)]; }
-Engine engine_from_name(std::string_view name) { return from_name<Engine>(name, kEngines, "FSDP engine"); }
-Strategy strategy_from_name(std::string_view name) {
-  return from_name<Strategy>(name, kStrategies, "sharding strategy");
-}
 
 FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {
   check(how);

@@ -13,22 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/fsdp/grid.h"
-#include "core/items/item_run.h"
-#include "core/items/shape.h"
+#include "core/fsdp/strategy.h"
 
 namespace mckpt::impl {
 
-// v1 sorts by row size and may cut a row in two; v2 keeps the order of registration and never does.
-enum class Engine : u8 { kV1, kV2 };
-// What Megatron-FSDP shards over the ranks; v2 packs in the same way for all strategies.
-enum class Strategy : u8 { kNoShard, kOptim, kOptimGrads, kOptimGradsParams };
-
-std::string_view engine_name(Engine engine);        // "v1"
-std::string_view strategy_name(Strategy strategy);  // "optim_grads_params"
-// Each throws kUsage that lists the known names.
-Engine engine_from_name(std::string_view name);
-Strategy strategy_from_name(std::string_view name);
+class Shape;
+struct ItemRange;
 
 struct Packing {
   Engine engine = Engine::kV1;

@@ -12,8 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "core/fsdp/flat_buffer.h"
+#include "core/base/int.h"
+#include "core/fsdp/strategy.h"
 #include "core/items/dtype.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
 
@@ -27,9 +29,6 @@ struct Parameter {
   bool shared_embedding = false;  // tied over pipeline stages
   i64 unit = kNoUnit;             // the FSDP unit (a layer) that owns it
 };
-
-// The strategies with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but no_shard.
-enum class UnitScope : u8 { kFullShardOnly, kAllSharded };
 
 struct Grouping {
   Strategy strategy = Strategy::kOptimGradsParams;

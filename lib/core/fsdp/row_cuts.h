@@ -6,9 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "core/fsdp/flat_buffer.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Shape;
+struct FlatBuffer;
+struct Packing;
 
 struct RowCut {
   i64 parameter = 0;

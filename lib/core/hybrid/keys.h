@@ -8,9 +8,13 @@
 // The members of a group share one index, so two members of one family would have the same keys.
 #pragma once
 
-#include "core/hybrid/pattern.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct LayerKindInfo;
+struct LayerPattern;
+struct PatternItem;
 
 // One physical layer of a decoder.
 struct LayerPlace {

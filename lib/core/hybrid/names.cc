@@ -1,5 +1,7 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 #include "core/base/error.h"
+#include "core/hybrid/keys.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/names.h"
 
 #include <charconv>

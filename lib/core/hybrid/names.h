@@ -14,9 +14,13 @@
 // groups, as in torch_dist. gpt and stacked: the two forms of a GPT model in torch_dist.
 #pragma once
 
-#include "core/hybrid/keys.h"
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+#include "core/hybrid/kind.h"
 
 namespace mckpt::impl {
+
+struct LayerPattern;
 
 enum class LayerForm : u8 { kFlat, kMember, kLogical, kGpt, kStacked };
 std::string_view form_name(LayerForm form);  // "flat"

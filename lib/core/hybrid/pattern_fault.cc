@@ -91,4 +91,8 @@ Error pattern_error(const PatternFailure& failure, std::string_view pattern) {
   return e;
 }
 
+void throw_pattern_error(const PatternFailure& failure, std::string_view pattern) {
+  throw pattern_error(failure, pattern);
+}
+
 }  // namespace mckpt::impl

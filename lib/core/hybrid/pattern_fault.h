@@ -6,10 +6,11 @@
 #include <string_view>
 #include <variant>
 
-#include "core/base/error.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Error;
 
 // Only the grouped dialect has brackets; in the flat dialect they are invalid symbols.
 enum class Dialect : u8 { kFlat, kGrouped };
@@ -55,11 +56,12 @@ std::string_view fault_help(PatternFault fault);
 std::string fault_sentence(const PatternFailure& failure, std::string_view pattern);
 // The failure as an error with code kBadPattern.
 Error pattern_error(const PatternFailure& failure, std::string_view pattern);
+[[noreturn]] void throw_pattern_error(const PatternFailure& failure, std::string_view pattern);
 
 // The value, or the failure thrown.
 template <typename T>
 T value_or_throw(Checked<T> checked, std::string_view pattern) {
-  if (const auto* failure = std::get_if<PatternFailure>(&checked)) throw pattern_error(*failure, pattern);
+  if (const auto* failure = std::get_if<PatternFailure>(&checked)) throw_pattern_error(*failure, pattern);
   return std::get<T>(std::move(checked));
 }
 

@@ -3,6 +3,9 @@
 
 #include "core/base/text.h"
 #include "core/hybrid/keys.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "core/hybrid/segment.h"
 
 namespace mckpt::impl {
 

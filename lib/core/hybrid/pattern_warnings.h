@@ -6,10 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/hybrid/pattern.h"
-#include "core/hybrid/segment.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class Dialect : u8;
+struct LayerPattern;
+struct LayerRange;
+struct StageRequest;
 
 struct PatternWarning {
   std::string_view name;  // for scripts: "duplicate_keys"

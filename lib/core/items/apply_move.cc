@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/items/move.h"
 #include "core/items/transpose.h"
 
 namespace mckpt::impl {

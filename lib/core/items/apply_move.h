@@ -1,9 +1,11 @@
 // Copies the items of a move in memory. All copies of tensor data go through here.
 #pragma once
 
-#include "core/items/move.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Move;
 
 // Memory with consecutive items of one side of a move; the first one is item `first`.
 struct ItemsIn {

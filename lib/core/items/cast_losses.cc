@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+
 namespace mckpt::impl {
 namespace {
 

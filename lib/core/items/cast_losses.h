@@ -2,9 +2,11 @@
 // zero. Rounding within the range is the purpose of a cast and not counted.
 #pragma once
 
-#include "core/items/item_cast.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct ItemCast;
 
 struct CastLosses {
   i64 infinite = 0, zero = 0;  // items

@@ -9,9 +9,12 @@
 
 #include <vector>
 
-#include "core/items/item_run.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct ItemRange;
+struct ItemRun;
 
 enum class MoveKind : u8 {
   kCopy,

@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/items/item_run.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct ItemRange;
 
 enum class PlacementKind {
   kReplicate,

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/items/item_run.h"
 #include "core/items/tiling.h"
 
 namespace mckpt::impl {

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/items/move.h"
 
 namespace mckpt::impl {
+
+class Error;
 
 struct Region {
   i32 file = 0;

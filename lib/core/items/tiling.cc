@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "core/items/item_run.h"
 #include "core/items/move.h"
 
 namespace mckpt::impl {

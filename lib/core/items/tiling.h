@@ -4,9 +4,12 @@
 #include <optional>
 #include <span>
 
-#include "core/items/item_run.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct ItemRange;
+struct ItemRun;
 
 struct TilingFault {
   i64 item;   // the first item that is wrong

@@ -6,7 +6,12 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/copy/job.h"
+#include "io/copy/read_sums.h"
+#include "io/copy/task_log.h"
+#include "io/copy/worker.h"
 #include "io/file/parallel.h"
+#include "io/store/checksum.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,12 +5,18 @@
 #include <atomic>
 #include <functional>
 
-#include "core/base/error.h"
-#include "io/copy/job.h"
-#include "io/copy/worker.h"
-#include "io/copy/task_log.h"
+#include "core/base/int.h"
+#include "io/copy/counts.h"
 
 namespace mckpt::impl {
+
+class CopyJob;
+class CopySink;
+class Error;
+class LostValues;
+class ReadSums;
+class TaskLog;
+class WrittenSums;
 
 struct CopyOptions {
   int threads = 1;

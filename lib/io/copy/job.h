@@ -5,12 +5,15 @@
 #include <span>
 #include <string>
 
+#include "core/base/int.h"
 #include "core/items/item_cast.h"
+#include "core/items/item_run.h"
 #include "core/items/plan.h"
-#include "io/file/file.h"
-#include "io/store/store.h"
+#include "io/store/checksum.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 struct CopyTask {
   Plan plan;              // finished
@@ -46,14 +49,6 @@ class CopyJob : public RegionNames {
   virtual void write_head(const Region&, std::span<u8>) const {}
   // crc32: of the region's bytes as written.
   virtual void write_tail(const Region&, u32 /*crc32*/, std::span<u8>) const {}
-};
-
-// Takes what a job writes: the files of a result, or a comparison with files that are there.
-class CopySink {
- public:
-  virtual ~CopySink() = default;
-  // Thread-safe. No byte is written twice.
-  virtual void write(i32 file, i64 offset, std::span<const u8> bytes) = 0;
 };
 
 }  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/observer.h"
-#include "io/copy/job.h"
+#include "io/file/copy_sink.h"
 
 namespace mckpt::impl {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "io/copy/written_sums.h"
 #include "io/file/crc32.h"
 
 namespace mckpt::impl {

@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "io/copy/written_sums.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class WrittenSums;
 
 class PartSums {
  public:

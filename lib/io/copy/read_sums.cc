@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "io/store/store.h"
 #include "io/verify/checksums.h"
 #include "io/file/crc32.h"
 #include "io/verify/manifest.h"

@@ -7,9 +7,12 @@
 #include <mutex>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
+#include "io/store/checksum.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 class ReadSums {
  public:

@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "core/base/error.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/output_files.h"
 #include "io/file/place.h"

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file/folder.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Folder;
 
 struct SideFile {
   std::string name;

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/items/move.h"
+#include "core/items/plan.h"
+
 namespace mckpt::impl {
 namespace {
 

@@ -8,9 +8,11 @@
 
 #include <vector>
 
-#include "core/items/plan.h"
+#include "core/items/item_run.h"
 
 namespace mckpt::impl {
+
+class Plan;
 
 struct Window {
   i32 destination = 0;

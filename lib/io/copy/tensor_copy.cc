@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/file/file.h"
+#include "io/store/store.h"
+
 namespace mckpt::impl {
 
 // The row-major bytes of a tensor that does not lie so anywhere.

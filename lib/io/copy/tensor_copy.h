@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "io/copy/job.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

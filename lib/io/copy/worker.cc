@@ -7,8 +7,22 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/items/apply_move.h"
+#include "core/items/cast_losses.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/plan.h"
+#include "io/copy/job.h"
+#include "io/copy/lost_values.h"
+#include "io/copy/read_sums.h"
+#include "io/copy/slices.h"
+#include "io/copy/written_sums.h"
+#include "io/file/copy_sink.h"
 #include "io/file/crc32.h"
+#include "io/file/file.h"
 #include "runtime/system/memory_room.h"
 
 namespace mckpt::impl {

@@ -6,26 +6,18 @@
 
 #include <vector>
 
-#include "io/copy/job.h"
-#include "io/copy/slices.h"
-#include "io/copy/lost_values.h"
-#include "io/copy/read_sums.h"
-#include "io/copy/written_sums.h"
+#include "core/base/int.h"
+#include "io/copy/counts.h"
 
 namespace mckpt::impl {
 
-struct CopyCounts {
-  i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
-  i64 rounded = 0;   // items, as rounded_items() counts them
-  i64 infinite = 0;  // items, as cast_losses() counts them, if wanted
-
-  CopyCounts& operator+=(const CopyCounts& more) {
-    bytes_read += more.bytes_read, bytes_written += more.bytes_written;
-    reads += more.reads, writes += more.writes;
-    rounded += more.rounded, infinite += more.infinite;
-    return *this;
-  }
-};
+class CopyJob;
+class CopySink;
+class LostValues;
+class ReadSums;
+class WrittenSums;
+struct CopyTask;
+struct Window;
 
 // Page-aligned memory that grows and is never handed back in between.
 class Arena {

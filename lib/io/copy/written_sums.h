@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "io/copy/job.h"
-#include "io/verify/manifest.h"
-#include "io/file/output_files.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct CopyTask;
+struct Manifest;
+struct ManifestFile;
+struct OutputFile;
 
 class WrittenSums {
  public:

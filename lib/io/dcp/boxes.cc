@@ -7,7 +7,12 @@
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/box_cover.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/dcp/metadata.h"
 #include "io/store/cover.h"
+#include "io/store/finding.h"
+#include "io/store/findings.h"
 
 namespace mckpt::impl {
 namespace {

@@ -4,10 +4,12 @@
 
 #include <span>
 
-#include "io/dcp/metadata.h"
-#include "io/store/findings.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Findings;
+struct DcpMetadata;
 
 void check_boxes(const DcpMetadata& metadata, Findings& findings);
 

@@ -9,9 +9,11 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/items/shape.h"
 #include "io/dcp/counts.h"
 #include "io/pickle/value.h"
 #include "io/store/findings.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,11 +5,14 @@
 
 #include <vector>
 
-#include "io/dcp/dialect.h"
-#include "io/dcp/run_facts.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+class Store;
+struct Finding;
+struct RunFacts;
 
 // What of a checkpoint is asked for: an optimizer that lost its states does not harm the weights.
 enum class NamesOf : u8 { kAll, kModel };

@@ -4,12 +4,14 @@
 
 #include <span>
 
+#include "core/base/int.h"
 #include "io/dcp/dialect.h"
-#include "io/store/findings.h"
-#include "io/dcp/run_facts.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Findings;
+class Store;
+struct RunFacts;
 
 // A tensor by what its name says.
 struct DcpEntry {

@@ -10,6 +10,8 @@
 #include "io/dcp/mixed.h"
 #include "io/dcp/run_args.h"
 #include "io/dcp/store.h"
+#include "io/file/folder.h"
+#include "io/store/findings.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,11 +5,15 @@
 
 #include <optional>
 
-#include "io/dcp/check.h"
-#include "io/dcp/dialect.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DcpDialect : u8;
+enum class NamesOf : u8;
+class Store;
+struct Finding;
+struct RunFacts;
 
 // Nothing if the store is not a DCP folder.
 std::optional<DcpDialect> dcp_dialect(const Store& store);

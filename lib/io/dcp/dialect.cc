@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+
 namespace mckpt::impl {
 namespace {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
-
 namespace mckpt::impl {
+
+struct Finding;
 
 // Compares every file that it lists; reads all of them. Nothing when there is no such file.
 std::vector<Finding> check_integrity(const std::string& folder);

@@ -6,11 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "core/base/int.h"
 #include "io/file/file.h"
-#include "io/pickle/pickle.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class Pickle;
 
 // A part of a file that is a torch.save archive. The description of an archive is at its two ends, so these
 // are read at once and the data between them not at all.

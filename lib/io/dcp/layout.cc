@@ -1,8 +1,13 @@
 #include "io/dcp/layout.h"
 
+#include "io/dcp/record.h"
+#include "io/file/output_files.h"
+
 namespace mckpt::impl {
 
 DcpLayout::DcpLayout(i64 ranks) : file_bytes_(static_cast<std::size_t>(ranks)) {}
+DcpLayout::DcpLayout(DcpLayout&&) noexcept = default;
+DcpLayout::~DcpLayout() = default;
 
 i32 DcpLayout::add_key(DcpLayoutKey key) {
   keys_.push_back(std::move(key));
@@ -14,13 +19,13 @@ i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::s
   std::string shape_id(1, static_cast<char>(dtype));
   shape_id.append(reinterpret_cast<const char*>(sizes.data()), sizes.size_bytes());
   auto [at, first] = frame_of_.try_emplace(std::move(shape_id), static_cast<i32>(frames_.size()));
-  if (first) frames_.emplace_back(dtype, sizes);
+  if (first) frames_.push_back(std::make_unique<const DcpTensorFrame>(dtype, sizes));
 
   i64& end = file_bytes_[static_cast<std::size_t>(rank)];
   chunks_.push_back({key, rank, at->second, std::ssize(boxes_), end});
   boxes_.insert(boxes_.end(), offsets.begin(), offsets.end());
   boxes_.insert(boxes_.end(), sizes.begin(), sizes.end());
-  end = checked_add(end, frames_[static_cast<std::size_t>(at->second)].record_bytes(), "the size of a file");
+  end = checked_add(end, frames_[at->second]->record_bytes(), "the size of a file");
   return std::ssize(chunks_) - 1;
 }
 
@@ -37,13 +42,15 @@ void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
   objects_.back().record = std::move(record);
 }
 
+i64 DcpLayout::Chunk::data_offset() const { return record_offset + std::ssize(frame->head()); }
+
 DcpLayout::Chunk DcpLayout::chunk(i64 index) const {
   const Column& c = chunks_[static_cast<std::size_t>(index)];
   std::size_t rank = static_cast<std::size_t>(key(c.key).shape.rank());
   std::span<const i64> box = std::span(boxes_).subspan(static_cast<std::size_t>(c.box), 2 * rank);
   return {c.key,           c.rank,
           box.first(rank), box.subspan(rank),
-          c.record_offset, &frames_[static_cast<std::size_t>(c.frame)]};
+          c.record_offset, frames_[c.frame].get()};
 }
 
 std::vector<OutputFile> DcpLayout::files() const {
@@ -57,7 +64,7 @@ void DcpLayout::write_objects(OutputFiles& out) const {
   for (const Object& o : objects_)
     out.write(o.rank, o.offset, {reinterpret_cast<const u8*>(o.record.data()), o.record.size()});
   for (const Column& c : chunks_) {
-    const DcpTensorFrame& frame = frames_[static_cast<std::size_t>(c.frame)];
+    const DcpTensorFrame& frame = *frames_[c.frame];
     if (frame.data_bytes() > 0) continue;
     std::vector<u8> record(frame.head().begin(), frame.head().end());
     record.resize(static_cast<std::size_t>(frame.record_bytes()));

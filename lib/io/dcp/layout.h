@@ -3,18 +3,21 @@
 // Chunks are stored in columns: a third of a million of them takes tens of megabytes.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/dcp/record.h"
-#include "io/file/output_files.h"
 
 namespace mckpt::impl {
+
+class DcpTensorFrame;
+class OutputFiles;
+struct OutputFile;
 
 // The name of an item and, in it, the dots that part the keys of the nested dictionaries it came from:
 // "model.module.a.b" was {"model": {"module.a.b": ...}}.
@@ -38,6 +41,8 @@ class DcpLayout {
  public:
   // One file a rank.
   explicit DcpLayout(i64 ranks);
+  DcpLayout(DcpLayout&&) noexcept;
+  ~DcpLayout();
 
   // planner_data is None, as torch_dist writes it.
   void leave_out_paths() { has_paths_ = false; }
@@ -57,7 +62,7 @@ class DcpLayout {
     i64 record_offset = 0;  // in the rank's file
     const DcpTensorFrame* frame = nullptr;
 
-    i64 data_offset() const { return record_offset + std::ssize(frame->head()); }
+    i64 data_offset() const;
   };
   i64 chunk_count() const { return std::ssize(chunks_); }
   Chunk chunk(i64 index) const;
@@ -91,7 +96,7 @@ class DcpLayout {
   std::vector<i64> boxes_;
   std::vector<Object> objects_;
   std::vector<i64> file_bytes_;  // by rank
-  std::deque<DcpTensorFrame> frames_;
+  std::vector<std::unique_ptr<const DcpTensorFrame>> frames_;
   std::unordered_map<std::string, i32> frame_of_;  // by type and sizes
 };
 

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Finding;
 
 // Of the folder's .metadata, which is read once more: to list tensors nobody should pay for this. Nothing
 // where there is none.

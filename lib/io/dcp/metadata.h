@@ -15,8 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/store/store.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
 

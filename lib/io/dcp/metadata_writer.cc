@@ -5,6 +5,7 @@
 
 #include "core/base/name_hash.h"
 #include "io/dcp/layout.h"
+#include "io/dcp/record.h"
 #include "io/pickle/writer.h"
 
 namespace mckpt::impl {

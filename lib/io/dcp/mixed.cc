@@ -7,7 +7,9 @@
 
 #include "core/base/error.h"
 #include "io/dcp/dialect.h"
+#include "io/file/folder.h"
 #include "io/pickle/value.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

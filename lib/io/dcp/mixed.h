@@ -5,10 +5,11 @@
 
 #include <vector>
 
-#include "io/file/folder.h"
-#include "io/store/store.h"
-
 namespace mckpt::impl {
+
+class Folder;
+class Store;
+struct Finding;
 
 // Data files that .metadata does not name. A rank that held nothing leaves an empty one.
 void find_leftovers(const Folder& folder, std::span<const std::string> named, std::vector<Finding>& out);

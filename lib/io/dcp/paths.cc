@@ -2,6 +2,7 @@
 #include "io/dcp/paths.h"
 
 #include "core/base/error.h"
+#include "io/dcp/layout.h"
 #include "io/dcp/rows.h"
 #include "io/file/folder.h"
 #include "io/pickle/pickle.h"

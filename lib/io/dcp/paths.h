@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/dcp/layout.h"
 
 namespace mckpt::impl {
 
 class Store;
+struct DcpName;
 
 // By name of an item, the name with its path. Nothing where the folder has no paths (torch_dist), or is not a
 // DCP folder with one .metadata. Throws kBadMetadata for a path that does not lead to its name, kNotHeld for

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
+#include "io/pickle/writer.h"
+#include "io/store/tensor_spec.h"
 #include "io/torch/layout.h"
 
 namespace mckpt::impl {

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "core/items/dtype.h"
+#include "core/base/int.h"
 #include "io/zip/zip_writer.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
 
 class DcpTensorFrame {
  public:

@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "io/dcp/check.h"
+#include "io/dcp/dialect.h"
 #include "io/dcp/metadata.h"
-#include "io/store/findings.h"
-#include "io/file/folder.h"
+#include "io/dcp/run_facts.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {
+
+class Findings;
+class Folder;
 
 class DcpStore final : public Store {
  public:

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "io/copy/job.h"
+#include "core/base/int.h"
+#include "io/file/copy_sink.h"
 
 namespace mckpt::impl {
 

@@ -21,10 +21,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/base/error.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Error;
 
 struct FileStamp {
   u64 device = 0, inode = 0;

@@ -8,7 +8,9 @@
 #include "io/hdf5/chunks.h"
 #include "io/hdf5/helper.h"
 #include "io/hdf5/layout.h"
+#include "io/store/finding.h"
 #include "io/store/sniff.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

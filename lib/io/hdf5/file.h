@@ -6,10 +6,12 @@
 #include <memory>
 #include <span>
 
-#include "io/file/file.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class InputFile;
+class Store;
 
 // What open_hdf5_file() gives, from the answer of mckpt-hdf5. Throws kBadHdf5, kUnsupportedHdf5,
 // kHelperFailed.

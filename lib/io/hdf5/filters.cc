@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "io/file/bytes.h"
+#include "io/hdf5/answer.h"
 #include "io/zip/inflate.h"
 
 namespace mckpt::impl {

@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "io/hdf5/answer.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Hdf5Filter;
 
 // Throws kUnsupportedHdf5 that names a filter that is none of these, or occurs twice.
 void check_filters(std::span<const Hdf5Filter> filters);

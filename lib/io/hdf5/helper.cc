@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "runtime/system/module_folders.h"
 #include "io/hdf5/wire.h"
 

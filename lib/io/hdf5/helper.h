@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class InputFile;
 
 inline constexpr std::string_view kHdf5HelperPurpose = "HDF5 files (a program of its own, in a sandbox)";
 inline constexpr std::string_view kHdf5HelperHelp =

@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/hdf5/answer.h"
 #include "io/hdf5/filters.h"
+#include "io/hdf5/wire.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,11 +5,13 @@
 #include <span>
 #include <string>
 
-#include "core/items/dtype.h"
-#include "io/hdf5/answer.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+struct Hdf5Dataset;
+struct Hdf5Type;
 
 // The data type whose bits these are. HDF5 describes floats by their fields, so that bfloat16 and the 8-bit
 // floats are known like any other; torch's own order of bytes is little-endian. Throws kUnsupportedHdf5.

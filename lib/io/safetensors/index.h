@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
 

@@ -9,7 +9,9 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/file/json.h"
+#include "io/file/output_files.h"
 #include "io/safetensors/table.h"
+#include "io/store/tensor_spec.h"
 
 namespace mckpt::impl {
 namespace {

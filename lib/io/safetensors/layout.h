@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "io/file/output_files.h"
-#include "io/store/tensor_spec.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct OutputFile;
+struct TensorSpec;
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 

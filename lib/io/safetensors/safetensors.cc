@@ -1,6 +1,7 @@
 #include "io/safetensors/safetensors.h"
 
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "io/safetensors/shards.h"
 #include "io/store/sniff.h"
 

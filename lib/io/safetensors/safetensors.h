@@ -5,10 +5,13 @@
 #include <deque>
 #include <mutex>
 
+#include "io/store/store.h"
 #include "io/verify/manifest.h"
 #include "io/safetensors/table.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 class SafetensorsStore final : public Store {
  public:

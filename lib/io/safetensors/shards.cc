@@ -6,7 +6,14 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/names.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/file/json.h"
+#include "io/safetensors/safetensors.h"
+#include "io/safetensors/table.h"
 #include "io/store/cover.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

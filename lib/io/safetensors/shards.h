@@ -7,9 +7,10 @@
 // The global shape stands nowhere: it is as far as the pieces reach.
 #pragma once
 
-#include "io/safetensors/safetensors.h"
-
 namespace mckpt::impl {
+
+class SafetensorsStore;
+class SafetensorsTable;
 
 inline constexpr std::string_view kShardingInfoKey = "DCP_SHARDING_INFO";
 

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/file/file.h"
 #include "io/file/json.h"
 
 namespace mckpt::impl {

@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/file/file.h"
+#include "io/store/finding.h"
 #include "io/store/findings.h"
 #include "io/file/json.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 class SafetensorsTable {
  public:

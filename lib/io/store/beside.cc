@@ -8,6 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "io/file/folder.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Folder;
+class Store;
 
 struct Beside {
   enum class Kind : u8 {

@@ -1,5 +1,6 @@
 // Checks the chunks of a tensor with core/items/box_cover.h.
 #include "core/base/error_code.h"
+#include "io/store/store.h"
 #include "io/store/cover.h"
 
 #include <algorithm>

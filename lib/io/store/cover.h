@@ -3,10 +3,13 @@
 
 #include <vector>
 
+#include "core/base/error_code.h"
+#include "core/base/int.h"
 #include "core/items/box_cover.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // What is wrong, at most `most` of it; replicas do not count. The boxes of a fault are positions among the
 // other chunks.

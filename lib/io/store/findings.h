@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/text.h"
-#include "io/store/store.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 class Findings {
  public:
@@ -24,13 +27,7 @@ class Findings {
 
   // Of one of the store's tensors, or of none where `tensor` is negative.
   void add(const Store& store, Code code, i64 tensor, std::string message, const char* help = "",
-           bool warning = false) {
-    add({.code = code,
-         .tensor = tensor < 0 ? std::string() : std::string(store.name(tensor)),
-         .message = std::move(message),
-         .help = help,
-         .warning = warning});
-  }
+           bool warning = false);
 
   // What was collected, with a line for every kind of which some were left out.
   std::vector<Finding> take() {

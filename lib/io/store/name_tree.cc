@@ -11,6 +11,9 @@
 
 #include "core/base/names.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 struct NameTree {
   std::string label;  // not escaped

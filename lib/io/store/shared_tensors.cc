@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
+
 namespace mckpt::impl {
 namespace {
 

@@ -4,9 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // Those of `tensors` whose stretch of a file overlaps that of one before it in the file: of two tied tensors,
 // the second.

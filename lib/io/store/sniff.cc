@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "io/file/file.h"
+
 namespace mckpt::impl {
 namespace {
 

@@ -3,9 +3,11 @@
 
 #include <string_view>
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 enum class FileKind : u8 {
   kUnknown,

@@ -1,5 +1,6 @@
 // Judges the findings of a checkpoint's readers, and puts them into words.
 #include "core/base/error.h"
+#include "io/store/store.h"
 #include "io/store/soundness.h"
 
 #include <algorithm>

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "io/store/store.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // A checkpoint is refused because it is damaged. The error is its first problem.
 class DamagedCheckpoint : public Error {

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <vector>
 
+#include "core/items/dtype.h"
+#include "io/store/store.h"
+
 namespace mckpt::impl {
 namespace {
 

@@ -8,11 +8,13 @@
 
 #include <string_view>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // Parameters, the state of an optimizer, or neither (random states, schedules, numbers of steps, scales of
 // quantized weights, buffers that a layer keeps as bytes).

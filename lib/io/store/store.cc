@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
 
@@ -21,6 +22,8 @@ Finding to_finding(const Error& e) {
           .help = e.help(),
           .offset = e.offset()};
 }
+
+Shape Store::shape(i64 tensor) const { return Shape(dims(tensor)); }
 
 std::string file_path(const Store& store, i32 file) {
   if (file < 0) return store.root();

@@ -14,13 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/error.h"
+#include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "core/items/shape.h"
+#include "io/store/checksum.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
 
 class ByteSource;  // io/file/file.h
+class Shape;
 
 // Where a piece of one tensor lies. A tensor that is not sharded has one chunk that is all of it. The spans
 // point into the store.
@@ -33,16 +35,6 @@ struct Chunk {
   i64 record_offset = 0;  // -1: they lie in many places
   i64 record_bytes = 0;
   bool replica = false;  // an earlier chunk of the tensor is the same box: readers skip this one
-};
-
-// A stretch of a file for which the format keeps a CRC-32 (zip's polynomial).
-struct Checksum {
-  i32 file = -1;
-  i64 offset = 0;
-  i64 bytes = 0;
-  u32 crc32 = 0;
-  std::string name{};  // of the record
-  i64 tensor = -1;     // that the record belongs to, where it is known
 };
 
 // Where the items of a chunk lie, once its own header (if any) is read.
@@ -71,19 +63,6 @@ struct StoreFile {
   std::string path;  // relative to Store::root(); "" when the root itself is the file
   i64 bytes = -1;    // as found on disk; -1: it is not there
 };
-
-// What is wrong or odd, found while looking. Openers collect what leaves the rest readable, and throw what
-// does not.
-struct Finding {
-  Code code = Code::kInternal;
-  std::string tensor{}, file{}, message{}, help{};
-  i64 offset = -1;
-  i32 rank = -1;
-  bool warning = false;  // true: odd, but nothing is lost
-};
-
-// The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
-Finding to_finding(const Error& error);
 
 class PickleValue;  // io/pickle/value.h
 
@@ -122,7 +101,7 @@ class Store {
   // objects that read. Nothing where the format has no such checks.
   virtual std::optional<std::vector<Finding>> check(int /*threads*/) const { return std::nullopt; }
 
-  Shape shape(i64 tensor) const { return Shape(dims(tensor)); }
+  Shape shape(i64 tensor) const;
 
  protected:
   std::string root_, format_;

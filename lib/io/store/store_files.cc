@@ -1,5 +1,7 @@
 // Opens the files of a store when they are needed, and closes some when too many are open.
 #include "core/base/error.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 
 #include <algorithm>
@@ -9,8 +11,10 @@ namespace mckpt::impl {
 StoreFiles::StoreFiles(const Store& store) : store_(store), files_(store.files().size()) {
   bool is_folder = false;
   for (const StoreFile& f : store.files()) is_folder |= !f.path.empty();
-  if (is_folder) folder_.emplace(store.root());
+  if (is_folder) folder_ = std::make_unique<const Folder>(store.root());
 }
+
+StoreFiles::~StoreFiles() = default;
 
 std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   std::lock_guard lock(mutex_);

@@ -8,16 +8,19 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/int.h"
 #include "io/file/file.h"
-#include "io/file/folder.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Folder;
+class Store;
 
 class StoreFiles {
  public:
   // The store must outlive it.
   explicit StoreFiles(const Store& store);
+  ~StoreFiles();
 
   // Thread-safe. The file stays open as long as somebody holds it. Throws as InputFile does, and kReadFailed
   // when the file is not as long as the store found it.
@@ -27,7 +30,7 @@ class StoreFiles {
   static constexpr std::size_t kMostOpen = 128;
 
   const Store& store_;
-  std::optional<Folder> folder_;  // none when the store is one file
+  std::unique_ptr<const Folder> folder_;  // none when the store is one file
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const InputFile>> files_;
   mutable std::list<i32> open_;  // the one opened last is in front

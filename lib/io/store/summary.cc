@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
+
 namespace mckpt::impl {
 
 void Amount::add(i64 more_items, i64 more_bytes) {

@@ -3,10 +3,13 @@
 
 #include <vector>
 
+#include "core/base/int.h"
 #include "io/store/state_part.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class Store;
 
 struct Amount {
   i64 tensors = 0, items = 0, bytes = 0;

@@ -7,7 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "io/store/finding.h"
 #include "io/store/name_regex.h"
+#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 struct TensorChoice {
   std::string pattern;  // "" chooses all

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/items/dtype.h"
 
 namespace mckpt::impl {

@@ -4,6 +4,9 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "io/file/file.h"
+#include "io/pickle/arena.h"
+#include "io/pickle/pickle.h"
 #include "io/store/sniff.h"
 
 namespace mckpt::impl {

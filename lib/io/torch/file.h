@@ -2,10 +2,14 @@
 // that.
 #pragma once
 
-#include "io/file/file.h"
+#include "core/base/int.h"
+#include "io/store/checksum.h"
+#include "io/store/finding.h"
 #include "io/torch/table.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 // What reading the headers of one file gives.
 struct TorchFile {

@@ -1,6 +1,8 @@
 #include "io/torch/files.h"
 
 #include "core/base/error.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
 #include "io/file/parallel.h"
 
 namespace mckpt::impl {

@@ -6,10 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file/folder.h"
+#include "core/base/int.h"
 #include "io/torch/file.h"
 
 namespace mckpt::impl {
+
+class Folder;
 
 struct OpenedTorchFile {
   std::string path;  // inside the folder

@@ -10,6 +10,7 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/file/folder.h"
 #include "io/pickle/render.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/pickle/text.h"
 #include "io/pickle/writer.h"
+#include "io/store/tensor_spec.h"
 
 namespace mckpt::impl {
 namespace {

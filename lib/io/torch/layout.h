@@ -6,11 +6,13 @@
 // in any order; the rest (the frame) needs their checksums and comes last.
 #pragma once
 
-#include "io/pickle/writer.h"
-#include "io/store/tensor_spec.h"
+#include "core/base/int.h"
 #include "io/zip/zip_writer.h"
 
 namespace mckpt::impl {
+
+class PickleWriter;
+struct TensorSpec;
 
 // As torch names the folder in an archive: the file's name without its suffix.
 std::string torch_archive_folder(std::string_view path);

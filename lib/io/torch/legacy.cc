@@ -8,6 +8,10 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/bytes.h"
+#include "io/file/file.h"
+#include "io/pickle/arena.h"
+#include "io/pickle/classes.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 #include "io/torch/file.h"
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "io/file/folder.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 

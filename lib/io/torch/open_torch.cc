@@ -1,6 +1,7 @@
 // Opens one torch file as a store. A file that one of several ranks wrote holds pieces of tensors; alone it
 // shows the whole tensors with the piece that is there.
 #include "core/base/error.h"
+#include "io/file/file.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {

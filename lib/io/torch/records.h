@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-#include "io/zip/zip.h"
-
 namespace mckpt::impl {
+
+class ZipArchive;
 
 // Throws unless it is absent or one of torch's two words. `top`: the folder of the archive, with its slash.
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);

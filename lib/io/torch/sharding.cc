@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/pickle/classes.h"
+#include "io/pickle/value.h"
 #include "io/torch/tensor.h"
 
 namespace mckpt::impl {

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "io/pickle/value.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class PickleValue;
+struct PickleNode;
 
 struct TorchMesh {
   std::vector<i64> sizes;

@@ -3,9 +3,13 @@
 
 #include <deque>
 
+#include "core/base/int.h"
+#include "io/store/store.h"
 #include "io/torch/file.h"
 
 namespace mckpt::impl {
+
+class PickleValue;
 
 class TorchStore final : public Store {
  public:

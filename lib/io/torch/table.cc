@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "io/pickle/pickle.h"
 #include "io/torch/walk.h"
 #include "io/values/strided.h"
 

@@ -14,12 +14,15 @@
 #include <string>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/pickle/pickle.h"
-#include "io/store/store.h"
+#include "io/pickle/value.h"
+#include "io/store/finding.h"
 #include "io/torch/tensor.h"
 
 namespace mckpt::impl {
+
+class Pickle;
 
 class TorchTable {
  public:

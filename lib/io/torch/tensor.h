@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/torch/sharding.h"
 
 namespace mckpt::impl {
+
+class PickleValue;
 
 // ('storage', class, key, location, count, [view of an older file: (key, first, count)])
 struct TorchStorage {

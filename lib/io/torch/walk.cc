@@ -5,7 +5,12 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/pickle/arena.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
+#include "io/store/finding.h"
+#include "io/torch/table.h"
+#include "io/torch/tensor.h"
 
 namespace mckpt::impl {
 namespace {

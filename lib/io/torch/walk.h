@@ -6,10 +6,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/torch/table.h"
+#include "io/torch/sharding.h"
 
 namespace mckpt::impl {
+
+class TorchTable;
 
 class TorchWalk {
  public:

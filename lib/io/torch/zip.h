@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "core/base/int.h"
 #include "io/pickle/pickle.h"
-#include "io/torch/tensor.h"
 #include "io/zip/zip.h"
 
 namespace mckpt::impl {
+
+struct TorchStorage;
 
 class TorchZip {
  public:

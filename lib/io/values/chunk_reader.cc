@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/file/file.h"
 #include "io/values/strided.h"
 
 namespace mckpt::impl {

@@ -3,10 +3,12 @@
 
 #include <memory>
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 class ChunkReader {
  public:

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "io/file/file.h"
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
+#include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
+class Store;
 
 // Hexadecimal digests of the tensors, in the order asked for. Reads all their bytes, in bounded memory.
 std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads);

@@ -3,9 +3,11 @@
 
 #include <span>
 
-#include "core/items/dtype.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
 
 struct NonFinite {
   i64 nans = 0, infinities = 0;

@@ -8,7 +8,10 @@
 #include <array>
 #include <cstring>
 
+#include "core/items/dtype.h"
 #include "io/file/parallel.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/digest.h"
 #include "io/values/tensor_reader.h"
 

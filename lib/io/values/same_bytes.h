@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "io/store/store.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 // For each pair of tensors: true if data type, shape and the contiguous little-endian bytes are equal. A tensor is
 // read in windows, up to its first difference.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/file/file.h"
+
 namespace mckpt::impl {
 namespace {
 

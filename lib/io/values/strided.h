@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 // One loop over items: how many, and how far apart they are in the file and in memory, in items.
 struct StridedLoop {

@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/file/file.h"
 #include "io/store/cover.h"
+#include "io/store/store_files.h"
 #include "io/values/chunk_reader.h"
 
 namespace mckpt::impl {

@@ -7,9 +7,12 @@
 #include <memory>
 #include <optional>
 
-#include "io/store/store_files.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
+class StoreFiles;
 
 class TensorReader {
  public:

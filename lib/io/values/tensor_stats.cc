@@ -8,7 +8,10 @@
 #include <mutex>
 #include <optional>
 
+#include "core/items/shape.h"
 #include "io/file/parallel.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/value_sums.h"
 

@@ -6,10 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "core/base/int.h"
 #include "io/values/finite.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
+
+class Store;
 
 struct TensorStats {
   i64 numbers = 0;  // as element_form counts them: two for a complex element

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "io/store/slice.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/values/element.h"
 #include "io/values/tensor_reader.h"
 

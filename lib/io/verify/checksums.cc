@@ -6,7 +6,10 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
+#include "io/file/file.h"
 #include "io/file/parallel.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 
 namespace mckpt::impl {
 namespace {

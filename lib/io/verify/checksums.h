@@ -5,9 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "io/store/store_files.h"
+#include "core/base/int.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
+class Store;
+class StoreFiles;
+struct Checksum;
 
 struct ChecksumResult {
   i64 records = 0;  // looked at

@@ -6,8 +6,12 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/file/sha256.h"
+#include "io/store/store.h"
+#include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {
 namespace {

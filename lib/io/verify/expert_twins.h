@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "io/store/store.h"
-#include "io/values/tensor_reader.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Store;
+class TensorReader;
+struct Finding;
 
 class ExpertTwins {
  public:

@@ -10,6 +10,7 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/staging_marks.h"
+#include "io/verify/manifest.h"
 
 namespace mckpt::impl {
 namespace {

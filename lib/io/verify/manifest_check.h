@@ -3,10 +3,11 @@
 
 #include <vector>
 
-#include "io/verify/manifest.h"
-#include "io/store/store.h"
-
 namespace mckpt::impl {
+
+class Folder;
+struct Finding;
+struct Manifest;
 
 // What is not there, has another size, or is beside the tensors and has another SHA-256. Reads no tensors.
 std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& manifest);

@@ -5,9 +5,11 @@
 #include <string>
 
 #include "core/base/name_hash.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class Store;
+struct VerifyReport;
 
 // Adds the check "manifest". Damage to the data of tensors is left to the check of the CRC-32 sums. Adds no
 // check where the folder has no manifest. The names of the files that it read are added to `judged`.

@@ -11,6 +11,9 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
+#include "io/store/store_files.h"
 #include "io/verify/checksums.h"
 #include "io/store/cover.h"
 #include "io/values/element.h"

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
-#include "io/store/store.h"
+#include "core/base/int.h"
+#include "io/store/finding.h"
 
 namespace mckpt::impl {
+
+class Error;
+class Store;
 
 struct Check {
   enum class Status : u8 { kNone, kPass, kWarn, kFail };  // kNone: there was nothing to check

@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 struct ZipEntry {
   std::string_view name;  // with its folder: "archive/data/0"

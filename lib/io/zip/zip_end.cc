@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/bytes.h"
+#include "io/file/file.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,9 +1,11 @@
 // The place of the central directory of a zip archive: the end record, with its zip64 forms.
 #pragma once
 
-#include "io/file/file.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ByteSource;
 
 struct ZipEnd {
   i64 directory_offset = 0, directory_bytes = 0;

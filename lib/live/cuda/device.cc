@@ -10,6 +10,7 @@
 #include "live/cuda/lane.h"
 #include "live/cuda/memory.h"
 #include "live/cuda/ranks.h"
+#include "runtime/comm/comm.h"
 #include "runtime/modules/module.h"
 
 namespace mckpt::impl {
@@ -49,7 +50,7 @@ std::vector<GpuId> usable_gpus() {
         .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use");
   std::vector<GpuId> ids(static_cast<std::size_t>(count));
   for (i32 i = 0; i < count; i++)
-    check_cuda(cuda().id(i, ids[static_cast<std::size_t>(i)].data()), "looking at the GPUs");
+    check_cuda(cuda().id(i, ids[i].data()), "looking at the GPUs");
   return ids;
 }
 
@@ -68,7 +69,7 @@ std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> 
 
 std::unique_ptr<Device> cuda_device(Comm& world) {
   std::vector<std::vector<GpuId>> usable = gather_gpus(world, usable_gpus());
-  i32 gpu = choose_gpus(usable)[static_cast<std::size_t>(world.rank())];
+  i32 gpu = choose_gpus(usable)[world.rank()];
   if (world.size() > 1) load_module("nccl");  // what will be missing is told now
   check_cuda(cuda().choose(gpu), "choosing a GPU");
   return std::make_unique<CudaDevice>(gpu);

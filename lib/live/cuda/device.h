@@ -1,9 +1,10 @@
 // The GPU of this rank as a Device (live/device/device.h).
 #pragma once
 
-#include "live/device/device.h"
-
 namespace mckpt::impl {
+
+class Comm;
+class Device;
 
 // Chooses the GPU, once in a process: of those that a rank may use, the first that no earlier rank has.
 // Collective. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more

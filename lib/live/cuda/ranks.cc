@@ -12,6 +12,8 @@
 #include "live/cuda/calls.h"
 #include "live/cuda/lane.h"
 #include "live/cuda/nccl_table.h"
+#include "runtime/comm/activity.h"
+#include "runtime/comm/comm.h"
 #include "runtime/modules/module.h"
 
 namespace mckpt::impl {

@@ -1,9 +1,10 @@
 // DeviceRanks over GPUs: a communicator of NCCL.
 #pragma once
 
-#include "live/device/device.h"
-
 namespace mckpt::impl {
+
+class Comm;
+class DeviceRanks;
 
 // Collective over `comm`. Throws kModuleMissing where there are several ranks and no NCCL, and kRanksFailed.
 // pre: the GPU has been chosen.

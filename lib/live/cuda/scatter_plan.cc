@@ -4,6 +4,11 @@
 #include <bit>
 #include <utility>
 
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/move.h"
+#include "live/device/device.h"
+
 namespace mckpt::impl {
 namespace {
 

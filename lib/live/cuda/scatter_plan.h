@@ -4,10 +4,12 @@
 #include <functional>
 #include <span>
 
-#include "live/device/device.h"
+#include "core/base/int.h"
 #include "live/cuda/scatter_batch.h"
 
 namespace mckpt::impl {
+
+struct ItemCopy;
 
 ScatterDivisor scatter_divisor(i64 d);  // pre: 0 < d < 2^31
 

@@ -1,6 +1,11 @@
 // Which rows of a parameter a context-parallel rank computes with, by the parameter's name.
 #include "live/device/cp_rows.h"
 
+#include "core/fsdp/grid.h"
+#include "core/hybrid/cp_slice.h"
+#include "mappings/config.h"
+#include "mappings/model/parameter.h"
+
 namespace mckpt::impl {
 namespace {
 

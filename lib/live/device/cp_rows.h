@@ -2,10 +2,14 @@
 // tensor of its tensor-parallel rank, and takes its rows when it needs them.
 #pragma once
 
-#include "core/hybrid/cp_slice.h"
-#include "mappings/model/expand.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+struct Grid;
+struct ModelConfig;
+struct ModelParameter;
+struct RowRange;
 
 // All of them for what is not sliced. Throws kBadSlice where the model does not divide.
 std::vector<RowRange> cp_rows(const ModelParameter& parameter, const ModelConfig& model, const Grid& grid,

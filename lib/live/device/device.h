@@ -12,12 +12,14 @@
 #include <memory>
 #include <span>
 
+#include "core/base/int.h"
 #include "core/items/item_cast.h"
 #include "core/items/move.h"
 #include "live/device/memory.h"
-#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
+
+class Comm;
 
 // A move between two places of a device's memory, with what is done to its values. The addresses are those of
 // its first items; strides count items of either side.

@@ -1,7 +1,13 @@
 // One connection for each set of ranks, made when it is first asked for.
 #include "live/device/device_links.h"
 
+#include "live/device/device.h"
+#include "runtime/comm/comm.h"
+
 namespace mckpt::impl {
+
+DeviceLinks::DeviceLinks(Device& device, Comm& world) : device_(device), world_(world) {}
+DeviceLinks::~DeviceLinks() = default;
 
 // Where one member finds the link among its own, all do: the members' lists are the same.
 DeviceRanks& DeviceLinks::between(Comm& comm) {

@@ -5,14 +5,19 @@
 #include <memory>
 #include <vector>
 
-#include "live/device/device.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class Device;
+class DeviceRanks;
 
 class DeviceLinks {
  public:
   // Both outlive this.
-  DeviceLinks(Device& device, Comm& world) : device_(device), world_(world) {}
+  DeviceLinks(Device& device, Comm& world);
+  ~DeviceLinks();
 
   // Collective over `comm`, ranks of the world, which outlives this. All that share a link call it in the
   // same order.

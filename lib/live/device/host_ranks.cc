@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "live/device/device.h"
+#include "runtime/comm/comm.h"
+
 namespace mckpt::impl {
 namespace {
 
@@ -39,7 +42,7 @@ class Stream {
 class Streams {
  public:
   Streams(int ranks, std::span<const DeviceRanks::Part> parts) : of_(static_cast<std::size_t>(ranks)) {
-    for (const DeviceRanks::Part& part : parts) of_[static_cast<std::size_t>(part.rank)].add(part);
+    for (const DeviceRanks::Part& part : parts) of_[part.rank].add(part);
   }
 
   i64 longest() const {

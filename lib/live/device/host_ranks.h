@@ -2,9 +2,12 @@
 // size.
 #pragma once
 
-#include "live/device/device.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class DeviceRanks;
 
 // An exchange works in rounds; a rank sends and receives at most this many bytes in each.
 inline constexpr i64 kExchangeRound = i64{64} << 20;

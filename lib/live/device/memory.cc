@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "runtime/system/memory_room.h"
 

@@ -2,6 +2,7 @@
 #include "live/device/tensor.h"
 
 #include "core/base/error.h"
+#include "core/hybrid/cp_slice.h"
 #include "live/device/device.h"
 #include "runtime/modules/module.h"
 #include "runtime/modules/tensor_table.h"

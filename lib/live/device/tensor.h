@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 
-#include "core/hybrid/cp_slice.h"
+#include "core/base/int.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 
 namespace mckpt::impl {
 
 class Device;
+struct RowRange;
 
 class Tensor {
  public:

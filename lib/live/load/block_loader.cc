@@ -11,8 +11,13 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "io/copy/counts.h"
+#include "io/copy/job.h"
+#include "io/file/file.h"
+#include "live/load/block_plan.h"
 #include "live/load/block_share.h"
 #include "live/load/block_uploader.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {
@@ -169,7 +174,7 @@ class BlockLoader {
 
   // Returns how much it is.
   i64 read_block(i64 block, u8* to, CopyCounts& counts) const {
-    BlockId id = plan_.blocks()[static_cast<std::size_t>(block)];
+    BlockId id = plan_.blocks()[block];
     const ByteSource& source = job_.source(id.file);
     i64 bytes = std::min(source.size() - id.begin(), BlockId::kBytes + tail_bytes_);
     source.read_block(id.begin(), {to, static_cast<std::size_t>(bytes)});

@@ -12,10 +12,15 @@
 #include <atomic>
 #include <optional>
 
-#include "io/copy/worker.h"
-#include "live/load/block_plan.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class CopyJob;
+class Device;
+class DeviceRanks;
+struct CopyCounts;
 
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system does not grant as many
@@ -26,7 +31,7 @@ struct BlockLoadOptions {
 };
 
 // Collective over the ranks that share the sources; `ranks` are those of `sharers`.
-CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
+CopyCounts load_blocks(const CopyJob& job, const std::function<u8*(i32 file)>& address, Device& device, Comm& sharers,
                        DeviceRanks& ranks, const BlockLoadOptions& options);
 
 }  // namespace mckpt::impl

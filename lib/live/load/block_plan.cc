@@ -1,5 +1,10 @@
 // Sorts the moves of a job by the block of the source file that they read.
 #include "core/base/error.h"
+#include "core/items/item_run.h"
+#include "core/items/plan.h"
+#include "io/copy/job.h"
+#include "io/file/file.h"
+#include "live/device/device.h"
 #include "live/load/block_plan.h"
 
 #include <algorithm>
@@ -39,7 +44,7 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
 
 // Blocks are cut off at the end of a file, so that this is seen here or never.
 void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
-  i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
+  i64 item = dtype_bytes(casts_[fetch.cast].from, 1);
   i64 end = fetch.source + fetch.move.source().end() * item;
   if (end > file_bytes)
     throw Error(Code::kReadFailed, "a tensor passes the end of its file")
@@ -59,8 +64,8 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
   std::vector<Use> all;
   std::vector<Move> parts;
   for (i32 f = 0; f < static_cast<i32>(fetches_.size()); f++) {
-    const Fetch& fetch = fetches_[static_cast<std::size_t>(f)];
-    i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
+    const Fetch& fetch = fetches_[f];
+    i64 item = dtype_bytes(casts_[fetch.cast].from, 1);
     ItemRun run = fetch.move.source();
     BlockId block{fetch.file, (fetch.source + run.begin * item) / BlockId::kBytes};
     crosses_borders_ |= fetch.source % item != 0;
@@ -74,7 +79,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
 }
 
 void BlockPlan::clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const {
-  i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
+  i64 item = dtype_bytes(casts_[fetch.cast].from, 1);
   auto first_item_from = [&](i64 byte) { return ceil_div(std::max<i64>(byte - fetch.source, 0), item); };
   clip_source(fetch.move, {first_item_from(block.begin()), first_item_from(block.begin() + BlockId::kBytes)},
               out);
@@ -84,8 +89,8 @@ void BlockPlan::copies(i64 block, const u8* data, std::vector<ItemCopy>& out) co
   std::size_t b = static_cast<std::size_t>(block);
   std::vector<Move> parts;
   for (i64 u = begins_[b]; u < begins_[b + 1]; u++) {
-    const Fetch& fetch = fetches_[static_cast<std::size_t>(used_[static_cast<std::size_t>(u)])];
-    const ItemCast& cast = casts_[static_cast<std::size_t>(fetch.cast)];
+    const Fetch& fetch = fetches_[used_[u]];
+    const ItemCast& cast = casts_[fetch.cast];
     parts.clear();
     clip(fetch, blocks_[b], parts);
     for (const Move& m : parts)

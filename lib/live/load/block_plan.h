@@ -7,10 +7,15 @@
 #include <span>
 #include <vector>
 
-#include "io/copy/job.h"
-#include "live/device/device.h"
+#include "core/base/int.h"
+#include "core/items/item_cast.h"
+#include "core/items/move.h"
 
 namespace mckpt::impl {
+
+class CopyJob;
+struct CopyTask;
+struct ItemCopy;
 
 // A block of a source file. Ordered by file and place.
 struct BlockId {

@@ -24,7 +24,7 @@ BlockShare::BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 r
     std::ranges::fill(sent, 0);
     std::ranges::fill(received, 0);
   };
-  auto at = [](std::vector<i64>& counts, int r) -> i64& { return counts[static_cast<std::size_t>(r)]; };
+  auto at = [](std::vector<i64>& counts, int r) -> i64& { return counts[r]; };
   for (std::size_t i = 0, end; i < needs.size(); i = end) {
     for (end = i + 1; end < needs.size() && needs[end].block == needs[i].block;) end++;
     std::span<const Need> of_block = std::span(needs).subspan(i, end - i);

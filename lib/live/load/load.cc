@@ -1,7 +1,13 @@
 #include "live/load/load.h"
 
 #include "convert/jobs/chunk_jobs.h"
+#include "core/fsdp/grid.h"
+#include "io/copy/counts.h"
+#include "live/load/block_loader.h"
 #include "live/model/chunks.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "live/model/pending_writes.h"
 #include "live/model/shape_exchange.h"
 
 namespace mckpt::impl {

@@ -2,11 +2,16 @@
 // weights are made of them, once.
 #pragma once
 
-#include "convert/keys/stored_chunks.h"
-#include "live/load/block_loader.h"
-#include "live/model/model.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ChunkList;
+class KeyTable;
+class LiveModel;
+class Store;
+struct BlockLoadOptions;
+struct CopyCounts;
 
 // The keys of the model's checkpoint on its grid, with the types of the source: what loading passes nothing
 // through, so that main weights are those of the files.

@@ -2,10 +2,22 @@
 
 #include <algorithm>
 
+#include "convert/jobs/holding_reader.h"
 #include "core/base/error.h"
 #include "io/file/parallel.h"
+#include "live/device/device_bytes.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
+
+struct LiveCheck::Worker {
+  Worker(const Store& store, const StoreFiles& files, Device& device) : source(store, files), live(device) {}
+  HoldingReader source;
+  DeviceReader live;
+};
 
 LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options)
     : model_(model), options_(options), files_(source) {
@@ -15,6 +27,8 @@ LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveChec
   as_stored_ = model.map().parameters(setup.grid, model.cell(),
                                       {setup.run.vocab_rows, std::nullopt, setup.run.groups});
 }
+
+LiveCheck::~LiveCheck() = default;
 
 // In pieces, so that all threads have something to do.
 void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
@@ -32,7 +46,7 @@ void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::
 }
 
 i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
-  ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
+  ModelParameter p = as_stored_[piece.parameter];
   p.dtype = piece.via, p.typed_by_run = true;
   i64 at = 0, first_wrong = -1;
   worker.source.read(p, piece.items, piece.type, [&](std::span<const u8> want) {
@@ -54,7 +68,7 @@ void LiveCheck::compare(const char* what) {
     if (options_.stop && *options_.stop)
       throw Error(Code::kInterrupted, "stopped before everything was compared");
     std::size_t at = static_cast<std::size_t>(i);
-    wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
+    wrong[at] = first_wrong_byte(pieces_[at], *workers_[worker]);
     if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
   });
   i32 told = -1;
@@ -62,7 +76,7 @@ void LiveCheck::compare(const char* what) {
     const Piece& piece = pieces_[i];
     if (wrong[i] < 0 || piece.parameter == told) continue;
     told = piece.parameter;
-    differences_.push_back({as_stored_[static_cast<std::size_t>(told)].name, what,
+    differences_.push_back({as_stored_[told].name, what,
                             piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
   }
   pieces_.clear();
@@ -70,9 +84,9 @@ void LiveCheck::compare(const char* what) {
 
 void LiveCheck::check_stored() {
   for (i32 i = 0; i < static_cast<i32>(as_stored_.size()); i++) {
-    const ModelParameter& p = as_stored_[static_cast<std::size_t>(i)];
+    const ModelParameter& p = as_stored_[i];
     if (p.buffer()) {
-      DType type = model_.parameters()[static_cast<std::size_t>(i)].dtype;
+      DType type = model_.parameters()[i].dtype;
       add(i, {0, p.shape().items()}, type, type, model_.buffer_bytes(i));
     } else if (std::optional<Tensor> shard = model_.stored_shard(i)) {
       const LiveModel::Seat& seat = model_.seat(i);
@@ -87,7 +101,7 @@ void LiveCheck::check_live(i32 module) {
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
     for (i64 member : group->bucket().members) {
       i32 i = static_cast<i32>(member);
-      add(i, {0, as_stored_[static_cast<std::size_t>(i)].shape().items()}, group->stored_type(),
+      add(i, {0, as_stored_[i].shape().items()}, group->stored_type(),
           group->how().compute, model_.tensor(i).facts().bytes);
     }
   compare("live values");

@@ -5,11 +5,17 @@
 
 #include <atomic>
 
-#include "convert/jobs/holding_reader.h"
-#include "live/device/device_bytes.h"
-#include "live/model/model.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "io/store/store_files.h"
 
 namespace mckpt::impl {
+
+class Device;
+class LiveModel;
+class Store;
+struct ModelParameter;
 
 struct LiveCheckOptions {
   int threads = 1;
@@ -26,6 +32,7 @@ class LiveCheck {
 
   // The map's tensors are those of the store. Both outlive this. pre: the model is loaded.
   LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options = {});
+  ~LiveCheck();
 
   // The stored weights that this rank has, and the buffers.
   void check_stored();
@@ -44,12 +51,7 @@ class LiveCheck {
     DType via = DType::kU8, type = DType::kU8;
     std::span<const u8> bytes;
   };
-  struct Worker {
-    Worker(const Store& store, const StoreFiles& files, Device& device)
-        : source(store, files), live(device) {}
-    HoldingReader source;
-    DeviceReader live;
-  };
+  struct Worker;
   void add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes);
   void compare(const char* what);  // all that was added
   i64 first_wrong_byte(const Piece& piece, Worker& worker) const;

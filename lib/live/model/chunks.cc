@@ -1,4 +1,11 @@
 #include "core/base/error.h"
+#include "core/fsdp/strategy.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "mappings/fsdp/groups.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 #include "live/model/chunks.h"
 
 namespace mckpt::impl {
@@ -22,11 +29,11 @@ LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(mo
 }
 
 void LiveChunks::add(const FsdpTensor& t, i32 key) {
-  const ModelParameter& p = model_.parameters()[static_cast<std::size_t>(t.parameter)];
+  const ModelParameter& p = model_.parameters()[t.parameter];
   const LiveModel::Seat& seat = model_.seat(t.parameter);
   Entry e{key, static_cast<i32>(files_.size()), 0, p.dtype, t.offsets, t.sizes};
   if (seat.group) {
-    i64 first = seat.group->buffer().parameters[static_cast<std::size_t>(seat.member)].offset + t.items.begin;
+    i64 first = seat.group->buffer().parameters[seat.member].offset + t.items.begin;
     e.file = file_of_.at(seat.group);
     e.dtype = seat.group->stored_type();
     e.offset = dtype_bytes(e.dtype, first - seat.group->stored_items().begin);
@@ -43,7 +50,7 @@ i64 LiveChunks::find(i32 key, std::span<const i64> offsets) const {
 }
 
 std::span<u8> LiveChunks::memory(i32 file) const {
-  const File& f = files_[static_cast<std::size_t>(file)];
+  const File& f = files_[file];
   return f.group ? f.group->stored() : model_.buffer_bytes(f.buffer);
 }
 

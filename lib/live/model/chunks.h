@@ -2,10 +2,15 @@
 // stored weights of a group, or a buffer; so that the jobs that read and write files fill and read a model.
 #pragma once
 
+#include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
-#include "live/model/model.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class LiveGroup;
+class LiveModel;
+struct FsdpTensor;
 
 class LiveChunks final : public ChunkList {
  public:
@@ -38,7 +43,7 @@ class LiveChunks final : public ChunkList {
     LiveGroup* group;  // null: a buffer
     i32 buffer;        // the parameter
   };
-  const Entry& at(i64 c) const { return chunks_[static_cast<std::size_t>(c)]; }
+  const Entry& at(i64 c) const { return chunks_[c]; }
   void add(const FsdpTensor& tensor, i32 key);
 
   const LiveModel& model_;

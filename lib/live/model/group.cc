@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "live/device/device.h"
+
 namespace mckpt::impl {
 
 LiveGroup::LiveGroup(FsdpGroup packed, const How& how, const Home& home)
@@ -22,7 +24,7 @@ ItemRange LiveGroup::stored_items() const {
 }
 
 ItemRange LiveGroup::stored_items_of(i64 member) const {
-  const PackedParameter& p = buffer().parameters[static_cast<std::size_t>(member)];
+  const PackedParameter& p = buffer().parameters[member];
   ItemRange in_bucket = intersection(stored_items(), {p.offset, p.end()});
   if (in_bucket.empty()) return {};
   return {in_bucket.begin - p.offset, in_bucket.end - p.offset};

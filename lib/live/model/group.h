@@ -11,11 +11,18 @@
 
 #include <optional>
 
-#include "live/device/device.h"
+#include "core/base/int.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "live/device/memory.h"
 #include "live/model/pending_writes.h"
 #include "mappings/fsdp/groups.h"
 
 namespace mckpt::impl {
+
+class Device;
+class DeviceRanks;
+class Lane;
 
 class LiveGroup {
  public:

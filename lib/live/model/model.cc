@@ -3,13 +3,18 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/hybrid/cp_slice.h"
 #include "live/device/cp_rows.h"
+#include "live/device/device.h"
+#include "live/model/group.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
+#include "runtime/comm/comm.h"
 #include "runtime/comm/same_host.h"
 
 namespace mckpt::impl {
 namespace {
-
-std::size_t at(i32 i) { return static_cast<std::size_t>(i); }
 
 std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
   std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
@@ -38,8 +43,8 @@ std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace&
 void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleTree& tree) {
   if (!tied) return;
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++)
-    if (parameters[at(i)].global_name.ends_with("embedding.word_embeddings.weight")) {
-      std::string name = parameters[at(i)].name;
+    if (parameters[i].global_name.ends_with("embedding.word_embeddings.weight")) {
+      std::string name = parameters[i].name;
       name.resize(name.size() - std::string_view("embedding.word_embeddings.weight").size());
       tree.tie(cat(name, "output_layer.weight"), i);
       return;
@@ -73,14 +78,16 @@ LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& 
   }
   seats_.resize(parameters_.size());
   buffers_.resize(parameters_.size());
-  groups_.resize(at(tree_.size()));
-  held_.resize(at(tree_.size()));
+  groups_.resize(tree_.size());
+  held_.resize(tree_.size());
 }
+
+LiveModel::~LiveModel() = default;
 
 void LiveModel::refuse_unsharded(i32 module, const char* what) const {
   for (i32 m : sharded_)
     if (tree_.contains(module, m))
-      for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)])
+      for (const std::unique_ptr<LiveGroup>& group : groups_[m])
         if (group->unsharded())
           throw Error(Code::kBadLayout,
                       cat("a module cannot be ", what, " while it, or one inside it, is unsharded"))
@@ -93,12 +100,12 @@ void LiveModel::refuse_unsharded(i32 module, const char* what) const {
 std::vector<i32> LiveModel::members_for(i32 module) const {
   std::vector<i32> members;
   for (i32 p : tree_.parameters_below(module)) {
-    if (parameters_[at(p)].buffer() || !tree_.contains(module, tree_.home_of(p))) continue;
+    if (parameters_[p].buffer() || !tree_.contains(module, tree_.home_of(p))) continue;
     i32 owner = seat(p).module;
     if (owner < 0 || owner == module) members.push_back(p);
     if (owner >= 0 && !tree_.contains(module, owner))
       throw Error(Code::kBadLayout, "a module is sharded before those around it")
-          .tensor(parameters_[at(p)].name)
+          .tensor(parameters_[p].name)
           .expected(cat(tree_[module].name, " before ", owner == 0 ? "the model" : tree_[owner].name));
   }
   return members;
@@ -112,7 +119,7 @@ void LiveModel::fully_shard(i32 module) {
   std::vector<FsdpGroup> packed;
   if (!members.empty()) packed = pack_groups(parameters_, members, setup_.grid, setup_.fsdp);
   for (FsdpGroup& group : packed) {
-    const ModelParameter& first = parameters_[static_cast<std::size_t>(group.bucket.members[0])];
+    const ModelParameter& first = parameters_[group.bucket.members[0]];
     LiveGroup::How how{setup_.fsdp.strategy, place_in(group, setup_.grid, cell_).shard, first.dtype,
                        first.trainable ? setup_.main_dtype : std::nullopt};
     DeviceRanks& ranks = group.bucket.expert ? *expert_.ranks : *dense_.ranks;
@@ -120,13 +127,13 @@ void LiveModel::fully_shard(i32 module) {
     groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, home));
     const std::vector<i64>& of = groups.back()->bucket().members;
     for (i64 m = 0; m < std::ssize(of); m++)
-      seats_[static_cast<std::size_t>(of[static_cast<std::size_t>(m)])] = {groups.back().get(), m, module};
+      seats_[of[m]] = {groups.back().get(), m, module};
   }
-  for (const std::unique_ptr<LiveGroup>& before : groups_[at(module)]) {
+  for (const std::unique_ptr<LiveGroup>& before : groups_[module]) {
     before->drop();
     users_.erase(before.get());
   }
-  groups_[at(module)] = std::move(groups);
+  groups_[module] = std::move(groups);
   if (std::ranges::find(sharded_, module) == sharded_.end())
     sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
 }
@@ -145,18 +152,18 @@ void LiveModel::wrap() {
 }
 
 const std::vector<std::unique_ptr<LiveGroup>>& LiveModel::groups_of(i32 module) const {
-  return groups_[at(module)];
+  return groups_[module];
 }
 
 std::vector<LiveGroup*> LiveModel::groups() const {
   std::vector<LiveGroup*> out;
   for (i32 m : sharded_)
-    for (const std::unique_ptr<LiveGroup>& group : groups_[at(m)]) out.push_back(group.get());
+    for (const std::unique_ptr<LiveGroup>& group : groups_[m]) out.push_back(group.get());
   return out;
 }
 
 std::span<u8> LiveModel::buffer_bytes(i32 parameter) const {
-  const Block& block = buffers_[at(parameter)];
+  const Block& block = buffers_[parameter];
   return {block.data(), static_cast<std::size_t>(block.bytes())};
 }
 
@@ -165,9 +172,9 @@ std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
   if (!s.group || !s.group->loaded()) return std::nullopt;
   ItemRange items = s.group->stored_items_of(s.member);
   if (items.empty()) return std::nullopt;
-  const PackedParameter& packed = s.group->buffer().parameters[static_cast<std::size_t>(s.member)];
+  const PackedParameter& packed = s.group->buffer().parameters[s.member];
   i64 first = packed.offset + items.begin - s.group->stored_items().begin;
-  const Shape& shape = parameters_[at(parameter)].shape();
+  const Shape& shape = parameters_[parameter].shape();
   Shape rows = shape.rank() > 0 ? shape.with_dim(0, items.items() / packed.row_items) : shape;
   return Tensor::over(s.group->stored_type(), rows,
                       s.group->stored().data() + dtype_bytes(s.group->stored_type(), first), device_);
@@ -176,13 +183,13 @@ std::optional<Tensor> LiveModel::stored_shard(i32 parameter) const {
 void LiveModel::allocate() {
   check_memory_room();
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
-    const ModelParameter& parameter = parameters_[at(p)];
+    const ModelParameter& parameter = parameters_[p];
     if (!parameter.buffer() && !seat(p).group)
       throw Error(Code::kBadLayout, "a parameter is in no group: its module is not sharded")
           .tensor(parameter.name);
-    if (!parameter.buffer() || buffers_[at(p)].data()) continue;
-    buffers_[at(p)] = Block(device_.weights(), dtype_bytes(parameter.dtype, parameter.shape().items()));
-    tensors_[at(p)] = Tensor::over(parameter.dtype, parameter.shape(), buffers_[at(p)].data(), device_);
+    if (!parameter.buffer() || buffers_[p].data()) continue;
+    buffers_[p] = Block(device_.weights(), dtype_bytes(parameter.dtype, parameter.shape().items()));
+    tensors_[p] = Tensor::over(parameter.dtype, parameter.shape(), buffers_[p].data(), device_);
   }
   for (LiveGroup* group : groups()) group->allocate();
 }
@@ -197,8 +204,8 @@ i64 LiveModel::received_bytes() const {
 void LiveModel::check_memory_room() const {
   i64 bytes = 0;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
-    const ModelParameter& parameter = parameters_[at(p)];
-    if (parameter.buffer() && !buffers_[at(p)].data())
+    const ModelParameter& parameter = parameters_[p];
+    if (parameter.buffer() && !buffers_[p].data())
       bytes += dtype_bytes(parameter.dtype, parameter.shape().items());
   }
   for (LiveGroup* group : groups())
@@ -215,9 +222,9 @@ void LiveModel::drop() {
   refuse_unsharded(0, "dropped");
   for (LiveGroup* group : groups()) group->drop();
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
-    if (!parameters_[at(p)].buffer()) continue;
-    tensors_[at(p)] = Tensor::meta(parameters_[at(p)].dtype, parameters_[at(p)].shape());
-    buffers_[at(p)] = Block();
+    if (!parameters_[p].buffer()) continue;
+    tensors_[p] = Tensor::meta(parameters_[p].dtype, parameters_[p].shape());
+    buffers_[p] = Block();
   }
 }
 
@@ -241,7 +248,7 @@ std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
     bool inside = s.module > module && tree_.contains(module, s.module);
     // A fused path reads the parameters of its own layer, of which `module` is one.
     i32 layer = tree_.layer_around(tree_.home_of(p));
-    bool read_here = read_by_layer(parameters_[at(p)]) && layer >= 0 && tree_.contains(layer, module);
+    bool read_here = read_by_layer(parameters_[p]) && layer >= 0 && tree_.contains(layer, module);
     if (!inside || read_here) out.push_back(s.group);
   }
   return out;
@@ -249,11 +256,11 @@ std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
 
 void LiveModel::set_tensors(LiveGroup& group) {
   for (i64 m = 0; m < std::ssize(group.bucket().members); m++) {
-    i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
-    i64 offset = group.buffer().parameters[static_cast<std::size_t>(m)].offset;
+    i32 p = static_cast<i32>(group.bucket().members[m]);
+    i64 offset = group.buffer().parameters[m].offset;
     DType dtype = group.how().compute;
-    const Shape& shape = parameters_[at(p)].shape();
-    tensors_[at(p)] = group.unsharded()
+    const Shape& shape = parameters_[p].shape();
+    tensors_[p] = group.unsharded()
                           ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_)
                           : Tensor::meta(dtype, shape);
   }
@@ -262,7 +269,7 @@ void LiveModel::set_tensors(LiveGroup& group) {
 void LiveModel::unshard(i32 module) {
   prefetch(module);
   try {
-    for (LiveGroup* group : held_[at(module)]) group->finish_unshard();
+    for (LiveGroup* group : held_[module]) group->finish_unshard();
   } catch (...) {
     let_go(module);
     throw;
@@ -271,7 +278,7 @@ void LiveModel::unshard(i32 module) {
 
 void LiveModel::prefetch(i32 module) {
   if (!loaded()) throw Error(Code::kBadLayout, "the model has no weights yet: it was not loaded");
-  std::vector<LiveGroup*>& held = held_[at(module)];
+  std::vector<LiveGroup*>& held = held_[module];
   if (!held.empty()) return;
   try {
     for (LiveGroup* group : groups_for(module)) {
@@ -293,7 +300,7 @@ void LiveModel::reshard(i32 module) {
 
 std::exception_ptr LiveModel::let_go(i32 module) {
   std::exception_ptr first;
-  for (LiveGroup* group : std::exchange(held_[at(module)], {})) {
+  for (LiveGroup* group : std::exchange(held_[module], {})) {
     if (--users_[group] > 0) continue;
     try {
       group->reshard();
@@ -315,9 +322,9 @@ void LiveModel::refresh() {
 Tensor LiveModel::cp_slice(i32 parameter) const {
   if (tensor(parameter).facts().meta)
     throw Error(Code::kBadLayout, "a parameter has no values while its module is sharded")
-        .tensor(parameters_[at(parameter)].name)
+        .tensor(parameters_[parameter].name)
         .help("unshard its module first");
-  return tensor(parameter).rows(cp_rows(parameters_[at(parameter)], map_.model(), setup_.grid, cell_.cp));
+  return tensor(parameter).rows(cp_rows(parameters_[parameter], map_.model(), setup_.grid, cell_.cp));
 }
 
 }  // namespace mckpt::impl

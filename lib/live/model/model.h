@@ -11,14 +11,25 @@
 #include <exception>
 #include <functional>
 
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
 #include "live/device/device_links.h"
-#include "live/model/group.h"
+#include "live/device/memory.h"
 #include "live/model/module_tree.h"
 #include "live/device/tensor.h"
-#include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter_marks.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
+
+class Comm;
+class Device;
+class DeviceRanks;
+class Lane;
+class LiveGroup;
+class ModelMap;
+struct ModelParameter;
 
 struct LiveSetup {
   Grid grid;
@@ -33,6 +44,7 @@ class LiveModel {
   // Collective. All outlive this. `gathered` is memory of the device, for what unsharding needs. Throws what
   // ModelMap::parameters() does, kBadGrid when the world is not that of the grid, kModuleMissing.
   LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered);
+  ~LiveModel();
 
   const ModelMap& map() const { return map_; }
   const LiveSetup& setup() const { return setup_; }
@@ -45,9 +57,9 @@ class LiveModel {
   DeviceRanks& host_ranks() const { return *host_ranks_; }
   const ModuleTree& modules() const { return tree_; }
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
-  const ParameterMarks& marks(i32 parameter) const { return marks_[static_cast<std::size_t>(parameter)]; }
+  const ParameterMarks& marks(i32 parameter) const { return marks_[parameter]; }
   // On the meta device unless its module is unsharded; buffers, unless loaded.
-  const Tensor& tensor(i32 parameter) const { return tensors_[static_cast<std::size_t>(parameter)]; }
+  const Tensor& tensor(i32 parameter) const { return tensors_[parameter]; }
 
   // Packs the parameters of a module, and of those inside it that are not sharded on their own, into groups.
   // Called again it does so anew, and weights that were loaded are gone. Throws kBadLayout while one of these
@@ -65,7 +77,7 @@ class LiveModel {
     i64 member = 0;
     i32 module = -1;  // that it was sharded with
   };
-  const Seat& seat(i32 parameter) const { return seats_[static_cast<std::size_t>(parameter)]; }
+  const Seat& seat(i32 parameter) const { return seats_[parameter]; }
   // A buffer's own bytes, on the device; empty unless loaded.
   std::span<u8> buffer_bytes(i32 parameter) const;
   // The stored weights of a parameter that this rank has, as rows of it; none where it has none.

@@ -1,5 +1,6 @@
 // Builds the tree of modules from the names of parameters.
 #include "core/base/error.h"
+#include "mappings/model/parameter.h"
 #include "live/model/module_tree.h"
 
 #include <algorithm>
@@ -26,13 +27,13 @@ ModuleTree::ModuleTree(const std::vector<ModelParameter>& parameters) {
   modules_.push_back({});
   by_name_.emplace("", 0);
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
-    const ModelParameter& p = parameters[static_cast<std::size_t>(i)];
+    const ModelParameter& p = parameters[i];
     if (p.unit >= 0) {
       i32 layer = module_named(layer_of(p));
-      modules_[static_cast<std::size_t>(layer)].unit = p.unit_class;
+      modules_[layer].unit = p.unit_class;
     }
     homes_.push_back(module_named(parent_of(p.name)));
-    modules_[static_cast<std::size_t>(homes_.back())].parameters.push_back(i);
+    modules_[homes_.back()].parameters.push_back(i);
   }
 }
 
@@ -47,7 +48,7 @@ i32 ModuleTree::module_named(std::string_view name) {
 
 void ModuleTree::tie(const std::string& name, i32 parameter) {
   i32 module = module_named(parent_of(name));
-  modules_[static_cast<std::size_t>(module)].parameters.push_back(parameter);
+  modules_[module].parameters.push_back(parameter);
 }
 
 i32 ModuleTree::find(const std::string& name) const {

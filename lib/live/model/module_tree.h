@@ -8,16 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
+
+enum class UnitClass : u8;
+struct ModelParameter;
 
 struct LiveModule {
   std::string name;  // "decoder.layers.0"
   i32 parent = -1;
   std::vector<i32> parameters;  // its own, also those that it shares with a module before it
-  UnitClass unit = UnitClass::kNone;
+  UnitClass unit{};  // kNone
 };
 
 class ModuleTree {
@@ -29,9 +32,9 @@ class ModuleTree {
   void tie(const std::string& name, i32 parameter);
 
   i32 size() const { return static_cast<i32>(modules_.size()); }
-  const LiveModule& operator[](i32 module) const { return modules_[static_cast<std::size_t>(module)]; }
+  const LiveModule& operator[](i32 module) const { return modules_[module]; }
   i32 find(const std::string& name) const;  // throws kNoSuchTensor
-  i32 home_of(i32 parameter) const { return homes_[static_cast<std::size_t>(parameter)]; }
+  i32 home_of(i32 parameter) const { return homes_[parameter]; }
   bool contains(i32 outer, i32 inner) const;  // or is the same
   i32 layer_around(i32 module) const;         // or the module itself, when it is one; -1: none
 

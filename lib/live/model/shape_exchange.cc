@@ -4,7 +4,19 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/shape.h"
 #include "io/file/sha256.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "mappings/fsdp/groups.h"
+#include "mappings/model/parameter.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

@@ -2,9 +2,9 @@
 // sizes of the others, before they meet in collectives that would wait for ever or mix up values.
 #pragma once
 
-#include "live/model/model.h"
-
 namespace mckpt::impl {
+
+class LiveModel;
 
 // Collective. Throws kRanksFailed that names the first rank that differs, and in what.
 void exchange_shapes(const LiveModel& model);

@@ -3,9 +3,20 @@
 #include <algorithm>
 #include <array>
 
+#include "convert/jobs/chunk_jobs.h"
+#include "convert/keys/fsdp_plan.h"
+#include "convert/keys/fsdp_run.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "live/device/device.h"
+#include "live/device/memory.h"
+#include "live/model/chunks.h"
+#include "live/model/model.h"
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
+#include "runtime/comm/activity.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {
@@ -82,7 +93,7 @@ class LiveExporter {
         const Region& to = t.plan.destination(0);
         own.push_back({unit.items, t.cast, to.file, to.offset, task_.parts(unit.items)});
         for (const ExportPart& part : own.back().parts)
-          receive_bytes[static_cast<std::size_t>(part.rank)] += part.bytes(item);
+          receive_bytes[part.rank] += part.bytes(item);
       }
     std::vector<u8*> sent = lay_out(send_, send_bytes, me),
                      received = lay_out(received_, receive_bytes, ranks);
@@ -176,7 +187,7 @@ class LiveExporter {
       i64 from_item = dtype_bytes(unit.cast.from, 1), to_item = dtype_bytes(unit.cast.to, 1);
       u8* first_item = put + places[u] - unit.items.begin * to_item;
       for (const ExportPart& part : unit.parts) {
-        u8*& at = received[static_cast<std::size_t>(part.rank)];
+        u8*& at = received[part.rank];
         copies.push_back(part.unpacking(at, first_item, unit.cast));
         at += part.bytes(from_item);
       }

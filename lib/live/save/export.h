@@ -9,11 +9,15 @@
 
 #include <atomic>
 
-#include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_plan.h"
-#include "live/model/chunks.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class CopySink;
+class KeyTable;
+class LiveModel;
+struct FsdpRun;
+struct TensorPlaces;
 
 struct LiveExportCounts {
   i64 bytes_written = 0;   // by this rank

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "convert/jobs/chunk_job.h"
+#include "live/device/device.h"
+
 namespace mckpt::impl {
 
 std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes) {

@@ -2,10 +2,17 @@
 // comes from which rank.
 #pragma once
 
-#include "convert/jobs/chunk_jobs.h"
-#include "live/device/device.h"
+#include "core/base/int.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "io/copy/job.h"
 
 namespace mckpt::impl {
+
+enum class DType : u8;
+class ChunkJob;
+struct ItemCast;
+struct ItemCopy;
 
 // A stretch of what a task writes.
 struct ExportUnit {

@@ -9,6 +9,11 @@
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
+#include "hf/model.h"
+#include "io/copy/engine.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "hf/model.h"
-#include "io/copy/engine.h"
-#include "runtime/comm/comm.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Comm;
+struct CopyOptions;
+struct HfModel;
 
 // A folder that every rank knows and rank 0 removes; one of the others where rank 0 is lost.
 class ScratchFolder {

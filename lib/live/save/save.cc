@@ -1,8 +1,12 @@
 #include "live/save/save.h"
 
+#include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
+#include "io/dcp/layout.h"
 #include "live/device/device_bytes.h"
 #include "live/model/chunks.h"
+#include "live/model/model.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

@@ -2,10 +2,14 @@
 // of the same grid. What other ranks write is theirs.
 #pragma once
 
-#include "convert/jobs/chunk_jobs.h"
-#include "live/model/model.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class ChunkJob;
+class DcpLayout;
+class KeyTable;
+class LiveModel;
 
 // The layout's keys are those of the table, in another order: table_key[k] is key k of the layout. All outlive
 // the job. pre: the model is loaded. Throws kInternal when it is sharded in another way than the layout.

@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "io/file/copy_sink.h"
+
 namespace mckpt::impl {
 
 WriteQueue::WriteQueue(CopySink& out, int threads) : out_(out) {

@@ -12,9 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "io/copy/job.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class CopySink;
 
 class WriteQueue {
  public:

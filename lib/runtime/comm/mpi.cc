@@ -128,7 +128,7 @@ class MpiComm : public Comm {
   // Every rank in turn gives its part of `all`: for what is too large for one all_gather.
   void broadcast_each(std::span<const std::byte> mine, std::span<std::byte> all,
                       std::span<const i64> begins) {
-    auto own = all.begin() + begins[static_cast<std::size_t>(rank_)];
+    auto own = all.begin() + begins[rank_];
     if (mine.data() != std::to_address(own)) std::copy(mine.begin(), mine.end(), own);
     for (std::size_t r = 0; r + 1 < begins.size(); r++)
       broadcast(all.subspan(static_cast<std::size_t>(begins[r]),

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <vector>
 
+#include "runtime/comm/comm.h"
+
 namespace mckpt::impl {
 
 HostId this_host() {

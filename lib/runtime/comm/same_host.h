@@ -4,9 +4,11 @@
 
 #include <array>
 
-#include "runtime/comm/comm.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Comm;
 
 // What a rank knows its host by, for others to compare. A name alone says nothing: machines out of one image
 // have the same, and containers of one machine, which see different files, have one kernel under several.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "runtime/comm/comm.h"
 #include "runtime/watch/rank_watch.h"
 #include "runtime/watch/start_limit.h"
 

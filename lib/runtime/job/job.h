@@ -11,13 +11,13 @@
 #include <functional>
 #include <memory>
 
-#include "core/base/error.h"
-#include "runtime/comm/comm.h"
 #include "runtime/job/launch.h"
 #include "runtime/watch/limits.h"
 
 namespace mckpt::impl {
 
+class Comm;
+class Error;
 class RankWatch;
 
 class Job {

@@ -5,10 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
+
+class Error;
 
 struct MemoryRoom {
   i64 bytes = -1;  // -1: the system does not tell

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "core/base/error.h"
-
 namespace mckpt::impl {
+
+class Error;
 
 // Where ranks share cores, both times are as many times longer.
 struct WatchLimits {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runtime/comm/comm.h"
 #include "runtime/system/quiet_thread.h"
 #include "runtime/watch/clock.h"
 

@@ -7,10 +7,11 @@
 #include <mutex>
 #include <thread>
 
-#include "core/base/error.h"
 #include "runtime/watch/limits.h"
 
 namespace mckpt::impl {
+
+class Error;
 
 class StartLimit {
  public:

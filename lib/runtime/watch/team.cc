@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/base/int.h"
 #include "runtime/comm/same_host.h"
 
 namespace mckpt::impl {
+
+class Comm;
 
 // The ranks that have places on one board, in the order of the places.
 struct Team {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"

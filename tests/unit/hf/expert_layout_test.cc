@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
+#include "hf/expert_layout.h"
+#include "mappings/family.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"

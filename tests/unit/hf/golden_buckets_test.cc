@@ -7,6 +7,8 @@
 
 #include "core/base/text.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/golden_config.h"
 
 namespace mckpt::impl {

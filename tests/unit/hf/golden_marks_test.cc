@@ -9,6 +9,7 @@
 #include <map>
 #include <regex>
 
+#include "mappings/model/parameter.h"
 #include "mappings/model/parameter_marks.h"
 #include "mappings/model/partition.h"
 #include "tests/support/golden_config.h"

@@ -14,7 +14,11 @@
 #include <sstream>
 
 #include "core/base/text.h"
+#include "core/items/item_run.h"
 #include "io/file/sha256.h"
+#include "mappings/key_split.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/golden_config.h"
 

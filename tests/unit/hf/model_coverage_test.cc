@@ -9,6 +9,8 @@
 #include "core/base/text.h"
 #include "core/items/tiling.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 

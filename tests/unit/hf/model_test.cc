@@ -7,6 +7,12 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/notes.h"
+#include "hf/assets.h"
+#include "io/copy/side_files.h"
+#include "io/file/folder.h"
+#include "io/store/store.h"
+#include "mappings/model/expand.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"

@@ -9,6 +9,8 @@
 
 #include "core/base/error.h"
 #include "live/cuda/device.h"
+#include "live/device/device.h"
+#include "live/device/memory.h"
 #include "tests/support/job.h"
 
 namespace mckpt::impl {

@@ -7,6 +7,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/text.h"
 #include "io/store/store.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/job.h"

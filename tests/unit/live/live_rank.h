@@ -6,7 +6,14 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "live/device/device.h"
+#include "live/model/group.h"
 #include "live/model/model.h"
+#include "mappings/model/parameter.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/job.h"
 #include "tests/support/golden_config.h"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/fsdp/grid.h"
+#include "mappings/config.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

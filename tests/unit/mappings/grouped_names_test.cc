@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "mappings/config.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

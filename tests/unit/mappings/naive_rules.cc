@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "mappings/config.h"
+
 namespace mckpt::impl {
 namespace {
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "mappings/config.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 

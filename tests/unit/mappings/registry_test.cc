@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
+#include "mappings/config.h"
+#include "mappings/family.h"
 #include "mappings/needs.h"
 #include "mappings/shape_text.h"
 #include "tests/support/throws.h"

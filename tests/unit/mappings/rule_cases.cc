@@ -1,4 +1,5 @@
 #include "core/base/text.h"
+#include "mappings/config.h"
 #include "tests/unit/mappings/rule_cases.h"
 
 #include <map>

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "mappings/config.h"
 #include "mappings/rule.h"
 
 namespace mckpt::impl {

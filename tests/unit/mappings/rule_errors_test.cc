@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "tests/unit/mappings/coverage.h"
 #include "tests/unit/mappings/naive_rules.h"
 #include "tests/support/throws.h"

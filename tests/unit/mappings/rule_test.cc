@@ -1,4 +1,5 @@
 // What every rule gives for one small tensor, spelled out.
+#include "mappings/config.h"
 #include "mappings/rule.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 
 #include "convert/compare/verify.h"
 #include "core/base/error.h"
+#include "core/base/observer.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/torch_builder.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "convert/keys/stored_chunks.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 

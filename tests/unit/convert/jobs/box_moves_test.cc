@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "core/items/move.h"
 #include "core/items/shape.h"
 
 namespace mckpt::impl {

@@ -10,8 +10,13 @@
 
 #include "convert/jobs/proof.h"
 #include "convert/keys/fsdp_plan.h"
+#include "convert/keys/fsdp_run.h"
 #include "core/base/text.h"
+#include "core/fsdp/strategy.h"
 #include "io/copy/engine.h"
+#include "io/file/copy_sink.h"
+#include "mappings/model/parameter.h"
+#include "mappings/rule.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"

@@ -4,6 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/plan.h"
+#include "io/copy/job.h"
+#include "io/file/file.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

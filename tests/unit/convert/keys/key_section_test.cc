@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "io/dcp/dialect.h"
 
 namespace mckpt::impl {
 namespace key_section_test {

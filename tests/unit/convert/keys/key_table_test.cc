@@ -8,6 +8,8 @@
 #include <set>
 
 #include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 

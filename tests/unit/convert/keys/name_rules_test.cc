@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convert/keys/value_options.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

@@ -1,5 +1,8 @@
 #include "convert/layers/mixer_parts.h"
+#include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/hybrid/kind.h"
+#include "core/hybrid/names.h"
 
 #include <gtest/gtest.h>
 

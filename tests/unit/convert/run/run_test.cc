@@ -7,11 +7,20 @@
 #include <filesystem>
 #include <fstream>
 
+#include "convert/jobs/proof.h"
+#include "convert/plan/conversion.h"
 #include "core/base/error.h"
+#include "core/base/observer.h"
+#include "io/copy/job.h"
 #include "io/copy/tensor_copy.h"
+#include "io/file/folder.h"
+#include "io/file/output_files.h"
 #include "io/file/staged_folder.h"
 #include "io/safetensors/layout.h"
+#include "io/store/store.h"
+#include "io/store/tensor_spec.h"
 #include "io/verify/manifest.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/temp_folder.h"
 
 namespace mckpt::impl {

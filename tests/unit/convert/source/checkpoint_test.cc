@@ -7,10 +7,18 @@
 
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
+#include "convert/source/options.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "hf/model.h"
+#include "io/store/soundness.h"
+#include "io/store/store.h"
+#include "mappings/family.h"
+#include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 
@@ -48,7 +56,7 @@ TEST(OpenCheckpoint, ReturnsAValueThatCanBeMoved) {
 }
 
 TEST(OpenCheckpoint, NeedsToKnowTheModel) {
-  EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved); }),
+  EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {}); }),
             cat("MC2014 ", kSaved, ": the checkpoint does not say which Hugging Face model it is of"));
   EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {.assets = kDense2}); }).substr(0, 6), "MC2005");
   CheckpointModel c = open_checkpoint(kSaved, {.any_model = true});
@@ -61,7 +69,7 @@ TEST(OpenCheckpoint, TakesTheAssetsBesideTheCheckpoint) {
   std::filesystem::copy(kSaved, folder.at("release"), std::filesystem::copy_options::recursive);
   EXPECT_EQ(own_assets(*open_store(folder.at("release"))), "");
   std::filesystem::copy(kLlama, folder.at("release/hf_assets"));
-  CheckpointModel c = open_checkpoint(folder.at("release"));
+  CheckpointModel c = open_checkpoint(folder.at("release"), {});
   EXPECT_EQ(c.assets_path(), own_assets(c.store()));
   EXPECT_EQ(c.map().family().name, open_hf_model(kLlama).map->family().name);
   EXPECT_EQ(kept_map(c.store()), "");
@@ -83,7 +91,7 @@ TEST(OpenCheckpoint, RefusesAHuggingFaceModel) {
   std::string file(8, '\0');
   file[0] = static_cast<char>(header.size());
   folder.put("model.safetensors", file + header + "x");
-  EXPECT_EQ(thrown_by([&] { open_checkpoint(folder.path()); }).substr(0, 6), "MC1112");
+  EXPECT_EQ(thrown_by([&] { open_checkpoint(folder.path(), {}); }).substr(0, 6), "MC1112");
 }
 
 TEST(Damage, IsRefusedWithItsOtherFindingsUnlessItIsAccepted) {

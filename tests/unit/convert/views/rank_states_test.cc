@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "mappings/config.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/model/parameter.h"
 #include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
 

@@ -8,6 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 
 namespace mckpt::impl {
 namespace flat_buffer_naive_test {

@@ -4,6 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/fsdp/first_fit.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 #include "tests/support/golden_json.h"
 
 namespace mckpt::impl {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/hybrid/keys.h"
 #include "tests/unit/core/hybrid/layer_dump.h"
 
 namespace mckpt::impl {

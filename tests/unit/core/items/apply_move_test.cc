@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/items/move.h"
 #include "core/items/transpose.h"
 #include "tests/support/run_samples.h"
 

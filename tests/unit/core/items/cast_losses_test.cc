@@ -1,4 +1,6 @@
 #include "core/items/cast_losses.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
 
 #include <gtest/gtest.h>
 

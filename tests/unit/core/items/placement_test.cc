@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "core/items/item_run.h"
 #include "core/items/placement.h"
 
 #include <gtest/gtest.h>

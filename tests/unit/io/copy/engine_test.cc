@@ -16,7 +16,16 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/plan.h"
+#include "io/copy/job.h"
+#include "io/copy/lost_values.h"
+#include "io/copy/task_log.h"
 #include "io/file/crc32.h"
+#include "io/file/file.h"
 
 namespace mckpt::impl {
 namespace {

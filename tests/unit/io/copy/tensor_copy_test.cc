@@ -7,6 +7,7 @@
 
 #include "io/copy/engine.h"
 #include "io/file/crc32.h"
+#include "io/file/file.h"
 #include "io/store/shared_tensors.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"

@@ -1,5 +1,10 @@
+#include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "core/items/dtype.h"
 #include "io/dcp/check.h"
+#include "io/dcp/dialect.h"
+#include "io/dcp/run_facts.h"
+#include "io/store/store.h"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "io/dcp/dialect.h"
+#include "io/store/store.h"
 #include "io/values/digest.h"
 #include "io/pickle/render.h"
 #include "io/verify/verify.h"

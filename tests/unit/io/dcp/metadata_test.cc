@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "io/file/file.h"
 #include "io/pickle/writer.h"
 #include "tests/support/golden_json.h"

@@ -1,3 +1,4 @@
+#include "core/items/shape.h"
 #include "io/hdf5/answer.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,10 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "io/file/file.h"
 #include "io/hdf5/file.h"
+#include "io/store/store.h"
 #include "tests/support/hdf5_answer_builder.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

@@ -5,9 +5,11 @@
 
 #include <random>
 
+#include "core/items/shape.h"
 #include "io/file/bytes.h"
 #include "io/hdf5/filters.h"
 #include "io/hdf5/layout.h"
+#include "io/store/store.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

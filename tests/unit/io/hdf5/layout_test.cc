@@ -1,9 +1,12 @@
+#include "core/items/dtype.h"
 #include "io/hdf5/layout.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "io/hdf5/answer.h"
+#include "io/hdf5/wire.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

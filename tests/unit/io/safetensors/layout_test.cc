@@ -5,8 +5,10 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "io/file/file.h"
 #include "io/file/json.h"
 #include "io/safetensors/table.h"
+#include "io/store/tensor_spec.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

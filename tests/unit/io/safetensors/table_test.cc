@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
+#include "io/file/file.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/throws.h"
 

@@ -8,6 +8,9 @@
 
 #include "core/base/text.h"
 #include "io/file/crc32.h"
+#include "io/file/file.h"
+#include "io/store/checksum.h"
+#include "io/store/tensor_spec.h"
 #include "io/torch/file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "io/file/file.h"
 #include "io/torch/file.h"
 #include "tests/support/throws.h"
 #include "tests/support/torch_builder.h"

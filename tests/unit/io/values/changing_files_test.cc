@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "io/dcp/item.h"
+#include "io/store/store.h"
 #include "io/values/digest.h"
 #include "io/safetensors/table.h"
 #include "io/store/store_files.h"

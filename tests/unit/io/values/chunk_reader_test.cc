@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/file/file.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {

@@ -1,3 +1,4 @@
+#include "io/file/file.h"
 #include "io/values/strided.h"
 
 #include <gtest/gtest.h>

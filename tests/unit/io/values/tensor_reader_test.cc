@@ -1,3 +1,4 @@
+#include "core/items/shape.h"
 #include "io/values/tensor_reader.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include <random>
 
 #include "core/base/text.h"
+#include "io/store/store_files.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"

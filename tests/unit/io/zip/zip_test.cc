@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/file/file.h"
 #include "tests/support/throws.h"
 #include "tests/support/zip_builder.h"
 

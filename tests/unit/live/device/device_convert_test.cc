@@ -5,6 +5,10 @@
 
 #include "core/base/text.h"
 #include "core/items/apply_move.h"
+#include "core/items/dtype.h"
+#include "core/items/item_cast.h"
+#include "core/items/move.h"
+#include "live/device/device.h"
 #include "tests/support/run_samples.h"
 #include "tests/unit/live/devices.h"
 

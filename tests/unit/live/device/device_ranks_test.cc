@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "live/device/host_ranks.h"
+#include "live/device/memory.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/job.h"
 #include "tests/unit/live/devices.h"
 

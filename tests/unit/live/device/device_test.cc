@@ -2,7 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/hybrid/cp_slice.h"
 #include "core/items/apply_move.h"
+#include "core/items/item_cast.h"
+#include "core/items/move.h"
+#include "live/device/device.h"
+#include "live/device/memory.h"
 #include "live/device/tensor.h"
 #include "runtime/modules/module.h"
 #include "tests/support/run_samples.h"

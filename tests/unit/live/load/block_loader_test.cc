@@ -10,6 +10,12 @@
 #include <thread>
 
 #include "core/items/apply_move.h"
+#include "core/items/plan.h"
+#include "io/copy/counts.h"
+#include "io/copy/job.h"
+#include "io/file/file.h"
+#include "live/load/block_plan.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/job.h"
 #include "tests/unit/live/late_lane.h"
 #include "tests/support/throws.h"

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "live/model/group.h"
+#include "mappings/model/parameter.h"
+#include "runtime/comm/comm.h"
 #include "tests/unit/live/late_lane.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"

@@ -8,7 +8,12 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "live/device/device.h"
 #include "live/device/kept_memory.h"
+#include "live/model/group.h"
+#include "live/model/pending_writes.h"
+#include "mappings/model/parameter.h"
+#include "runtime/comm/comm.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
 

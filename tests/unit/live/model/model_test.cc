@@ -7,7 +7,14 @@
 #include <set>
 
 #include "core/base/text.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/fsdp/param_groups.h"
+#include "core/hybrid/cp_slice.h"
+#include "live/model/group.h"
+#include "mappings/fsdp/groups.h"
+#include "mappings/fsdp/layout.h"
 #include "mappings/model/map_rows.h"
+#include "mappings/model/parameter.h"
 #include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
 

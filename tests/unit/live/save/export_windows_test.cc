@@ -1,4 +1,5 @@
 // Windows of an export over many ranks, none of which is needed for planning them.
+#include "convert/keys/fsdp_run.h"
 #include "live/save/export_windows.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include "convert/keys/fsdp_plan.h"
 #include "core/base/text.h"
 #include "live/load/load.h"
+#include "mappings/model/parameter.h"
 #include "tests/unit/live/golden_source.h"
 #include "tests/unit/live/live_rank.h"
 

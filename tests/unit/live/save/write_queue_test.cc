@@ -1,5 +1,6 @@
 // Writing by several threads: all of a window is written when waiting for it returns, and a failure is told
 // to whoever waits.
+#include "io/file/copy_sink.h"
 #include "live/save/write_queue.h"
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "runtime/comm/comm.h"
 #include "runtime/modules/module.h"
 #include "tests/support/job.h"
 

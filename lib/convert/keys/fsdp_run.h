@@ -1,0 +1,34 @@
+// A training run under Megatron-FSDP: its grid, its setup, and the types in which it stores parameters.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+#include "mappings/fsdp/setup.h"
+#include "mappings/model/run_setup.h"
+
+namespace mckpt::impl {
+
+struct ModelParameter;
+
+// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
+// may have a type of their own; frozen parameters and buffers keep that of the run.
+struct StoredTypes {
+  std::optional<DType> main_dtype;  // none: there are no main weights
+  // For single keys, before all else.
+  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
+
+  DType of(const ModelParameter& p, std::string_view key) const;
+};
+
+struct FsdpRun : StoredTypes {
+  Grid grid;
+  RunSetup run;
+  FsdpSetup fsdp;
+  int threads = 1;  // that plan
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,18 @@
+// Where a copy job writes to.
+#pragma once
+
+#include <span>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+// Takes what a job writes: the files of a result, or a comparison with files that are there.
+class CopySink {
+ public:
+  virtual ~CopySink() = default;
+  // Thread-safe. No byte is written twice.
+  virtual void write(i32 file, i64 offset, std::span<const u8> bytes) = 0;
+};
+
+}  // namespace mckpt::impl

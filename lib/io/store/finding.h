@@ -1,0 +1,26 @@
+// A problem or oddity of a checkpoint, as `verify` and `inspect` report it.
+#pragma once
+
+#include <string>
+
+#include "core/base/error_code.h"
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class Error;
+
+// What is wrong or odd, found while looking. Openers collect what leaves the rest readable, and throw what
+// does not.
+struct Finding {
+  Code code = Code::kInternal;
+  std::string tensor{}, file{}, message{}, help{};
+  i64 offset = -1;
+  i32 rank = -1;
+  bool warning = false;  // true: odd, but nothing is lost
+};
+
+// The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
+Finding to_finding(const Error& error);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,38 @@
+// What a training run chooses beside the model: the rows of its vocabulary, the type of its parameters, the
+// groups of its layers, and which parameters are frozen.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+enum class DType : u8;
+struct Family;
+struct LayerPattern;
+struct ModelConfig;
+struct ModelParameter;
+
+// How a training run sets a model up.
+struct RunSetup {
+  i64 vocab_rows = 0;  // with padding; 0: no padding
+  // The data type of all parameters; persistent buffers are then fp32. None: each keeps its source's type.
+  std::optional<DType> params_dtype;
+  // The pattern of a hybrid model with groups; it must outlive this struct. Null: no groups.
+  const LayerPattern* groups = nullptr;
+};
+
+// The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.
+struct VocabChoice {
+  enum Kind : u8 { kKeep, kAuto, kRows } kind = kKeep;
+  i64 rows = 0;
+};
+i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
+
+// How a run's parameters differ from what the tables say of them: which are frozen. Thread-safe.
+using Adjust = std::function<void(std::vector<ModelParameter>&)>;
+
+}  // namespace mckpt::impl
