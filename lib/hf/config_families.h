@@ -1,6 +1,8 @@
 // How each family spells its numbers in config.json.
 #pragma once
 
+#include <string_view>
+
 namespace mckpt::impl {
 
 class ConfigFields;

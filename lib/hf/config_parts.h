@@ -2,6 +2,9 @@
 // with the key.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

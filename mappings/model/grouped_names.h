@@ -6,6 +6,9 @@
 //                     decoder.layers.2.mixer.D                ->  decoder.layers.1.mixer.D
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace mckpt::impl {
 
 struct LayerPattern;

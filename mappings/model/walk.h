@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 
 #include "core/base/int.h"
 #include "mappings/name_pattern.h"

@@ -1,6 +1,8 @@
 // The families, one file for each kind of model; registry.cc makes one list of them.
 #pragma once
 
+#include <span>
+
 namespace mckpt::impl {
 
 struct Family;

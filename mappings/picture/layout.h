@@ -1,6 +1,10 @@
 // The content of both kinds of drawings: matrices of squares, first the sources, then one for every cell.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

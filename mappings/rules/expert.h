@@ -2,6 +2,8 @@
 // the model's table chooses the rule; the shape cannot, because sizes may be equal.
 #pragma once
 
+#include <string_view>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -2,6 +2,8 @@
 // here and in rule.cc.
 #pragma once
 
+#include <span>
+
 namespace mckpt::impl {
 
 struct Rule;

@@ -2,6 +2,10 @@
 // Rules and key splits both use them.
 #pragma once
 
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -3,18 +3,45 @@
 #include "convert/compare/verify.h"
 
 #include "core/base/error_code.h"
+#include "core/base/notes.h"
+#include "core/base/observer.h"
 #include "io/file/parallel.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
 #include "tools/options/layout_flags.h"
+#include "tools/process/interrupt.h"
 #include "tools/render/findings.h"
+#include "tools/render/notes.h"
 #include "tools/render/output.h"
-#include "tools/render/shown_work.h"
+#include "tools/render/progress.h"
 #include "tools/render/verify_text.h"
 
 namespace mckpt::impl {
 namespace {
+
+// How the program watches long work of the library: progress on stderr, notes, and an end at a signal such as
+// Ctrl-C.
+class ShownWork final : public Observer {
+ public:
+  explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }
+
+  void begin(const std::string& phase, i64 bytes) override { progress_.emplace(flags_, phase, bytes); }
+  void done(i64 bytes) override {
+    if (progress_) progress_->add(bytes);
+  }
+  void end() override { progress_.reset(); }
+  bool stop() override { return *stop_flag(); }
+  void note(const Note& note) override {
+    Notes notes;
+    note.kind == Note::Kind::kWarning ? notes.warn(note.text) : notes.note(note.text);
+    print_notes(flags_, notes);
+  }
+
+ private:
+  const GlobalFlags& flags_;
+  std::optional<Progress> progress_;
+};
 
 struct AgainstFlags {
   std::optional<std::string> source;

@@ -1,6 +1,9 @@
 // The flags that say how to read a sharded checkpoint: its model, the ranks that wrote it, and damage that is accepted.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"

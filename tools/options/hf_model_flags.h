@@ -1,6 +1,8 @@
 // The flags that say how to read a Hugging Face model.
 #pragma once
 
+#include <string>
+
 namespace mckpt::impl {
 
 class CommandLine;

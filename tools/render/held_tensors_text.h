@@ -1,6 +1,9 @@
 // What a rank holds, as a table or as JSON.
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -1,6 +1,8 @@
 // The screen of `mckpt inspect`: what the checkpoint is, what it holds, and its tensors as a tree.
 #pragma once
 
+#include <string>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

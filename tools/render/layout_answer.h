@@ -2,6 +2,7 @@
 // or as JSON.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/base/int.h"

@@ -1,6 +1,8 @@
 // The tables of the model families, as text or JSON.
 #pragma once
 
+#include <string_view>
+
 namespace mckpt::impl {
 
 class JsonWriter;

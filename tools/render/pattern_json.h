@@ -1,6 +1,9 @@
 // The answers of `mckpt pattern` as JSON.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -1,6 +1,9 @@
 // The answers of `mckpt pattern` for people.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 namespace mckpt::impl {
 
 class Output;

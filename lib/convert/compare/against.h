@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace mckpt::impl {
 

@@ -3,6 +3,7 @@
 // expert 0 equals expert 32 is what is left to see of it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 

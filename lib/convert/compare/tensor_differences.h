@@ -1,6 +1,7 @@
 // Which tensors two stores do not have alike, before any byte is compared.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"

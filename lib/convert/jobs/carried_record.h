@@ -1,6 +1,9 @@
 // An object of the source that goes into the result byte for byte, and the checksums by which it is judged.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -1,5 +1,7 @@
 #include "convert/jobs/chunk_side.h"
 
+#include <algorithm>
+
 #include "convert/jobs/box_moves.h"
 #include "core/items/item_run.h"
 #include "core/items/move.h"

@@ -2,6 +2,7 @@
 // (convert/jobs/chunk_side.h) is such a list, whatever its chunks are stored in.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // In which form a checkpoint calls its layers, and what keeps its keys from being those of a pattern.
 #pragma once
 
+#include <vector>
+
 #include "core/base/int.h"
 #include "core/hybrid/names.h"
 

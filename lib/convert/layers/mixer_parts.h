@@ -10,7 +10,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"

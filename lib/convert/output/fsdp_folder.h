@@ -5,6 +5,7 @@
 //   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

@@ -1,6 +1,8 @@
 // What each rank found out while it wrote its share, brought together.
 #pragma once
 
+#include <string>
+
 namespace mckpt::impl {
 
 class Comm;

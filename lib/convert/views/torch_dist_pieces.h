@@ -14,6 +14,8 @@
 // The parts of mixers are then in the order of a single tensor-parallel rank.
 #pragma once
 
+#include <memory>
+
 namespace mckpt::impl {
 
 class ModelMap;

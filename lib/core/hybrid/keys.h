@@ -8,6 +8,11 @@
 // The members of a group share one index, so two members of one family would have the same keys.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -14,6 +14,9 @@
 // groups, as in torch_dist. gpt and stacked: the two forms of a GPT model in torch_dist.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "core/hybrid/kind.h"

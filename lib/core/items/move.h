@@ -7,6 +7,7 @@
 // says what is done to the items; only copies are one to one and can be undone.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/base/int.h"

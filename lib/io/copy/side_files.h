@@ -3,6 +3,7 @@
 // written, and so that a conversion does not resume if one of them changed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

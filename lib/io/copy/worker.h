@@ -4,6 +4,7 @@
 // memory is reused from slice to slice: touching fresh memory costs more than copying.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/base/int.h"

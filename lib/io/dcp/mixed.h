@@ -3,6 +3,8 @@
 // grid, every box, size and checksum is right, and only what the objects say gives it away.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 namespace mckpt::impl {

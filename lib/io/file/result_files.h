@@ -3,6 +3,7 @@
 // folder is somebody's own work, and is never removed with it.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>

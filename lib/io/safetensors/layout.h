@@ -10,6 +10,9 @@
 // save_pretrained.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

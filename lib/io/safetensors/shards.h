@@ -7,6 +7,8 @@
 // The global shape stands nowhere: it is as far as the pieces reach.
 #pragma once
 
+#include <string_view>
+
 namespace mckpt::impl {
 
 class SafetensorsStore;

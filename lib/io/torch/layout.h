@@ -6,6 +6,8 @@
 // in any order; the rest (the frame) needs their checksums and comes last.
 #pragma once
 
+#include <span>
+
 #include "core/base/int.h"
 #include "io/zip/zip_writer.h"
 

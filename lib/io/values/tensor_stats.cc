@@ -2,6 +2,7 @@
 // so that the result does not depend on the number of threads. A second pass fills the histogram.
 #include "io/values/tensor_stats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>

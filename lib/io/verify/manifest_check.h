@@ -1,6 +1,7 @@
 // Whether the files of a folder are those that its manifest lists.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace mckpt::impl {

@@ -1,6 +1,8 @@
 // The place of the central directory of a zip archive: the end record, with its zip64 forms.
 #pragma once
 
+#include <string_view>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

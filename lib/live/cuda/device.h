@@ -1,6 +1,8 @@
 // The GPU of this rank as a Device (live/device/device.h).
 #pragma once
 
+#include <memory>
+
 namespace mckpt::impl {
 
 class Comm;

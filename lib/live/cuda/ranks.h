@@ -1,6 +1,8 @@
 // DeviceRanks over GPUs: a communicator of NCCL.
 #pragma once
 
+#include <memory>
+
 namespace mckpt::impl {
 
 class Comm;

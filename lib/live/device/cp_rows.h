@@ -2,6 +2,8 @@
 // tensor of its tensor-parallel rank, and takes its rows when it needs them.
 #pragma once
 
+#include <vector>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -2,6 +2,8 @@
 // size.
 #pragma once
 
+#include <memory>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -2,6 +2,8 @@
 // of the same grid. What other ranks write is theirs.
 #pragma once
 
+#include <span>
+
 #include "core/base/int.h"
 
 namespace mckpt::impl {
