@@ -68,8 +68,6 @@ class Run {
   void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
     CopyCounts before = worker.counts();
     carry_out(worker, batch, indexes);
-    if (options_.written_bytes)
-      *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
     // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
     bool overflowed = worker.counts().infinite > before.infinite;
     if (options_.log && !overflowed) options_.log->add(indexes);

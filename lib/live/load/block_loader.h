@@ -9,9 +9,9 @@
 // The buffers it takes do not depend on the model; its plan has some tens of bytes for every block.
 #pragma once
 
-#include <atomic>
 #include <optional>
 
+#include "core/base/observer.h"
 #include "io/copy/worker.h"
 #include "live/load/block_plan.h"
 
@@ -19,8 +19,7 @@ namespace mckpt::impl {
 
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system does not grant as many
-  const std::atomic<bool>* stop = nullptr;
-  std::atomic<i64>* written_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends and receives at a time; the default suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };

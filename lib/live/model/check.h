@@ -3,8 +3,7 @@
 // checkpoint nor the plan that loaded the model take part.
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/holding_reader.h"
 #include "live/device/device_bytes.h"
 #include "live/model/model.h"
@@ -13,8 +12,7 @@ namespace mckpt::impl {
 
 struct LiveCheckOptions {
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // set from outside: a check ends with Error(kInterrupted)
-  std::atomic<i64>* checked_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the check
 };
 
 class LiveCheck {

@@ -7,11 +7,10 @@
 //   '----------- round 0 -------------'
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_plan.h"
-#include "live/model/chunks.h"
+#include "live/model/all_chunks.h"
+#include "live/model/model.h"
 
 namespace mckpt::impl {
 
@@ -20,21 +19,21 @@ struct LiveExportCounts {
   i64 bytes_received = 0;  // of shards, its own among them
 };
 
-// Which rank gives which chunk: the grid and setup of the model.
-FsdpRun run_of(const LiveModel& model);
-
 struct LiveExportOptions {
   // Of the device, for all buffers, about, whatever the number of ranks. With much more, windows of the host
   // leave the cache before they are written, which takes half as long again.
   i64 memory_bytes = i64{32} << 20;
   int writers = 1;  // threads that write a window; they pay where the page cache is passed by
-  const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
-  std::atomic<i64>* written_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the export
 };
 
-// Collective. Throws what export_job() and the sink throw. pre: the model is loaded and wrapped; `keys` are
-// live_keys().
-LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, const LiveExportOptions& options = {});
+// The job of an export over all ranks: `chunks` are of all of them, `tensors` say what is asked for. All outlive
+// the job. Throws what export_job() throws.
+ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors);
+
+// Carries out a live_export_job(). Collective. Throws what the sink throws. pre: the model is loaded and wrapped;
+// `keys` are live_keys().
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
+                              const ChunkJob& job, CopySink& out, const LiveExportOptions& options = {});
 
 }  // namespace mckpt::impl

@@ -2,16 +2,17 @@
 // what of it differs from the model's own files.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "hf/model.h"
-#include "io/copy/engine.h"
+#include "core/base/observer.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 
-// A folder that every rank knows and rank 0 removes; one of the others where rank 0 is lost.
+// A folder that every rank knows. Rank 0 removes it; where a rank is lost or fails, the rank that ends the job does.
 class ScratchFolder {
  public:
   explicit ScratchFolder(Comm& world);  // collective
@@ -24,6 +25,7 @@ class ScratchFolder {
   Comm& world_;
   bool mine_;
   std::string path_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 // What one rank found in its share of the tensors.
@@ -31,7 +33,8 @@ struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;
 };
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
-                               CopyOptions how);
+// Collective: each rank compares its share.
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
+                               Observer& observer);
 
 }  // namespace mckpt::impl
