@@ -1,5 +1,10 @@
 // TensorChoice: some of the tensors of a checkpoint, chosen by a glob or a regular expression over their
 // names.
+//
+//   {"*.mlp.*"}                     glob: '*' matches dots too, and the whole name must match
+//   {"layers\\.[0-3]\\.", true}     regular expression: found anywhere in the name
+//
+// A pattern that chooses nothing is an error, with the nearest name, because it is nearly always a mistake.
 #pragma once
 
 #include <span>
