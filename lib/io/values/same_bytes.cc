@@ -1,7 +1,9 @@
 // Compares tensors of one store, window by window:
 //
 //   one    |------ window ------|   read in order
-//   other  |------ the same ----|   read where the first reader is
+//   other  |-- the same range --|   read when a window of the first tensor arrives
+//
+// Items smaller than a byte have no windows at any item; such tensors are compared by their SHA-256.
 #include "io/values/same_bytes.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Which indexes are shown, and the bytes of one row at a time.
+// Chooses which indexes are shown, and reads the bytes of one row at a time. A tensor with elements smaller
+// than a byte is read whole for each row: such an element need not begin with a byte.
 #include "io/values/value_rows.h"
 
 namespace mckpt::impl {

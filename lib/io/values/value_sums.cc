@@ -1,5 +1,11 @@
-// Sums stretches of values with vector instructions; 64-bit integers, and doubles whose squares leave the
-// range of doubles, are summed number by number.
+// Sums stretches of 4,096 numbers with vector instructions and merges the sums. What is not summed with
+// vectors: 64-bit integers, and doubles whose squared deviations a double cannot hold, are summed in long
+// double one by one.
+//
+// The difficult part is the spread. The textbook formula, mean of squares minus square of the mean, subtracts
+// two nearly equal numbers if the mean is large against the spread (weights around 1,000 with a spread of
+// 0.001), and most digits are lost. So deviations are taken from a pivot, the first finite number of the
+// stretch, and stretches are merged by the formula of Chan, Golub and LeVeque, which has no such difference.
 #include "io/values/value_sums.h"
 
 #include <algorithm>
@@ -54,7 +60,8 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
   return s;
 }
 
-// Whether a double holds this sum of squared deviations, and what it is taken apart into, well.
+// Whether a sum of squared deviations is far enough from the limits of a double that none of its terms
+// overflowed or lost its digits.
 bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300; }
 
 // Deviations are taken from a pivot, a number of the stretch, so that a large mean costs no digits. Numbers
@@ -156,7 +163,7 @@ void bin_stretch(Bins& bins, std::span<const u8> bytes) {
 
 }  // namespace
 
-// As Chan, Golub and LeVeque do it.
+// squares = squares_a + squares_b + (mean_b - mean_a)^2 * n_a * n_b / (n_a + n_b)
 void ValueSums::merge(const ValueSums& later) {
   if (later.count == 0) return;
   if (count == 0) {
