@@ -2,7 +2,7 @@
 // digests in any format and any sharding. With torch:
 //   hashlib.sha256(t.contiguous().flatten().view(torch.uint8).numpy()).hexdigest()
 //
-//   model.safetensors: w [4, 4]   and   ckpt/: w = rows 0..1 in one file, rows 2..3 in another    equal digests
+//   model.safetensors: w [4, 4]    ckpt/: w = rows 0..1 in one file, rows 2..3 in another    equal digests
 #pragma once
 
 #include <span>

@@ -16,6 +16,7 @@ namespace {
 using Special = SmallFloat::Special;
 using Kind = ElementForm::Kind;
 
+// Bits of exponent and of mantissa, bias of the exponent, and what the largest codes mean.
 struct FloatRow {
   DType dtype;
   SmallFloat form;

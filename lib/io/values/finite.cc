@@ -79,6 +79,7 @@ MCKPT_CLONES i64 count(const u8* b, i64 n, u64 mask, u64 least, u64 most) {
   return count_codes<u64>(b, n, mask, least, most);
 }
 
+// Scans numbers of one width: counts in stretches, and looks closer at a stretch with numbers that count.
 template <typename T>
 void scan(const Rule& rule, std::span<const u8> bytes, i64 at, NonFinite& found) {
   const T mask = magnitude_mask<T>(rule), least = static_cast<T>(rule.least);

@@ -1,5 +1,6 @@
-// Whether two tensors of a store have the same bytes, whatever pieces they are stored in: how a tied weight
-// is recognised in a checkpoint that stores it twice (embedding and output layer).
+// Whether two tensors of a store have the same bytes, whatever pieces they are stored in. A model with tied
+// weights may be stored with both of them (embedding and output layer): only one is converted, which is right
+// only if they are equal.
 #pragma once
 
 #include <span>

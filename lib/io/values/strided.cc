@@ -41,6 +41,7 @@ class StridedReader {
   }
 
  private:
+  // One read from the first to the last item of the loops; then each item goes to its place.
   void read_block(std::span<const StridedLoop> loops, i64 offset, u8* to) {
     i64 extent = 1;
     for (const StridedLoop& l : loops) extent += (l.count - 1) * l.file_stride;

@@ -1,7 +1,8 @@
 // Items at strides in a file, as torch saves a transposed or sliced tensor, read into row-major memory.
 //
-//   tensor [2, 3], stored as its transpose: file  a d b e c f       loops {count, file stride, memory stride}:
-//                                           memory a b c d e f      {3, 2, 1} along a row, {2, 1, 3} over rows
+//   tensor [2, 3], stored as its transpose    file    a d b e c f
+//                                             memory  a b c d e f
+//   loops {count, file stride, memory stride} {3, 2, 1} along a row, {2, 1, 3} over the rows
 #pragma once
 
 #include <span>

@@ -85,6 +85,7 @@ i64 TensorReader::tensor_bytes(const Store& store, i64 tensor) {
   return dtype_bytes(store.dtype(tensor), checked_items(store.dims(tensor)));
 }
 
+// Resolves all chunks of the tensor, which opens their files. After an error no tensor is open.
 void TensorReader::open(i64 tensor) {
   if (tensor == tensor_) return;
   tensor_ = -1;
@@ -106,6 +107,7 @@ void TensorReader::open(i64 tensor) {
   tensor_ = tensor;
 }
 
+// Throws for a hole, and for a chunk outside; chunks that overlap are read all the same.
 void TensorReader::check_cover(i64 tensor) const {
   for (const BoxFault& fault : chunk_faults(store_, tensor))
     if (fault.kind != BoxFault::Kind::kOverlap)

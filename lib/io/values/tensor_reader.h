@@ -2,8 +2,8 @@
 // files, shards, at strides, compressed, big-endian. Digests, statistics, checks and some conversions use it.
 //
 //   tensor [4, 4] of 2 chunks (columns 0..1 in file 0, 2..3 in file 1)
-//   window    row 0: | 0 | 0 | 1 | 1 |   row 1: | 0 | 0 | 1 | 1 |   ...      filled from both files, then handed
-//                                                                            to the caller, up to 1 MiB at a time
+//   window    row 0: | 0 | 0 | 1 | 1 |   row 1: | 0 | 0 | 1 | 1 |   ...
+//   filled from both files, then passed to the caller, up to 1 MiB at a time
 //
 // Memory: a window of 1 MiB, as much again for chunks in pieces, and strided_bytes for tensors at strides.
 #pragma once

@@ -167,6 +167,8 @@ void StatsRun::finish(std::size_t place) {
   if (!open.bins) open_[place].reset();
 }
 
+// All statistics from the counts of codes: first the sum and the extremes, then with the mean known the
+// squared deviations and the bins.
 void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
   TensorStats& s = stats_[place];
   const std::vector<double>& values = values_of(store_.dtype(tensors_[place]));
@@ -193,6 +195,7 @@ void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
   if (bins_ > 0) s.histogram = std::move(bins.counts);
 }
 
+// All statistics but the histogram, whose bins are set up for the second pass.
 void StatsRun::finish_sums(std::size_t place, Open& open) {
   TensorStats& s = stats_[place];
   ValueSums all;

@@ -149,6 +149,8 @@ i64 width_of(ElementForm::Kind kind) {
   return wide ? 8 : 4;
 }
 
+// Bins the finite numbers of a stretch. 64-bit integers are binned by their distance from the minimum, since
+// a double cannot tell large neighbours apart.
 template <typename T>
 void bin_stretch(Bins& bins, std::span<const u8> bytes) {
   i64 n = static_cast<i64>(bytes.size() / sizeof(T));
@@ -215,6 +217,7 @@ void Bins::add_numbers(ElementForm::Kind kind, std::span<const u8> bytes) {
   }
 }
 
+// Counts four codes at a time, into the two tables in turns.
 void CodeCounter::add16(std::span<const u8> bytes) {
   u32* tables = tables_.data();
   std::size_t i = 0;
@@ -252,6 +255,8 @@ void CodeCounter::add(int number_bits, std::span<const u8> bytes) {
   }
 }
 
+// Empties the tables: all of a table of 65,536 counters only after many numbers, otherwise the codes that
+// were noted as touched, or the 256 that types of at most 8 bits have.
 CodeCounts CodeCounter::take() {
   CodeCounts out;
   auto take_code = [&](u32 code) {
