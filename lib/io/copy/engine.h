@@ -29,7 +29,7 @@ struct CopyOptions {
   i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
   // Asked before each batch, under a lock: true ends the copy with Error(kInterrupted).
   std::function<bool()> stop{};
-  std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for whoever shows progress
+  std::atomic<i64>* written_bytes = nullptr;  // kept up to date, for a display of progress
   ReadSums* sums = nullptr;                   // receives what is read
   WrittenSums* written = nullptr;             // receives the sums of what is written
   LostValues* lost = nullptr;                 // receives what casts lose

@@ -23,7 +23,7 @@ namespace mckpt::impl {
 // One unit of work: what one thread carries out, and what the log has as done or not done.
 struct CopyTask {
   Plan plan;              // finished
-  ItemCast cast;  // of every item; the item_bytes of the plan's regions are those of its two ends
+  ItemCast cast;  // for every item; source regions have items of its type `from`, destinations of `to`
   // Of an outline: items of source regions (`slot`) that the result has no place for, such as padding.
   std::vector<ItemRun> unwanted{};
   // Of the records that the plan reads, where their formats keep any; none in an outline.

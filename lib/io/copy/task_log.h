@@ -32,7 +32,7 @@ class TaskLog {
 
   bool is_done(i64 task) const {
     return was_done_[static_cast<std::size_t>(task - first_)];
-  }  // by an earlier run
+  }  // in an earlier run
   // Notes tasks as done, and writes the log if the last write was 5 seconds ago. Throws kWriteFailed.
   void add(std::span<const i64> tasks);
   // Writes the log now.

@@ -61,7 +61,7 @@ class TensorCopy final : public CopyJob {
   std::string_view behind_;
   i64 strided_bytes_;
   std::vector<Region> sources_;                              // by place
-  std::vector<std::unique_ptr<const ByteSource>> combined_;  // tensors; they count on from the store's files
+  std::vector<std::unique_ptr<const ByteSource>> combined_;  // numbered after the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
 
   mutable std::mutex mutex_;

@@ -1,9 +1,9 @@
 // Bytes at offsets: what parsers, readers and copies read from. A parser takes a ByteSource and so runs on a
 // file, on a part of one (the archive that is one chunk in a .distcp file) and on memory (tests, fuzzing).
 //
-//   InputFile     an open file           \
-//   RangeSource   a part of any source    >  ByteSource: size(), read(offset, to)
-//   MemorySource  bytes of the caller    /
+//   InputFile     an open file          |
+//   RangeSource   a part of any source  |  each is a ByteSource: size(), read(offset, to)
+//   MemorySource  bytes of the caller   |
 //
 // A read gives all bytes that were asked for, or throws kReadFailed. Files are never read through a mapping:
 // a file that shrinks while it is read gives an error, not a signal.
@@ -41,7 +41,7 @@ class ByteSource {
   i64 size_;
 
  private:
-  // pre: the range lies inside [0, size()).
+  // pre: the range is inside [0, size()).
   virtual void read_inside(i64 offset, std::span<u8> to) const = 0;
   virtual void read_block_inside(i64 offset, std::span<u8> to) const { read_inside(offset, to); }
   void check_range(i64 offset, i64 bytes) const;
@@ -58,10 +58,11 @@ class MemorySource final : public ByteSource {
   std::span<const u8> bytes_;
 };
 
-// Throws kReadFailed when the part is not inside.
+// Throws kReadFailed if the part is not inside `whole`.
 void check_inside(const ByteSource& whole, i64 offset, i64 bytes);
 
-// A part of another source, which must outlive it. Throws kReadFailed when the part is not inside.
+// A part of another source, which must outlive it. The constructor throws kReadFailed if the part is not
+// inside.
 class RangeSource final : public ByteSource {
  public:
   RangeSource(const ByteSource& whole, i64 offset, i64 bytes);
@@ -106,7 +107,7 @@ class InputFile final : public ByteSource {
 // The system's text of an errno, such as "No such file or directory".
 std::string errno_text(int error);
 
-// kNotFound for a name that leads nowhere, kReadFailed for the rest, with the path and the system's words.
+// Throws kNotFound if the name leads nowhere, otherwise kReadFailed, with the path and the system's text.
 [[noreturn]] void throw_open_failed(const std::string& path, int error);
 
 }  // namespace mckpt::impl

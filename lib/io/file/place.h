@@ -13,7 +13,7 @@ namespace mckpt::impl {
 // "a/b" -> "a", "/b" -> "/", "b" -> "."
 std::string parent_folder(const std::string& path);
 
-// Throws kNoRoom if the file system of the path's folder has fewer bytes or files free, is read-only, is one
+// Throws kNoRoom if the file system of the path's folder lacks free bytes or files, is read-only, is one
 // of the kernel's own (/proc), or if the folder takes no files. Folders of the path need not exist yet. A
 // file system that does not say how much room it has passes.
 void check_room(const std::string& path, i64 bytes, i64 files);

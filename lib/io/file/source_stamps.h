@@ -42,8 +42,8 @@ class SourceStamps {
   SourceStamps(const SourceStamps&) = delete;
   SourceStamps& operator=(const SourceStamps&) = delete;
 
-  // Thread-safe. The stamp of the open file that the path leads to. Throws kReadFailed when it is not that of
-  // the first look.
+  // The stamp of the open file that the path leads to. Thread-safe; the first look may sleep until a tick is
+  // over. Throws kReadFailed if the stamp differs from that of the first look.
   FileStamp look(int fd, const std::string& path);
 
   // The first changed file in the order of the paths; "" if no file changed.

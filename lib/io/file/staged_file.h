@@ -28,8 +28,8 @@ class StagedFile {
     std::chrono::milliseconds wait{0};
   };
 
-  // Refuses what can be refused before anything is written. Throws kOutputExists, kNoRoom if the file system
-  // has fewer bytes free, and kWriteFailed if the path does not end in a name.
+  // Refuses what can be refused before anything is written. Throws kOutputExists, kNoRoom if there is no room
+  // for `bytes` bytes, and kWriteFailed if the path does not end in a name.
   static void check(const std::string& path, Options options, i64 bytes);
 
   // Makes and locks the hidden folder. Throws kOutputExists, kOutputBusy if another program writes the same

@@ -37,8 +37,8 @@ class StagedFolder {
   };
 
   // Refuses what can be refused before anything is written. Throws kOutputExists, also if files would be
-  // removed that are not part of a result, and for a mount point; kNoRoom if the file system has fewer bytes
-  // or files free.
+  // removed that are not part of a result, and for a mount point; kNoRoom if there is no room for so many
+  // bytes or files.
   static void check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
                     i64 files);
 

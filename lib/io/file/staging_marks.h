@@ -20,8 +20,8 @@ bool is_staging_mark(std::string_view name);
 
 // The text of a mark; "" if the folder does not have the mark, or it cannot be read.
 std::string read_mark(const std::string& folder, std::string_view name);
-// Writes a mark, complete or not at all; `durable`: with fsync. Returns 0 or an errno. pre: the folder does
-// not have the mark.
+// Writes a mark; `durable`: with fsync. Returns 0, or an errno, and then the folder does not have the mark.
+// pre: the folder does not have the mark.
 int write_mark(const std::string& folder, std::string_view name, std::string_view text, bool durable);
 // Removes all marks, .plan last. Returns 0 or an errno.
 int remove_marks(const std::string& folder);

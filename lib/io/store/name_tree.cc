@@ -29,7 +29,7 @@ namespace {
 // Names with more parts end in one long part: the functions below recurse once for each part.
 constexpr int kMaxDepth = 64;
 
-constexpr u32 kNone = 0;  // the root, which is nobody's child
+constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
 
 // One part of the names. Children are in the order of the names, each the `next` of the one before.
 struct Node {
@@ -226,7 +226,7 @@ class Builder {
 
   const Store& store_;
   bool fold_;
-  std::deque<Node> nodes_;         // half a million do not move when one more comes
+  std::deque<Node> nodes_;         // half a million nodes, which do not move when one is added
   std::unordered_set<u64> alike_;  // numbered branches, by their parent and likeness
   std::string_view last_;          // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;

@@ -43,7 +43,7 @@ class StateParts {
   bool is_of_quantization(std::string_view name) const;
 
   const Store& store_;
-  NameSet<std::string_view> names_;  // of all tensors, where some look as if they were quantized
+  NameSet<std::string_view> names_;  // of all tensors, if any tensor looks quantized
   i64 bits_ = 4;                     // of a packed value
 };
 

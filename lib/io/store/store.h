@@ -38,7 +38,7 @@ struct Chunk {
   i32 file = -1;                 // index into Store::files()
   i32 rank = -1;                 // the rank that wrote it, if the format says so
   // The bytes of the file that hold the chunk: the data themselves, or an archive that resolve() opens.
-  i64 record_offset = 0;  // -1: they are in many places
+  i64 record_offset = 0;  // -1: the bytes are in many places
   i64 record_bytes = 0;
   bool replica = false;  // an earlier chunk of the tensor is the same box: readers skip this one
 };
@@ -80,7 +80,7 @@ struct Object {
 // A file of the checkpoint, whether it is there or only named by an index.
 struct StoreFile {
   std::string path;  // relative to Store::root(); "" when the root itself is the file
-  i64 bytes = -1;    // as found on disk; -1: it is not there
+  i64 bytes = -1;    // as found on disk; -1: the file does not exist
 };
 
 // Something wrong or odd. Openers collect what leaves the rest readable, and throw what does not.

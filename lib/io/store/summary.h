@@ -21,13 +21,13 @@ struct Amount {
 // A value, independent of the store.
 struct StoreSummary {
   Amount all;
-  Amount parts[3];  // by StatePart; of the model, `items` are parameters, packed ones counted one by one
+  Amount parts[3];  // by StatePart; for the model, `items` are parameters, packed ones counted one by one
   struct OfType {
     DType dtype;
     Amount amount;
   };
-  std::vector<OfType> dtypes;  // of most bytes first
-  i64 file_bytes = 0;          // of the files that are there
+  std::vector<OfType> dtypes;  // sorted by bytes, most first
+  i64 file_bytes = 0;          // of the files that exist
 
   const Amount& part(StatePart p) const { return parts[static_cast<std::size_t>(p)]; }
 };

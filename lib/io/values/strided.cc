@@ -111,7 +111,7 @@ void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> l
     if (fits < l.count) {
       StridedLoop rest = {l.count / fits, l.file_stride * fits, l.memory_stride * fits};
       i64 left = l.count % fits;
-      if (left > 0) {  // the odd end goes by itself
+      if (left > 0) {  // the odd end is read by itself
         std::vector<StridedLoop> tail = loops;
         tail[inner].count = left;
         i64 done = l.count - left;

@@ -21,7 +21,7 @@ struct TensorStats {
   i64 numbers = 0;  // as element_form counts them: two for a complex element
   i64 finite = 0, zeros = 0;
   NonFinite non_finite;
-  // Of the finite numbers; not set when there are none. long double holds every integer of 64 bits.
+  // Of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
   long double min = 0, max = 0;
   double mean = 0, deviation = 0;  // the standard deviation of all of them (divided by n)
   // Counts in bins of equal width from min to max, the last one closed. Empty if no bins were asked for, or

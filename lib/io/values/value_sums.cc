@@ -156,7 +156,7 @@ void bin_stretch(Bins& bins, std::span<const u8> bytes) {
   i64 n = static_cast<i64>(bytes.size() / sizeof(T));
   for (i64 i = 0; i < n; i++)
     if (T v = load<T>(bytes.data(), i); finite(v)) {
-      if constexpr (std::is_integral_v<T> && sizeof(T) == 8)  // two of them may be one double
+      if constexpr (std::is_integral_v<T> && sizeof(T) == 8)  // neighbours may round to one double
         bins.add_at(static_cast<double>(static_cast<long double>(v) - bins.min) * bins.per_width, 1);
       else
         bins.add(static_cast<double>(v), 1);

@@ -29,7 +29,7 @@ namespace {
 struct ExpertName {
   bool expert = false;   // the tensor belongs to one expert or several
   bool stacked = false;  // "layers.mlp", without a number: the first dimension is the layers
-  std::size_t at = 0, digits = 0;  // the number, where there is one
+  std::size_t at = 0, digits = 0;  // of the number; 0 digits: there is none
 };
 
 std::size_t digits_at(std::string_view name, std::size_t at) {

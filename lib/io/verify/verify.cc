@@ -169,7 +169,7 @@ class Verifier {
   int threads_;
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
-  std::unordered_set<i64> unreadable_;  // tensors that a finding says cannot be read whole
+  std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };
 
 // Opens every file, which compares its size. A missing file that the opener has a finding about is not
@@ -203,7 +203,7 @@ void Verifier::check_format() {
 // Checks that the chunks of each tensor tile it. A tensor that the opener has a problem with is not checked
 // again, and its data are not read.
 void Verifier::check_coverage() {
-  NameSet<std::string_view> told;  // openers of sharded formats prove the cover themselves
+  NameSet<std::string_view> told;  // openers of sharded formats check the cover themselves
   for (const Finding& f : store_.findings())
     if (!f.warning) told.insert(f.tensor);
   for (i64 t = 0; t < store_.tensor_count(); t++) {
