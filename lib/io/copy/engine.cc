@@ -9,7 +9,7 @@
 // headers of the source. The job only estimates sizes when tasks are taken, so a batch is cut again by the
 // real sizes.
 //
-// After an error, or when `stop` asks for the end, the other threads finish their batch and take no more.
+// After an error, or when `stop` asks for the end, the other threads finish what they took and take no more.
 #include "io/copy/engine.h"
 
 #include <exception>

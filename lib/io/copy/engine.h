@@ -1,5 +1,6 @@
-// The copy engine: carries out a job with threads. Each byte of the sources is read once, memory is bounded
-// whatever the size of the model, and the files that come out are the same for any number of threads.
+// The copy engine: carries out a job with threads. Each byte of the sources is read once (io/copy/slices.h
+// has the exception), memory is bounded whatever the size of the model, and the files that come out are the
+// same for any number of threads.
 //
 //   CopyJob  --tasks-->  run_copy  --batches-->  a CopyWorker for each thread  --bytes-->  CopySink
 //                           |                        |
@@ -20,8 +21,8 @@
 
 namespace mckpt::impl {
 
-// How a job is carried out, and who is to hear of what. Pointers may be null; what they point to outlives the
-// run and is used from all threads.
+// How a job is carried out, and what receives what the copy sees. Pointers may be null; what they point to
+// outlives the run and is used from all threads.
 struct CopyOptions {
   int threads = 1;
   i64 batch_bytes =

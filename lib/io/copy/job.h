@@ -1,6 +1,6 @@
 // CopyJob: what the copy engine carries out. A job is a list of independent tasks; a task is a plan (moves
 // from regions of source files to regions of result files) and a cast. Plans are made when they are asked for
-// and not stored, so a job with a million tasks needs no more memory than one with ten.
+// and not stored, so the memory for plans does not grow with the job.
 //
 //   task 7:  source 0: file 2, byte 3352, 32 x 16 items     destination 0: file 0, byte 832, 20 x 16 items
 //            move:     items 192..511 of source 0       ->  items 0..319
@@ -24,9 +24,9 @@ namespace mckpt::impl {
 struct CopyTask {
   Plan plan;              // finished
   ItemCast cast;  // for every item; source regions have items of its type `from`, destinations of `to`
-  // Of an outline: items of source regions (`slot`) that the result has no place for, such as padding.
+  // Only in an outline: items of source regions (`slot`) that the result has no place for, such as padding.
   std::vector<ItemRun> unwanted{};
-  // Of the records that the plan reads, where their formats keep any; none in an outline.
+  // The stored sums of the records that the plan reads, if their format stores any; none in an outline.
   std::vector<Checksum> sums{};
 };
 
@@ -58,7 +58,7 @@ class CopyJob : public RegionNames {
   virtual void write_tail(const Region&, u32 /*crc32*/, std::span<u8>) const {}
 };
 
-// Takes what a job writes: the files of a result, or a comparison with files that are there.
+// Receives what a job writes: the files of a result, or a comparison with existing files.
 class CopySink {
  public:
   virtual ~CopySink() = default;

@@ -24,7 +24,7 @@ class LostValues {
 
   void add(const std::string& tensor, CastLosses losses);  // thread-safe
 
-  // For both: pre: the copy has ended. Tensors with most infinite values first, equal ones by name.
+  // Tensors with most infinite values first, equal ones by name. pre for both: the copy has ended.
   std::vector<Tensor> tensors() const;
   CastLosses total() const { return total_; }
 

@@ -197,7 +197,7 @@ void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<
   part(end);
 }
 
-// Values are converted, frames filled in, checksums taken while the bytes are in the cache.
+// Casts values, fills in frames and takes checksums, while the bytes are in the cache.
 void CopyWorker::finish(std::vector<Piece>& pieces) {
   u8 *arena = arena_.reserve(0), *staging = staging_.reserve(0);
   for (Piece& p : pieces) {

@@ -17,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// One file's sums, from front to back.
+// The sums of one file, made from front to back.
 class FileSums {
  public:
   FileSums(const std::string& path, i64 bytes) : file_(path, InputFile::Role::kResult) {
@@ -25,7 +25,7 @@ class FileSums {
     if (file_.size() != bytes) file_.throw_changed();
   }
 
-  // In the order of the file; stretches and data each.
+  // pre: all data are added before the first stretch; each in the order of the file.
   void add(const WrittenSums::Data& d) { sums_.sums.push_back({d.offset, d.bytes, d.crc32}); }
   void add(const WrittenSums::Stretch& s) {
     read_rest(s.begin);

@@ -151,7 +151,7 @@ class Builder {
     out.push_back(std::move(branch));
   }
 
-  // The node itself where it is a tensor, and what is below it, under names that begin with `prefix`.
+  // Appends the node itself if it is a tensor, and what is below it, under names that begin with `prefix`.
   void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
     std::string name = cat(prefix, nodes_[node].name);
     if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));

@@ -46,7 +46,7 @@ constexpr std::string_view kOtherWords[] = {"rng_state",
                                             "loss_scaler",
                                             "torch_manual_seed",
                                             "torch_cuda_manual_seed"};
-// The states that optimizers keep of a parameter.
+// Names of the states that optimizers store for each parameter.
 constexpr std::string_view kStateFields[] = {
     "exp_avg",         "exp_avg_sq",  "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
     "momentum_buffer", "exp_inf",     "square_avg",     "acc_delta",      "grad_avg",

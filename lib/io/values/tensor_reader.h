@@ -39,7 +39,7 @@ class TensorReader {
   void read(i64 tensor, i64 begin, i64 end, const Take& take);
 
   // The one stretch of a file in which the tensor is stored exactly as it is read; nothing if there is no
-  // such stretch. Throws as read() does.
+  // such stretch. Throws what read() throws.
   struct Stretch {
     i32 file = -1;
     i64 offset = 0;

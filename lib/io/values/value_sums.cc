@@ -35,8 +35,8 @@ bool finite(T v) {
   return true;
 }
 
-// Number by number, for those that doubles do not sum well: integers of 64 bits, and doubles whose squared
-// deviations are too large or too small for a double.
+// Sums number by number, in long double, what doubles do not sum well: integers of 64 bits, and doubles whose
+// squared deviations are too large or too small for a double.
 template <typename T>
 ValueSums sum_one_by_one(const u8* bytes, i64 n) {
   ValueSums s;

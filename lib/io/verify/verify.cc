@@ -278,7 +278,7 @@ void Verifier::check_values() {
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     if (unreadable_.contains(t)) continue;
     i64 items = store_.shape(t).items();
-    // Experts are summed from end to end; other tensors may be cut for the sake of many threads.
+    // Experts are summed from end to end; other tensors are cut, so that threads share a large one.
     i64 step = twins.experts_in(t) > 0 || dtype_info(store_.dtype(t)).bits < 8 ? items : kUnitItems;
     for (i64 begin = 0; begin < items; begin += step)
       units.push_back({t, begin, std::min(items, begin + step)});
