@@ -1,4 +1,4 @@
-// What a file seems to be, by its first 512 bytes: the format to open it with, or the name of something that
+// What a file seems to be, by its first bytes: the format to open it with, or the name of something that
 // is not a checkpoint at all, so that an error can say what the user really has: "this is an HTML page, so
 // the download was an error page". A guess only: the reader of the format checks everything.
 //

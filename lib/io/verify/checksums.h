@@ -1,6 +1,6 @@
 // The CRC-32 sums that a store's format keeps, compared with the bytes on disk. Zip archives (.pt files,
 // records of .distcp files) have a sum for each record; a safetensors file that mckpt wrote has the sums of
-// mckpt_manifest.json; other formats have none.
+// mckpt_manifest.json; the stores of other formats report no sums.
 //
 //   record "archive/data/0", bytes 832..1855: CRC-32 stored 9a7b1c2d, data 9a7b1c2f     problem[MC1203]
 #pragma once
