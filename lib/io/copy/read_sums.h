@@ -30,6 +30,7 @@ class ReadSums {
   void check(const Store& store, const std::function<void()>& going_on);
 
  private:
+  // Bytes that were read at once, and their sum.
   struct Block {
     i32 file;
     i64 begin, end;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr i64 kLongRunBytes = 16 << 10;  // a read of this much costs no more a byte than a larger one
 
+// kWindows: long runs. kSourceRows: strips. kWhole: anything else.
 enum class Way { kWindows, kSourceRows, kWhole };
 
 bool reads_in_pieces(const Plan& plan, const Move& m) {

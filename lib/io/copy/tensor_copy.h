@@ -16,8 +16,11 @@
 
 namespace mckpt::impl {
 
+// The source regions are fixed at construction; readers for tensors that are not in one stretch are made when
+// threads need them, at most one for each thread.
 class TensorCopy final : public CopyJob {
  public:
+  // Where a tensor goes.
   struct Place {
     i64 tensor = 0;
     i32 file = 0;    // of the output

@@ -59,6 +59,7 @@ class Descriptor {
   int fd_;
 };
 
+// Deleters, so that unique_ptr owns what the C library hands out.
 struct CloseFolder {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };

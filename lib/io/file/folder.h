@@ -18,6 +18,7 @@
 
 namespace mckpt::impl {
 
+// A name in a folder.
 struct FolderEntry {
   std::string name;
   bool folder = false;  // also for a link to a folder

@@ -26,6 +26,7 @@ struct OutputFile {
   i64 bytes = 0;
 };
 
+// The files of one result in one process; other ranks open the same files with kGoOn. Owns the descriptors.
 class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;

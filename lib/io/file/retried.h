@@ -8,6 +8,7 @@
 
 namespace mckpt::impl {
 
+// Returns what the last call returned; errno is that of the last call.
 template <typename Call>
 auto retried(Call&& call) -> decltype(call()) {
   for (;;) {

@@ -16,6 +16,7 @@
 
 namespace mckpt::impl {
 
+// The digest of one stream.
 class Sha256 {
  public:
   void update(std::span<const u8> bytes);

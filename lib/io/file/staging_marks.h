@@ -16,6 +16,7 @@ namespace mckpt::impl {
 
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces";
 
+// Whether a name in a folder is that of a mark, so not that of a file of the result.
 bool is_staging_mark(std::string_view name);
 
 // The text of a mark; "" if the folder does not have the mark, or it cannot be read.

@@ -12,6 +12,7 @@
 
 namespace mckpt::impl {
 
+// Reads through both stores; has no data of its own but the list of files.
 class JoinedStore final : public Store {
  public:
   // Both outlive this. Their findings, objects and checks are not taken over. Throws kNotFound if the folder

@@ -51,6 +51,7 @@ bool is_number(std::string_view s) {
          std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Two phases: insert() for every tensor in order, then build() once.
 class Builder {
  public:
   Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
@@ -218,6 +219,7 @@ class Builder {
     return out + "}";
   }
 
+  // A part of the name that was inserted last.
   struct Step {
     std::size_t end;  // of the component in the name
     u32 node;

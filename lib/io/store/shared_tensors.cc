@@ -9,6 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Bytes [begin, end) of a file.
 struct Extent {
   i32 file;
   i64 begin, end, tensor;

@@ -13,6 +13,7 @@ namespace {
 constexpr i64 kHeadBytes = 512;
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
+// Bytes at a fixed place that only files of one kind have there.
 struct Magic {
   FileKind kind;
   std::size_t at;

@@ -14,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// kUnknown: none of the others, which a reader may still recognise by the file's suffix.
 enum class FileKind : u8 {
   kUnknown,
   kEmpty,

@@ -16,6 +16,7 @@
 
 namespace mckpt::impl {
 
+// What the user asked for; a value.
 struct TensorChoice {
   std::string pattern;  // "" chooses all
   bool regex = false;   // the pattern is a regular expression and not a glob

@@ -20,6 +20,7 @@ namespace mckpt::impl {
 
 // A float of up to 16 bits: sign, exponent, mantissa, from the top.
 struct SmallFloat {
+  // What the codes that are not ordinary numbers mean.
   enum class Special : u8 {
     kIeee,   // the largest exponent is for infinities and NaN
     kFn,     // finite but for one NaN of each sign, all ones

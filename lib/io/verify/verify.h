@@ -26,6 +26,7 @@ namespace mckpt::impl {
 
 // A line of the report: one kind of check, how it ended, and how much it looked at.
 struct Check {
+  // In ascending order: a check has the worst status of its findings.
   enum class Status : u8 { kNone, kPass, kWarn, kFail };  // kNone: there was nothing to check
   std::string name;
   Status status = Status::kNone;
