@@ -26,7 +26,7 @@ constexpr i64 kPage = 4096;
 // A chunk as runs of the global tensor: run_items items that follow each other in the chunk and in the
 // tensor, one run for each index of the dimensions before run_dim.
 //
-//   rows 2 and 3 of [8, 8], all columns: one run of 16 items        columns 2 and 3, all rows: eight runs of 2
+//   rows 2 and 3 of [8, 8], all columns: one run of 16 items      columns 2 and 3, all rows: eight runs of 2
 struct TensorReader::Piece {
   Chunk chunk;
   i32 file = -1;  // of the store; -1: the items are in memory, because the file has them compressed
