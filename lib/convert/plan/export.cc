@@ -1,4 +1,6 @@
-// Names, shapes and packing come from the source table of the model, types from the options.
+// Plans an export: names, shapes and packing come from the source table of the model, types from the options.
+// A tensor of the table that no parameter reads and that copies another one (a tied output layer) is written
+// from the tensor that it copies.
 #include "convert/plan/export.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
-// By tensor of the source table.
+// The type of every tensor, by its number in the source table.
 std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how) {
   std::vector<DType> types = model.original_types();
   std::vector<std::optional<DType>> stored = model.stored_types();
@@ -26,6 +28,7 @@ std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how
   return types;
 }
 
+// The proof counts keys of the table on one side and tensors of the files on the other.
 ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
   auto items = [&hf](i64 t) { return hf.place(t).file < 0 ? -1 : hf.place(t).shape.items(); };
   auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
@@ -35,7 +38,7 @@ ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
   return input;
 }
 
-// config.json is copied as it is, and programs that go by its type cast what they load.
+// config.json is copied unchanged, and programs that use its type cast what they load: a warning reports the difference.
 void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& notes) {
   std::optional<DType> promised = model.map().model().dtype;
   std::map<DType, i64> items;

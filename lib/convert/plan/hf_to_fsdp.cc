@@ -1,5 +1,7 @@
-// The model's tensors are paired with Megatron's parameters, the parameters with ranks and chunks, and the
-// chunks with places in the files of the ranks.
+// Plans the import of a model in the order in which a tensor passes through the code:
+//
+//   HfModel      which tensor is which parameter        FsdpPlan     which rank writes which box of a key
+//   KeyTable     which items each key has               import_job   which tensors feed which chunks
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/jobs/chunk_jobs.h"
@@ -13,6 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A folder with a config alone is enough for other commands, but has nothing to convert: kNotFound.
 HfModel open_with_weights(const HfToFsdpOptions& options) {
   HfModel model = open_hf_model(options.source, options.model);
   if (model.has_data()) return model;
@@ -38,6 +41,7 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
   return run;
 }
 
+// Tensors that repeat another one are counted as copies, other tensors that no parameter reads as dropped.
 ProofInput proof_of(const HfModel& model, const DcpLayout& layout) {
   ProofInput input{side_of(*model.store), side_of(layout)};
   for (const UnreadTensor& u : model.map->unread())

@@ -2,6 +2,9 @@
 //
 //   1 refuse what is not a sharded checkpoint, or damaged     3 translate the names to those of fsdp_dtensor
 //   2 agree on how many ranks wrote it                        4 lay out the key table and the stored chunks
+//
+// Headers are read, and data only where a decision needs them: an output layer beside a tied embedding is compared
+// with it bit by bit.
 #include "convert/source/checkpoint.h"
 
 #include <algorithm>
@@ -42,7 +45,8 @@ void refuse_other_formats(const Store& store) {
       .found(store.format());
 }
 
-// The rows of fused queries, keys and values are the same for other heads and groups, in another order.
+// A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the same rows,
+// in another order. So the numbers of the config are compared with the args of the run.
 void refuse_other_heads(const Store& store, const ModelConfig& model) {
   std::shared_ptr<const PickleValue> args;
   try {
@@ -131,7 +135,8 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_unlike_copies(*store_, chunks_->copies());
 }
 
-// torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.
+// Replaces the store by a view with the names of fsdp_dtensor, if its names are others. torch_dist stores the parts of
+// fused tensors apart, or one after the other as a single rank has them, so its cells are one, whatever grid wrote it.
 void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cells& cells) {
   std::unique_ptr<PieceStore> pieces;
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);

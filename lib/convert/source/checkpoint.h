@@ -20,6 +20,8 @@
 
 namespace mckpt::impl {
 
+// An open checkpoint. The object owns the store, the model, the key table and the list of chunks, which refer
+// to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
 class CheckpointModel {
  public:
   // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the store, whatever

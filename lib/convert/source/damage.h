@@ -1,4 +1,10 @@
-// Which damage of a checkpoint is refused before the checkpoint is converted, and which damage a user may accept.
+// Which damage of a checkpoint is refused before the checkpoint is converted, and which damage a user may
+// accept.
+//
+//   findings of the reader, names that do not fit together
+//       warning                                 an oddity: reported, and the conversion continues
+//       error of a code in `accepted`           an oddity, because the user said so
+//       any other error                         DamagedCheckpoint is thrown
 #pragma once
 
 #include <span>

@@ -1,4 +1,9 @@
-// How a checkpoint is opened where it leaves something open: options of open_checkpoint().
+// Options of open_checkpoint(): how a checkpoint is opened if its files leave something open.
+//
+//   which model it is             assets, any_model, model
+//   which names the layers have   keep_layers, renamed
+//   which ranks wrote it          source_tp, source_etp
+//   what may be wrong with it     accept, records_apart, parts
 #pragma once
 
 #include <optional>
@@ -10,6 +15,7 @@
 
 namespace mckpt::impl {
 
+// Plain values. A default object opens a checkpoint that mckpt wrote.
 struct CheckpointOptions {
   // The folder of the original model, or one with its config.json. Without it the checkpoint must have the assets
   // that mckpt put beside it.
