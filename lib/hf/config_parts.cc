@@ -1,11 +1,14 @@
-// Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
+// Readers of the entries that several families share. A config may spell an entry in several ways, as
+// transformers and vendors changed names; spellings that contradict each other are refused and not chosen
+// from.
 #include "core/base/text.h"
 #include "hf/config_parts.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Heads, groups and their size.
+// The number of heads, of groups of keys and values, and the size of a head. The size follows from the hidden size if
+// the config does not give it: 4096 / 32 heads = 128.
 void read_heads(const ConfigFields& c, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
   t.kv_groups = c.size_or("num_key_value_heads", t.heads);

@@ -1,3 +1,5 @@
+// A strict reader: unknown keys, wrong types and control characters are errors, because a row that is ignored
+// would lose a tensor.
 #include "hf/map_file.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ constexpr i64 kMaxBytes = 16 << 20;
   throw Error(Code::kBadMap, cat("'", escaped(key), "' ", what));
 }
 
-// Names and reasons are printed, and names become those of files' tensors.
+// Throws for a text with control characters: names and reasons are printed, and names become names of tensors in files.
 const std::string& printable(const std::string& text, std::string_view key) {
   auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, is_control)) fault(key, "has control characters");
@@ -33,6 +35,7 @@ bool flag_of(const JsonMember& m) {
   return m.value.boolean(m.name);
 }
 
+// The dimension along which a parameter is split: 0, 1, or -1 for none.
 int dimension_of(const JsonMember& m) {
   if (!m.value.is_integer()) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
   i64 dim = m.value.integer(m.name);
@@ -55,6 +58,8 @@ std::vector<MapRow::Source> sources_of(const JsonMember& m) {
   return out;
 }
 
+// One row. `megatron` and `hugging_face` are required; the rule follows from `rule` or from `partition_dim`,
+// not both.
 MapRow row_of(const JsonValue& object) {
   MapRow row;
   for (const JsonMember& m : object.object("a row")) {
@@ -87,6 +92,7 @@ MapRow row_of(const JsonValue& object) {
   return row;
 }
 
+// A tensor that no parameter reads, with the reason, and the tensor of which it is a copy, if it is one.
 MapUnread unread_of(const JsonValue& object) {
   MapUnread unread;
   for (const JsonMember& m : object.object("an unread tensor")) {

@@ -42,10 +42,11 @@ std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& di
 // The parameters of every layer of a torch_dist checkpoint of a hybrid model: the shapes that native_parts() needs.
 class MixerShapes {
  public:
-  MixerShapes(const Store& store, const LayerNames& names);  // of its form; the store outlives this
+  // pre: `names` is of the checkpoint's form. The store outlives this object.
+  MixerShapes(const Store& store, const LayerNames& names);
 
-  // The parts of a tensor of the layer, `fused` as fused_name() calls it. Nothing where its rows are not
-  // theirs, or lie in several chunks: which rank has which rows of a part is not known then.
+  // The parts of a tensor of the layer, `fused` as fused_name() returns it. Sets a fault if the tensor does not have
+  // the rows of the parts, or has them in several chunks: which rank has which rows of a part is not known then.
   std::vector<NativePart> parts(i32 tensor, i64 layer, std::string_view fused,
                                 std::optional<NameFault>& fault) const;
 

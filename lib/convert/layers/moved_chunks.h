@@ -19,8 +19,8 @@ i64 ranks_of_files(const Store& source);
 // The rank that wrote a file of the source, by the file's name; 0 if the name has no rank.
 i64 rank_of_file(const Store& source, i32 file);
 
-// The target side of the job. It refers to the source, the migration's pieces during construction, and the
-// layout.
+// The target side of the job. It refers to the source and the layout; the migration is read by the
+// constructor only.
 class MovedChunks final : public ChunkList {
  public:
   // Adds the tensors to the layout, which must have no keys yet, and their chunks in the order of the source's files.
