@@ -77,6 +77,8 @@ bool has_torch_weights(const Folder& folder) {
                              [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
 }
 
+// The files are read for their digests here, so that one that cannot be copied is refused before anything is
+// written.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   SideFiles out{.from = from};
   Folder folder(from);
@@ -86,6 +88,7 @@ SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   return out;
 }
 
+// The JSON is written without spaces or line ends, one array [name, type, shape] for each tensor.
 std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
                               std::string_view map_text) {
   bool complete = true;

@@ -48,6 +48,7 @@ bool ConfigFields::has_any(std::initializer_list<std::string_view> keys) const {
   return false;
 }
 
+// If no key is present, the error names the first one.
 i64 ConfigFields::size_of(std::initializer_list<std::string_view> keys) const {
   std::string_view first;
   for (std::string_view k : keys) {

@@ -43,6 +43,7 @@ std::optional<DType> read_dtype(const ConfigFields& fields) {
   return std::nullopt;
 }
 
+// The first of "architectures"; "" if there is none.
 std::string first_architecture(const ConfigFields& top) {
   if (!top.has("architectures")) return "";
   std::vector<std::string> names = top.texts("architectures");

@@ -25,6 +25,7 @@ const std::string& printable(const std::string& text, std::string_view key) {
   return text;
 }
 
+// The value of a member that must be a text.
 const std::string& text_of(const JsonMember& m) {
   if (!m.value.is(JsonType::kString)) fault(m.name, "must be a string");
   return printable(m.value.string(m.name), m.name);
@@ -111,6 +112,7 @@ MapUnread unread_of(const JsonValue& object) {
 
 }  // namespace
 
+// A file with neither rows nor unread tensors is valid and changes nothing.
 MapFile parse_map_file(std::string_view text) {
   JsonValue json = parse_json(text);
   if (!json.is(JsonType::kObject)) throw Error(Code::kBadMap, "a map file is a JSON object with \"rows\"");

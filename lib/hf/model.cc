@@ -175,6 +175,8 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 
 HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
 
+// The order matters: the map file changes the family before tensors are paired, and the table of an earlier
+// conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path);
   Folder folder(path);
@@ -208,6 +210,8 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   return m;
 }
 
+// Every named tensor becomes a row of a table of its own, in the order of the store; the map pairs each row
+// with itself.
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
   HfModel m;
   std::vector<std::string> names;
@@ -234,6 +238,7 @@ std::string mapping_identity(const HfModel& model) {
              expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
+// Reads the data of both tensors of each pair, with several threads.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
   if (!model.has_data()) return {};
   std::vector<std::pair<i64, i64>> pairs;  // a copy, and the tensor that it repeats
