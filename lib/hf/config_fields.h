@@ -21,7 +21,8 @@ namespace mckpt::impl {
 // function throws kBadConfig for an entry of the wrong type or out of range.
 class ConfigFields {
  public:
-  // The largest number that is accepted. Numbers of real models are far below, and products of two fit 63 bits.
+  // The largest number that is accepted. Numbers of real models are far below, and products of two fit 63
+  // bits.
   static constexpr i64 kLargest = (i64{1} << 28) - 1;
 
   // pre: `object` is a JSON object and outlives this.

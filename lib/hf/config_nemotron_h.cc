@@ -89,7 +89,8 @@ void read_nemotron_h(const ConfigFields& c, ModelConfig& m) {
     throw c.error("num_hidden_layers", "is not the length of 'hybrid_override_pattern'")
         .expected(layers)
         .found(c.size("num_hidden_layers"));
-  // The config of a model without MTP may still have a pattern for MTP layers; it counts only with depths above 0.
+  // The config of a model without MTP may still have a pattern for MTP layers; it counts only with depths
+  // above 0.
   read_mtp(c, m, 16, {});
   m.mtp.stated = true;
   m.mtp.layers.clear();

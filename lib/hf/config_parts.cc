@@ -7,8 +7,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The number of heads, of groups of keys and values, and the size of a head. The size follows from the hidden size if
-// the config does not give it: 4096 / 32 heads = 128.
+// The number of heads, of groups of keys and values, and the size of a head. The size follows from the hidden
+// size if the config does not give it: 4096 / 32 heads = 128.
 void read_heads(const ConfigFields& c, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
   t.kv_groups = c.size_or("num_key_value_heads", t.heads);

@@ -10,8 +10,8 @@
 
 namespace mckpt::impl {
 
-// Names are made for every layer and every expert, so a config with absurd numbers would cost memory: these numbers have
-// limits of their own.
+// Names are made for every layer and every expert, so a config with absurd numbers would cost memory: these
+// numbers have limits of their own.
 inline constexpr i64 kMostLayers = 10'000, kMostExperts = 100'000, kMostLayerExperts = 2'000'000;
 
 // The number of layers under `key`, at most kMostLayers.
@@ -35,8 +35,8 @@ void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
 // Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.
 void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer);
 
-// The readers of families; config_families.cc has the table of all. `c` is the object with the language model's
-// entries, `top` the whole config of a model that also has vision.
+// The readers of families; config_families.cc has the table of all. `c` is the object with the language
+// model's entries, `top` the whole config of a model that also has vision.
 
 // Attention without biases and a gated MLP in every layer.
 void read_llama(const ConfigFields& c, ModelConfig& m);
@@ -58,7 +58,8 @@ void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m);
 void read_qwen3_vl(const ConfigFields& top, ModelConfig& m);
 // qwen3_moe without MTP, and a vision tower with deepstack mergers.
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m);
-// Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP depths.
+// Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP
+// depths.
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
 
 }  // namespace mckpt::impl

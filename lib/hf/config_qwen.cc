@@ -11,8 +11,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Decides which layers have experts. Layer n has experts unless mlp_only_layers names it or decoder_sparse_step skips
-// it: with a step of 2, layers 1, 3, 5, ... have experts.
+// Decides which layers have experts. Layer n has experts unless mlp_only_layers names it or
+// decoder_sparse_step skips it: with a step of 2, layers 1, 3, 5, ... have experts.
 void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
   i64 step = c.size_or("decoder_sparse_step", 1);
   std::vector<i64> dense = c.numbers_or_none("mlp_only_layers");

@@ -18,7 +18,8 @@ constexpr i64 kMaxBytes = 16 << 20;
   throw Error(Code::kBadMap, cat("'", escaped(key), "' ", what));
 }
 
-// Throws for a text with control characters: names and reasons are printed, and names become names of tensors in files.
+// Throws for a text with control characters: names and reasons are printed, and names become names of tensors
+// in files.
 const std::string& printable(const std::string& text, std::string_view key) {
   auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, is_control)) fault(key, "has control characters");

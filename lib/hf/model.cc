@@ -59,7 +59,8 @@ bool has_safetensors(const Folder& folder, std::string& index) {
   return any;
 }
 
-// Throws if the store has a problem, such as a missing file or a tensor that is stored twice; the error lists up to 20.
+// Throws if the store has a problem, such as a missing file or a tensor that is stored twice; the error lists
+// up to 20.
 void refuse_findings(const Store& store) {
   std::vector<std::string> lines;
   const Finding* first = nullptr;
@@ -103,8 +104,8 @@ SourceTable table_of(const SafetensorsIndex& index) {
   return table;
 }
 
-// For a path that does not exist: opens it as a store, which throws the error that all commands have, with similar names
-// or a hint that nothing is downloaded.
+// For a path that does not exist: opens it as a store, which throws the error that all commands have, with
+// similar names or a hint that nothing is downloaded.
 void refuse_missing(const std::string& path) {
   struct stat st;
   if (::stat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -157,8 +158,8 @@ std::string agreed_map(const HfModelOptions& options, const TensorTable* table) 
   return agreed;
 }
 
-// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of them, with
-// those that the tables promise.
+// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of
+// them, with those that the tables promise.
 std::unique_ptr<ModelMap> map_of(const HfModel& m) {
   const Family& family = m.own ? m.own->family() : *m.config.family;
   const MapOptions how = map_options(m.expert_layout);

@@ -1,12 +1,12 @@
-// A Hugging Face model folder with its mapping: config.json, the safetensors files if they are in the folder, and a
-// parameter of Megatron for every tensor.
+// A Hugging Face model folder with its mapping: config.json, the safetensors files if they are in the folder,
+// and a parameter of Megatron for every tensor.
 //
 //   Qwen3-30B-A3B/  config.json                         -> HfModel::config
 //                   model-00001-of-00016.safetensors    -> HfModel::store   (or only the index, or only the config)
 //                   family tables, rows of a map file   -> HfModel::map
 //
-// Opening reads config.json and the headers of the weights, never data. A folder without weights is a model too: its
-// tensors come from mckpt's list, from the index, or from the tables alone, in this order.
+// Opening reads config.json and the headers of the weights, never data. A folder without weights is a model
+// too: its tensors come from mckpt's list, from the index, or from the tables alone, in this order.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ namespace mckpt::impl {
 struct HfModelOptions {
   ExpertLayout expert_layout = ExpertLayout::kAuto;
   std::string map_file{};  // a file with rows over the built-in tables; "": none
-  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file with
-  // other rows is refused.
+  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file
+  // with other rows is refused.
   std::string kept_map{};
 };
 
@@ -52,26 +52,29 @@ struct HfModel {
   bool has_data() const { return store != nullptr; }
 };
 
-// Opens the model. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; one
-// error with all problems of the safetensors files; kContradiction if two different maps apply.
+// Opens the model. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
+// config.json; one error with all problems of the safetensors files; kContradiction if two different maps
+// apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
 HfConfig hf_config_of(const std::string& path);
 
-// A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor without a
-// name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot be sharded.
+// A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor
+// without a name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot
+// be sharded.
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name);
 
-// The facts beside the tensors that decide which item goes where, as a text that differs if config.json, the map file
-// or the layout of the experts differs. Part of the identity of a conversion.
+// The facts beside the tensors that decide which item goes where, as a text that differs if config.json, the
+// map file or the layout of the experts differs. Part of the identity of a conversion.
 std::string mapping_identity(const HfModel& model);
 
 // What was inferred about the model, and which tensors are not read.
 Notes notes_of(const HfModel& model);
 
-// "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other tensors but
-// have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model without data.
+// "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other
+// tensors but have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model
+// without data.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads);
 
 // Throws kUnaccounted if there are unlike copies.

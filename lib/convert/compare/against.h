@@ -43,8 +43,8 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
 
 using TensorNames = std::set<std::string, std::less<>>;
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
-// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is called if the source has
-// tensors that the tested side lacks, and returns those that every conversion drops.
+// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is called if the
+// source has tensors that the tested side lacks, and returns those that every conversion drops.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const std::function<TensorNames()>& dropped = {});
 

@@ -63,8 +63,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
   }
 }
 
-// The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote them, they
-// are compared over the items of the model's own tensors.
+// The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
+// them, they are compared over the items of the model's own tensors.
 FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
@@ -77,8 +77,8 @@ FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to
   return fused;
 }
 
-// Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side has
-// assets, so the model is not known.
+// Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
+// has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
   bool other_layers = differ_in_layers(*tested, *source);

@@ -10,8 +10,8 @@ namespace {
 
 using Names = NameSet<std::string>;
 
-// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint. Nothing if
-// the checkpoint has no complete list, or the caller names other assets.
+// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint.
+// Nothing if the checkpoint has no complete list, or the caller names other assets.
 std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional<std::string>& assets) {
   std::string own = assets ? "" : own_assets(checkpoint);
   std::string text = own.empty() ? "" : tensor_table_text(Folder(own));

@@ -7,13 +7,14 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether type `to` has every value of type `from`. pre: both are floats of 16, 32 or 64 bits, as casts require.
+// Whether type `to` has every value of type `from`. pre: both are floats of 16, 32 or 64 bits, as casts
+// require.
 bool holds_values_of(DType to, DType from) {
   return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
 }
 
-// Warns of tensors whose stored type does not have all values of the source's type: they may be equal to the result of
-// a conversion and still differ from the source.
+// Warns of tensors whose stored type does not have all values of the source's type: they may be equal to the
+// result of a conversion and still differ from the source.
 void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
   std::vector<std::optional<DType>> stored = checkpoint.stored_types();
   const SourceTable& tensors = checkpoint.map().sources();

@@ -18,8 +18,8 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
                                          type_and_shape(source, d.other))};
 }
 
-// Reports the tensors that are missing on one side or differ in type or shape. Returns their numbers in the tested
-// store.
+// Reports the tensors that are missing on one side or differ in type or shape. Returns their numbers in the
+// tested store.
 std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison& comparison,
                             const std::function<TensorNames()>& dropped) {
   std::set<i64> tensors;

@@ -55,8 +55,8 @@ std::vector<std::string> json_files(const Folder& folder) {
   return names;
 }
 
-// The opener of a store does not need config.json and reports a bad one as a warning. Nothing can be done with the
-// model without it, so the warning becomes a problem here. Returns whether there was such a warning.
+// The opener of a store does not need config.json and reports a bad one as a warning. Nothing can be done
+// with the model without it, so the warning becomes a problem here. Returns whether there was such a warning.
 bool raise_config_findings(VerifyReport& report) {
   bool told = false;
   for (std::size_t f = 0; f < report.findings.size(); f++) {

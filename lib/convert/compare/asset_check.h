@@ -13,13 +13,14 @@
 
 namespace mckpt::impl {
 
-// Adds the check if there are such files: every JSON file must be readable, and config.json must be an object. Returns
-// the files that were read, relative to the store's root. Damage is a finding, never an error.
+// Adds the check if there are such files: every JSON file must be readable, and config.json must be an
+// object. Returns the files that were read, relative to the store's root. Damage is a finding, never an
+// error.
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
-// Adds the check of a comparison: files that both sides have must have the same bytes, because a conversion copies
-// them. Between two models a difference is a warning only, because nothing was converted. `assets`: the folder that
-// replaces the source's own. Returns false if files differ that must be equal.
+// Adds the check of a comparison: files that both sides have must have the same bytes, because a conversion
+// copies them. Between two models a difference is a warning only, because nothing was converted. `assets`:
+// the folder that replaces the source's own. Returns false if files differ that must be equal.
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report);
 

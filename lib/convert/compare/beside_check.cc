@@ -84,7 +84,8 @@ class BesideCheck {
     count_ += std::ssize(judged);
   }
 
-  // A pickle that torch did not write, such as random states: it is parsed to its end, and nothing in it is executed.
+  // A pickle that torch did not write, such as random states: it is parsed to its end, and nothing in it is
+  // executed.
   void look_at_pickle(const std::string& path, const std::string& name) {
     InputFile file(path);
     auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));

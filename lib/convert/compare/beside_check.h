@@ -17,14 +17,14 @@
 
 namespace mckpt::impl {
 
-// Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were checked,
-// relative to the store's root. `phase`: the name of the work for the observer. Throws kInterrupted.
+// Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
+// checked, relative to the store's root. `phase`: the name of the work for the observer. Throws kInterrupted.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report);
 
-// Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the checkpoint at
-// `path`; null: `path` is a folder of checkpoints. `seen`: files, relative to the root of the store, that other checks
-// have read. Follows links, and visits every checkpoint once.
+// Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
+// checkpoint at `path`; null: `path` is a folder of checkpoints. `seen`: files, relative to the root of the
+// store, that other checks have read. Follows links, and visits every checkpoint once.
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
                   Observer& observer, VerifyReport& report);
 

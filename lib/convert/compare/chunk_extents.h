@@ -26,8 +26,8 @@ class ChunkExtents {
     DType dtype = DType::kU8;  // as stored
   };
 
-  // Calls visit(extent) for all extents that overlap bytes [begin, end) of the file, in ascending order of their
-  // beginnings.
+  // Calls visit(extent) for all extents that overlap bytes [begin, end) of the file, in ascending order of
+  // their beginnings.
   template <typename Visit>
   void each(i32 file, i64 begin, i64 end, Visit visit) const {
     for (std::size_t e = first_behind(file, begin); e < extents_.size(); e++) {

@@ -31,7 +31,8 @@ InputFile file_of(const DcpLayout::Chunk& c, const std::string& folder) {
   return InputFile(cat(folder, "/", dcp_file_name(c.rank)));
 }
 
-// Reads the checksums of the records. One file is open at a time, because the chunks of a layout are sorted by rank.
+// Reads the checksums of the records. One file is open at a time, because the chunks of a layout are sorted
+// by rank.
 class WrittenSums {
  public:
   explicit WrittenSums(const std::string& folder) : folder_(folder) {}

@@ -18,9 +18,9 @@ struct ChunkTwins {
   std::string first, second;  // keys
 };
 
-// pre: `folder` has the files of the layout, complete. Compares the checksums in the records, 4 bytes for each chunk of
-// an expert; equal ones are confirmed by reading the chunks. Chunks that are one value throughout, such as zeros, are
-// not twins. Returns at most `most` pairs.
+// pre: `folder` has the files of the layout, complete. Compares the checksums in the records, 4 bytes for
+// each chunk of an expert; equal ones are confirmed by reading the chunks. Chunks that are one value
+// throughout, such as zeros, are not twins. Returns at most `most` pairs.
 std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layout,
                                     std::span<const i32> table_key, const std::string& folder,
                                     std::size_t most);

@@ -17,8 +17,8 @@ namespace {
 
 bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
 
-// Throws kUnknownFormat for a single file beside a DCP folder: only a config.json connects the keys of a DCP folder
-// with the names of a model, and a single file has none.
+// Throws kUnknownFormat for a single file beside a DCP folder: only a config.json connects the keys of a DCP
+// folder with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
   struct stat st;
   if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
@@ -28,8 +28,8 @@ void refuse_single_file(const Store& model) {
       .found(cat("a file, ", model.format()));
 }
 
-// Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they repeat no
-// other tensor. Empty if the model is not known.
+// Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
+// repeat no other tensor. Empty if the model is not known.
 TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
   TensorNames out;
   try {
@@ -43,7 +43,8 @@ TensorNames dropped_tensors(const std::string& path, const HfModelOptions& optio
   return out;
 }
 
-// Compares the objects of two sides of one format. For two formats the report notes that objects are not compared.
+// Compares the objects of two sides of one format. For two formats the report notes that objects are not
+// compared.
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
   if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);

@@ -26,7 +26,8 @@ void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
   const ByteSource& there = bytes_[file];
   for (i64 at = 0, size = std::ssize(bytes); at < size;) {
     i64 n = std::min(kPiece - (offset + at) % kPage, size - at);
-    // The buffer has the file's offset within a page: the kernel then copies whole pages, several times faster.
+    // The buffer has the file's offset within a page: the kernel then copies whole pages, several times
+    // faster.
     u8* mine = buffer + (offset + at) % kPage;
     std::span<u8> found(mine, static_cast<std::size_t>(n));
     std::span<const u8> expected = bytes.subspan(static_cast<std::size_t>(at), found.size());
@@ -36,8 +37,8 @@ void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
   }
 }
 
-// Attributes the differences of a stretch to tensors. The stretch may contain items of many tensors, and each gets its
-// own first difference.
+// Attributes the differences of a stretch to tensors. The stretch may contain items of many tensors, and each
+// gets its own first difference.
 void CompareSink::add(i32 file, i64 offset, std::span<const u8> expected, std::span<const u8> found) {
   std::lock_guard lock(mutex_);
   if (!extents_) extents_ = std::make_unique<const ChunkExtents>(chunks_);

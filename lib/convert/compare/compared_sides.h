@@ -36,11 +36,11 @@ class ComparedSides {
 
   // Whether the header of the record can be read. If it cannot, a finding is added, once for each record.
   bool reads(const Record& record);
-  // Adds a finding about a file, given by its whole path, to the side that the file belongs to. Returns false if it
-  // belongs to neither.
+  // Adds a finding about a file, given by its whole path, to the side that the file belongs to. Returns false
+  // if it belongs to neither.
   bool add_by_file(Finding& finding);
-  // Adds a finding for each record whose bytes do not have the checksum that the format stores. Reads the records.
-  // Throws kInterrupted.
+  // Adds a finding for each record whose bytes do not have the checksum that the format stores. Reads the
+  // records. Throws kInterrupted.
   void check_sums(const std::vector<Record>& records, int threads, Observer& observer);
   // Adds the checks "path" and "source", each only if something is wrong with that side.
   void add_checks(VerifyReport& report);

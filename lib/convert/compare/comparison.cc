@@ -171,8 +171,8 @@ std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& 
   return records;
 }
 
-// Warns of finite values that became infinite in a cast that the user wanted: they are equal to the result of a
-// conversion, and lost. The warning gives no number of values, because chunks beside damage are cast twice.
+// Warns of finite values that became infinite in a cast that the user wanted: they are equal to the result of
+// a conversion, and lost. The warning gives no number of values, because chunks beside damage are cast twice.
 void Comparison::warn_of_overflow(VerifyReport& report) const {
   std::vector<Finding> found;
   for (const LostValues::Tensor& t : lost_.tensors())

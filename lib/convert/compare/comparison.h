@@ -6,7 +6,8 @@
 //   3. count       only tensors that differ: how many of their items differ, and by how much
 //   4. sums        only records of such tensors, if the format stores checksums: is it damage?
 //
-// A record that cannot be read is reported and left out; everything else is compared. Two equal sides cost pass 1 only.
+// A record that cannot be read is reported and left out; everything else is compared. Two equal sides cost
+// pass 1 only.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,8 @@
 
 namespace mckpt::impl {
 
-// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job that
-// writes what converting the source puts there.
+// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
+// that writes what converting the source puts there.
 struct ComparedChunks {
   const Store& tested;        // the store of `chunks`
   const StoreChunks& chunks;  // everything that is compared
@@ -44,8 +45,8 @@ struct ComparedChunks {
 // inside run().
 class Comparison {
  public:
-  // The stores as they were opened, without a view over them, because the openers' findings about single records are
-  // reported. All arguments outlive this object.
+  // The stores as they were opened, without a view over them, because the openers' findings about single
+  // records are reported. All arguments outlive this object.
   Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
 
   // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
@@ -54,8 +55,9 @@ class Comparison {
   // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides
   // unequal.
   void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
-  // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and "overflow" if
-  // casts lost values. Returns whether everything was compared and is equal. Throws kInterrupted.
+  // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
+  // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
+  // kInterrupted.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

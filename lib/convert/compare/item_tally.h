@@ -19,8 +19,8 @@ namespace mckpt::impl {
 // One count. write() is thread-safe; counts() is read when everything is written.
 class ItemTally final : public CopySink {
  public:
-  // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks whose
-  // headers cannot be read are left out, and so are types of less than a byte.
+  // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
+  // whose headers cannot be read are left out, and so are types of less than a byte.
   ItemTally(const Store& there, const ChunkList& chunks);
 
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;

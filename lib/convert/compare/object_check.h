@@ -8,8 +8,8 @@
 
 namespace mckpt::impl {
 
-// Adds the check. Returns whether all objects were compared and are equal. pre: the objects of both sides have the same
-// names, as a conversion of `source` would copy them.
+// Adds the check. Returns whether all objects were compared and are equal. pre: the objects of both sides
+// have the same names, as a conversion of `source` would copy them.
 bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report);
 
 // Adds the check for two sides whose objects cannot be compared, with the reason.

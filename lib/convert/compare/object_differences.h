@@ -20,14 +20,15 @@ struct ObjectDifferences {
   std::vector<Difference> differences;  // the values that the findings report
   // Fields of the args that describe the grid of a run, and differ: every conversion writes its own.
   std::vector<std::string> of_grid;
-  // True if the iteration differs and is the number of the tested side's folder: the result was written as that one.
+  // True if the iteration differs and is the number of the tested side's folder: the result was written as
+  // that one.
   bool renumbered = false;
   // Objects that only one side has, because a change of format makes them.
   std::vector<std::string> made;
 };
 
-// Compares the objects of `there` with those that a conversion of `source` would write. Each object is compared by one
-// of `threads` threads; equal bytes are not parsed.
+// Compares the objects of `there` with those that a conversion of `source` would write. Each object is
+// compared by one of `threads` threads; equal bytes are not parsed.
 ObjectDifferences object_differences(const Store& there, const Store& source, int threads);
 
 }  // namespace mckpt::impl

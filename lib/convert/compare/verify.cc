@@ -14,8 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether an error of opening is an answer: the checkpoint exists and is broken. Other errors are thrown, because
-// nothing can be checked.
+// Whether an error of opening is an answer: the checkpoint exists and is broken. Other errors are thrown,
+// because nothing can be checked.
 bool is_an_answer(Code code) {
   return code_info(code).exit == Exit::kInput && code != Code::kNotFound && code != Code::kReadFailed &&
          code != Code::kUnknownFormat && code != Code::kModuleMissing;
@@ -34,7 +34,8 @@ bool verify_parts(const std::string& path, int threads, Observer& observer, Veri
   return !report.checks.empty();
 }
 
-// The open checkpoint. Null if it cannot be opened: the report then has the reason, or the checks of its parts.
+// The open checkpoint. Null if it cannot be opened: the report then has the reason, or the checks of its
+// parts.
 std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
                                        Observer& observer, VerifyReport& report) {
   try {
@@ -48,8 +49,8 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
   }
 }
 
-// Adds a finding if a file was changed while it was read, whatever the checks found in it. Returns whether all files
-// are unchanged.
+// Adds a finding if a file was changed while it was read, whatever the checks found in it. Returns whether
+// all files are unchanged.
 bool check_unchanged(const std::string& path, VerifyReport& report) {
   try {
     check_sources_unchanged();

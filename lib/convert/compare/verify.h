@@ -25,8 +25,9 @@ struct Verified {
   std::vector<Oddities> oddities{};  // of the two sides of a comparison
 };
 
-// Throws if there is nothing to check: kNotFound, kReadFailed, kUnknownFormat, kModuleMissing; kInterrupted; what
-// compare() throws. A folder that is not a checkpoint but contains checkpoints is verified by verifying these.
+// Throws if there is nothing to check: kNotFound, kReadFailed, kUnknownFormat, kModuleMissing; kInterrupted;
+// what compare() throws. A folder that is not a checkpoint but contains checkpoints is verified by verifying
+// these.
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer);
 
 }  // namespace mckpt::impl

@@ -107,8 +107,9 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
-  // Padding belongs to no slot, so no move reads it, and the proof has to learn of it once. Of all tasks that read
-  // a parameter, the task that writes the first items of the parameter's first tensor reports its padding.
+  // Padding belongs to no slot, so no move reads it, and the proof has to learn of it once. Of all tasks that
+  // read a parameter, the task that writes the first items of the parameter's first tensor reports its
+  // padding.
   bool answers_for_padding(i32 source) const {
     i32 target = targets_[0];
     if (!to_.is_box(target)) return true;

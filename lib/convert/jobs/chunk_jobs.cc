@@ -141,8 +141,8 @@ ChunkJob::Files files_of(const Store& store) {
       [files = std::make_shared<StoreBytes>(store)](i32 file) -> const ByteSource& { return (*files)[file]; };
 }
 
-// All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks are
-// in the order of their first chunks: tasks that follow each other write next to each other.
+// All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks
+// are in the order of their first chunks: tasks that follow each other write next to each other.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
   Families families(keys);
   TaskList tasks(to);
@@ -217,8 +217,8 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
                    tasks.finish(std::move(sources)), files_of(source), std::move(records), from});
 }
 
-// The parts of a parameter may be stored in different types. The values of a chunk have the type of the source's
-// chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
+// The parts of a parameter may be stored in different types. The values of a chunk have the type of the
+// source's chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
   ChunkSide source{from.chunks, &from.keys}, target{to.chunks, &to.keys};
   i64 parameters = std::ssize(from.keys.parameters());

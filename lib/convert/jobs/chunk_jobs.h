@@ -17,11 +17,11 @@
 
 namespace mckpt::impl {
 
-// pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to the
-// type of their destination.
+// pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
+// the type of their destination.
 
-// From the tensors of a Hugging Face model to the chunks of a checkpoint. pre: the tensors of the store are those
-// of keys.map().sources(), in that order; the keys of `to` are keys of the table.
+// From the tensors of a Hugging Face model to the chunks of a checkpoint. pre: the tensors of the store are
+// those of keys.map().sources(), in that order; the keys of `to` are keys of the table.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
@@ -41,8 +41,8 @@ struct FusedTables {
   const KeyTable& to;
   std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: the tensor is not stored this way
 };
-// From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a tensor
-// of the source.
+// From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
+// tensor of the source.
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused = nullptr,
                      std::vector<CarriedRecord> records = {});
 

@@ -34,8 +34,8 @@ struct HeldTensor {
 // outlive the result.
 std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters,
                                          const StoredTypes& types);
-// The tensors that Megatron-FSDP saves on the rank of `cell`, under their keys on disk. A parameter of which the
-// rank holds nothing is listed with an empty range.
+// The tensors that Megatron-FSDP saves on the rank of `cell`, under their keys on disk. A parameter of which
+// the rank holds nothing is listed with an empty range.
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
                                       const Cell& cell, const StoredTypes& types);
 

@@ -48,8 +48,8 @@ void HoldingReader::gather(const ModelParameter& p, ItemRange window, i64 item_b
   }
 }
 
-// Reads the stretch of the source from the run's first to its last item, and copies the run's items out of it to
-// position `at` of the window.
+// Reads the stretch of the source from the run's first to its last item, and copies the run's items out of it
+// to position `at` of the window.
 void HoldingReader::gather_run(const ItemRun& run, i32 tensor, i64 at, i64 item_bytes) {
   Move move = move_of(run, at);
   i64 begin = run.begin, end = run.end();

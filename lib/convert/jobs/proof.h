@@ -47,8 +47,8 @@ struct ProofInput {
   int threads = 1;
 };
 
-// Numbers of tensors. tensors_out = copied + fused + split + repeated + invented; the tensors of the result among
-// `padded` and `changed` are counted there a second time.
+// Numbers of tensors. tensors_out = copied + fused + split + repeated + invented; the tensors of the result
+// among `padded` and `changed` are counted there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
   i64 copied = 0;               // made of one tensor of the source, which is used for no other

@@ -99,7 +99,8 @@ class Cells {
   std::map<std::tuple<i64, i64, i64>, std::unique_ptr<CellKeys>> cells_;
 };
 
-// A tensor with a name of its own. Items are numbered: first the keys of the table, then all companions, key by key.
+// A tensor with a name of its own. Items are numbered: first the keys of the table, then all companions, key
+// by key.
 struct Item {
   i32 key;
   const Companion* companion = nullptr;
@@ -116,7 +117,8 @@ std::vector<Item> items_of(const KeyTable& keys, const Companions& companions,
   return items;
 }
 
-// Every box of every item, in the order in which the ranks' lists first contain it, and the boxes of each rank.
+// Every box of every item, in the order in which the ranks' lists first contain it, and the boxes of each
+// rank.
 struct Boxes {
   struct Box {
     i32 item;

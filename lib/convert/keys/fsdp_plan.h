@@ -57,8 +57,9 @@ using Companions = std::vector<std::vector<Companion>>;  // by key of the table
 // The plan, a value: the layout of the files, and the meaning of the layout's keys. It refers to no argument
 // after construction.
 struct FsdpPlan {
-  // pre: `companions` is empty or has an entry for each key of the table. Throws kBadLayout for a grid with pipeline
-  // stages or a strategy that cannot save the model, kRowUnaligned if a rank's range cuts a row, kGridMisfit.
+  // pre: `companions` is empty or has an entry for each key of the table. Throws kBadLayout for a grid with
+  // pipeline stages or a strategy that cannot save the model, kRowUnaligned if a rank's range cuts a row,
+  // kGridMisfit.
   FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Companions& companions = {});
 
   DcpLayout layout;

@@ -36,8 +36,8 @@ struct ObjectShard {
 std::optional<ObjectShard> object_shard(std::string_view tail);
 std::string to_string(const ObjectShard& shard);  // "/shard_0.1_2.4"
 
-// The positions of the dots that separate the keys of the nested dictionaries from which an fsdp_dtensor key was
-// saved, by the sections that Megatron writes. Other dots are part of a name:
+// The positions of the dots that separate the keys of the nested dictionaries from which an fsdp_dtensor key
+// was saved, by the sections that Megatron writes. Other dots are part of a name:
 //
 //   model.module.decoder.weight               -->  5              {"model": {"module.decoder.weight": ...}}
 //   rng_state.0.0                             -->  9 11           {"rng_state": {"0": {"0": ...}}}

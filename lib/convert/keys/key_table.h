@@ -34,8 +34,8 @@ struct CheckpointKey {
 };
 
 // The name without the sections and wrappers in front of it: "model.module.a.b" and "model.a.b" are "a.b".
-// Nothing for a key of another section. Newer writers name the layers of MTP blocks "transformer_layer"; their keys
-// are returned with the older name, "mtp_model_layer".
+// Nothing for a key of another section. Newer writers name the layers of MTP blocks "transformer_layer";
+// their keys are returned with the older name, "mtp_model_layer".
 std::optional<std::string> model_key(std::string_view name);
 
 // The name of an optimizer's state, "optimizer.state.module.module.module.<key>.<state>": the key without
@@ -58,11 +58,12 @@ class KeyTable {
   };
   using Has = std::function<bool(const std::string&)>;
 
-  // The keys that Megatron-Bridge writes: fused parameters of a family's table in parts. Throws kUnknownPartition.
+  // The keys that Megatron-Bridge writes: fused parameters of a family's table in parts. Throws
+  // kUnknownPartition.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells);
-  // The keys of an existing checkpoint, whose fused parameters may be in parts or whole. `has` returns whether the
-  // checkpoint has a key of that name. Throws kUnaccounted with the names of parameters without a key,
-  // kUnknownPartition if the number of cells is needed and not known.
+  // The keys of an existing checkpoint, whose fused parameters may be in parts or whole. `has` returns
+  // whether the checkpoint has a key of that name. Throws kUnaccounted with the names of parameters without a
+  // key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has);
 
   const ModelMap& map() const { return map_; }
@@ -99,7 +100,8 @@ class KeyTable {
   std::vector<CheckpointKey> keys_;
   NameMap<std::string_view, i32> by_name_;
   mutable std::mutex mutex_;
-  // Of other cells, by what a single rank holds, which alike parameters share; and the cell.
+  // The holdings of other cells, by the single rank's holding (which parameters of equal shape share) and the
+  // cell.
   mutable std::map<std::tuple<const Holding*, i64, i64>, std::unique_ptr<const Holding>> of_cells_;
 };
 

@@ -18,8 +18,8 @@ void add_named(std::vector<std::string>& lines, std::string line) {
   if (lines.size() < 20) lines.push_back(std::move(line));
 }
 
-// Whether the tensor is the output layer of a tied model, stored beside the embedding: Megatron-FSDP v2 and torch's
-// FSDP2 write the same weights under both names.
+// Whether the tensor is the output layer of a tied model, stored beside the embedding: Megatron-FSDP v2 and
+// torch's FSDP2 write the same weights under both names.
 bool is_tied(const Store& store, i32 tensor, const ModelConfig& model) {
   return model.tied && tied_embedding(store, tensor) >= 0;
 }

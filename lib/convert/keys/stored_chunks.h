@@ -77,8 +77,8 @@ class PlannedChunks final : public ChunkList {
   std::span<const i32> table_key_;
 };
 
-// Chunks of a store, without replicas and without chunks of no items. Derived classes fill the list when they are
-// constructed.
+// Chunks of a store, without replicas and without chunks of no items. Derived classes fill the list when they
+// are constructed.
 class StoreChunks : public ChunkList {
  public:
   i64 size() const override { return std::ssize(chunks_); }
@@ -97,7 +97,7 @@ class StoreChunks : public ChunkList {
  protected:
   explicit StoreChunks(const Store& store) : store_(store) {}  // the store outlives this
   const Store& store() const { return store_; }
-  void add(i32 tensor, i32 key);  // all chunks of the tensor that have items and are no replicas
+  void add(i32 tensor, i32 key);  // all chunks of the tensor that have items and are not replicas
   void add(const Entry& entry) { chunks_.push_back(entry); }
 
  private:
@@ -149,12 +149,12 @@ class NamedChunks final : public StoreChunks {
 // without objects that torch stores as tensors (`_extra_state`).
 class StoredChunks final : public StoreChunks {
  public:
-  // Throws kUnaccounted for tensors of the model section that are not a key of the table, kSourceShape if the shape
-  // of a tensor is not that of its key. Store and table outlive this object.
+  // Throws kUnaccounted for tensors of the model section that are not a key of the table, kSourceShape if the
+  // shape of a tensor is not that of its key. Store and table outlive this object.
   StoredChunks(const Store& store, const KeyTable& keys);
 
-  // Tensors of the store that are left out because the model ties them to another tensor: an output layer beside
-  // the embedding. open_checkpoint() checks whether both hold the same values.
+  // Tensors of the store that are left out because the model ties them to another tensor: an output layer
+  // beside the embedding. open_checkpoint() checks whether both hold the same values.
   const std::vector<i32>& copies() const { return copies_; }
   // By source tensor, the type in which its items are stored; nothing where no chunk has them.
   std::vector<std::optional<DType>> types_of_sources() const;
@@ -165,7 +165,8 @@ class StoredChunks final : public StoreChunks {
 };
 
 // The embedding that belongs to an output layer, by its name: "a.b.output_layer.weight" belongs to
-// "a.b.embedding.word_embeddings.weight". -1: the tensor is not an output layer, or there is no such embedding.
+// "a.b.embedding.word_embeddings.weight". -1: the tensor is not an output layer, or there is no such
+// embedding.
 i64 tied_embedding(const Store& store, i64 tensor);
 
 // Throws kUnsupportedTensor unless the chunk's items are stored row by row, little-endian and not compressed.

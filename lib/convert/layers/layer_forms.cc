@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMostNotes = 200;
 
-// What the name looks like: "decoder.layers.0.layers.1.x" (member), "decoder.layers.x" (stack), or anything else.
+// What the name looks like: "decoder.layers.0.layers.1.x" (member), "decoder.layers.x" (stack), or anything
+// else.
 enum class LayerShape { kMember, kStack, kOther };
 LayerShape layer_shape(std::string_view name) {
   auto numbered_layer = numbered(name, "decoder.layers.");

@@ -17,8 +17,8 @@ struct KeyFault {
   NameFault fault;
 };
 
-// Throws the faults as one error that names every key with the code of its fault; the error has the code of the
-// first fault. Does nothing if there are no faults.
+// Throws the faults as one error that names every key with the code of its fault; the error has the code of
+// the first fault. Does nothing if there are no faults.
 void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::string_view help);
 
 // The keys of the model section that are not names of the form, and the layers of the form without a key.
@@ -26,8 +26,8 @@ void throw_faults(const std::vector<KeyFault>& faults, const Store& store, std::
 std::vector<KeyFault> misfits(const Store& store, DcpDialect dialect, const LayerNames& names,
                               bool without_mixers = false);
 
-// The first of the forms in which the model section has no fault. If there is none, throws the faults of the first
-// form that the names look like. pre: `forms` is not empty.
+// The first of the forms in which the model section has no fault. If there is none, throws the faults of the
+// first form that the names look like. pre: `forms` is not empty.
 LayerForm detect_form(const Store& store, DcpDialect dialect, const LayerPattern& pattern,
                       std::span<const LayerForm> forms, bool without_mixers = false);
 

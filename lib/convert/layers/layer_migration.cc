@@ -80,15 +80,16 @@ class Migration {
         "skips it");
     return true;
   }
-  // Whether a state is stored as a flat list of items. Its shape is recorded only in the mcore_data of .metadata, which
-  // the result does not have.
+  // Whether a state is stored as a flat list of items. Its shape is recorded only in the mcore_data of
+  // .metadata, which the result does not have.
   bool is_flat(i32 t, const KeySection& section) const {
     auto weight = section.optimizer ? weights_.find(section.name) : weights_.end();
     return weight != weights_.end() && !std::ranges::equal(store_.dims(t), store_.dims(weight->second));
   }
 
-  // Moves the embedding to the front. Pipeline stages that all counted their layers from 0 (MC1313) are recognized by
-  // an embedding behind layer 0, and names are read in the order of .metadata, which goes by ranks.
+  // Moves the embedding to the front. Pipeline stages that all counted their layers from 0 (MC1313) are
+  // recognized by an embedding behind layer 0, and names are read in the order of .metadata, which goes by
+  // ranks.
   void embedding_first() {
     std::stable_partition(out_.tensors.begin(), out_.tensors.end(), [&](const MovedTensor& t) {
       return key_section(dialect_, t.name).name.starts_with("embedding.");
@@ -228,7 +229,8 @@ bool Migration::drop_output_state(i32 o, const KeySection& section) {
   return true;
 }
 
-// Leaves out the state of a module that the new form does not have, if the state is empty; otherwise it is a fault.
+// Leaves out the state of a module that the new form does not have, if the state is empty; otherwise it is a
+// fault.
 void Migration::drop_state(i32 o) {
   const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
   std::shared_ptr<const PickleValue> value = store_.object(o);
@@ -238,8 +240,8 @@ void Migration::drop_state(i32 o) {
     fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
 }
 
-// The tail of an object's name when layers are stacked or taken apart. An object of one layer becomes a shard of the
-// object that all layers share, or the other way round:
+// The tail of an object's name when layers are stacked or taken apart. An object of one layer becomes a shard
+// of the object that all layers share, or the other way round:
 //
 //   decoder.layers.2.mlp...._extra_state/shard_0_1   <-->   decoder.layers.mlp...._extra_state/shard_2_4
 std::string Migration::moved_shard(const KeySection& section, const Target& target, const LayerName& found,

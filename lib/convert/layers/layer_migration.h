@@ -12,8 +12,8 @@
 
 namespace mckpt::impl {
 
-// A tensor of the source, or a part of it, that becomes a tensor of the result, or a part of one. Layer 2 of a stack
-// that becomes a tensor of its own is {tensor, from_layer 2}.
+// A tensor of the source, or a part of it, that becomes a tensor of the result, or a part of one. Layer 2 of
+// a stack that becomes a tensor of its own is {tensor, from_layer 2}.
 struct MovedPiece {
   i32 tensor = 0;
   i64 from_layer = -1;  // its index along a first dimension that the result does not have; -1: none

@@ -15,12 +15,12 @@ namespace mckpt::impl {
 
 // The name behind the layer for the wanted place of its norm; `rest` itself if it is not the name of a norm.
 std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to);
-// Whether `rest` is the extra state of a norm that is a module of its own, "input_layernorm._extra_state". No such
-// module exists if norms are fused.
+// Whether `rest` is the extra state of a norm that is a module of its own, "input_layernorm._extra_state". No
+// such module exists if norms are fused.
 bool is_state_of_norm(std::string_view rest, LayerKind kind);
 
-// Whether an extra state, such as the history of FP8 scales, contains nothing: None, no bytes, a tensor of no items, or
-// a list of such values.
+// Whether an extra state, such as the history of FP8 scales, contains nothing: None, no bytes, a tensor of no
+// items, or a list of such values.
 bool is_empty_state(const PickleValue& value);
 
 }  // namespace mckpt::impl

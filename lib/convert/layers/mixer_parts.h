@@ -31,22 +31,24 @@ struct NativePart {
 // Returns the dimensions of a parameter of the layer, by its name behind the layer; empty if there is none.
 using LayerDims = std::function<std::span<const i64>(std::string_view rest)>;
 
-// The name under which the parts are stored, "mixer.conv1d.weight" for "mixer.conv1d_weight"; nothing for a parameter
-// that is not fused.
+// The name under which the parts are stored, "mixer.conv1d.weight" for "mixer.conv1d_weight"; nothing for a
+// parameter that is not fused.
 std::optional<std::string_view> fused_name(LayerKind kind, std::string_view rest);
-// The parts of a fused parameter, by the shapes of the other parameters of the layer. Sets the fault kBadSplit if they
-// do not add up. pre: `fused` is a result of fused_name().
+// The parts of a fused parameter, by the shapes of the other parameters of the layer. Sets the fault
+// kBadSplit if they do not add up. pre: `fused` is a result of fused_name().
 std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& dims,
                                      std::optional<NameFault>& fault);
 
-// The parameters of every layer of a torch_dist checkpoint of a hybrid model: the shapes that native_parts() needs.
+// The parameters of every layer of a torch_dist checkpoint of a hybrid model: the shapes that native_parts()
+// needs.
 class MixerShapes {
  public:
   // pre: `names` is of the checkpoint's form. The store outlives this object.
   MixerShapes(const Store& store, const LayerNames& names);
 
-  // The parts of a tensor of the layer, `fused` as fused_name() returns it. Sets a fault if the tensor does not have
-  // the rows of the parts, or has them in several chunks: which rank has which rows of a part is not known then.
+  // The parts of a tensor of the layer, `fused` as fused_name() returns it. Sets a fault if the tensor does
+  // not have the rows of the parts, or has them in several chunks: which rank has which rows of a part is not
+  // known then.
   std::vector<NativePart> parts(i32 tensor, i64 layer, std::string_view fused,
                                 std::optional<NameFault>& fault) const;
 

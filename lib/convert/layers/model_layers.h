@@ -14,8 +14,8 @@
 
 namespace mckpt::impl {
 
-// The migration to the names of the table. Nothing if the names are those of the table already, or of no known form.
-// pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
+// The migration to the names of the table. Nothing if the names are those of the table already, or of no
+// known form. pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
 
 // A view of the store under the new names. pre: the migration makes no stack of several tensors.
@@ -24,9 +24,9 @@ std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMi
 // Whether the args contain a pattern with groups. False if they contain no pattern.
 bool has_grouped_layers(const Store& store);
 
-// The store under the names that its layers have without groups; the store itself if its names are flat already.
-// pre: has_grouped_layers(), and the store is of torch_dist or fsdp_dtensor. Throws detect_form()'s and
-// migrate_layers()'s faults.
+// The store under the names that its layers have without groups; the store itself if its names are flat
+// already. pre: has_grouped_layers(), and the store is of torch_dist or fsdp_dtensor. Throws detect_form()'s
+// and migrate_layers()'s faults.
 std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect);
 
 }  // namespace mckpt::impl

@@ -10,14 +10,14 @@ namespace {
 
 constexpr i64 kMostRanks = i64{1} << 20;
 
-// The part of a chunk that belongs to a piece: its box in the source's tensor (from, sizes) and in the result's (to,
-// to_sizes), which may have one dimension more or less.
+// The part of a chunk that belongs to a piece: its box in the source's tensor (from, sizes) and in the
+// result's (to, to_sizes), which may have one dimension more or less.
 struct PieceBox {
   std::vector<i64> from, to, sizes, to_sizes;
 };
 
-// Nothing if the chunk contains nothing of the piece. pre: a chunk contains all rows of a piece that is a range of
-// rows, as MixerShapes::parts() ensures.
+// Nothing if the chunk contains nothing of the piece. pre: a chunk contains all rows of a piece that is a
+// range of rows, as MixerShapes::parts() ensures.
 std::optional<PieceBox> piece_box(const MovedPiece& piece, const ChunkList::Box& chunk) {
   PieceBox box{
       {chunk.offsets.begin(), chunk.offsets.end()}, {}, {chunk.sizes.begin(), chunk.sizes.end()}, {}};

@@ -13,8 +13,8 @@
 
 namespace mckpt::impl {
 
-// The number of ranks that wrote the source, which is the number of files of the layout. Throws kBadMetadata if the
-// name of a file has a rank of 2^20 or more.
+// The number of ranks that wrote the source, which is the number of files of the layout. Throws kBadMetadata
+// if the name of a file has a rank of 2^20 or more.
 i64 ranks_of_files(const Store& source);
 // The rank that wrote a file of the source, by the file's name; 0 if the name has no rank.
 i64 rank_of_file(const Store& source, i32 file);
@@ -23,11 +23,13 @@ i64 rank_of_file(const Store& source, i32 file);
 // constructor only.
 class MovedChunks final : public ChunkList {
  public:
-  // Adds the tensors to the layout, which must have no keys yet, and their chunks in the order of the source's files.
-  // `nested`: names get their places in nested dicts. The store and the layout outlive this object.
+  // Adds the tensors to the layout, which must have no keys yet, and their chunks in the order of the
+  // source's files. `nested`: names get their places in nested dicts. The store and the layout outlive this
+  // object.
   MovedChunks(const Store& source, const LayerMigration& migration, DcpLayout& layout, bool nested);
 
-  // The job that fills the chunks. `records`: objects that the layout has behind them. This object outlives the job.
+  // The job that fills the chunks. `records`: objects that the layout has behind them. This object outlives
+  // the job.
   ChunkJob job(std::vector<CarriedRecord> records) const;
 
   i64 size() const override { return std::ssize(source_of_); }

@@ -44,7 +44,8 @@ Op op_at(const std::string& pickle, std::size_t i) {
   return i < pickle.size() ? static_cast<Op>(static_cast<u8>(pickle[i])) : Op::kStop;
 }
 
-// The position behind the opcode at `at` that stores a value in the memo; `at` itself if there is no such opcode.
+// The position behind the opcode at `at` that stores a value in the memo; `at` itself if there is no such
+// opcode.
 std::size_t behind_memo(const std::string& pickle, std::size_t at) {
   if (op_at(pickle, at) == Op::kMemoize) return at + 1;
   if (op_at(pickle, at) == Op::kBinput) return at + 2;
@@ -157,8 +158,8 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
   bool fresh = entries.empty() && !beside.empty();
   if (fresh) entries = entries_of(pickle, beside);
   if (entries.empty()) return false;
-  // Several entries of the key are accepted only if they follow each other: they are then of one dictionary, and the
-  // new entry replaces all of them.
+  // Several entries of the key are accepted only if they follow each other: they are then of one dictionary,
+  // and the new entry replaces all of them.
   for (std::size_t i = 1; i < entries.size(); i++) {
     std::size_t end = entries[i - 1].end;
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;

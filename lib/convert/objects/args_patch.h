@@ -16,17 +16,19 @@
 
 namespace mckpt::impl {
 
-// Puts `value` in place of the integer that is the value of the text key `name`. False, and the pickle unchanged, if
-// that is not possible: the key must occur exactly once with an integer, the value must be in [0, 2^31), and in a
-// pickle with frames (protocol 4 and later) the value must fit into the bytes of the old one.
+// Puts `value` in place of the integer that is the value of the text key `name`. False, and the pickle
+// unchanged, if that is not possible: the key must occur exactly once with an integer, the value must be in
+// [0, 2^31), and in a pickle with frames (protocol 4 and later) the value must fit into the bytes of the old
+// one.
 bool replace_integer(std::string& pickle, std::string_view name, i64 value);
 
 // A value of args; std::monostate is None.
 using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 
-// Gives the text key `name` another value, of any type, by replacing its entry in the dictionary. A key that is
-// not there is put into the dictionary that contains `beside`. False, and the pickle unchanged, if that is not
-// possible: the key must be in one dictionary only, with a plain value, and the pickle in at most one frame.
+// Gives the text key `name` another value, of any type, by replacing its entry in the dictionary. A key that
+// is not there is put into the dictionary that contains `beside`. False, and the pickle unchanged, if that is
+// not possible: the key must be in one dictionary only, with a plain value, and the pickle in at most one
+// frame.
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});
 

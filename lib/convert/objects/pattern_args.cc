@@ -72,8 +72,8 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
     const PickleValue* now = arg_of(args, name);
     return now && !now->is_none();
   };
-  // A model keeps its pattern in the field in which it was; a new hybrid model gets it in the newer field, if the
-  // args have that field.
+  // A model keeps its pattern in the field in which it was; a new hybrid model gets it in the newer field, if
+  // the args have that field.
   bool old_field = has_text(kOldPattern) || !arg_of(args, kPattern);
   for (const char* name : {kPattern, kOldPattern}) {
     bool here = has_text(name) || (old_field == (name == kOldPattern) && !has_text(kPattern));

@@ -19,17 +19,18 @@
 
 namespace mckpt::impl {
 
-// The pattern in an argparse.Namespace or dict of Megatron's arguments, with the pattern of the MTP parts if an old
-// run kept it in a field of its own; nothing if there is none. Throws kBadPattern if two fields contradict each
-// other.
+// The pattern in an argparse.Namespace or dict of Megatron's arguments, with the pattern of the MTP parts if
+// an old run kept it in a field of its own; nothing if there is none. Throws kBadPattern if two fields
+// contradict each other.
 std::optional<std::string> pattern_of_args(const PickleValue& args);
 
 // The pattern of the hybrid model that a checkpoint contains, by the args of its run. Nothing if the args are
-// missing, cannot be read, or contradict each other: those faults are reported by the functions that need the args.
+// missing, cannot be read, or contradict each other: those faults are reported by the functions that need the
+// args.
 std::optional<LayerPattern> pattern_of_run(const Store& store);
 
-// Whether a field of the args of this name contains the pattern of a hybrid model, or a part of it. A field with the
-// value None counts as missing.
+// Whether a field of the args of this name contains the pattern of a hybrid model, or a part of it. A field
+// with the value None counts as missing.
 bool is_pattern_arg(std::string_view name);
 
 // One field of the args and its new value.
@@ -37,8 +38,9 @@ struct ArgChange {
   std::string name;
   ArgValue value;
 };
-// The fields to change so that the args describe a hybrid model of the pattern or, with `gpt`, the GPT model of its
-// layers. Only fields that exist with another value are listed, and `hybrid_layer_pattern` also if it is missing.
+// The fields to change so that the args describe a hybrid model of the pattern or, with `gpt`, the GPT model
+// of its layers. Only fields that exist with another value are listed, and `hybrid_layer_pattern` also if it
+// is missing.
 std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
                                        i64 layers);
 

@@ -33,8 +33,8 @@ class SourceArgs {
   explicit SourceArgs(const Store& store);
 
   const PickleValue* value() const { return value_.get(); }  // null: the folder has no args
-  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without changes.
-  // Adds a warning for each value that cannot be changed.
+  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without
+  // changes. Adds a warning for each value that cannot be changed.
   std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes, Notes& notes) const;
   // The file common.pt with the changes; "" if it stays as it is.
   std::string patched_file(std::span<const ArgChange> changes, Notes& notes) const;

@@ -4,8 +4,8 @@
 //   DST/release/.metadata  __0_0.distcp ...    what torch and Megatron read
 //   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
 //
-// The class computes names and reads the tracker; it writes nothing. The functions below choose the files beside the
-// data that go from a source into such a folder.
+// The class computes names and reads the tracker; it writes nothing. The functions below choose the files
+// beside the data that go from a source into such a folder.
 #pragma once
 
 #include <map>
@@ -53,12 +53,14 @@ class FsdpFolder {
   std::optional<i64> iteration_;
 };
 
-// The files beside the data of a checkpoint that is resharded: Megatron-Bridge's train_state.pt, run_config.yaml and
-// the like are copied; checksums and hashes of the old files are not. `changed` has new contents of some, by name.
+// The files beside the data of a checkpoint that is resharded: Megatron-Bridge's train_state.pt,
+// run_config.yaml and the like are copied; checksums and hashes of the old files are not. `changed` has new
+// contents of some, by name.
 using ChangedFiles = std::map<std::string, std::string, std::less<>>;
 SideFiles files_beside(const Store& source, const ChangedFiles& changed);
-// The files beside the data for a result that has the source's tensors under other names: those of files_beside(), the
-// file that marks a complete torch_dist checkpoint, and the assets that mckpt put into the source.
+// The files beside the data for a result that has the source's tensors under other names: those of
+// files_beside(), the file that marks a complete torch_dist checkpoint, and the assets that mckpt put into
+// the source.
 FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed);
 
 // Folders beside the data that all_beside() leaves out.

@@ -1,6 +1,6 @@
 // Conversion: everything that a conversion reads and writes, as a value. Planning makes it of headers and
-// options alone: nothing is written, and whatever cannot be converted is refused there. A conversion can then be
-// shown, proved, run, and resumed by a later process that plans the same.
+// options alone: nothing is written, and whatever cannot be converted is refused there. A conversion can then
+// be shown, proved, run, and resumed by a later process that plans the same.
 //
 //   plan_import(), plan_export(), ...  -->  Conversion  --prove()-->  account  --run()-->  result
 //
@@ -35,8 +35,9 @@ class SafetensorsLayout;
 class TensorCopy;
 class TorchLayout;
 
-// Values that refer to each other, such as a store, its keys and its chunks. Each is allocated by itself, so that its
-// address stays when Parts is moved; they are destroyed in the reverse of the order in which they were made.
+// Values that refer to each other, such as a store, its keys and its chunks. Each is allocated by itself, so
+// that its address stays when Parts is moved; they are destroyed in the reverse of the order in which they
+// were made.
 class Parts {
  public:
   Parts() = default;
@@ -66,7 +67,8 @@ struct TorchResult {
   const TorchLayout* layout = nullptr;
   const TensorCopy* copy = nullptr;
 };
-// The layout of the result: it planned the places of the tensors and can write every other byte of their files.
+// The layout of the result: it planned the places of the tensors and can write every other byte of their
+// files.
 using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult>;
 
 // The experts of a result, whose bytes are compared with each other after publishing: equal experts are

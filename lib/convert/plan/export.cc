@@ -38,7 +38,8 @@ ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
   return input;
 }
 
-// config.json is copied unchanged, and programs that use its type cast what they load: a warning reports the difference.
+// config.json is copied unchanged, and programs that use its type cast what they load: a warning reports the
+// difference.
 void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& notes) {
   std::optional<DType> promised = model.map().model().dtype;
   std::map<DType, i64> items;

@@ -57,7 +57,8 @@ class PlainLayout {
       for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
   }
 
-  // Adds the objects of the source to the layout, without the optimizer's if only weights are wanted. Called once.
+  // Adds the objects of the source to the layout, without the optimizer's if only weights are wanted. Called
+  // once.
   std::vector<CarriedRecord> add_objects(bool weights_only) {
     std::vector<CarriedRecord> records;
     for (const Object& o : store_.objects()) {

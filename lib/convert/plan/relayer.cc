@@ -22,7 +22,8 @@ namespace {
 using GroupNames = RelayerOptions::GroupNames;
 using GptLayers = RelayerOptions::GptLayers;
 
-// The source with its pattern, and the migration of its names. The constructor does all planning except the layout.
+// The source with its pattern, and the migration of its names. The constructor does all planning except the
+// layout.
 class Relayering {
  public:
   explicit Relayering(const RelayerOptions& options);
@@ -116,8 +117,8 @@ void Relayering::check_pattern(const LayerPattern& pattern) const {
           .help("a group is safe with at most one of M, one of * G D +, and one of - E");
 }
 
-// Whether the source may lack all M layers, as a result of gpt-to-hybrid does: if the options say so, or if the
-// source's own pattern has the same layers, so that the given pattern is not a mistake.
+// Whether the source may lack all M layers, as a result of gpt-to-hybrid does: if the options say so, or if
+// the source's own pattern has the same layers, so that the given pattern is not a mistake.
 bool Relayering::may_lack_mixers() const {
   if (options_.how.without_mixers) return true;
   std::optional<LayerPattern> own = pattern_of_run(*store_);
@@ -202,7 +203,8 @@ void Relayering::add_notes(LayerForm from, LayerForm to) {
     notes.warn("the source has no args: give num_layers and the layer pattern to the new run");
 }
 
-// The number of objects of the source that have no place in the result. Objects that are files are not counted.
+// The number of objects of the source that have no place in the result. Objects that are files are not
+// counted.
 i64 dropped_objects(const Store& store, const LayerMigration& migration) {
   i64 dropped = -std::ssize(migration.objects);
   for (const Object& o : store.objects()) dropped += !is_file(store, o);

@@ -73,7 +73,8 @@ Resharding::Resharding(const ReshardOptions& options)
 }
 
 // Lists every state beside its key; a state that is one value for the whole parameter is copied whole. Throws
-// kCounterpart if a state has another shape than its parameter: a rank's local piece was saved in place of the whole.
+// kCounterpart if a state has another shape than its parameter: a rank's local piece was saved in place of
+// the whole.
 void Resharding::match_states() {
   const Store& store = source();
   states_.resize(static_cast<std::size_t>(target_keys_->size()));
@@ -114,8 +115,8 @@ void Resharding::keep_forms(std::vector<ModelParameter>& parameters) const {
   }
 }
 
-// Adds the tensors that no rank cuts, whole, to the last rank's file: random states, extra states of modules, and
-// tensors that optimizers keep beside the states.
+// Adds the tensors that no rank cuts, whole, to the last rank's file: random states, extra states of modules,
+// and tensors that optimizers keep beside the states.
 void Resharding::carry_tensors(DcpLayout& layout) const {
   const Store& store = source();
   i32 last = static_cast<i32>(run_.grid.world() - 1);

@@ -3,7 +3,8 @@
 //
 //   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
 //
-// Values and types never change. Fused parameters stay in the form, whole or in parts, in which the source has them.
+// Values and types never change. Fused parameters stay in the form, whole or in parts, in which the source
+// has them.
 #pragma once
 
 #include "convert/keys/name_rules.h"

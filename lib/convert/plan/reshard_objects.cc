@@ -56,7 +56,8 @@ class ReshardObjects {
   ReshardedObjects out_;
 };
 
-// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline stages.
+// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline
+// stages.
 std::string ReshardObjects::with_grid(std::string args) {
   bool other_format = source_.model().translated() != nullptr;
   for (auto [name, value] : grid_args(run_.grid)) {
@@ -108,7 +109,8 @@ ReshardedObjects ReshardObjects::take() {
   return std::move(out_);
 }
 
-// A checkpoint of another format that becomes fsdp_dtensor gets the objects without which Megatron does not load it.
+// A checkpoint of another format that becomes fsdp_dtensor gets the objects without which Megatron does not
+// load it.
 void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();

@@ -26,8 +26,8 @@ struct ReshardedObjects {
   Notes notes;
 };
 
-// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in the layout.
-// `iteration`: the new one, if it changes.
+// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in
+// the layout. `iteration`: the new one, if it changes.
 ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
                                  std::optional<i64> iteration, DcpLayout& layout);
 

@@ -15,7 +15,8 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
 
 }  // namespace
 
-// A single file may be made in a folder that is read, so each file of the source counts as one that the user named.
+// A single file may be made in a folder that is read, so each file of the source counts as one that the user
+// named.
 OutputRules output_rules(const Conversion& conversion) {
   std::vector<std::string> named = conversion.sources, read;
   for (i32 f = 0; conversion.store && f < std::ssize(conversion.store->files()); f++)

@@ -76,7 +76,8 @@ void Publication::publish(WrittenSums& sums) {
   observer_.published();
 }
 
-// Compares the experts of the published result. An error here becomes a warning, because the result is complete.
+// Compares the experts of the published result. An error here becomes a warning, because the result is
+// complete.
 Notes Publication::find_twins() const {
   Notes notes;
   if (!conversion_.twins) return notes;

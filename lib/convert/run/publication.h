@@ -19,8 +19,8 @@ class Publication {
   // All outlive this.
   Publication(const Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
-  // Collective; all ranks get the same answer. False: an earlier run published the result, and only the last steps
-  // are left to conclude(). Throws what StagedResult and OutputFiles throw.
+  // Collective; all ranks get the same answer. False: an earlier run published the result, and only the last
+  // steps are left to conclude(). Throws what StagedResult and OutputFiles throw.
   bool stage();
   // pre: stage() returned true.
   OutputFiles& files() { return *out_; }

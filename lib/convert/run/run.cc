@@ -74,8 +74,8 @@ class Copy {
   }
 
  private:
-  // The tasks that an interrupted run finished: their written data are read again for their sums, and the records
-  // that they read in the source are compared with their checksums like all others.
+  // The tasks that an interrupted run finished: their written data are read again for their sums, and the
+  // records that they read in the source are compared with their checksums like all others.
   void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
     for (i64 t = share.first; t < share.end; t++) {
       if (!log.is_done(t)) continue;
@@ -105,7 +105,8 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
   return bytes;
 }
 
-// Stages the result, lets `write` write the data of this rank unless an earlier run published them, and publishes.
+// Stages the result, lets `write` write the data of this rank unless an earlier run published them, and
+// publishes.
 template <typename Write>
 RunResult write_and_publish(const Conversion& conversion, const RunOptions& options, Comm& ranks,
                             Observer& observer, Write&& write) {

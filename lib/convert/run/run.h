@@ -49,17 +49,17 @@ OutputRules output_rules(const Conversion& conversion);
 // The files and folders that publishing makes or replaces: the result and the tracker.
 std::vector<std::string> results_of(const Conversion& conversion);
 
-// Throws if the run is known to fail before anything is written: sources that are not as their manifest lists them,
-// a result that exists or is part of the source, too little room. Called by rank 0 for all ranks.
+// Throws if the run is known to fail before anything is written: sources that are not as their manifest lists
+// them, a result that exists or is part of the source, too little room. Called by rank 0 for all ranks.
 void check_result(const Conversion& conversion, const RunOptions& options);
 
-// Collective: every rank calls it. Throws Error: kInterrupted, kWriteFailed, kBadChecksum, kCastOverflow and what the
-// job throws. After an error there is no result, and the unfinished folder remains for a run that resumes, unless the
-// message says that the result is published.
+// Collective: every rank calls it. Throws Error: kInterrupted, kWriteFailed, kBadChecksum, kCastOverflow and
+// what the job throws. After an error there is no result, and the unfinished folder remains for a run that
+// resumes, unless the message says that the result is published.
 RunResult run(Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
-// The place for the data that a rank writes by itself, for a result whose data do not come from a job alone. The
-// writer adds the sums of everything that it writes to `sums`.
+// The place for the data that a rank writes by itself, for a result whose data do not come from a job alone.
+// The writer adds the sums of everything that it writes to `sums`.
 struct DataTarget {
   CopySink& out;
   WrittenSums& sums;

@@ -30,8 +30,8 @@ class StagedResult {
   bool resumes() const { return folder_ && folder_->resumes(); }
   // The run that is resumed had published the result: only publish() is left to do.
   bool published() const { return folder_ && folder_->published(); }
-  // Gives the result its name, and writes the tracker. `out`: the files of a single-file result, else ignored. Throws
-  // kWriteFailed.
+  // Gives the result its name, and writes the tracker. `out`: the files of a single-file result, else
+  // ignored. Throws kWriteFailed.
   void publish(OutputFiles* out);
 
  private:

@@ -10,7 +10,8 @@ namespace mckpt::impl {
 
 std::string source_identity(const Store& store) {
   std::string out;
-  // A resumed conversion compares what was read before with the checksums of the source; safetensors have none.
+  // A resumed conversion compares what was read before with the checksums of the source; safetensors have
+  // none.
   bool has_sums = !store.format().starts_with("safetensors");
   StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {

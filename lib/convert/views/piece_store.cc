@@ -33,9 +33,9 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
   tensors_.push_back(std::move(t));
 }
 
-// What a chunk of the source contains of the piece, or nothing. Fixed indices along the first dimensions and then a
-// range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and rows 14 to 27 of layer 1 are
-// the 168 items from item 168 on.
+// What a chunk of the source contains of the piece, or nothing. Fixed indices along the first dimensions and
+// then a range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and rows 14 to 27
+// of layer 1 are the 168 items from item 168 on.
 std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64 chunk) const {
   Chunk c = source_->chunk(piece.tensor, chunk);
   std::size_t depth = piece.at.size();

@@ -31,8 +31,8 @@ class PieceStore final : public Store {
   // A view without tensors and objects. Root, files, format and facts are those of the source.
   explicit PieceStore(std::unique_ptr<Store> source);
 
-  // Adds a tensor made of pieces. pre: there is a piece, and the pieces tile the shape. Throws kBadShards if the
-  // pieces have different data types.
+  // Adds a tensor made of pieces. pre: there is a piece, and the pieces tile the shape. Throws kBadShards if
+  // the pieces have different data types.
   void add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces);
   // Adds an object of the source, unchanged, under another name.
   void add_object(std::string name, i64 object);

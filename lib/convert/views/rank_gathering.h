@@ -14,8 +14,8 @@
 
 namespace mckpt::impl {
 
-// The name that a state has in a checkpoint: "state.x.exp_avg" (a file that contains only the optimizer's state dict)
-// and "optimizer.state.x.exp_avg" are the same state. "" for a tensor that is not a state.
+// The name that a state has in a checkpoint: "state.x.exp_avg" (a file that contains only the optimizer's
+// state dict) and "optimizer.state.x.exp_avg" are the same state. "" for a tensor that is not a state.
 std::string whole_state_name(std::string_view name);
 
 // Built file by file with add(), then read. All arguments outlive the object. Not thread-safe.

@@ -113,7 +113,8 @@ void RankStates::open(const std::string& path) {
   }
 }
 
-// Returns the number of ranks. Throws the first problem of any file, and kShardMissing if a rank's file is missing.
+// Returns the number of ranks. Throws the first problem of any file, and kShardMissing if a rank's file is
+// missing.
 i64 RankStates::check_ranks() const {
   for (const Finding& f : findings_)
     if (!f.warning) throw Error(f.code, f.message).file(cat(root_, "/", f.file)).tensor(f.tensor);
@@ -145,8 +146,8 @@ Error RankStates::refusal(const State& s, const Held& h, const char* what) const
   return e;
 }
 
-// The number of items in a rank's piece. A piece is rows of the parameter, or its items in one dimension; a DTensor
-// also records the shape of the whole, which is checked. Throws kCounterpart.
+// The number of items in a rank's piece. A piece is rows of the parameter, or its items in one dimension; a
+// DTensor also records the shape of the whole, which is checked. Throws kCounterpart.
 i64 RankStates::items_of(const State& s, const Held& h) const {
   std::span<const i64> dims = table(h.file).dims(h.row), local = s.of().shape().dims();
   if (const TorchSharding* sharding = table(h.file).sharding(h.row)) {
@@ -167,8 +168,8 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
   return items;
 }
 
-// Cuts the stretches of all ranks where the parameter is cut into keys. The cuts follow from the number of items of
-// the whole parameter, never from that of a rank's piece.
+// Cuts the stretches of all ranks where the parameter is cut into keys. The cuts follow from the number of
+// items of the whole parameter, never from that of a rank's piece.
 void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig& model) {
   std::vector<i64> items(static_cast<std::size_t>(sharers));
   for (const Held& h : s.held) items[static_cast<std::size_t>(h.place)] = items_of(s, h);
@@ -196,7 +197,8 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
         throw refusal(s, h, "the ranks' pieces of a state have different types")
             .expected(dtype_name(to.dtype))
             .found(dtype_name(dtype));
-      // Tensor-parallel ranks all hold what is not split among them: the first one counts, the others are replicas.
+      // Tensor-parallel ranks all hold what is not split among them: the first one counts, the others are
+      // replicas.
       bool replica = mine.replica ||
                      std::ranges::any_of(to.pieces, [&](const Portion& p) { return p.offsets == t.offsets; });
       to.pieces.push_back(
@@ -205,8 +207,8 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
   }
 }
 
-// Adds a state that is one value for the whole parameter. A real run stores it once for every key of the parameter,
-// and so does this.
+// Adds a state that is one value for the whole parameter. A real run stores it once for every key of the
+// parameter, and so does this.
 void RankStates::add_copies(const State& s, const ModelConfig& model) {
   const Held& h = s.held[0];
   std::span<const i64> dims = table(h.file).dims(h.row);

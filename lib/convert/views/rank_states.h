@@ -8,8 +8,8 @@
 //
 //   --cut where the *parameter* is split, at 20-->   ..._w: rows of ranks 0 and 1   ..._v: of ranks 1 and 2
 //
-// Where a stretch begins follows from what the ranks before it hold, as it does when a real run saves. Only the
-// headers of the files are read; the data are read by whatever uses the store.
+// Where a stretch begins follows from what the ranks before it hold, as it does when a real run saves. Only
+// the headers of the files are read; the data are read by whatever uses the store.
 #pragma once
 
 #include <deque>
@@ -29,19 +29,21 @@ struct RankStretch {
   friend bool operator==(const RankStretch&, const RankStretch&) = default;
 };
 
-// The stretch of each rank in a parameter of `whole` items. held[d] is the number of items of the d-th of the ranks
-// that share the parameter's buffer; the `hsdp` instances of the buffer are cut further or are replicas. Nothing if
-// the numbers do not add up: held {16, 16, 8} of 40 items is [0, 16) [16, 32) [32, 40), {16, 16} of 40 is nothing.
+// The stretch of each rank in a parameter of `whole` items. held[d] is the number of items of the d-th of the
+// ranks that share the parameter's buffer; the `hsdp` instances of the buffer are cut further or are
+// replicas. Nothing if the numbers do not add up: held {16, 16, 8} of 40 items is [0, 16) [16, 32) [32, 40),
+// {16, 16} of 40 is nothing.
 std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, i64 whole, i64 hsdp);
 
-// A store of the states. It keeps the files open and refers to no argument after construction; const functions are
-// thread-safe.
+// A store of the states. It keeps the files open and refers to no argument after construction; const
+// functions are thread-safe.
 class RankStates final : public Store {
  public:
-  // `grid`: tp, etp, ep and hsdp of the run that wrote the files; its other sizes follow from the number of files.
-  // `adjust` decides which parameters are stored in parts. Throws kShardMissing unless there is a file of each rank,
-  // kUnaccounted for states of no parameter, kCounterpart with the parameter, its global and its local shape if the
-  // pieces do not make up the whole, kBadSplit if the parts of the whole do not divide.
+  // `grid`: tp, etp, ep and hsdp of the run that wrote the files; its other sizes follow from the number of
+  // files. `adjust` decides which parameters are stored in parts. Throws kShardMissing unless there is a file
+  // of each rank, kUnaccounted for states of no parameter, kCounterpart with the parameter, its global and
+  // its local shape if the pieces do not make up the whole, kBadSplit if the parts of the whole do not
+  // divide.
   RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
              const Adjust& adjust);
 

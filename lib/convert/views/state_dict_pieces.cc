@@ -25,8 +25,8 @@ constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.m
                            kMeta = "optimizer.param_to_group_meta.module.module.module.",
                            kGroups = "optimizer.param_groups.";
 
-// The two parts of "optimizer.param_groups.0.lr": "0" and "lr". In groups that torch flattened, the first part is the
-// name of a parameter.
+// The two parts of "optimizer.param_groups.0.lr": "0" and "lr". In groups that torch flattened, the first
+// part is the name of a parameter.
 struct GroupField {
   std::string group, field;
 };
@@ -110,8 +110,8 @@ void Translation::add_tensor(i64 t) {
   out_->add(cat(front, name, tail), std::move(own), {{t}});
 }
 
-// Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts and the
-// shape is that of the whole parameter. False: the tensor is to be added whole.
+// Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts
+// and the shape is that of the whole parameter. False: the tensor is to be added whole.
 bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail) {
   if (p.split == KeySplit::kNone) return false;
   std::span<const i64> dims = source_.dims(t);
@@ -173,8 +173,8 @@ void Translation::add_object(i64 o) {
   if (!placed) out_->add_object(name, o);
 }
 
-// Megatron keeps the count of steps with the group, as an integer. torch keeps it as a 0-dimensional tensor for each
-// parameter: its value is read and becomes an object.
+// Megatron keeps the count of steps with the group, as an integer. torch keeps it as a 0-dimensional tensor
+// for each parameter: its value is read and becomes an object.
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
   std::string of_group = cat(kGroups, group, ".step");

@@ -34,15 +34,15 @@ struct MckptCudaTable {
   // Sets `data` to null if there is not so much memory.
   const char* (*allocate)(std::int64_t bytes, void** data);
   const char* (*release)(void* data);
-  // Pins memory of the host, so that it is copied at the full speed of the link. Sets `pinned` to false if the system
-  // does not grant it.
+  // Pins memory of the host, so that it is copied at the full speed of the link. Sets `pinned` to false if
+  // the system does not grant it.
   const char* (*register_host)(void* data, std::int64_t bytes, bool* pinned);
   const char* (*unregister_host)(void* data);
   // Makes a lane, which is a stream, and returns CUDA's own handle of it as well.
   const char* (*make_lane)(void** lane, void** stream);
   const char* (*release_lane)(void* lane);  // waits for the lane's work
-  // The work of a lane: each of these returns when the work is given, not when it is done. scatter reads the batch
-  // before it returns. follow makes `lane` wait for the present work of `other`.
+  // The work of a lane: each of these returns when the work is given, not when it is done. scatter reads the
+  // batch before it returns. follow makes `lane` wait for the present work of `other`.
   const char* (*copy)(void* lane, const void* from, void* to, std::int64_t bytes);
   const char* (*zero)(void* lane, void* at, std::int64_t bytes);
   const char* (*scatter)(void* lane, const mckpt::impl::ScatterBatch* batch);

@@ -157,8 +157,9 @@ const char* unregister_host(void* data) {
   return on_device([&] { check_cuda(cudaHostUnregister(data)); });
 }
 
-// Loads the kernel onto the GPU, which CUDA does when the kernel's attributes are first asked for. Loading may wait for
-// all running kernels, and a kernel of NCCL may wait for another rank; so it is done before the first lane exists.
+// Loads the kernel onto the GPU, which CUDA does when the kernel's attributes are first asked for. Loading
+// may wait for all running kernels, and a kernel of NCCL may wait for another rank; so it is done before the
+// first lane exists.
 void load_kernel() {
   cudaLibrary_t library = nullptr;
   check_cuda(
@@ -180,8 +181,8 @@ const char* make_lane(void** lane, void** stream) {
   });
 }
 
-// Waits for a lane. Ending a sleep takes an interrupt, which is slow in a virtual machine, so a lane that is done already
-// is not waited for.
+// Waits for a lane. Ending a sleep takes an interrupt, which is slow in a virtual machine, so a lane that is
+// done already is not waited for.
 void wait_for(GpuStream& lane) {
   if (cudaError_t code = cudaStreamQuery(lane.stream); code != cudaErrorNotReady) return check_cuda(code);
   check_cuda(cudaEventRecord(lane.reached, lane.stream));

@@ -14,9 +14,9 @@ namespace mckpt::impl {
 
 using GpuId = std::array<u8, 16>;  // the same in every process that sees the GPU
 
-// Returns for each rank the place of its GPU among the GPUs that it may use: the first that no earlier rank takes.
-// Ranks of a host that see all its GPUs take them in order, and ranks to which the launcher shows one GPU each take
-// that one. Throws kBadGrid if no GPU is left for a rank.
+// Returns for each rank the place of its GPU among the GPUs that it may use: the first that no earlier rank
+// takes. Ranks of a host that see all its GPUs take them in order, and ranks to which the launcher shows one
+// GPU each take that one. Throws kBadGrid if no GPU is left for a rank.
 std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable);
 
 }  // namespace mckpt::impl

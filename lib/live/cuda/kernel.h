@@ -8,8 +8,9 @@
 
 namespace mckpt::impl {
 
-// Compiles for a GPU of this compute capability (90 for an H100), in a thread of its own. The result is machine code, or
-// PTX if this NVRTC does not know the GPU. get() throws std::runtime_error with the compiler's messages.
+// Compiles for a GPU of this compute capability (90 for an H100), in a thread of its own. The result is
+// machine code, or PTX if this NVRTC does not know the GPU. get() throws std::runtime_error with the
+// compiler's messages.
 std::shared_future<std::string> compile_scatter_kernel(int capability);
 
 std::string nvrtc_version();  // "13.0"

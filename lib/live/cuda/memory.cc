@@ -43,8 +43,9 @@ void GpuMemory::check_room(i64 bytes) const {
 // Errors are ignored: a GPU that has failed also fails the next wait, which throws.
 void GpuMemory::release(u8* data) { cuda().release(data); }
 
-// Mapped pages that are pinned afterwards. They are huge pages if the system has them, because pinning costs time for
-// each page, and are touched by several threads. The driver's own allocation of pinned memory takes six times as long.
+// Mapped pages that are pinned afterwards. They are huge pages if the system has them, because pinning costs
+// time for each page, and are touched by several threads. The driver's own allocation of pinned memory takes
+// six times as long.
 class PinnedMemory::Pages {
  public:
   static constexpr const char* kWhat = "the pinned buffers of a GPU";
@@ -80,7 +81,8 @@ class PinnedMemory::Pages {
 
   std::size_t size() const { return static_cast<std::size_t>(round_up(bytes_, kHuge, kWhat) + kHuge); }
 
-  // Makes the pages exist. Errors of madvise() cost only time: pages that are missing are made when they are pinned.
+  // Makes the pages exist. Errors of madvise() cost only time: pages that are missing are made when they are
+  // pinned.
   void touch() const {
     constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
     constexpr i64 kPiece = 2 * kHuge;

@@ -120,8 +120,8 @@ constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "nccl", d
 }  // namespace
 }  // namespace mckpt::impl
 
-// Turns off NVLink multicast (NVLS), which takes a resource that all jobs of the host share and makes a gather hardly
-// faster. A user who wants it sets the variable, which is not overwritten.
+// Turns off NVLink multicast (NVLS), which takes a resource that all jobs of the host share and makes a
+// gather hardly faster. A user who wants it sets the variable, which is not overwritten.
 MCKPT_EXPORT_MODULE {
   setenv("NCCL_NVLS_ENABLE", "0", 0);
   return &mckpt::impl::kModule;

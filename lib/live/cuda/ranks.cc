@@ -23,8 +23,8 @@ const MckptNcclTable& nccl() {
   return table;
 }
 
-// The pause between two polls: for the first 200 microseconds the thread only yields, so that short work is found at
-// once; later it sleeps, so that long work costs no core.
+// The pause between two polls: for the first 200 microseconds the thread only yields, so that short work is
+// found at once; later it sleeps, so that long work costs no core.
 class Patience {
  public:
   void pause() {
@@ -56,7 +56,8 @@ class CudaRanks final : public DeviceRanks {
  public:
   explicit CudaRanks(Comm& comm) : activity_(comm.activity()), rank_(comm.rank()), size_(comm.size()) {}
   CudaRanks(const CudaRanks&) = delete;
-  // All ranks end the communicator together, unless one fails: then it is aborted, because the others may be gone.
+  // All ranks end the communicator together, unless one fails: then it is aborted, because the others may be
+  // gone.
   ~CudaRanks() override {
     if (std::uncaught_exceptions() > 0) abort();
     if (!comm_) return;
@@ -126,8 +127,8 @@ class CudaRanks final : public DeviceRanks {
     return settled;
   }
 
-  // Throws if a call failed. The communicator is aborted first: the GPU would wait for ever for data that do not come,
-  // and with it every wait for a lane.
+  // Throws if a call failed. The communicator is aborted first: the GPU would wait for ever for data that do
+  // not come, and with it every wait for a lane.
   void check(const char* error, const char* what) {
     if (!error) return;
     Error e(Code::kRanksFailed, cat("NCCL: ", what, ": ", escaped(error, 500)));

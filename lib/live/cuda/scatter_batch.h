@@ -28,8 +28,9 @@ enum ScatterKind : unsigned char {
 // The types of items that can be converted.
 enum ScatterType : unsigned char { kScatterBF16, kScatterF16, kScatterF32, kScatterF64 };
 
-// The steps of a conversion, one byte each, the first in the lowest byte; a byte 0 ends them. A step reads the item as
-// one type, adds a constant, and rounds to the other type. fp32 to bf16: 0x05 = kStep | kScatterF32 << 1.
+// The steps of a conversion, one byte each, the first in the lowest byte; a byte 0 ends them. A step reads
+// the item as one type, adds a constant, and rounds to the other type. fp32 to bf16: 0x05 = kStep |
+// kScatterF32 << 1.
 enum : unsigned {
   kStep = 1,
   kStepFrom = 1,  // the first bit of the type read
@@ -42,9 +43,9 @@ constexpr unsigned kScatterThreads = 256;
 constexpr unsigned kScatterUnitsPerThread = 4;
 constexpr unsigned kScatterTile = kScatterThreads * kScatterUnitsPerThread;  // units
 
-// Division without a division: n / d for n < 2^31 is n * multiplier >> 31 + shift. 2^shift is the least power of two
-// that is not below d, and multiplier the least integer that is not below 2^(31+shift) / d; the product is too large by
-// less than n / 2^(31+shift) < 1 / d, which never reaches the next integer.
+// Division without a division: n / d for n < 2^31 is n * multiplier >> 31 + shift. 2^shift is the least power
+// of two that is not below d, and multiplier the least integer that is not below 2^(31+shift) / d; the
+// product is too large by less than n / 2^(31+shift) < 1 / d, which never reaches the next integer.
 struct ScatterDivisor {
   unsigned value, multiplier, shift;
 };

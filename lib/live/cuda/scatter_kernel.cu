@@ -5,8 +5,8 @@
 //   block b    tile b of the batch: finds its copy by a binary search over first_tile
 //   thread t   units t, t + 256, t + 512, t + 768 of the tile: neighbouring threads move neighbouring units
 //
-// This file is compiled at run time, with scatter_batch.h before it and no other header, and by the host's compiler
-// in tests.
+// This file is compiled at run time, with scatter_batch.h before it and no other header, and by the host's
+// compiler in tests.
 namespace mckpt::impl::scatter_kernel {
 
 using u8 = unsigned char;
@@ -33,7 +33,8 @@ __device__ inline double quiet(double nan) {
   return __longlong_as_double(__double_as_longlong(nan) | 0x0008000000000000);
 }
 
-// A sum with the NaN of a CPU: a NaN operand is passed on, made quiet; infinity minus infinity is a negative NaN.
+// A sum with the NaN of a CPU: a NaN operand is passed on, made quiet; infinity minus infinity is a negative
+// NaN.
 __device__ inline float sum(float a, float b) {
   float s = a + b;
   if (!is_nan(s)) return s;
@@ -47,8 +48,9 @@ __device__ inline double sum(double a, double b) {
   return is_nan(b) ? quiet(b) : __longlong_as_double(static_cast<long long>(0xfff8000000000000));
 }
 
-// bf16 is the upper half of an fp32. To bf16: adds half of the last kept bit, minus one unit if that bit is 0, and cuts;
-// this rounds to nearest, ties to even. A NaN is made quiet, so that cutting does not make it an infinity.
+// bf16 is the upper half of an fp32. To bf16: adds half of the last kept bit, minus one unit if that bit is
+// 0, and cuts; this rounds to nearest, ties to even. A NaN is made quiet, so that cutting does not make it an
+// infinity.
 __device__ inline float from_bf16(u32 h) { return __uint_as_float(h << 16); }
 
 __device__ inline u32 to_bf16(float f) {
@@ -56,8 +58,8 @@ __device__ inline u32 to_bf16(float f) {
   return (is_nan(f) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16) & 0xffff;
 }
 
-// fp16 has 5 bits of exponent (bias 15) and 10 of mantissa, fp32 has 8 (bias 127) and 23: the exponent moves by 112, the
-// mantissa by 13 bits. A subnormal fp16 is mantissa * 2^-24, which is exact in fp32.
+// fp16 has 5 bits of exponent (bias 15) and 10 of mantissa, fp32 has 8 (bias 127) and 23: the exponent moves
+// by 112, the mantissa by 13 bits. A subnormal fp16 is mantissa * 2^-24, which is exact in fp32.
 __device__ inline float from_f16(u32 h) {
   u32 sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
   if (exponent == 31) return __uint_as_float(sign | 0x7f800000 | mantissa << 13);
@@ -66,8 +68,8 @@ __device__ inline float from_f16(u32 h) {
   return __uint_as_float(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-// The limits are fp32 bits: 0x477ff000 is 65520, from which on fp16 rounds to infinity; 0x38800000 is 2^-14, below which
-// fp16 is subnormal.
+// The limits are fp32 bits: 0x477ff000 is 65520, from which on fp16 rounds to infinity; 0x38800000 is 2^-14,
+// below which fp16 is subnormal.
 __device__ inline u32 to_f16(float f) {
   u32 bits = __float_as_uint(f), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
@@ -77,8 +79,8 @@ __device__ inline u32 to_f16(float f) {
   return sign | (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
 }
 
-// A conversion between fp64 and fp32 by the GPU, except for NaNs: they keep their sign and the upper bits of their
-// mantissa, as on the host.
+// A conversion between fp64 and fp32 by the GPU, except for NaNs: they keep their sign and the upper bits of
+// their mantissa, as on the host.
 __device__ inline float from_f64(u64 bits) {
   double d = __longlong_as_double(static_cast<long long>(bits));
   if (!is_nan(d)) return static_cast<float>(d);
@@ -92,8 +94,8 @@ __device__ inline u64 to_f64(float f) {
   return (bits & 0x80000000) << 32 | 0x7ff8000000000000 | (bits & 0x3fffff) << 29;
 }
 
-// The values of the items in `bits`, read as `type`. kMost is the last type that can occur, so that code for wider
-// types is not generated.
+// The values of the items in `bits`, read as `type`. kMost is the last type that can occur, so that code for
+// wider types is not generated.
 template <int kItems, ScatterType kMost, typename Bits>
 __device__ inline void read_values(u32 type, const Bits (&bits)[kItems], float (&values)[kItems]) {
   if (type == kScatterBF16)
@@ -118,8 +120,8 @@ __device__ inline void write_values(u32 type, const float (&values)[kItems], Bit
     for (int i = 0; i < kItems; i++) bits[i] = static_cast<Bits>(to_f64(values[i]));
 }
 
-// Carries out the steps of a conversion on kItems items at once. A sum of two doubles is computed in doubles, every
-// other sum in floats, as cast_items() does.
+// Carries out the steps of a conversion on kItems items at once. A sum of two doubles is computed in doubles,
+// every other sum in floats, as cast_items() does.
 template <int kItems, ScatterType kMost, typename Bits>
 __device__ inline void convert(const ScatterCopy& c, Bits (&bits)[kItems]) {
   for (u32 steps = c.steps; steps != 0; steps >>= 8) {
@@ -170,8 +172,9 @@ __device__ inline void convert_wide(const ScatterCopy& c, const u8* from, u8* to
     store(to, bits[0]);
 }
 
-// Converts an item at any address, byte by byte: a GPU loads and stores only at multiples of the size. The loops are
-// written so that the kernel needs 32 registers, with which the GPU runs as many threads at a time as it can.
+// Converts an item at any address, byte by byte: a GPU loads and stores only at multiples of the size. The
+// loops are written so that the kernel needs 32 registers, with which the GPU runs as many threads at a time
+// as it can.
 __device__ inline void convert_bytes(const ScatterCopy& c, const u8* from, u8* to) {
   u64 bits[1] = {0};
   for (u32 i = c.from_bytes; i-- > 0;) bits[0] = bits[0] << 8 | from[i];

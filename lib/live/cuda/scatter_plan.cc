@@ -1,5 +1,5 @@
-// How a strided copy is cut into units of up to 16 bytes, as wide as addresses, lengths and strides allow. The widest
-// power of two that divides all of them is the number of trailing zero bits of their bitwise or:
+// How a strided copy is cut into units of up to 16 bytes, as wide as addresses, lengths and strides allow.
+// The widest power of two that divides all of them is the number of trailing zero bits of their bitwise or:
 //
 //   from 0x...40, to 0x...80, length 96, strides 128   -->  or = ...e0, 5 zero bits: 32, so units of 16 bytes
 #include "live/cuda/scatter_plan.h"
@@ -10,8 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The same copy with as few loops and as long rows as possible. The loop with the smaller stride on the written side
-// becomes the inner one, because the speed depends most on threads that write side by side.
+// The same copy with as few loops and as long rows as possible. The loop with the smaller stride on the
+// written side becomes the inner one, because the speed depends most on threads that write side by side.
 ItemCopy simplified(ItemCopy c) {
   if (c.outer.count == 1) c.outer = {};
   if (c.inner.count == 1) c.inner = std::exchange(c.outer, {});
@@ -78,7 +78,8 @@ struct Piece {
   i64 units() const { return row * inner.count * outer.count; }
 };
 
-// The bitwise or of all addresses and strides: its trailing zero bits give the alignment of every row on both sides.
+// The bitwise or of all addresses and strides: its trailing zero bits give the alignment of every row on both
+// sides.
 u64 common_bits(const Piece& p) {
   u64 bits = reinterpret_cast<u64>(p.from) | reinterpret_cast<u64>(p.to);
   for (const MoveLoop* loop : {&p.inner, &p.outer})
@@ -119,8 +120,8 @@ Piece in_units(const ItemCopy& c) {
   return p;
 }
 
-// The part [begin, begin + count) of a copy that is too large for one: of its outer loop, or of its inner loop if it
-// has no outer one, or of its row.
+// The part [begin, begin + count) of a copy that is too large for one: of its outer loop, or of its inner
+// loop if it has no outer one, or of its row.
 Piece part_of(Piece p, i64 begin, i64 count) {
   MoveLoop* loop = p.outer.count > 1 ? &p.outer : p.inner.count > 1 ? &p.inner : nullptr;
   p.from += begin * (loop ? loop->from_stride : p.from_bytes);

@@ -15,8 +15,9 @@ namespace mckpt::impl {
 // The numbers by which the kernel divides by d. pre: 0 < d < 2^31
 ScatterDivisor scatter_divisor(i64 d);
 
-// Calls `launch` with one batch after the other; each but the last has kScatterCopies copies. Copies of most_units
-// units or more are cut into several, because the kernel counts in 31 bits. pre: as for Lane::scatter.
+// Calls `launch` with one batch after the other; each but the last has kScatterCopies copies. Copies of
+// most_units units or more are cut into several, because the kernel counts in 31 bits. pre: as for
+// Lane::scatter.
 inline constexpr i64 kScatterMostUnits = i64{1} << 31;
 void for_each_batch(std::span<const ItemCopy> copies, const std::function<void(const ScatterBatch&)>& launch,
                     i64 most_units = kScatterMostUnits);

@@ -22,8 +22,8 @@
 
 namespace mckpt::impl {
 
-// A move between two places of a device's memory, with the cast of its values. The addresses are those of its first
-// items; strides count items of either side. A value, which does not own the memory.
+// A move between two places of a device's memory, with the cast of its values. The addresses are those of its
+// first items; strides count items of either side. A value, which does not own the memory.
 struct ItemCopy {
   const u8* from = nullptr;
   u8* to = nullptr;
@@ -34,9 +34,9 @@ struct ItemCopy {
   i64 items() const { return length * inner.count * outer.count; }
 };
 
-// A queue of work on a device. Work of one lane is done in order; work of two lanes may be done at the same time,
-// unless one follows the other. A lane is used by one thread at a time. Errors of the device may be thrown late, by
-// wait().
+// A queue of work on a device. Work of one lane is done in order; work of two lanes may be done at the same
+// time, unless one follows the other. A lane is used by one thread at a time. Errors of the device may be
+// thrown late, by wait().
 class Lane {
  public:
   virtual ~Lane() = default;  // waits for all work
@@ -46,8 +46,8 @@ class Lane {
   virtual void download(const u8* from, std::span<u8> to) = 0;
   virtual void copy(const u8* from, u8* to, i64 bytes) = 0;
   virtual void zero(u8* at, i64 bytes) = 0;
-  // Carries out all copies, in any order. pre: the casts are checked; no two copies write the same item, and none reads
-  // what another writes.
+  // Carries out all copies, in any order. pre: the casts are checked; no two copies write the same item, and
+  // none reads what another writes.
   virtual void scatter(std::span<const ItemCopy> copies) = 0;
   // Work that is given from now on begins when the other lane has done all work that it was given so far.
   virtual void follow(Lane& other) = 0;
@@ -56,8 +56,8 @@ class Lane {
   virtual bool done() = 0;  // whether wait() would return at once
 };
 
-// Collectives between the devices of ranks. Every rank calls the same functions in the same order. A rank that fails
-// makes the others throw Error(kRanksFailed), or the watch over the ranks ends them.
+// Collectives between the devices of ranks. Every rank calls the same functions in the same order. A rank
+// that fails makes the others throw Error(kRanksFailed), or the watch over the ranks ends them.
 class DeviceRanks {
  public:
   struct Part {
@@ -68,7 +68,8 @@ class DeviceRanks {
   virtual ~DeviceRanks() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // `mine` may be the rank's own place in `all`, in every rank or in none. pre: `mine` has the same size in all ranks.
+  // `mine` may be the rank's own place in `all`, in every rank or in none. pre: `mine` has the same size in
+  // all ranks.
   virtual void all_gather(Lane& lane, std::span<const u8> mine, std::span<u8> all) = 0;
   // Parts between the same two ranks arrive in the order in which they were sent.
   virtual void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) = 0;
@@ -89,8 +90,8 @@ class Device {
   virtual std::unique_ptr<Lane> lane() = 0;
   // Collective over `comm`, which outlives what is returned.
   virtual std::unique_ptr<DeviceRanks> ranks(Comm& comm) = 0;
-  // Loads the libraries that libtorch needs to work on this device's memory. Called before each tensor that is made
-  // over that memory.
+  // Loads the libraries that libtorch needs to work on this device's memory. Called before each tensor that
+  // is made over that memory.
   virtual void load_torch() {}
 };
 

@@ -28,8 +28,8 @@ class DeviceReader {
   Block staging_;
 };
 
-// A stretch of device memory as a source of bytes. Thread-safe: each thread that reads at a time uses a reader of its
-// own, and readers are kept for the next read.
+// A stretch of device memory as a source of bytes. Thread-safe: each thread that reads at a time uses a
+// reader of its own, and readers are kept for the next read.
 class DeviceBytes final : public ByteSource {
  public:
   // The device and its memory outlive this object.

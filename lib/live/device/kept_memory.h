@@ -1,6 +1,6 @@
-// KeptMemory: memory whose blocks are kept when they are given back, for whoever asks next. Unsharding the modules of a
-// model one after the other needs the same few buffers again and again, and new memory is slow: the kernel clears
-// each page, and a GPU waits for all its work.
+// KeptMemory: memory whose blocks are kept for the next allocation when they are given back. Unsharding the
+// modules of a model one after the other needs the same few buffers again and again, and new memory is slow:
+// the kernel clears each page, and a GPU waits for all its work.
 //
 //   allocate 3   [3]          no block is kept
 //   release      (3)
@@ -9,9 +9,9 @@
 //   release both (3) (5)
 //   allocate 7   (5) [7]      no kept block is large enough: the smallest gives way to a new one
 //
-// So there are never more blocks than were in use at one time, and no block is larger than the largest request. A
-// block that is given back may be handed out at once: the caller ensures that work on it has ended, or is ordered
-// before the next use (as work of one CUDA stream is). Used by one thread at a time.
+// So there are never more blocks than were in use at one time, and no block is larger than the largest
+// request. A block that is given back may be handed out at once: the caller ensures that work on it has
+// ended, or is ordered before the next use (as work of one CUDA stream is). Used by one thread at a time.
 #pragma once
 
 #include <map>

@@ -20,8 +20,8 @@ class Device;
 // A shared handle: copies refer to one tensor of libtorch, which is freed with the last of them.
 class Tensor {
  public:
-  // Both load the torch module at the first call, and throw kModuleMissing if it is not installed. The memory of over()
-  // outlives the tensor.
+  // Both load the torch module at the first call, and throw kModuleMissing if it is not installed. The memory
+  // of over() outlives the tensor.
   static Tensor meta(DType dtype, const Shape& shape);
   static Tensor over(DType dtype, const Shape& shape, u8* data, Device& device);
   // How many threads libtorch may use in this process.
@@ -37,8 +37,8 @@ class Tensor {
   };
   Facts facts() const;
 
-  // A new tensor with these rows one after the other, in memory of its own. pre: not on the meta device; `rows` is not
-  // empty.
+  // A new tensor with these rows one after the other, in memory of its own. pre: not on the meta device;
+  // `rows` is not empty.
   Tensor rows(std::span<const RowRange> rows) const;
 
  private:

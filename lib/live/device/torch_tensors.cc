@@ -88,8 +88,8 @@ const char* facts(void* tensor, MckptTensorFacts* out) {
   });
 }
 
-// Waits for libtorch's work on the device. libtorch uses a stream of its own, which no lane follows, so results must be
-// complete when a function of the table returns.
+// Waits for libtorch's work on the device. libtorch uses a stream of its own, which no lane follows, so
+// results must be complete when a function of the table returns.
 void finish_work_on(at::Device device) {
   if (device.is_cpu()) return;
   c10::impl::VirtualGuardImpl guard(device.type());

@@ -137,7 +137,8 @@ class BlockLoader {
     return buffers_[round % kBuffers].data() + static_cast<i64>(place) * kRoom;
   }
 
-  // The next block to read: shared blocks first, because other ranks wait for them. Nothing when all are taken.
+  // The next block to read: shared blocks first, because other ranks wait for them. Nothing when all are
+  // taken.
   std::optional<BlockWork> take() {
     std::unique_lock lock(mutex_);
     while (!error_) {
@@ -154,8 +155,8 @@ class BlockLoader {
     return std::nullopt;
   }
 
-  // The work of a reader. With a GPU, blocks are read into slots of the uploader. With the host's memory, shared blocks
-  // are read into the buffer from which they are sent, and other blocks are scattered at once.
+  // The work of a reader. With a GPU, blocks are read into slots of the uploader. With the host's memory,
+  // shared blocks are read into the buffer from which they are sent, and other blocks are scattered at once.
   void read() {
     CopyCounts counts;
     std::unique_ptr<Lane> lane;

@@ -1,6 +1,7 @@
-// The block loader: carries out a job whose destinations are a device's memory. Every block of 4 MiB of the sources
-// is read once by the ranks that share a host: a thread of one rank reads it into staging memory, it is copied to the
-// device, and its items are moved to their places there. Blocks that several ranks need go from device to device.
+// The block loader: carries out a job whose destinations are a device's memory. Every block of 4 MiB of the
+// sources is read once by the ranks that share a host: a thread of one rank reads it into staging memory, it
+// is copied to the device, and its items are moved to their places there. Blocks that several ranks need go
+// from device to device.
 //
 //   threads read -> staging, one uploads -> scatter             a rank's own blocks
 //                            one uploads -> round buffer        shared ones, which the calling thread sends,
@@ -26,8 +27,9 @@ struct BlockLoadOptions {
   std::optional<i64> round_blocks = std::nullopt;
 };
 
-// Collective over the ranks that share the sources; `ranks` connects the devices of `sharers`. Returns what this rank
-// read and wrote. Throws kReadFailed, kInterrupted, kRanksFailed; the destinations are then partly written.
+// Collective over the ranks that share the sources; `ranks` connects the devices of `sharers`. Returns what
+// this rank read and wrote. Throws kReadFailed, kInterrupted, kRanksFailed; the destinations are then partly
+// written.
 CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
                        DeviceRanks& ranks, const BlockLoadOptions& options);
 

@@ -42,8 +42,8 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
   }
 }
 
-// Throws kReadFailed if the move reads beyond the end of its file. The loader cannot see this: it cuts the last block
-// off at the end of the file.
+// Throws kReadFailed if the move reads beyond the end of its file. The loader cannot see this: it cuts the
+// last block off at the end of the file.
 void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
   i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
   i64 end = fetch.source + fetch.move.source().end() * item;
@@ -61,7 +61,8 @@ void BlockPlan::add_zeros(const Move& m, i64 item, u8* to) {
       zeros_.push_back({to + (m.to + o * m.outer.to_stride + i * m.inner.to_stride) * item, m.length * item});
 }
 
-// The (block, fetch) pairs. A move with strides may use only some of the blocks between its first and last item.
+// The (block, fetch) pairs. A move with strides may use only some of the blocks between its first and last
+// item.
 std::vector<BlockPlan::Use> BlockPlan::uses() {
   std::vector<Use> all;
   std::vector<Move> parts;

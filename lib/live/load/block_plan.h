@@ -18,8 +18,8 @@ namespace mckpt::impl {
 
 // A block of a source file. Blocks are ordered by file and place; packed() keeps the order.
 struct BlockId {
-  // Small enough that a block is still in the processor's cache when it is copied on, large enough that the number of
-  // calls does not matter.
+  // Small enough that a block is still in the processor's cache when it is copied on, large enough that the
+  // number of calls does not matter.
   static constexpr i64 kBytes = 4 << 20;
   static constexpr i64 kTailBytes = 16;  // of the next block, for an item that crosses the border
 
@@ -46,7 +46,8 @@ class BlockPlan {
   std::span<const BlockId> blocks() const { return blocks_; }
   // Whether an item of a block of this plan has bytes behind the block's end.
   bool crosses_borders() const { return crosses_borders_; }
-  // Appends the copies of the items of blocks()[block]. `data`: the address of the block's first byte on the device.
+  // Appends the copies of the items of blocks()[block]. `data`: the address of the block's first byte on the
+  // device.
   void copies(i64 block, const u8* data, std::vector<ItemCopy>& out) const;
 
   struct Stretch {

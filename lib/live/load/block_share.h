@@ -31,8 +31,8 @@ class BlockShare {
     std::vector<Send> sends;
     std::vector<Receive> receives;
   };
-  // `needed`: by rank, the blocks that it needs, ascending, as packed numbers. `round_blocks`: the most blocks that a
-  // rank sends, and that it receives, in a round.
+  // `needed`: by rank, the blocks that it needs, ascending, as packed numbers. `round_blocks`: the most
+  // blocks that a rank sends, and that it receives, in a round.
   BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 round_blocks);
 
   std::span<const i64> own() const { return own_; }  // blocks that no other rank needs

@@ -51,8 +51,8 @@ void BlockUploader::stop() {
   freed_one_.notify_all();
 }
 
-// Waits for the next slot. False: all is done, or stopped. Otherwise `slot` is the next filled one, or null if it is time
-// to look whether uploads have landed.
+// Waits for the next slot. False: all is done, or stopped. Otherwise `slot` is the next filled one, or null
+// if it is time to look whether uploads have landed.
 bool BlockUploader::next(bool some_under_way, Slot*& slot) {
   constexpr std::chrono::microseconds kLook(100);  // much less than what is under way takes
   std::unique_lock lock(mutex_);

@@ -12,13 +12,14 @@
 
 namespace mckpt::impl {
 
-// The keys of the model's checkpoint on its grid, in the types of the source: loading passes values through no other
-// type, so that main weights are those of the files. The model outlives the table.
+// The keys of the model's checkpoint on its grid, in the types of the source: loading passes values through
+// no other type, so that main weights are those of the files. The model outlives the table.
 KeyTable live_keys(const LiveModel& model);
 
-// Both functions are collective over all ranks of the job, and allocate the model's memory if it has none. Shapes and
-// sizes of the whole model are exchanged in one collective before anything is read: ranks that do not agree throw
-// kRanksFailed. After an error the weights are not complete, and reading them throws kReadFailed. `keys`: live_keys().
+// Both functions are collective over all ranks of the job, and allocate the model's memory if it has none.
+// Shapes and sizes of the whole model are exchanged in one collective before anything is read: ranks that do
+// not agree throw kRanksFailed. After an error the weights are not complete, and reading them throws
+// kReadFailed. `keys`: live_keys().
 
 // From a Hugging Face folder. pre: the tensors of the model's map are those of the store.
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,

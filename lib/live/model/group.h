@@ -1,5 +1,5 @@
-// LiveGroup: one rank's weights of one parameter group, in the flat buffers of Megatron-FSDP. A group is a list of
-// parameters that are packed into one buffer, of which each rank has a shard:
+// LiveGroup: one rank's weights of one parameter group, in the flat buffers of Megatron-FSDP. A group is a
+// list of parameters that are packed into one buffer, of which each rank has a shard:
 //
 //   bucket of 40 items over 2 ranks     [ w (18 items) | b (6) | v (12) | padding ]     rank 0: 0-19, rank 1: 20-39
 //
@@ -8,8 +8,8 @@
 //   optim, optim_grads   whole              the rank's shard              the other ranks' shards, in place
 //   optim_grads_params   the rank's shard   the rank's shard              a whole buffer, freed by reshard
 //
-// Loading fills, and saving reads, the stored weights: the main weights, or the compute weights if there are no main
-// weights. Unsharding and resharding are called by all ranks that share the group, in the same order.
+// Loading fills, and saving reads, the stored weights: the main weights, or the compute weights if there are
+// no main weights. Unsharding and resharding are called by all ranks that share the group, in the same order.
 #pragma once
 
 #include <optional>
@@ -60,13 +60,13 @@ class LiveGroup {
   // The part of stored_items() that belongs to one member, in the member's own items; may be empty.
   ItemRange stored_items_of(i64 member) const;
 
-  // Makes the compute weights from the stored ones, in two halves, so that several groups are made at once. The first
-  // half waits for writes. pre: loaded, not unsharded.
+  // Makes the compute weights from the stored ones, in two halves, so that several groups are made at once.
+  // The first half waits for writes. pre: loaded, not unsharded.
   void begin_refresh();
   void finish_refresh();
-  // Unsharding in two halves. The first waits for writes and starts the gather of the other ranks' shards; if it
-  // throws, the group is unchanged. The second waits for the gather; if it throws, the buffer is not complete.
-  // pre: loaded.
+  // Unsharding in two halves. The first waits for writes and starts the gather of the other ranks' shards; if
+  // it throws, the group is unchanged. The second waits for the gather; if it throws, the buffer is not
+  // complete. pre: loaded.
   void begin_unshard();
   void finish_unshard();
   void reshard();                                       // the group is sharded afterwards, also if it throws

@@ -33,8 +33,8 @@ Cell cell_in(const LiveSetup& setup, const Comm& world) {
   return cell_of(setup.grid, world.rank());
 }
 
-// Collective. The ranks that share one copy of the buffers of a cell, ordered by shard. A set of such ranks is numbered
-// by its replica and its cell.
+// Collective. The ranks that share one copy of the buffers of a cell, ordered by shard. A set of such ranks
+// is numbered by its replica and its cell.
 std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace& place) {
   return world.split(static_cast<int>(place.replica * cells + cell), static_cast<int>(place.shard));
 }
@@ -93,8 +93,8 @@ void LiveModel::refuse_unsharded(i32 module, const char* what) const {
               .help("reshard it first");
 }
 
-// The parameters of the module and of the modules inside it that no other sharded module has. Tied weights belong to
-// the module of their first name.
+// The parameters of the module and of the modules inside it that no other sharded module has. Tied weights
+// belong to the module of their first name.
 std::vector<i32> LiveModel::members_for(i32 module) const {
   std::vector<i32> members;
   for (i32 p : tree_.parameters_below(module)) {
@@ -201,8 +201,8 @@ i64 LiveModel::received_bytes() const {
   return bytes;
 }
 
-// Checks the memory for all weights at once, because allocated memory that was not written yet still counts as free.
-// Collective over the ranks of a host if they share its memory.
+// Checks the memory for all weights at once, because allocated memory that was not written yet still counts
+// as free. Collective over the ranks of a host if they share its memory.
 void LiveModel::check_memory_room() const {
   i64 bytes = 0;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {

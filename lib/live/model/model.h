@@ -42,8 +42,9 @@ struct LiveSetup {
 // outlive it.
 class LiveModel {
  public:
-  // Collective. All arguments outlive the model. `gathered` is memory of the device, for unsharded buffers. Throws what
-  // ModelMap::parameters() throws, kBadGrid if the number of ranks is not that of the grid, kModuleMissing.
+  // Collective. All arguments outlive the model. `gathered` is memory of the device, for unsharded buffers.
+  // Throws what ModelMap::parameters() throws, kBadGrid if the number of ranks is not that of the grid,
+  // kModuleMissing.
   LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered);
 
   const ModelMap& map() const { return map_; }
@@ -58,13 +59,13 @@ class LiveModel {
   const ModuleTree& modules() const { return tree_; }
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ParameterMarks& marks(i32 parameter) const { return marks_[static_cast<std::size_t>(parameter)]; }
-  // The tensor of a parameter. It is on the meta device unless its module is unsharded; that of a buffer, unless the
-  // model is loaded.
+  // The tensor of a parameter. It is on the meta device unless its module is unsharded; that of a buffer,
+  // unless the model is loaded.
   const Tensor& tensor(i32 parameter) const { return tensors_[static_cast<std::size_t>(parameter)]; }
 
-  // Packs the parameters of a module, and of the modules inside it that are not sharded on their own, into groups. A
-  // second call packs them anew and frees weights that were loaded. Throws kBadLayout if one of these modules is
-  // unsharded, or if a module around this one was sharded before it.
+  // Packs the parameters of a module, and of the modules inside it that are not sharded on their own, into
+  // groups. A second call packs them anew and frees weights that were loaded. Throws kBadLayout if one of
+  // these modules is unsharded, or if a module around this one was sharded before it.
   void fully_shard(i32 module);
   // Shards every layer that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
   void wrap();
@@ -84,7 +85,8 @@ class LiveModel {
   // The stored weights of a parameter that this rank has, as rows of the parameter; nothing if it has none.
   std::optional<Tensor> stored_shard(i32 parameter) const;
 
-  // Collective. Allocates all weights and buffers. Throws kBadLayout if a parameter is in no group, kOutOfMemory.
+  // Collective. Allocates all weights and buffers. Throws kBadLayout if a parameter is in no group,
+  // kOutOfMemory.
   void allocate();
   void drop();  // frees all weights and buffers. Throws kBadLayout while a module is unsharded.
   bool loaded() const;
@@ -92,8 +94,8 @@ class LiveModel {
   i64 received_bytes() const;  // received from other ranks so far, by unsharding
   // Throws kBadLayout, "a module cannot be <what>", while the module or one inside it is unsharded.
   void refuse_unsharded(i32 module, const char* what) const;
-  // Waits until no load writes into the weights. Called before stored weights are read. Throws kReadFailed if a load
-  // has failed.
+  // Waits until no load writes into the weights. Called before stored weights are read. Throws kReadFailed if
+  // a load has failed.
   void wait_for_writes() const;
 
   // Collective. Gives the parameters of the module their values. Parameters of modules inside it that are
@@ -106,8 +108,8 @@ class LiveModel {
   void reshard(i32 module);  // the module is sharded afterwards, also if it throws
   void refresh();            // makes the compute weights of all groups from the stored ones
 
-  // The rows of an unsharded parameter with which this rank computes, by its place among the context-parallel ranks.
-  // Throws kBadLayout while the parameter is sharded.
+  // The rows of an unsharded parameter with which this rank computes, by its place among the context-parallel
+  // ranks. Throws kBadLayout while the parameter is sharded.
   Tensor cp_slice(i32 parameter) const;
 
  private:

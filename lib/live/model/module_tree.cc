@@ -12,8 +12,8 @@ std::string_view parent_of(std::string_view name) {
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
-// The layer of a parameter. The row of the family's table is the part of the name inside the layer, so the layer's name
-// is the parameter's name without as many words as the row has.
+// The layer of a parameter. The row of the family's table is the part of the name inside the layer, so the
+// layer's name is the parameter's name without as many words as the row has.
 std::string_view layer_of(const ModelParameter& p) {
   std::string_view name = p.name;
   for (std::size_t words = std::ranges::count(p.row->megatron, '.') + 1; words > 0; words--)

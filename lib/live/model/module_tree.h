@@ -27,8 +27,8 @@ class ModuleTree {
  public:
   explicit ModuleTree(const std::vector<ModelParameter>& parameters);
 
-  // Gives a parameter a second name, so that the module of that name has the parameter too. The parameter's home stays
-  // the module of its first name.
+  // Gives a parameter a second name, so that the module of that name has the parameter too. The parameter's
+  // home stays the module of its first name.
   void tie(const std::string& name, i32 parameter);
 
   i32 size() const { return static_cast<i32>(modules_.size()); }

@@ -16,8 +16,8 @@ namespace mckpt::impl {
 // One for each group. All functions are thread-safe.
 class PendingWrites {
  public:
-  // One write, from begin() until done(). A Write that is destroyed without done() has failed: the weights are not
-  // complete.
+  // One write, from begin() until done(). A Write that is destroyed without done() has failed: the weights
+  // are not complete.
   class Write {
    public:
     Write(Write&& from) noexcept : of_(from.of_) { from.of_ = nullptr; }

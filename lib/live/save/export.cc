@@ -45,8 +45,8 @@ class LiveExporter {
         queue_(out, options.writers) {}
 
   LiveExportCounts run() {
-    // The worst case: one rank sends everything of a round, to every other rank, in a type that is wider than the
-    // written one; what it receives has that type too; and two windows are being filled or written.
+    // The worst case: one rank sends everything of a round, to every other rank, in a type that is wider than
+    // the written one; what it receives has that type too; and two windows are being filled or written.
     i64 windows = widest_ratio(plan_) * ranks_.size() + 2;
     std::vector<Batch> batches = export_batches(plan_, ranks_.size(), options_.memory_bytes / windows);
     std::size_t writers = static_cast<std::size_t>(ranks_.size());
@@ -59,7 +59,8 @@ class LiveExporter {
  private:
   using Batch = std::vector<ExportUnit>;
 
-  // A stretch of a tensor in the batch that this rank writes: its place in a file, and the parts that make it up.
+  // A stretch of a tensor in the batch that this rank writes: its place in a file, and the parts that make it
+  // up.
   struct Own {
     ItemRange items;
     ItemCast cast;
@@ -68,7 +69,8 @@ class LiveExporter {
     std::vector<ExportPart> parts;
   };
 
-  // One round. Batch r is written by rank r. A rank packs what it has of its own batch directly into the receive buffer.
+  // One round. Batch r is written by rank r. A rank packs what it has of its own batch directly into the
+  // receive buffer.
   void round(std::span<const Batch> batches) {
     if (options_.stop && *options_.stop)
       throw Error(Code::kInterrupted, "stopped before everything was exported");
@@ -108,7 +110,8 @@ class LiveExporter {
     activity_.made_progress();
   }
 
-  // Reserves memory for a stretch of `bytes[r]` for each rank and returns their addresses; `left_out` gets no memory.
+  // Reserves memory for a stretch of `bytes[r]` for each rank and returns their addresses; `left_out` gets no
+  // memory.
   std::vector<u8*> lay_out(Block& block, std::span<const i64> bytes, std::size_t left_out) {
     i64 all = 0;
     std::vector<i64> begins;
@@ -153,8 +156,8 @@ class LiveExporter {
     i64 offset, window, bytes;  // window: the place in the window
   };
 
-  // Places the units in the window. Units that follow each other in a file become one write. The address of a write in
-  // the window equals its offset in the file modulo a page, as direct writing requires.
+  // Places the units in the window. Units that follow each other in a file become one write. The address of a
+  // write in the window equals its offset in the file modulo a page, as direct writing requires.
   std::vector<Write> place(const std::vector<Own>& units, std::vector<i64>& places) {
     std::vector<Write> writes;
     i64 end = 0;

@@ -29,16 +29,17 @@ FsdpRun run_of(const LiveModel& model);
 
 // Plain values; the pointers may be null and otherwise outlive the call.
 struct LiveExportOptions {
-  // The memory of the device for all buffers together, about, whatever the number of ranks. With much more, windows in
-  // the host's memory leave the cache before they are written, and the export takes half as long again.
+  // The memory of the device for all buffers together, about, whatever the number of ranks. With much more,
+  // windows in the host's memory leave the cache before they are written, and the export takes half as long
+  // again.
   i64 memory_bytes = i64{32} << 20;
   int writers = 1;  // threads that write a window; several help when the page cache is not used
   const std::atomic<bool>* stop = nullptr;    // set to true from outside: ends with Error(kInterrupted)
   std::atomic<i64>* written_bytes = nullptr;  // counts the bytes written, for progress
 };
 
-// Collective: writes this rank's share of the tensors in `places` to `out`. Throws what export_job() and the sink throw.
-// pre: the model is loaded and wrapped; `keys` are live_keys().
+// Collective: writes this rank's share of the tensors in `places` to `out`. Throws what export_job() and the
+// sink throw. pre: the model is loaded and wrapped; `keys` are live_keys().
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
                               CopySink& out, const LiveExportOptions& options = {});
 

@@ -16,26 +16,28 @@ struct ExportUnit {
   ItemRange items;
 };
 
-// All tensors of the plan in batches of at most about `most_bytes`, and small enough that every rank has a batch.
+// All tensors of the plan in batches of at most about `most_bytes`, and small enough that every rank has a
+// batch.
 std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes);
 
 // The largest ratio of the size of a stored item to that of the written one, rounded up: 2 for fp32 to bf16.
 i64 widest_ratio(const ChunkJob& plan);
 
-// The items that one rank sends for a window, from one of its chunks. They are sent one after the other, in the order
-// of the move.
+// The items that one rank sends for a window, from one of its chunks. They are sent one after the other, in
+// the order of the move.
 struct ExportPart {
   Move move;
   i32 chunk = 0, rank = 0;
 
   i64 bytes(i64 item_bytes) const { return move.items() * item_bytes; }
-  // The two halves of the way: from the chunk into the send buffer, and from the receive buffer into the window.
+  // The two halves of the way: from the chunk into the send buffer, and from the receive buffer into the
+  // window.
   ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const;
   ItemCopy unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const;
 };
 
-// One task of the export at a time, with the moves from this rank's chunks listed apart: for the windows of other ranks
-// only those are needed, which keeps the work of a rank small if there are many ranks.
+// One task of the export at a time, with the moves from this rank's chunks listed apart: for the windows of
+// other ranks only those are needed, which keeps the work of a rank small if there are many ranks.
 class ExportTask {
  public:
   ExportTask(const ChunkJob& plan, i32 rank) : plan_(plan), rank_(rank) {}

@@ -14,8 +14,8 @@ namespace mckpt::impl {
 
 namespace {
 
-// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the source, whether
-// an export leaves it out.
+// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the
+// source, whether an export leaves it out.
 std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
                                    const Store& there) {
   std::vector<std::string> lines;
@@ -31,8 +31,8 @@ std::vector<std::string> described(const Store& source, const std::vector<bool>&
   return lines;
 }
 
-// Removes a folder in which other ranks may still be writing. The folder is renamed first, so that they create nothing
-// more in it; files that they have open disappear with their processes.
+// Removes a folder in which other ranks may still be writing. The folder is renamed first, so that they
+// create nothing more in it; files that they have open disappear with their processes.
 void remove_in_use(const std::string& path) {
   std::error_code ignored;
   std::string aside = cat(path, "_lost");

@@ -11,7 +11,8 @@
 
 namespace mckpt::impl {
 
-// A temporary folder that every rank knows. Rank 0 makes and removes it; if rank 0 is lost, one of the others removes it.
+// A temporary folder that every rank knows. Rank 0 makes and removes it; if rank 0 is lost, one of the others
+// removes it.
 class ScratchFolder {
  public:
   explicit ScratchFolder(Comm& world);  // collective

@@ -30,15 +30,15 @@ class Activity {
   Now now() const;
   void made_progress() { steps_++; }
 
-  // Claims that an error of this rank is the one to report; see claiming_errors in runtime/comm/claim.h. Returns when
-  // the claim is granted, and at once if there is no watch; a rank whose claim is refused does not return. `may_follow`:
-  // the error may be a consequence of the end of another rank.
+  // Claims that an error of this rank is the one to report; see claiming_errors in runtime/comm/claim.h.
+  // Returns when the claim is granted, and at once if there is no watch; a rank whose claim is refused does
+  // not return. `may_follow`: the error may be a consequence of the end of another rank.
   void claim(bool may_follow) const;
   void when_claimed(std::function<void(bool may_follow)> claim);  // set by the watch
 
-  // Sets the last action of a job whose ranks are all ended because one is lost, such as removing temporary files. One
-  // of the remaining ranks does it. `last` must not throw, and may be called while the command still runs. An empty
-  // function removes the action.
+  // Sets the last action of a job whose ranks are all ended because one is lost, such as removing temporary
+  // files. One of the remaining ranks does it. `last` must not throw, and may be called while the command
+  // still runs. An empty function removes the action.
   void when_lost(std::function<void()> last);
   // Called by the watch. A thread that calls when_lost() meanwhile waits.
   void do_last() const;
@@ -56,8 +56,8 @@ class Activity {
   std::function<void()> last_;
 };
 
-// A part of the work in which a rank should make progress: `counter` changes, or made_progress() is called, now and
-// then. Phases nest, and the innermost counts. For the thread that runs the command.
+// A part of the work in which a rank should make progress: `counter` changes, or made_progress() is called,
+// now and then. Phases nest, and the innermost counts. For the thread that runs the command.
 class Phase {
  public:
   // pre: the name is a literal; the counter outlives the phase.
@@ -72,8 +72,8 @@ class Phase {
   const std::atomic<i64>* outer_counter_;
 };
 
-// During its lifetime this rank waits for others in a call of that name, so that the watch does not blame this rank for
-// the lack of progress.
+// During its lifetime this rank waits for others in a call of that name, so that the watch does not blame
+// this rank for the lack of progress.
 class Waiting {
  public:
   Waiting(Activity& of, const char* call);  // pre: a literal

@@ -15,8 +15,8 @@
 
 namespace mckpt::impl {
 
-// True for an error that may be a consequence of another rank's end: the launcher sends signals to all ranks when one
-// of them is lost, and calls of MPI then fail.
+// True for an error that may be a consequence of another rank's end: the launcher sends signals to all ranks
+// when one of them is lost, and calls of MPI then fail.
 inline bool may_follow(Code code) { return code == Code::kInterrupted || code == Code::kRanksFailed; }
 
 // Runs fn and returns its result. An error in fn is claimed before it is thrown on.

@@ -47,19 +47,19 @@ class Comm {
   virtual int size() const = 0;
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
-  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks. `mine` may be the
-  // rank's own place in `all`, either in every rank or in none.
+  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks. `mine`
+  // may be the rank's own place in `all`, either in every rank or in none.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual Gathered all_gather_v(std::span<const std::byte> mine) = 0;
-  // Every rank sends a part to every rank (MPI_Alltoallv): `send` has the parts one after the other, send_bytes[r]
-  // bytes for rank r, and `receive` gets receive_bytes[r] bytes from rank r. pre: both are at most kLargestMessage
-  // bytes, and rank a sends rank b as many bytes as rank b expects from rank a.
+  // Every rank sends a part to every rank (MPI_Alltoallv): `send` has the parts one after the other,
+  // send_bytes[r] bytes for rank r, and `receive` gets receive_bytes[r] bytes from rank r. pre: both are at
+  // most kLargestMessage bytes, and rank a sends rank b as many bytes as rank b expects from rank a.
   virtual void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
                         std::span<std::byte> receive, std::span<const i64> receive_bytes) = 0;
   // pre: every rank passes equally many numbers. Every rank gets the results in place of its numbers.
   virtual void all_reduce(std::span<i64> numbers, Reduce op) = 0;
-  // Ranks of one colour form a new Comm, ordered by key and then by rank. Collective over all ranks, those of a
-  // negative colour included, which get null.
+  // Ranks of one colour form a new Comm, ordered by key and then by rank. Collective over all ranks, those of
+  // a negative colour included, which get null.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
   // Lets the launcher end every rank of the job with this exit status. Returns if there is no launcher.
   virtual void abort(int status) = 0;

@@ -37,8 +37,8 @@ int thread_level(MckptThreads threads) {
   }
 }
 
-// Open MPI loads components of its own that look for its symbols in the global scope. A library that was loaded as a
-// dependency of this module is not in that scope, so it is opened once more, globally.
+// Open MPI loads components of its own that look for its symbols in the global scope. A library that was
+// loaded as a dependency of this module is not in that scope, so it is opened once more, globally.
 void make_mpi_global() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info) && info.dli_fname)

@@ -8,8 +8,9 @@
 
 namespace mckpt::impl {
 
-// The identity of a host, for ranks to compare. A host name alone is not enough: machines made from one image have
-// equal names, and containers of one machine, which see different files, have one kernel under several names.
+// The identity of a host, for ranks to compare. A host name alone is not enough: machines made from one image
+// have equal names, and containers of one machine, which see different files, have one kernel under several
+// names.
 struct HostId {
   std::array<char, 256> name = {};  // ends with a 0
   std::array<char, 40> boot = {};   // the id of the kernel's last boot

@@ -37,20 +37,22 @@ class Job {
   // Error(kModuleMissing), or Error(kRanksFailed) when MPI sees another job than the launcher started.
   Comm& comm();
 
-  // Collective. Does nothing for a rank alone, and for a silence of 0. `met` is called when all ranks have introduced
-  // themselves; a rank that waits for the others longer than the limit reports that they are missing.
+  // Collective. Does nothing for a rank alone, and for a silence of 0. `met` is called when all ranks have
+  // introduced themselves; a rank that waits for the others longer than the limit reports that they are
+  // missing.
   void watch(
       const WatchLimits& limits, const std::function<void()>& met = [] {});
-  // True if exactly one of all ranks that end with an error reports its own: the ranks are watched and share a host.
+  // True if exactly one of all ranks that end with an error reports its own: the ranks are watched and share
+  // a host.
   bool one_reports() const;
   // Sets how a lost rank is reported. Called before watch(), which copies the function.
   void report_by(std::function<void(const Error&)> report) { ends_.report = std::move(report); }
 
   // The two ways out, called last.
   void leave();
-  // Ends all ranks with this status; returns only if this process is the only rank. `tell` reports the error and is
-  // called first, unless the error of another rank came before and is reported there. An error that `may_follow` from
-  // another rank's waits a moment for that one.
+  // Ends all ranks with this status; returns only if this process is the only rank. `tell` reports the error
+  // and is called first, unless the error of another rank came before and is reported there. An error that
+  // `may_follow` from another rank's waits a moment for that one.
   void end(int status, const std::function<void()>& tell, bool may_follow);
 
  private:

@@ -36,12 +36,13 @@ struct Module {
 // The path of a module's file, or "" when no folder has it.
 std::string find_module(std::string_view name);
 
-// Loads a module at the first call, and returns the loaded one later. Thread-safe. Throws Error(kModuleMissing) with a
-// help that names how to get it, or Error(kModuleMismatch). pre: `name` is one of module_kinds().
+// Loads a module at the first call, and returns the loaded one later. Thread-safe. Throws
+// Error(kModuleMissing) with a help that names how to get it, or Error(kModuleMismatch). pre: `name` is one
+// of module_kinds().
 const Module& load_module(std::string_view name);
 
-// The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) if the table
-// is smaller than the wanted one.
+// The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) if
+// the table is smaller than the wanted one.
 const void* module_functions(std::string_view name, std::size_t wanted_bytes);
 template <typename Table>
 const Table& module_functions(std::string_view name) {
@@ -51,8 +52,8 @@ const Table& module_functions(std::string_view name) {
 // Loads one file of a known path, every time it is called: for tests and `mckpt env`.
 Module load_module_file(const std::string& path, std::string_view name);
 
-// The module's description of itself, as (key, value) pairs in the module's order, such as ("version", "2.11.0").
-// Throws Error(kModuleMissing) if the module's library does not work on this host.
+// The module's description of itself, as (key, value) pairs in the module's order, such as ("version",
+// "2.11.0"). Throws Error(kModuleMissing) if the module's library does not work on this host.
 std::vector<std::pair<std::string, std::string>> describe_module(const Module& module);
 
 }  // namespace mckpt::impl

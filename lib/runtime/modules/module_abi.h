@@ -2,8 +2,8 @@
 // heavy library (MPI, libtorch, CUDA) that mckpt itself never links. A module exports one symbol,
 // mckpt_module.
 //
-// No exception crosses this border. A function that can fail returns null, or a text that describes the error and
-// stays valid until the same thread calls into the module again.
+// No exception crosses this border. A function that can fail returns null, or a text that describes the error
+// and stays valid until the same thread calls into the module again.
 //
 //   mckpt  --dlopen-->  libmckpt_mpi.so: mckpt_module()  -->  MckptModule { 4, 40, "mpi", describe, functions }
 //                                                                                                   |

@@ -24,8 +24,8 @@ struct MckptTensorFacts {
 struct MckptTensorTable {
   std::uint32_t struct_size;
   const char* (*set_threads)(std::int32_t threads);
-  // A row-major tensor over `data`, which is on `device` and must outlive the tensor. A null `data` makes a tensor on
-  // the meta device.
+  // A row-major tensor over `data`, which is on `device` and must outlive the tensor. A null `data` makes a
+  // tensor on the meta device.
   const char* (*make)(const char* dtype, const std::int64_t* dims, std::int32_t rank, void* data,
                       const char* device, void** tensor);
   void (*release)(void* tensor);

@@ -22,11 +22,12 @@ struct MemoryRoom {
   std::string of;  // the limit that is the smallest, as a message names it: "the system"
 };
 
-// The smallest of the memory that the machine has available, swap included, and the memory that each limit leaves.
-// The page cache counts as free. `root` is put before the paths of the system's own files, for tests.
+// The smallest of the memory that the machine has available, swap included, and the memory that each limit
+// leaves. The page cache counts as free. `root` is put before the paths of the system's own files, for tests.
 MemoryRoom memory_room(const std::string& root = "");
 
-// The error kOutOfMemory with the needed and the free bytes. `what` names the memory: "live tensors and buffers".
+// The error kOutOfMemory with the needed and the free bytes. `what` names the memory: "live tensors and
+// buffers".
 Error out_of_memory(i64 needed_bytes, std::string_view what);
 
 // Throws out_of_memory() if the process could not get so much. Amounts below 64 MiB are not checked.

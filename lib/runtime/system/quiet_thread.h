@@ -6,7 +6,8 @@
 
 namespace mckpt::impl {
 
-// Starts a thread that runs `run` with all signals blocked. Throws kRanksFailed if the system grants no thread.
+// Starts a thread that runs `run` with all signals blocked. Throws kRanksFailed if the system grants no
+// thread.
 std::thread quiet_thread(std::function<void()> run);
 
 }  // namespace mckpt::impl

@@ -18,8 +18,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A text as atomic words, because two processes may use it at once. A reader may see half of a new text, until the next
-// heartbeat.
+// A text as atomic words, because two processes may use it at once. A reader may see half of a new text,
+// until the next heartbeat.
 constexpr std::size_t kTextWords = sizeof(Beat::Text) / 8;
 using SharedText = std::array<std::atomic<u64>, kTextWords>;
 static_assert(std::atomic<u64>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

@@ -4,10 +4,10 @@
 //   place 0   lives | heartbeat, phase, waiting, calls, progress | left
 //   place 1   ...
 //
-// `lives` is a robust mutex that a thread of the rank holds for as long as its process exists: when the process
-// ends, however it ends, the kernel gives the mutex to the next rank that asks. So a death is seen at once, also
-// in containers, where a rank cannot ask for the process number of another. The memory has no name and no file: it
-// is freed with the last process that has it.
+// `lives` is a robust mutex that a thread of the rank holds for as long as its process exists: when the
+// process ends, however it ends, the kernel gives the mutex to the next rank that asks. So a death is seen at
+// once, also in containers, where a rank cannot ask for the process number of another. The memory has no name
+// and no file: it is freed with the last process that has it.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ Beat beat_of(const Activity::Now& now);
 // fields, which are atomic. No function waits for another rank.
 class Board {
  public:
-  // make() creates a board with that many places, which other processes open by its id. pre: all that open the board
-  // have done so before the maker ends. Both throw kRanksFailed.
+  // make() creates a board with that many places, which other processes open by its id. pre: all that open
+  // the board have done so before the maker ends. Both throw kRanksFailed.
   static Board make(int places);
   static Board open(i64 id, int places);
   Board(Board&& other) noexcept;
@@ -55,7 +55,8 @@ class Board {
 
   // The place of the rank that reports for all; -1: none yet.
   int teller() const;
-  // Makes the rank of `place` the teller. False if another rank was faster. pre: `before` is a result of teller().
+  // Makes the rank of `place` the teller. False if another rank was faster. pre: `before` is a result of
+  // teller().
   bool become_teller(int place, int before = -1);
   void tell(int status);            // the teller has reported: the job ends with that status
   std::optional<int> told() const;  // that status; nothing before tell()

@@ -17,22 +17,22 @@ namespace {
 // How often the watch looks.
 constexpr std::chrono::milliseconds kStep(50);
 
-// The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others of its
-// host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
+// The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others
+// of its host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
 //
-// How long an error that may follow from another rank's error waits for that one: on one host for the board, on several
-// hosts until the launcher has killed this rank.
+// How long an error that may follow from another rank's error waits for that one: on one host for the board,
+// on several hosts until the launcher has killed this rank.
 constexpr double kFollowSeconds = 0.3, kFollowOtherHostSeconds = 12;
-// With other hosts, the launcher may have killed the rank that died and will kill this one next: a death is reported
-// only after this time.
+// With other hosts, the launcher may have killed the rank that died and will kill this one next: a death is
+// reported only after this time.
 constexpr double kDeathOtherHostSeconds = 0.5;
 // How long the teller waits for the others to end.
 constexpr double kGraceSeconds = 1;
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// The board of this host. The first rank of the host makes it and sends its id through the Comm. Collective over all
-// ranks of the job.
+// The board of this host. The first rank of the host makes it and sends its id through the Comm. Collective
+// over all ranks of the job.
 Board board_of(Comm& comm, const Team& team) {
   std::optional<Board> made;
   std::optional<Error> failed;
@@ -144,8 +144,8 @@ bool RankWatch::all_left() const {
   return std::all_of(states_.begin(), states_.end(), [](const RankState& s) { return s.left; });
 }
 
-// The error that this rank sees in the others. While there is a teller no other rank is blamed, but the teller itself
-// is if it dies before it has reported.
+// The error that this rank sees in the others. While there is a teller no other rank is blamed, but the
+// teller itself is if it dies before it has reported.
 std::optional<Error> RankWatch::cause() const {
   int teller = board_.teller();
   double patience_s = team_.whole_job ? 0 : kDeathOtherHostSeconds * team_.ranks_per_core;

@@ -37,8 +37,8 @@ class RankWatch {
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
 
-  // Ends every rank because of an error in this one, claimed before (Activity::claim) or not. `tell` reports the error;
-  // it is called unless the error of another rank came first.
+  // Ends every rank because of an error in this one, claimed before (Activity::claim) or not. `tell` reports
+  // the error; it is called unless the error of another rank came first.
   [[noreturn]] void end(int status, bool may_follow, const std::function<void()>& tell);
   // Returns when every rank of the host has called it.
   void leave();

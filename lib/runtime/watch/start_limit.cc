@@ -12,8 +12,8 @@ namespace mckpt::impl {
 namespace {
 
 constexpr double kStepSeconds = 0.1;
-// When a rank ends, its launcher ends the others: a turn is as long as that takes. Ranks from 4 on have the same turn,
-// so several of them may report.
+// When a rank ends, its launcher ends the others: a turn is as long as that takes. Ranks from 4 on have the
+// same turn, so several of them may report.
 constexpr double kTurnSeconds = 3;
 constexpr int kMostTurns = 4;
 

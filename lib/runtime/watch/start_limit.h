@@ -18,9 +18,9 @@ namespace mckpt::impl {
 // The clock of one rank. It runs in a thread of its own from construction to destruction.
 class StartLimit {
  public:
-  // From now on the ranks have limits.silence_s seconds to meet, more if they share cores. Then the error is reported
-  // and the process ends, both in the thread of the clock. The clocks of the ranks run out one after the other, so that
-  // one of them reports for all. `size`: 0 if the launcher does not give it.
+  // From now on the ranks have limits.silence_s seconds to meet, more if they share cores. Then the error is
+  // reported and the process ends, both in the thread of the clock. The clocks of the ranks run out one after
+  // the other, so that one of them reports for all. `size`: 0 if the launcher does not give it.
   StartLimit(const WatchLimits& limits, int rank, int size, Ends ends);
   ~StartLimit();  // the ranks have met: stops the clock
   StartLimit(const StartLimit&) = delete;
