@@ -86,7 +86,7 @@ struct Conversion {
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them
   const Store* store = nullptr;      // whose files the job reads; null: it reads memory
-  std::unique_ptr<ReadSums> sums;    // checksums that the bytes read are compared with; null: the source has none
+  std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
 
   std::string path;
   bool single_file = false;  // the result is the file `path`; else it is a folder
@@ -105,7 +105,7 @@ struct Conversion {
 
   Account account;          // set by prove()
   i64 shared_tensors = 0;   // tensors that share storage in the source, and are written in full
-  i64 dropped_objects = 0;  // objects of the source: left out on request, or unknown to the format of the result
+  i64 dropped_objects = 0;  // objects of the source that are left out, or have no place in the result
   std::vector<Oddities> oddities;
   Notes notes;    // of opening the source and planning
   Notes details;  // about the result: reports show them behind the account

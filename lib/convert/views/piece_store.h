@@ -20,7 +20,7 @@ namespace mckpt::impl {
 struct StorePiece {
   i64 tensor = 0;                // of the source
   std::vector<i64> at{};         // indices along its first dimensions, which the piece does not have
-  i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, and the dimension may be missing
+  i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, or no such dimension
   i64 to_row = 0;                // the first of these rows in the tensor that the piece is put into
 };
 

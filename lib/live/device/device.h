@@ -83,8 +83,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const char* name() const = 0;  // torch's name of the device: "cpu", "cuda:0"
-  virtual Memory& weights() = 0;  // the device's own memory
-  virtual Memory& staging() = 0;  // memory of the host, for uploads and downloads
+  virtual Memory& weights() = 0;         // the device's own memory
+  virtual Memory& staging() = 0;         // memory of the host, for uploads and downloads
   // Whether staging memory is the device's own, so that bytes read into it need no upload.
   virtual bool is_host() const = 0;
   virtual std::unique_ptr<Lane> lane() = 0;

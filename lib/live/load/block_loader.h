@@ -20,7 +20,7 @@ namespace mckpt::impl {
 
 // Plain values; the pointers may be null and otherwise outlive the call.
 struct BlockLoadOptions {
-  int threads = 1;  // threads that read; fewer if the system does not grant as many
+  int threads = 1;                            // threads that read; fewer if the system does not grant as many
   const std::atomic<bool>* stop = nullptr;    // set to true from outside: loading throws kInterrupted
   std::atomic<i64>* written_bytes = nullptr;  // counts the bytes written, for progress
   // The most blocks that a rank sends and receives at a time; the default suits the device.

@@ -18,7 +18,7 @@ namespace mckpt::impl {
 // Plain values; the pointers may be null and otherwise outlive the check.
 struct LiveCheckOptions {
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;    // set to true from outside: a check ends with Error(kInterrupted)
+  const std::atomic<bool>* stop = nullptr;    // set to true from outside: a check throws kInterrupted
   std::atomic<i64>* checked_bytes = nullptr;  // counts the bytes that were compared, for progress
 };
 

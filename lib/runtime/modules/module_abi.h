@@ -22,7 +22,7 @@ using MckptFactSink = void (*)(void* context, const char* key, const char* value
 // The one table that every module has. It is a constant of the module.
 struct MckptModule {
   std::uint32_t abi_version;  // kMckptModuleAbi of the module's build
-  std::uint32_t struct_size;  // sizeof(MckptModule) of that build: a newer one may have more members at the end
+  std::uint32_t struct_size;  // sizeof(MckptModule) of that build; newer ones may have more members
   const char* name;           // "mpi"
   const char* (*describe)(MckptFactSink sink, void* context);  // at least "version"
   const void* functions;  // the module's own table, such as MckptCommTable; null if it has none

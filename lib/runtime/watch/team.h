@@ -19,11 +19,10 @@ struct Team {
     i64 pid = 0;
   };
   std::vector<Rank> ranks;
-  int own = 0;            // the place of this rank
-  int first_of_host = 0;  // the rank in whose process the board is made
-  bool whole_job = true;  // the job has no ranks without a place on this board
-  double ranks_per_core =
-      1;  // on the job's fullest host, at least 1: limits are multiplied by it
+  int own = 0;                // the place of this rank
+  int first_of_host = 0;      // the rank in whose process the board is made
+  bool whole_job = true;      // the job has no ranks without a place on this board
+  double ranks_per_core = 1;  // on the job's fullest host, at least 1: limits are multiplied by it
 
   int size() const { return static_cast<int>(ranks.size()); }
   // "rank 3 (host x, process 4711)"
