@@ -1,4 +1,4 @@
-// The proof of a whole conversion; what is proved, and how, is in convert/jobs/proof.
+// The proof of a whole conversion. What is proved, and how, is in convert/jobs/proof.h.
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 

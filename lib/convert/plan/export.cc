@@ -1,4 +1,6 @@
-// Names, shapes and packing come from the source table of the model, types from the options.
+// Plans an export: names, shapes and packing come from the source table of the model, types from the options.
+// A tensor of the table that no parameter reads and that copies another one (a tied output layer) is written
+// from the tensor that it copies.
 #include "convert/plan/export.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// By tensor of the source table.
+// The type of every tensor, by its number in the source table.
 std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how) {
   std::vector<DType> types = model.original_types();
   std::vector<std::optional<DType>> stored = model.stored_types();

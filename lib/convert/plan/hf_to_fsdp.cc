@@ -1,5 +1,7 @@
-// The model's tensors are paired with Megatron's parameters, the parameters with ranks and chunks, and the
-// chunks with places in the files of the ranks.
+// Plans the import of a model in the order in which a tensor passes through the code:
+//
+//   HfModel      which tensor is which parameter        FsdpPlan     which rank writes which box of a key
+//   KeyTable     which items each key has               import_job   which tensors feed which chunks
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/jobs/chunk_jobs.h"
@@ -14,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A folder with a config alone is enough for other commands, but has nothing to convert: kNotFound.
 HfModel open_with_weights(const HfToFsdpOptions& options) {
   HfModel model = open_hf_model(options.source, options.model);
   if (model.has_data()) return model;

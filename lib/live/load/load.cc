@@ -1,3 +1,5 @@
+// Both ways of loading make a job whose destinations are the model's memory, and give it to the block loader.
+// The groups' weights are marked as being written from the beginning to the end.
 #include "live/load/load.h"
 
 #include "convert/jobs/chunk_jobs.h"
@@ -40,6 +42,7 @@ CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& j
 
 }  // namespace
 
+// The parameters' types at run time are left out of the setup, so that every key has its source's type.
 KeyTable live_keys(const LiveModel& model) {
   const Grid& grid = model.setup().grid;
   const RunSetup& run = model.setup().run;

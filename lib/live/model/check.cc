@@ -1,3 +1,6 @@
+// A check lists the stretches of parameters that a rank has, cuts them into pieces, and lets each thread
+// compare pieces: it reads the piece from the files through a HoldingReader, and from the device through a
+// DeviceReader.
 #include "live/model/check.h"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveChec
                                       {setup.run.vocab_rows, std::nullopt, setup.run.groups});
 }
 
-// In pieces, so that all threads have something to do.
+// Adds a stretch of a parameter, cut into pieces of 4 Mi items so that all threads have something to do.
 void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
   constexpr i64 kPieceItems = 4 << 20;
   if (dtype_bytes(type, items.items()) != std::ssize(bytes))
@@ -31,6 +34,8 @@ void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::
   bytes_ += std::ssize(bytes);
 }
 
+// Compares one piece. Returns the first byte that differs, counted from the beginning of the piece; -1: none
+// does.
 i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
   ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
   p.dtype = piece.via, p.typed_by_run = true;
@@ -83,6 +88,7 @@ void LiveCheck::check_stored() {
   compare("stored weights");
 }
 
+// The expected values are those of the source, passed through the type of the stored weights.
 void LiveCheck::check_live(i32 module) {
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
     for (i64 member : group->bucket().members) {

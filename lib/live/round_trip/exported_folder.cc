@@ -17,7 +17,8 @@ namespace mckpt::impl {
 
 namespace {
 
-// A line each. `may_lack`: by tensor of the source.
+// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the
+// source, whether an export leaves it out.
 std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
                                    const Store& there) {
   std::vector<std::string> lines;
@@ -33,8 +34,8 @@ std::vector<std::string> described(const Store& source, const std::vector<bool>&
   return lines;
 }
 
-// Others may still be writing there: under its new name they make nothing in it any more. What they have open
-// is gone with them, so that this is quick.
+// Removes a folder in which other ranks may still be writing. The folder is renamed first, so that they
+// create nothing more in it; files that they have open disappear with their processes.
 void remove_in_use(const std::string& path) {
   std::error_code ignored;
   std::string aside = cat(path, "_lost");
@@ -44,6 +45,7 @@ void remove_in_use(const std::string& path) {
 
 }  // namespace
 
+// Collective: the name is known when all ranks have it from rank 0.
 ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() == 0) {
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();

@@ -1,5 +1,5 @@
-// The folder that a live model is exported into for a comparison alone: a temporary one that is removed, and
-// what of it differs from the model's own files.
+// The folder into which a live model is exported only for a comparison: a temporary folder that is removed
+// afterwards, and the differences between it and the model's own files.
 #pragma once
 
 #include <exception>
@@ -28,7 +28,7 @@ class ScratchFolder {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-// What one rank found in its share of the tensors.
+// What one rank found in its share of the tensors: the bytes compared, and a line for each difference.
 struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;
