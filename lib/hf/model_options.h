@@ -7,12 +7,12 @@
 
 namespace mckpt::impl {
 
-// How to read a model where the folder leaves it open.
+// How to read a model if its folder leaves something open.
 struct HfModelOptions {
   ExpertLayout expert_layout = ExpertLayout::kAuto;
   std::string map_file{};  // a file with rows over the built-in tables; "": none
-  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file with
-  // other rows is refused.
+  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file
+  // with other rows is refused.
   std::string kept_map{};
 };
 

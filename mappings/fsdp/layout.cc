@@ -1,5 +1,6 @@
 // Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/walk.h"

@@ -32,7 +32,8 @@ struct VocabChoice {
 };
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice);
 
-// How a run's parameters differ from what the tables say of them: which are frozen. Thread-safe.
+// Changes what the tables say of a run's parameters, such as which of them are frozen. Thread-safe: each cell
+// of the grid calls it for its own parameters.
 using Adjust = std::function<void(std::vector<ModelParameter>&)>;
 
 }  // namespace mckpt::impl

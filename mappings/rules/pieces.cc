@@ -1,5 +1,6 @@
 // Key splits: the rows of a fused parameter that checkpoints store under keys of their own.
 #include "core/base/error.h"
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/sections.h"
 

@@ -15,6 +15,7 @@
 #include "live/cuda/device.h"
 #include "live/device/device.h"
 #include "live/device/memory.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/job.h"
 
 namespace mckpt::impl {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/items/dtype.h"
 #include "io/dcp/item.h"
 
 using namespace mckpt::impl;

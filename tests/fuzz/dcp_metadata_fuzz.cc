@@ -3,6 +3,7 @@
 #include "io/dcp/boxes.h"
 #include "io/dcp/loading.h"
 #include "io/dcp/metadata.h"
+#include "io/store/findings.h"
 
 using namespace mckpt::impl;
 

@@ -30,7 +30,7 @@ KNOWN = {
     # To be mended.
     ("io/file", "io/verify"),
     ("io/store", "io/torch"),
-    ("tools/options", "tools"),
+    ("tools/options", "tools/render"),
 }
 
 def library(file):

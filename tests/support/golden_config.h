@@ -11,6 +11,7 @@
 #include "core/fsdp/grid.h"
 #include "mappings/model/expand.h"
 #include "hf/config_json.h"
+#include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "runtime/comm/comm.h"
 #include "runtime/job/job.h"
 
 namespace mckpt::impl {

@@ -16,6 +16,7 @@ class Comm;
 class CommandLine;
 class ModelMap;
 struct LiveSetup;
+struct RoundTripOptions;
 
 struct RoundtripOptions {
   std::string source, device = "cpu", main_dtype = "fp32";
@@ -39,6 +40,7 @@ struct RoundtripOptions {
   void settle(Comm& world);
   // pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map) const;
+  RoundTripOptions round_trip() const;
 };
 
 }  // namespace mckpt::impl

@@ -9,6 +9,7 @@
 #include "core/items/move.h"
 #include "core/items/shape.h"
 #include "io/file/json_writer.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

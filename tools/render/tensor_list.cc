@@ -10,6 +10,7 @@
 #include "io/file/json_writer.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
+#include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
 namespace mckpt::impl {

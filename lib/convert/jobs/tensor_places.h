@@ -9,11 +9,11 @@
 
 namespace mckpt::impl {
 
-// Where the tensors of a model's source table are stored, or are to be stored, in files.
+// Where the tensors of a model's source table are stored, or will be stored. Plain numbers.
 struct TensorPlaces {
   struct Place {
-    i32 file = -1;  // -1: it is not asked for
-    i64 offset = 0;
+    i32 file = -1;   // -1: the tensor is not wanted
+    i64 offset = 0;  // bytes, of the first item
     DType dtype = DType::kBF16;
     Shape shape;
   };

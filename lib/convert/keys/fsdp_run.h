@@ -14,16 +14,18 @@ namespace mckpt::impl {
 
 struct ModelParameter;
 
-// The type in which a run stores each of its parameters. Main weights, which trained parameters alone have,
-// may have a type of their own; frozen parameters and buffers keep that of the run.
+// The type in which a run stores each of its parameters. Main weights may have a type of their own; only
+// trained parameters have main weights, so frozen parameters and buffers keep their type at run time.
 struct StoredTypes {
   std::optional<DType> main_dtype;  // none: there are no main weights
-  // For single keys, before all else.
+  // The type of single keys; it comes before all other rules. Thread-safe.
   std::function<std::optional<DType>(std::string_view key)> dtype_rule;
 
   DType of(const ModelParameter& p, std::string_view key) const;
 };
 
+// A training run: its grid, the set-up of model and FSDP, and its types. `threads` is the number of threads
+// that plan.
 struct FsdpRun : StoredTypes {
   Grid grid;
   RunSetup run;

@@ -7,8 +7,9 @@
 
 namespace mckpt::impl {
 
-// Values that refer to each other, such as a store, its keys and its chunks. They keep their addresses and are
-// destroyed in the reverse of the order in which they were made.
+// Values that refer to each other, such as a store, its keys and its chunks. Each is allocated by itself, so
+// that its address stays when Parts is moved; they are destroyed in the reverse of the order in which they
+// were made.
 class Parts {
  public:
   Parts() = default;

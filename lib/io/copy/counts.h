@@ -5,6 +5,7 @@
 
 namespace mckpt::impl {
 
+// What workers have done; counts of several are added.
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
   i64 rounded = 0;   // items, as rounded_items() counts them

@@ -11,6 +11,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/dcp/counts.h"
+#include "io/dcp/run_facts.h"
 #include "io/pickle/value.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"

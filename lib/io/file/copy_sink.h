@@ -7,11 +7,11 @@
 
 namespace mckpt::impl {
 
-// Takes what a job writes: the files of a result, or a comparison with files that are there.
+// Receives what a job writes: the files of a result, or a comparison with existing files.
 class CopySink {
  public:
   virtual ~CopySink() = default;
-  // Thread-safe. No byte is written twice.
+  // Thread-safe. No byte is written twice, except after CopyOptions::leave_out left a task out.
   virtual void write(i32 file, i64 offset, std::span<const u8> bytes) = 0;
 };
 

@@ -10,8 +10,7 @@ namespace mckpt::impl {
 
 class Error;
 
-// What is wrong or odd, found while looking. Openers collect what leaves the rest readable, and throw what
-// does not.
+// Something wrong or odd. Openers collect what leaves the rest readable, and throw what does not.
 struct Finding {
   Code code = Code::kInternal;
   std::string tensor{}, file{}, message{}, help{};
@@ -20,7 +19,8 @@ struct Finding {
   bool warning = false;  // true: odd, but nothing is lost
 };
 
-// The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
+// The finding for an error about one part of a checkpoint. Expected and found values and notes become part of
+// the message.
 Finding to_finding(const Error& error);
 
 }  // namespace mckpt::impl

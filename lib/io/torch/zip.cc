@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/file/file.h"
 #include "io/store/checksum.h"
 #include "io/torch/file.h"
 #include "io/torch/records.h"

@@ -1,6 +1,7 @@
 #include "live/cuda/scatter_plan.h"
 #include "live/device/device.h"
 #include "live/device/memory.h"
+#include "runtime/comm/comm.h"
 #include "tests/unit/live/devices.h"
 #include "tests/unit/live/scatter_kernel_on_host.h"
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
 #include "io/store/store.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"

@@ -12,6 +12,7 @@
 #include "live/device/kept_memory.h"
 #include "live/model/group.h"
 #include "live/model/pending_writes.h"
+#include "mappings/family.h"
 #include "mappings/model/parameter.h"
 #include "runtime/comm/comm.h"
 #include "tests/unit/live/live_rank.h"
