@@ -1,6 +1,8 @@
 // mckpt roundtrip: a Hugging Face model into a live sharded model over ranks and back, every bit compared.
 //
 //   parse -> refuse what can be refused alone -> the ranks meet -> open, make the model -> round_trip() -> report
+#include "convert/keys/key_table.h"
+#include "convert/keys/name_rules.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/model.h"
@@ -13,6 +15,7 @@
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "runtime/comm/claim.h"
+#include "runtime/job/job.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/roundtrip_options.h"

@@ -15,6 +15,7 @@
 #include "mappings/model/run_setup.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/same_host.h"
+#include "runtime/job/job.h"
 #include "tools/options/command_line.h"
 #include "tools/process/job.h"
 

@@ -13,6 +13,7 @@
 #include "live/model/group.h"
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
+#include "mappings/model/expand.h"
 #include "runtime/comm/comm.h"
 #include "tools/options/roundtrip_options.h"
 #include "tools/render/answer_json.h"

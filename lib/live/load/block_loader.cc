@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/observer.h"
 #include "io/copy/counts.h"
 #include "io/copy/job.h"
 #include "io/file/file.h"

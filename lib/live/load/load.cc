@@ -16,6 +16,7 @@
 #include "live/model/model.h"
 #include "live/model/pending_writes.h"
 #include "live/model/shape_exchange.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

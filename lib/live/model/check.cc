@@ -13,6 +13,7 @@
 #include "live/device/device_bytes.h"
 #include "live/model/group.h"
 #include "live/model/model.h"
+#include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {

@@ -2,10 +2,10 @@
 // whole is proved once, by rank 0, while the others wait: no rank reads or writes anything before.
 #pragma once
 
-namespace mckpt::impl {
+#include "convert/plan/conversion.h"
+#include "runtime/comm/comm.h"
 
-class Comm;
-struct Conversion;
+namespace mckpt::impl {
 
 // Collective. Rank 0 throws what prove() throws; the others then end as ranks do when one is lost.
 inline void prove_on_rank_0(Conversion& conversion, Comm& world, int threads) {

@@ -14,6 +14,7 @@
 #include "io/copy/engine.h"
 #include "io/copy/observed_sink.h"
 #include "io/store/store.h"
+#include "mappings/model/expand.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {

@@ -7,13 +7,17 @@
 #include <functional>
 #include <iterator>
 
+#include "convert/keys/stored_chunks.h"
 #include "convert/source/checkpoint.h"
+#include "convert/source/options.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "hf/model.h"
+#include "io/copy/counts.h"
 #include "io/file/source_stamps.h"
 #include "io/store/store.h"
+#include "live/device/device.h"
 #include "live/device/kept_memory.h"
 #include "live/load/block_loader.h"
 #include "live/load/load.h"
@@ -22,6 +26,7 @@
 #include "live/round_trip/exported_folder.h"
 #include "live/save/folders.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/model/expand.h"
 #include "runtime/comm/claim.h"
 
 namespace mckpt::impl {

@@ -14,6 +14,7 @@
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
+#include "core/base/observer.h"
 #include "io/file/copy_sink.h"
 #include "live/device/device.h"
 #include "live/device/memory.h"
@@ -23,6 +24,7 @@
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
 #include "runtime/comm/activity.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {

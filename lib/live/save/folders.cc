@@ -19,12 +19,15 @@
 #include "hf/model.h"
 #include "io/copy/part_sums.h"
 #include "io/file/copy_sink.h"
+#include "live/device/device.h"
 #include "live/model/all_chunks.h"
 #include "live/model/live_proof.h"
 #include "live/model/model.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
+#include "mappings/model/expand.h"
 #include "mappings/model/source_table.h"
+#include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 namespace {
