@@ -1,7 +1,7 @@
 // The names of conditions and which of them a model meets.
+#include "mappings/needs.h"
 #include "core/base/error.h"
 #include "mappings/config.h"
-#include "mappings/needs.h"
 
 #include <vector>
 

@@ -1,10 +1,10 @@
 // Computes the shape that a row promises: a product of words such as "heads*head_dim, hidden" over the
 // numbers of the model.
+#include "mappings/shape_text.h"
 #include "core/base/error.h"
 #include "core/base/int.h"
 #include "core/items/shape.h"
 #include "mappings/config.h"
-#include "mappings/shape_text.h"
 
 #include <charconv>
 #include <vector>

@@ -5,11 +5,11 @@
 
 #include "core/base/error.h"
 #include "core/items/dtype.h"
+#include "hf/config_families.h"
 #include "hf/config_fields.h"
 #include "io/file/json.h"
 #include "mappings/family.h"
 #include "mappings/registry.h"
-#include "hf/config_families.h"
 
 namespace mckpt::impl {
 namespace {

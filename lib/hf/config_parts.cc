@@ -5,8 +5,8 @@
 // from.
 #include "core/base/text.h"
 #include "hf/config_fields.h"
-#include "mappings/config.h"
 #include "hf/config_parts.h"
+#include "mappings/config.h"
 
 namespace mckpt::impl {
 namespace {

@@ -54,8 +54,7 @@ void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
   if (!c.has("layer_types")) {
     i64 interval = c.size_or("full_attention_interval", 4);
     for (i64 n = 0; n < layers; n++)
-      m.text.layers[n].mixer =
-          (n + 1) % interval == 0 ? Mixer::kAttention : Mixer::kGdn;
+      m.text.layers[n].mixer = (n + 1) % interval == 0 ? Mixer::kAttention : Mixer::kGdn;
     return;
   }
   std::vector<std::string> types = c.texts("layer_types");

@@ -1,8 +1,8 @@
 // Groups the parameters of a model into buckets and packs each bucket.
+#include "mappings/fsdp/groups.h"
 #include "core/base/error.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
-#include "mappings/fsdp/groups.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,10 +1,10 @@
 // Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
+#include "mappings/fsdp/layout.h"
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/walk.h"
-#include "mappings/fsdp/layout.h"
 
 #include <algorithm>
 
@@ -17,9 +17,7 @@ std::string disk_key(const ModelParameter& p) { return cat("model.module.", p.gl
 // replacements: gated parameters first, gated delta nets next, and, if expert numbers change, experts last.
 void order_as_saved(const std::vector<ModelParameter>& parameters, i64 ep_rank,
                     std::vector<FsdpLayout::StoredKey>& keys) {
-  auto of = [&](const FsdpLayout::StoredKey& k) -> const ModelParameter& {
-    return parameters[k.parameter];
-  };
+  auto of = [&](const FsdpLayout::StoredKey& k) -> const ModelParameter& { return parameters[k.parameter]; };
   auto put_last = [&](auto&& moves) {
     std::stable_partition(keys.begin(), keys.end(),
                           [&](const FsdpLayout::StoredKey& k) { return !moves(of(k)); });
@@ -96,8 +94,7 @@ FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const Mode
   seats_.resize(parameters_.size());
   for (i64 g = 0; g < std::ssize(groups_); g++) {
     const std::vector<i64>& members = groups_[g].bucket.members;
-    for (i64 m = 0; m < std::ssize(members); m++)
-      seats_[members[m]] = {g, m};
+    for (i64 m = 0; m < std::ssize(members); m++) seats_[members[m]] = {g, m};
   }
 }
 
@@ -114,8 +111,7 @@ void FsdpLayout::refuse_unsavable() const {
 
 Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const {
   const Seat& seat = seats_[parameter];
-  if (!sharded_ || seat.group < 0)
-    return {0, piece.items() / parameters_[parameter].shape().row_items()};
+  if (!sharded_ || seat.group < 0) return {0, piece.items() / parameters_[parameter].shape().row_items()};
   const Group& group = groups_[seat.group];
   return rows_on_shard(group.buffer, seat.member, place_in(group, grid_, cell).shard, piece);
 }
@@ -123,8 +119,7 @@ Rows FsdpLayout::rows_of(i32 parameter, const Cell& cell, ItemRange piece) const
 std::vector<FsdpLayout::StoredKey> FsdpLayout::keys(i64 ep_rank) const {
   std::vector<StoredKey> out;
   for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++)
-    for (Piece& piece : stored_pieces(parameters_[i], model_))
-      out.push_back({i, std::move(piece)});
+    for (Piece& piece : stored_pieces(parameters_[i], model_)) out.push_back({i, std::move(piece)});
   order_as_saved(parameters_, ep_rank, out);
   return out;
 }

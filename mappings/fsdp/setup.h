@@ -1,4 +1,4 @@
-// What Megatron-FSDP is told about a training run: strategy and engine, which layers are units, where it cuts.
+// How a training run uses Megatron-FSDP: strategy and engine, which layers are units, where buffers are cut.
 #pragma once
 
 #include "core/base/int.h"

@@ -255,9 +255,8 @@ i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTa
 i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
             const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches) {
   Accountant accountant(model, sources, mismatches);
-  each_site(family, model, [&](const Site& site) {
-    accountant.site(site, forms[site.section - family.sections.data()]);
-  });
+  each_site(family, model,
+            [&](const Site& site) { accountant.site(site, forms[site.section - family.sections.data()]); });
   for (const Unread& row : family.unread)
     if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);
   accountant.report_unmatched();

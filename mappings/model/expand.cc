@@ -193,9 +193,7 @@ ModelMap ModelMap::promised(ModelConfig model, const Family& family, const MapOp
   return ModelMap(std::move(model), family, SourceTable(), options, Promised{});
 }
 
-Needs ModelMap::form_of(const Section& section) const {
-  return forms_[&section - family_->sections.data()];
-}
+Needs ModelMap::form_of(const Section& section) const { return forms_[&section - family_->sections.data()]; }
 
 Holding ModelMap::holding(const ModelParameter& p, Part part, const RunSetup& setup) const {
   const TowerConfig& tower = p.section->tower == Tower::kVision ? model_.vision_tower : model_.text;

@@ -1,8 +1,8 @@
 // Checks which parallel sizes divide the layers, experts and heads of a model.
+#include "mappings/model/grid_fit.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "mappings/config.h"
-#include "mappings/model/grid_fit.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Makes a table for a model that has none: one row for each parameter.
+#include "mappings/model/plain_family.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
-#include "mappings/model/plain_family.h"
 
 #include <algorithm>
 

@@ -29,9 +29,7 @@ std::vector<Panel> source_panels(const RuleExample& example) {
   }
   for (std::size_t part = 0; part < example.parts.size(); part++) {
     const ItemRun& run = example.parts[part].items;
-    for (i64 i = 0; i < run.items(); i++)
-      panels[run.slot].squares[run.at(i)].part =
-          static_cast<i32>(part);
+    for (i64 i = 0; i < run.items(); i++) panels[run.slot].squares[run.at(i)].part = static_cast<i32>(part);
   }
   return panels;
 }
@@ -67,8 +65,7 @@ Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<P
 std::string text_row(const RuleExample& example, const Panel& panel, i64 row) {
   std::string out;
   for (i64 column = 0; column < panel.columns; column++) {
-    std::string mark =
-        mark_of(example, panel.squares[row * panel.columns + column]);
+    std::string mark = mark_of(example, panel.squares[row * panel.columns + column]);
     out += std::string(mark.size() < 4 ? 4 - mark.size() : 1, ' ') + mark;
   }
   for (const RowLabel& label : panel.labels)

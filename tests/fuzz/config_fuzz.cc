@@ -1,8 +1,8 @@
 // Any text as the config.json of a model; a small model gets its map, without tensors and on a few grids.
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
-#include "mappings/model/expand.h"
 #include "hf/config_json.h"
+#include "mappings/model/expand.h"
 #include "mappings/model/run_setup.h"
 
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
-#include "mappings/model/expand.h"
 #include "hf/config_json.h"
+#include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
 

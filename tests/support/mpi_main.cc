@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "runtime/comm/comm.h"
-#include "tests/support/job.h"
 #include "tests/support/file_filter.h"
+#include "tests/support/job.h"
 
 namespace mckpt::impl {
 namespace {

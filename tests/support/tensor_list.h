@@ -8,9 +8,9 @@
 #include "core/items/shape.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/walk.h"
 #include "mappings/row.h"
 #include "mappings/shape_text.h"
-#include "mappings/model/walk.h"
 
 namespace mckpt::impl {
 

@@ -1,8 +1,8 @@
 // mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
 // mean.
-#include "core/base/error.h"
 #include "core/hybrid/pattern.h"
+#include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
 #include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"

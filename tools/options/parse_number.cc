@@ -1,7 +1,7 @@
 // Reads numbers, sizes such as 5GB, and data types.
+#include "tools/options/parse_number.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"
-#include "tools/options/parse_number.h"
 
 #include <cctype>
 #include <charconv>

@@ -1,8 +1,8 @@
 // The flags that say what `convert reshard` reads.
+#include "tools/options/reshard_flags.h"
 #include "convert/source/options.h"
 #include "core/base/error.h"
 #include "tools/options/command_line.h"
-#include "tools/options/reshard_flags.h"
 
 namespace mckpt::impl {
 

@@ -1,6 +1,6 @@
 // The program's own job: what the environment says of it, and how its process ends.
-#include "core/base/error.h"
 #include "runtime/job/job.h"
+#include "core/base/error.h"
 #include "runtime/job/launch.h"
 #include "tools/process/job.h"
 

@@ -74,8 +74,7 @@ std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks,
   for (const BoxFault& f : faults) {
     if (f.kind != BoxFault::Kind::kOverlap) continue;
     for (i64 box : {f.first, f.second})
-      if (i64 column = columns.of(chunks[box]); column >= 0)
-        row.twice[column] = true;
+      if (i64 column = columns.of(chunks[box]); column >= 0) row.twice[column] = true;
   }
   row.faulty = true;
   return to_string(faults[0]);

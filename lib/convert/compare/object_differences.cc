@@ -36,8 +36,7 @@ class Side {
   bool is_made() const { return pieces_ != nullptr; }
   const NameMap<std::string, i64>& names() const { return names_; }
   const Object* record(i64 index) const {
-    return index < std::ssize(store_.objects()) ? &store_.objects()[index]
-                                                : nullptr;
+    return index < std::ssize(store_.objects()) ? &store_.objects()[index] : nullptr;
   }
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
   const Store& store() const { return store_; }
@@ -45,8 +44,7 @@ class Side {
   // The value of an object; null if the format cannot unpickle it.
   std::shared_ptr<const PickleValue> value(i64 index) const {
     if (record(index)) return store_.object(index);
-    const std::string& bytes =
-        made_objects()[index - std::ssize(store_.objects())].pickle;
+    const std::string& bytes = made_objects()[index - std::ssize(store_.objects())].pickle;
     auto pickle = Pickle::own({bytes.begin(), bytes.end()});
     auto root = std::make_shared<PickleValue>(pickle->root());
     return {root.get(), [pickle, root](const PickleValue*) {}};

@@ -42,12 +42,8 @@ class CellKeys {
     DType dtype;
   };
   const std::vector<Key>& keys() const { return keys_; }
-  const ModelParameter& parameter(const Key& k) const {
-    return parameters_[k.stored.parameter];
-  }
-  FsdpTensor share(i32 key, const Cell& cell) const {
-    return layout_->share(keys_[key].stored, cell);
-  }
+  const ModelParameter& parameter(const Key& k) const { return parameters_[k.stored.parameter]; }
+  FsdpTensor share(i32 key, const Cell& cell) const { return layout_->share(keys_[key].stored, cell); }
 
   // The keys of which the rank may hold anything, in the cell's order.
   std::vector<i32> on_rank(const Cell& cell) const {
@@ -159,8 +155,7 @@ class BoxCollector {
     out_.lists.back().push_back(at->second);
   }
   void add_companions(i32 key, const FsdpTensor& t) {
-    for_companions(key,
-                   [&](i32 item) { add(item, t, items_[item].companion->dtype); });
+    for_companions(key, [&](i32 item) { add(item, t, items_[item].companion->dtype); });
   }
   void next_rank() { out_.lists.emplace_back(); }
   void add_name(i32 key) { out_.names.push_back(key); }
@@ -181,8 +176,7 @@ class BoxCollector {
   // The offsets of a box as one number: that of its first item in the whole tensor.
   static i64 item_of(const FsdpTensor& t) {
     i64 item = 0;
-    for (int d = 0; d < t.global.rank(); d++)
-      item = item * t.global[d] + t.offsets[d];
+    for (int d = 0; d < t.global.rank(); d++) item = item * t.global[d] + t.offsets[d];
     return item;
   }
   struct Hash {
@@ -209,14 +203,11 @@ void choose_writers(Boxes& b) {
   std::vector<i64> next(begin.begin(), begin.end());
   std::vector<i32> holders(static_cast<std::size_t>(begin.back()));
   for (std::size_t rank = 0; rank < b.lists.size(); rank++)
-    for (i32 box : b.lists[rank])
-      holders[next[box]++] = static_cast<i32>(rank);
+    for (i32 box : b.lists[rank]) holders[next[box]++] = static_cast<i32>(rank);
   std::vector<i64> load(b.lists.size());
   for (std::size_t i = 0; i < b.boxes.size(); i++) {
     auto first = holders.begin() + begin[i], last = holders.begin() + begin[i + 1];
-    i32 writer = *std::min_element(first, last, [&](i32 x, i32 y) {
-      return load[x] < load[y];
-    });
+    i32 writer = *std::min_element(first, last, [&](i32 x, i32 y) { return load[x] < load[y]; });
     b.boxes[i].writer = writer;
     load[writer] += b.boxes[i].tensor_bytes;
   }
@@ -267,8 +258,7 @@ void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collecto
   }
   if (!collector.has_companions()) return;
   order_for_optimizer(held, keys);
-  for (i32 k : keys)
-    collector.add_companions(held.keys()[k].key, held.share(k, cell));
+  for (i32 k : keys) collector.add_companions(held.keys()[k].key, held.share(k, cell));
 }
 
 void collect(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, BoxCollector& collector) {

@@ -52,7 +52,9 @@ std::optional<StateName> state_name(std::string_view name) {
 
 KeyTable::~KeyTable() = default;
 
-const ModelParameter& KeyTable::parameter(const CheckpointKey& key) const { return parameters_[key.parameter]; }
+const ModelParameter& KeyTable::parameter(const CheckpointKey& key) const {
+  return parameters_[key.parameter];
+}
 
 i64 KeyTable::cells_of(const ModelParameter& p) const { return p.expert() ? cells_.etp : cells_.tp; }
 

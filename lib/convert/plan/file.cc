@@ -64,9 +64,7 @@ ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool ma
   input.source.items = [&store](i64 t) {
     return TensorReader::tensor_bytes(store, t) / std::max(1, dtype_info(store.dtype(t)).bits / 8);
   };
-  input.target.items = [chosen, items = input.source.items](i64 t) {
-    return chosen[t] ? items(t) : -1;
-  };
+  input.target.items = [chosen, items = input.source.items](i64 t) { return chosen[t] ? items(t) : -1; };
   for (i64 t = 0; may_drop && t < store.tensor_count(); t++)
     if (!chosen[t]) input.dropped.push_back(t);
   return input;
@@ -101,8 +99,7 @@ class FilePlanner {
   template <typename Offset>
   const TensorCopy* add_job(Offset&& offset, std::string_view behind, i64 file_bytes) {
     std::vector<TensorCopy::Place> places;
-    for (i64 i = 0; i < std::ssize(tensors_); i++)
-      places.push_back({tensors_[i], 0, offset(i)});
+    for (i64 i = 0; i < std::ssize(tensors_); i++) places.push_back({tensors_[i], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
     // A tensor with strides is gathered in half of a thread's memory; the other half is the copy engine's.
     i64 strided =

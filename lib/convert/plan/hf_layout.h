@@ -25,9 +25,7 @@ struct HfLayout {
   HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes);
 
   std::string_view name(i64 i) const;
-  const TensorPlaces::Place& place(i64 tensor) const {
-    return places.tensors[tensor];
-  }
+  const TensorPlaces::Place& place(i64 tensor) const { return places.tensors[tensor]; }
 
   const SourceTable& sources;
   std::vector<i32> written;  // tensors of the source table, in the order of the layout

@@ -186,7 +186,9 @@ CheckpointModel::~CheckpointModel() = default;
 const Store& CheckpointModel::on_disk() const { return pieces_ ? pieces_->source() : *store_; }
 const ModelMap& CheckpointModel::map() const { return *model_->map; }
 const std::string& CheckpointModel::assets_path() const { return model_->path; }
-std::vector<std::optional<DType>> CheckpointModel::stored_types() const { return chunks_->types_of_sources(); }
+std::vector<std::optional<DType>> CheckpointModel::stored_types() const {
+  return chunks_->types_of_sources();
+}
 
 i32 CheckpointModel::tensor_of_key(const std::string& key) const {
   auto at = tensors_.find(key);

@@ -66,7 +66,9 @@ ReshardSource::ReshardSource(const std::string& path, const ReshardSourceOptions
 
 ReshardSource::~ReshardSource() = default;
 
-const Store& ReshardSource::store() const { return joined_ ? static_cast<const Store&>(*joined_) : model_.store(); }
+const Store& ReshardSource::store() const {
+  return joined_ ? static_cast<const Store&>(*joined_) : model_.store();
+}
 bool ReshardSource::any_model() const { return model_.model().plain != nullptr; }
 
 DcpName ReshardSource::named(const std::string& item) const {

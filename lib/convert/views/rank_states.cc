@@ -85,8 +85,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
   grid.dp = ranks / grid.tp;
   check_grid(grid);
   Gathering all(*this, map, setup, grid, adjust);
-  for (i32 f = 0; f < static_cast<i32>(opened_.size()); f++)
-    all.add(f, rank_name(opened_[f].path)->rank);
+  for (i32 f = 0; f < static_cast<i32>(opened_.size()); f++) all.add(f, rank_name(opened_[f].path)->rank);
   all.refuse_unknown();
   for (const State& s : all.states()) {
     const Held& first = s.held[0];

@@ -1,8 +1,8 @@
 // Finds the cuts of a packing, and by trial a number of ranks that has none.
+#include "core/fsdp/row_cuts.h"
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/items/shape.h"
-#include "core/fsdp/row_cuts.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,8 +1,8 @@
 // Builds the names of layers, and finds groups whose members would have the same names.
+#include "core/hybrid/keys.h"
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/pattern.h"
-#include "core/hybrid/keys.h"
 
 namespace mckpt::impl {
 namespace {

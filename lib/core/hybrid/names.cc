@@ -1,8 +1,8 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
+#include "core/hybrid/names.h"
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/pattern.h"
-#include "core/hybrid/names.h"
 
 #include <charconv>
 

@@ -1,8 +1,8 @@
 // Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
 // the local order of one to the local order of the other.
+#include "core/items/move.h"
 #include "core/base/text.h"
 #include "core/items/item_run.h"
-#include "core/items/move.h"
 
 #include <algorithm>
 

@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "io/store/store.h"
-#include "io/verify/checksums.h"
 #include "io/file/crc32.h"
-#include "io/verify/manifest.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/verify/checksums.h"
+#include "io/verify/manifest.h"
 
 namespace mckpt::impl {
 void ReadSums::expect(const Checksum& record) {

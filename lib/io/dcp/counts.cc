@@ -1,9 +1,9 @@
+#include "io/dcp/counts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "io/dcp/run_facts.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
-#include "io/dcp/counts.h"
 
 #include <algorithm>
 #include <map>

@@ -48,9 +48,7 @@ DcpLayout::Chunk DcpLayout::chunk(i64 index) const {
   const Column& c = chunks_[static_cast<std::size_t>(index)];
   std::size_t rank = static_cast<std::size_t>(key(c.key).shape.rank());
   std::span<const i64> box = std::span(boxes_).subspan(static_cast<std::size_t>(c.box), 2 * rank);
-  return {c.key,           c.rank,
-          box.first(rank), box.subspan(rank),
-          c.record_offset, frames_[c.frame].get()};
+  return {c.key, c.rank, box.first(rank), box.subspan(rank), c.record_offset, frames_[c.frame].get()};
 }
 
 std::vector<OutputFile> DcpLayout::files() const {

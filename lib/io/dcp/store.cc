@@ -9,9 +9,9 @@
 #include "io/dcp/item.h"
 #include "io/dcp/loading.h"
 #include "io/dcp/mixed.h"
+#include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
-#include "io/dcp/run_args.h"
 #include "io/pickle/pickle.h"
 #include "io/store/findings.h"
 

@@ -16,8 +16,8 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
-#include "runtime/system/module_folders.h"
 #include "io/hdf5/wire.h"
+#include "runtime/system/module_folders.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,9 +5,9 @@
 #include <deque>
 #include <mutex>
 
+#include "io/safetensors/table.h"
 #include "io/store/store.h"
 #include "io/verify/manifest.h"
-#include "io/safetensors/table.h"
 
 namespace mckpt::impl {
 

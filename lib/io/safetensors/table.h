@@ -13,9 +13,9 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
+#include "io/file/json.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
-#include "io/file/json.h"
 
 namespace mckpt::impl {
 

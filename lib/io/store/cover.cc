@@ -1,8 +1,8 @@
 // Collects the boxes of a tensor's chunks and checks them with cover_faults() (core/items/box_cover.h). A
 // tensor that is one chunk, as nearly all tensors of most formats are, is checked without that.
+#include "io/store/cover.h"
 #include "core/base/error_code.h"
 #include "io/store/store.h"
-#include "io/store/cover.h"
 
 #include <algorithm>
 

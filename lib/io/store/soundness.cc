@@ -1,8 +1,8 @@
 // Judges the findings of a checkpoint's readers, and words them. Names from files are escaped here, so that
 // no control bytes of a file reach a terminal.
+#include "io/store/soundness.h"
 #include "core/base/error.h"
 #include "io/store/store.h"
-#include "io/store/soundness.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // Opens the files of a store when they are needed, through the folder of the checkpoint so that no name leads
 // out of it (io/file/folder.h), and checks that the size is still the one that the store found.
+#include "io/store/store_files.h"
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
-#include "io/store/store_files.h"
 
 #include <algorithm>
 

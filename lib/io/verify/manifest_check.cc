@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "io/verify/checksums.h"
-#include "io/values/digest.h"
-#include "io/store/findings.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/file/staging_marks.h"
+#include "io/store/findings.h"
+#include "io/values/digest.h"
+#include "io/verify/checksums.h"
 #include "io/verify/manifest.h"
 
 namespace mckpt::impl {

@@ -18,16 +18,16 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
+#include "io/file/parallel.h"
+#include "io/store/cover.h"
+#include "io/store/findings.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
-#include "io/verify/checksums.h"
-#include "io/store/cover.h"
 #include "io/values/element.h"
-#include "io/verify/expert_twins.h"
-#include "io/store/findings.h"
 #include "io/values/finite.h"
-#include "io/file/parallel.h"
 #include "io/values/tensor_reader.h"
+#include "io/verify/checksums.h"
+#include "io/verify/expert_twins.h"
 
 namespace mckpt::impl {
 namespace {

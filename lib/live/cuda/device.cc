@@ -51,8 +51,7 @@ std::vector<GpuId> usable_gpus() {
     throw Error(Code::kModuleMissing, "there is no GPU to use")
         .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use");
   std::vector<GpuId> ids(static_cast<std::size_t>(count));
-  for (i32 i = 0; i < count; i++)
-    check_cuda(cuda().id(i, ids[i].data()), "looking at the GPUs");
+  for (i32 i = 0; i < count; i++) check_cuda(cuda().id(i, ids[i].data()), "looking at the GPUs");
   return ids;
 }
 

@@ -35,7 +35,7 @@ struct BlockLoadOptions {
 // Collective over the ranks that share the sources; `ranks` connects the devices of `sharers`. Returns what
 // this rank read and wrote. Throws kReadFailed, kInterrupted, kRanksFailed; the destinations are then partly
 // written.
-CopyCounts load_blocks(const CopyJob& job, const std::function<u8*(i32 file)>& address, Device& device, Comm& sharers,
-                       DeviceRanks& ranks, const BlockLoadOptions& options);
+CopyCounts load_blocks(const CopyJob& job, const std::function<u8*(i32 file)>& address, Device& device,
+                       Comm& sharers, DeviceRanks& ranks, const BlockLoadOptions& options);
 
 }  // namespace mckpt::impl

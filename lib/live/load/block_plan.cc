@@ -4,13 +4,13 @@
 //
 // copies() then clips the fetches of a block to the block, so that a move that spans ten blocks is cut when
 // it is used.
+#include "live/load/block_plan.h"
 #include "core/base/error.h"
 #include "core/items/item_run.h"
 #include "core/items/plan.h"
 #include "io/copy/job.h"
 #include "io/file/file.h"
 #include "live/device/device.h"
-#include "live/load/block_plan.h"
 
 #include <algorithm>
 #include <tuple>

@@ -83,8 +83,8 @@ void LiveCheck::compare(const char* what) {
     const Piece& piece = pieces_[i];
     if (wrong[i] < 0 || piece.parameter == told) continue;
     told = piece.parameter;
-    differences_.push_back({as_stored_[told].name, what,
-                            piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
+    differences_.push_back(
+        {as_stored_[told].name, what, piece.items.begin + wrong[i] / dtype_bytes(piece.type, 1)});
   }
   pieces_.clear();
 }
@@ -109,8 +109,8 @@ void LiveCheck::check_live(i32 module) {
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
     for (i64 member : group->bucket().members) {
       i32 i = static_cast<i32>(member);
-      add(i, {0, as_stored_[i].shape().items()}, group->stored_type(),
-          group->how().compute, model_.tensor(i).facts().bytes);
+      add(i, {0, as_stored_[i].shape().items()}, group->stored_type(), group->how().compute,
+          model_.tensor(i).facts().bytes);
     }
   compare("live values");
 }

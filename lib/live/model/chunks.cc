@@ -1,6 +1,7 @@
 // The boxes of the chunks come from FsdpLayout, the same function that lays out a checkpoint, applied to the
 // groups of the model as they are packed in memory; so the keys and boxes are those under which this rank
 // saves.
+#include "live/model/chunks.h"
 #include "core/base/error.h"
 #include "core/fsdp/strategy.h"
 #include "live/model/group.h"
@@ -9,7 +10,6 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
-#include "live/model/chunks.h"
 
 namespace mckpt::impl {
 

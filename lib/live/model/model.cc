@@ -132,8 +132,7 @@ void LiveModel::fully_shard(i32 module) {
     LiveGroup::Home home{device_, gathered_, ranks, *gathers_};
     groups.push_back(std::make_unique<LiveGroup>(std::move(group), how, home));
     const std::vector<i64>& of = groups.back()->bucket().members;
-    for (i64 m = 0; m < std::ssize(of); m++)
-      seats_[of[m]] = {groups.back().get(), m, module};
+    for (i64 m = 0; m < std::ssize(of); m++) seats_[of[m]] = {groups.back().get(), m, module};
   }
   for (const std::unique_ptr<LiveGroup>& before : groups_[module]) {
     before->drop();
@@ -275,8 +274,8 @@ void LiveModel::set_tensors(LiveGroup& group) {
     DType dtype = group.how().compute;
     const Shape& shape = parameters_[p].shape();
     tensors_[p] = group.unsharded()
-                          ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_)
-                          : Tensor::meta(dtype, shape);
+                      ? Tensor::over(dtype, shape, group.whole() + dtype_bytes(dtype, offset), device_)
+                      : Tensor::meta(dtype, shape);
   }
 }
 

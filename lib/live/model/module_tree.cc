@@ -1,7 +1,7 @@
 // Builds the tree from the names of parameters: every part of a name before a dot is a module.
+#include "live/model/module_tree.h"
 #include "core/base/error.h"
 #include "mappings/model/parameter.h"
-#include "live/model/module_tree.h"
 
 #include <algorithm>
 

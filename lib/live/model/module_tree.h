@@ -22,7 +22,7 @@ struct LiveModule {
   std::string name;  // "decoder.layers.0"
   i32 parent = -1;
   std::vector<i32> parameters;  // its own, including those that it shares with a module before it
-  UnitClass unit{};  // kNone
+  UnitClass unit{};             // kNone
 };
 
 // The tree. Built once, extended by tie(); const functions are thread-safe.

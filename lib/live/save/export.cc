@@ -100,8 +100,7 @@ class LiveExporter {
         if (w != me) continue;
         const Region& to = t.plan.destination(0);
         own.push_back({unit.items, t.cast, to.file, to.offset, task_.parts(unit.items)});
-        for (const ExportPart& part : own.back().parts)
-          receive_bytes[part.rank] += part.bytes(item);
+        for (const ExportPart& part : own.back().parts) receive_bytes[part.rank] += part.bytes(item);
       }
     std::vector<u8*> sent = lay_out(send_, send_bytes, me),
                      received = lay_out(received_, receive_bytes, ranks);

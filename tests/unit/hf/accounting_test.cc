@@ -4,9 +4,9 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "mappings/model/parameter.h"
-#include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace accounting_test {

@@ -8,9 +8,9 @@
 #include "hf/expert_layout.h"
 #include "mappings/family.h"
 #include "mappings/model/parameter.h"
-#include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace expert_layout_test {

@@ -19,8 +19,8 @@
 #include "mappings/key_split.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"
-#include "tests/support/golden_weights.h"
 #include "tests/support/golden_config.h"
+#include "tests/support/golden_weights.h"
 
 namespace mckpt::impl {
 namespace golden_torch_dist_test {

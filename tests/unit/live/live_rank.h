@@ -14,8 +14,8 @@
 #include "live/model/model.h"
 #include "mappings/model/parameter.h"
 #include "runtime/comm/comm.h"
-#include "tests/support/job.h"
 #include "tests/support/golden_config.h"
+#include "tests/support/job.h"
 
 namespace mckpt::impl {
 

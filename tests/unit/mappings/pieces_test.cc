@@ -3,8 +3,8 @@
 
 #include "core/base/text.h"
 #include "mappings/config.h"
-#include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
+#include "tests/unit/mappings/rule_cases.h"
 
 namespace mckpt::impl {
 namespace pieces_test {

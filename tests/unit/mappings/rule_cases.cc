@@ -1,6 +1,6 @@
+#include "tests/unit/mappings/rule_cases.h"
 #include "core/base/text.h"
 #include "mappings/config.h"
-#include "tests/unit/mappings/rule_cases.h"
 
 #include <map>
 

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "mappings/config.h"
-#include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
+#include "tests/unit/mappings/rule_cases.h"
 
 namespace mckpt::impl {
 namespace rule_errors_test {

@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "mappings/config.h"
+#include "tests/support/throws.h"
 #include "tests/unit/mappings/coverage.h"
 #include "tests/unit/mappings/naive_rules.h"
-#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace rule_proof_test {

@@ -1,6 +1,6 @@
 // What every rule gives for one small tensor, spelled out.
-#include "mappings/config.h"
 #include "mappings/rule.h"
+#include "mappings/config.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
-#include "tests/support/throws.h"
 #include "tests/support/golden_config.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace {

@@ -6,8 +6,8 @@
 #include "mappings/config.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/parameter.h"
-#include "tests/unit/mappings/rule_cases.h"
 #include "tests/support/throws.h"
+#include "tests/unit/mappings/rule_cases.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,5 +1,5 @@
-#include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/row_cuts.h"
+#include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/strategy.h"
 #include "core/items/shape.h"
 

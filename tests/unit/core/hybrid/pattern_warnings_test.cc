@@ -1,7 +1,7 @@
+#include "core/hybrid/pattern_warnings.h"
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
-#include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
+#include "core/items/placement.h"
 #include "core/base/error.h"
 #include "core/items/item_run.h"
-#include "core/items/placement.h"
 
 #include <gtest/gtest.h>
 

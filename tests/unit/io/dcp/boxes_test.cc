@@ -1,7 +1,7 @@
+#include "io/dcp/boxes.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
-#include "io/dcp/boxes.h"
 #include "io/dcp/metadata.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"

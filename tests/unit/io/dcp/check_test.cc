@@ -1,7 +1,7 @@
+#include "io/dcp/check.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
-#include "io/dcp/check.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/run_facts.h"
 #include "io/store/store.h"

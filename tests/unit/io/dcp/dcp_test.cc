@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "io/dcp/dialect.h"
+#include "io/pickle/render.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
-#include "io/pickle/render.h"
 #include "io/verify/verify.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/temp_folder.h"

@@ -7,12 +7,12 @@
 
 #include "core/base/text.h"
 #include "io/dcp/record.h"
+#include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/output_files.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/checksums.h"
-#include "io/file/crc32.h"
 #include "io/zip/zip.h"
 #include "io/zip/zip_writer.h"
 #include "tests/support/temp_folder.h"

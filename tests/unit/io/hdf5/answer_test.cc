@@ -1,5 +1,5 @@
-#include "core/items/shape.h"
 #include "io/hdf5/answer.h"
+#include "core/items/shape.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "core/items/dtype.h"
 #include "io/hdf5/layout.h"
+#include "core/items/dtype.h"
 
 #include <gtest/gtest.h>
 

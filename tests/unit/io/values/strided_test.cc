@@ -1,5 +1,5 @@
-#include "io/file/file.h"
 #include "io/values/strided.h"
+#include "io/file/file.h"
 
 #include <gtest/gtest.h>
 

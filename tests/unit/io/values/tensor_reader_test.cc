@@ -1,5 +1,5 @@
-#include "core/items/shape.h"
 #include "io/values/tensor_reader.h"
+#include "core/items/shape.h"
 
 #include <gtest/gtest.h>
 

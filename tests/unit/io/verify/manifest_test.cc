@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "io/copy/part_sums.h"
 #include "io/copy/written_sums.h"
 #include "io/file/crc32.h"
-#include "io/copy/part_sums.h"
 
 namespace mckpt::impl {
 namespace {

@@ -11,8 +11,8 @@
 #include "live/device/tensor.h"
 #include "runtime/modules/module.h"
 #include "tests/support/run_samples.h"
-#include "tests/unit/live/devices.h"
 #include "tests/support/throws.h"
+#include "tests/unit/live/devices.h"
 
 namespace mckpt::impl {
 namespace {

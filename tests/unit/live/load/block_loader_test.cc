@@ -18,8 +18,8 @@
 #include "live/load/block_plan.h"
 #include "runtime/comm/comm.h"
 #include "tests/support/job.h"
-#include "tests/unit/live/late_lane.h"
 #include "tests/support/throws.h"
+#include "tests/unit/live/late_lane.h"
 
 namespace mckpt::impl {
 namespace {

@@ -5,9 +5,9 @@
 #include "live/model/group.h"
 #include "mappings/model/parameter.h"
 #include "runtime/comm/comm.h"
+#include "tests/support/throws.h"
 #include "tests/unit/live/late_lane.h"
 #include "tests/unit/live/live_rank.h"
-#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace {

@@ -15,8 +15,8 @@
 #include "mappings/family.h"
 #include "mappings/model/parameter.h"
 #include "runtime/comm/comm.h"
-#include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
+#include "tests/unit/live/live_rank.h"
 
 namespace mckpt::impl {
 namespace {

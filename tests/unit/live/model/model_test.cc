@@ -15,8 +15,8 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/map_rows.h"
 #include "mappings/model/parameter.h"
-#include "tests/unit/live/live_rank.h"
 #include "tests/support/throws.h"
+#include "tests/unit/live/live_rank.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,6 +1,6 @@
 // Windows of an export over many ranks, none of which is needed for planning them.
-#include "convert/keys/fsdp_run.h"
 #include "live/save/export_windows.h"
+#include "convert/keys/fsdp_run.h"
 
 #include <gtest/gtest.h>
 
