@@ -3,6 +3,7 @@
 #include "core/fsdp/grid.h"
 #include "hf/config_json.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
 
 namespace {
