@@ -82,7 +82,7 @@ struct TwinSearch {
 // One planned conversion. Movable, not copyable; the members refer to `parts` and to each other. Every rank
 // plans the same conversion, except the job of a rank (job_of_rank) and what rank 0 alone compares.
 struct Conversion {
-  Parts parts;                       // what all pointers below refer to
+  Parts parts;  // what all pointers below refer to
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them
   const Store* store = nullptr;      // whose files the job reads; null: it reads memory
