@@ -5,6 +5,7 @@
 //   short      the last items of a row are left out
 //   doubled    a column is taken twice, and its neighbour not at all
 //   lost       a renamed tensor, or the last of all tensors, is forgotten
+//   unnamed    the table of the family qwen3_moe has no row for the output of an attention
 #include <cstdlib>
 #include <string_view>
 
@@ -20,6 +21,9 @@
 #define natural_order sound_natural_order
 #include "io/store/store.cc"
 #undef natural_order
+#define qwen3_moe_families sound_qwen3_moe_families
+#include "mappings/models/qwen3_moe.cc"
+#undef qwen3_moe_families
 
 namespace mckpt::impl {
 namespace {
@@ -53,7 +57,34 @@ constexpr Rule kBrokenRules[] = {
     {"row", kBrokenRoles, "the columns of a matrix in equal parts", hold_row_broken},
 };
 
+// The family with a table of its own, whose layers have no row of that name.
+struct FamilyWithoutRow {
+  std::vector<Row> attention;
+  LayerRows layer;
+  std::vector<Section> sections;
+  Family family;
+
+  FamilyWithoutRow(const Family& sound, std::string_view megatron) : family(sound) {
+    sections.assign(sound.sections.begin(), sound.sections.end());
+    for (Section& section : sections) {
+      if (section.scope != Scope::kLayers) continue;
+      layer = *section.layer;
+      for (const Row& row : layer.attention)
+        if (row.megatron != megatron) attention.push_back(row);
+      layer.attention = attention;
+      section.layer = &layer;
+    }
+    family.sections = sections;
+  }
+};
+
 }  // namespace
+
+std::span<const Family> qwen3_moe_families() {
+  static const FamilyWithoutRow without(sound_qwen3_moe_families()[0], "self_attention.linear_proj.weight");
+  if (broken("unnamed")) return {&without.family, 1};
+  return sound_qwen3_moe_families();
+}
 
 std::span<const Rule> row_rules();
 std::span<const Rule> row_rules() { return kBrokenRules; }

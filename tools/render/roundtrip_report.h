@@ -1,33 +1,18 @@
-// What a round trip through a live sharded model came to, over all ranks.
+// Prints the result of a round trip through a live sharded model: times, memory, and what differs.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "live/model/model.h"
-#include "tools/options/command_line.h"
+#include "tools/options/roundtrip_options.h"
 
 namespace mckpt::impl {
 
-// One part of the work, in the slowest rank; bytes of all ranks together.
-struct RoundtripPhase {
-  const char* name;
-  double seconds = 0;
-  i64 bytes = 0;
-};
-
 struct RoundtripReport {
-  bool differs = false, compared = false;  // compared: what came back too
-  std::string device, output, checkpoint;  // the folders; "" where they are not kept
-  int threads = 0;                         // of rank 0
-  i64 tensors = 0, parameters = 0;
-  std::vector<RoundtripPhase> phases;
-  i64 weights_bytes = 0, gathered_bytes = 0, peak_rss = 0;  // of the rank with most
-  i64 difference_count = 0;
-  std::vector<std::string> differences;  // the first of them
+  const RoundTripResult& result;
+  const RoundtripOptions& options;
+  const ModelMap& map;
 };
 
-// From rank 0: as JSON, or in words.
+// Collective. Rank 0 prints it, as JSON or in words.
 void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model);
 
 }  // namespace mckpt::impl

@@ -107,14 +107,16 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
-  // Padding belongs to no slot, so no move reads it, and the proof has to learn of it once. Of all tasks that
-  // read a parameter, the task that writes the first items of the parameter's first tensor reports its
-  // padding.
+  // Padding is of no slot: of the tasks that read a parameter, the one that writes the beginning of its first
+  // tensor, or of the parameter itself, answers for it.
   bool answers_for_padding(i32 source) const {
-    i32 target = targets_[0];
-    if (!to_.is_box(target)) return true;
-    bool first = std::ranges::all_of(to_.chunks.box(target).offsets, [](i64 offset) { return offset == 0; });
-    return first && to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+    return std::ranges::any_of(targets_, [&](i32 target) {
+      auto is_zero = [](i64 offset) { return offset == 0; };
+      if (to_.chunks.items(target) == 0 || !std::ranges::all_of(to_.chunks.box(target).offsets, is_zero))
+        return false;
+      if (!to_.is_box(target)) return to_.key(target).first_row == 0;
+      return to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+    });
   }
 
   void add_boxes(i32 to, const ChunkList::Box& box) {

@@ -100,6 +100,8 @@ struct Conversion {
   std::unique_ptr<CopyJob> job;
   // Every rank has tasks of its own, such as the tensors in its memory. False: the ranks share the tasks.
   bool job_of_rank = false;
+  // What prove() plans, where that is not `job`: a job of all ranks together.
+  std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
   std::optional<TwinSearch> twins;
 

@@ -8,6 +8,7 @@
 
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/identity.h"
+#include "convert/plan/model_proofs.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
 #include "core/base/text.h"
@@ -28,18 +29,7 @@ std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how
   return types;
 }
 
-// The proof counts keys of the table on one side and tensors of the files on the other.
-ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
-  auto items = [&hf](i64 t) { return hf.place(t).file < 0 ? -1 : hf.place(t).shape.items(); };
-  auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
-  ProofInput input{side_of(model.keys()), {hf.sources.size(), name, items}};
-  for (const UnreadTensor& u : model.map().unread())
-    if (u.of >= 0) input.repeats.push_back(u.tensor);
-  return input;
-}
-
-// config.json is copied unchanged, and programs that use its type cast what they load: a warning reports the
-// difference.
+// config.json is copied as it is, and programs that go by its type cast what they load.
 void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& notes) {
   std::optional<DType> promised = model.map().model().dtype;
   std::map<DType, i64> items;
@@ -82,7 +72,7 @@ Conversion plan_export(const ExportOptions& options) {
 
   c.sources = {model.store().root(), model.assets_path()};
   c.store = &model.store();
-  c.proof = proof_of(model, hf);
+  c.proof = export_proof(model.keys(), hf);
   c.path = options.target;
   c.layout = &hf.layout;
   c.files = hf.layout.output_files();

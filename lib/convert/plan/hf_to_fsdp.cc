@@ -8,6 +8,7 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/model_proofs.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
 #include "io/verify/manifest.h"
@@ -39,14 +40,6 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
   run.threads = options.threads;
   return run;
-}
-
-// Tensors that repeat another one are counted as copies, other tensors that no parameter reads as dropped.
-ProofInput proof_of(const HfModel& model, const DcpLayout& layout) {
-  ProofInput input{side_of(*model.store), side_of(layout)};
-  for (const UnreadTensor& u : model.map->unread())
-    (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
-  return input;
 }
 
 std::string identity_of(const HfModel& model, const RunSetup& run, const std::string& metadata,
@@ -81,7 +74,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
 
   c.sources = {options.source};
   c.store = model.store.get();
-  c.proof = proof_of(model, layout);
+  c.proof = import_proof(*model.store, *model.map, layout);
   c.twins = {&keys, &layout, plan.table_key};
   std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table)};

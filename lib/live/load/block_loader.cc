@@ -177,7 +177,7 @@ class BlockLoader {
         read_block(work->block, own.data(), counts);
         scatter(work->block, own.data(), *lane, copies, counts);
       }
-      if (options_.stop && *options_.stop)
+      if (options_.observer && options_.observer->stop())
         throw Error(Code::kInterrupted, "stopped before everything was loaded");
     }
     add(counts);
@@ -209,7 +209,7 @@ class BlockLoader {
     for (const ItemCopy& c : copies) bytes += dtype_bytes(c.cast.to, c.items());
     counts.bytes_written += bytes;
     counts.writes++;
-    if (options_.written_bytes) *options_.written_bytes += bytes;
+    if (options_.observer) options_.observer->done(bytes);
   }
 
   // Exchanges the blocks of round r with the other ranks and scatters them. Collective over the ranks of the

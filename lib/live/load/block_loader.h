@@ -10,9 +10,9 @@
 // The size of the buffers does not depend on the model; the plan takes some tens of bytes for every block.
 #pragma once
 
-#include <atomic>
 #include <optional>
 
+#include "core/base/observer.h"
 #include "io/copy/worker.h"
 #include "live/load/block_plan.h"
 
@@ -20,9 +20,8 @@ namespace mckpt::impl {
 
 // Plain values; the pointers may be null and otherwise outlive the call.
 struct BlockLoadOptions {
-  int threads = 1;                            // threads that read; fewer if the system does not grant as many
-  const std::atomic<bool>* stop = nullptr;    // set to true from outside: loading throws kInterrupted
-  std::atomic<i64>* written_bytes = nullptr;  // counts the bytes written, for progress
+  int threads = 1;  // threads that read; fewer if the system does not grant as many
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends and receives at a time; the default suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };

@@ -56,11 +56,11 @@ i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
 void LiveCheck::compare(const char* what) {
   std::vector<i64> wrong(pieces_.size());
   parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
-    if (options_.stop && *options_.stop)
+    if (options_.observer && options_.observer->stop())
       throw Error(Code::kInterrupted, "stopped before everything was compared");
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
-    if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
+    if (options_.observer) options_.observer->done(std::ssize(pieces_[at].bytes));
   });
   i32 told = -1;
   for (std::size_t i = 0; i < pieces_.size(); i++) {

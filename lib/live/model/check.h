@@ -7,8 +7,7 @@
 // The cost is a read of the rank's share of the files, and a copy of its weights to the host.
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/holding_reader.h"
 #include "live/device/device_bytes.h"
 #include "live/model/model.h"
@@ -18,8 +17,7 @@ namespace mckpt::impl {
 // Plain values; the pointers may be null and otherwise outlive the check.
 struct LiveCheckOptions {
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;    // set to true from outside: a check throws kInterrupted
-  std::atomic<i64>* checked_bytes = nullptr;  // counts the bytes that were compared, for progress
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the check
 };
 
 // The check of one rank. It is not collective: every rank checks its own weights. Findings are kept in

@@ -12,6 +12,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "live/model/chunks.h"
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
 
@@ -29,15 +30,13 @@ u8* reserve(Block& block, Memory& memory, i64 bytes) {
 // One export of one rank; run() is called once.
 class LiveExporter {
  public:
-  LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out,
-               const LiveExportOptions& options)
+  LiveExporter(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks, const ChunkJob& job,
+               CopySink& out, const LiveExportOptions& options)
       : device_(model.device()),
         ranks_(model.world_ranks()),
         activity_(model.world().activity()),
-        holders_(keys, run_of(model), model.setup().adjust),
-        chunks_(holders_.layout, holders_.table_key),
-        tensors_(keys.map(), places),
-        plan_(export_job(nullptr, keys, chunks_, tensors_)),
+        chunks_(chunks.chunks),
+        plan_(job),
         live_(model, keys),
         task_(plan_, ranks_.rank()),
         options_(options),
@@ -72,7 +71,7 @@ class LiveExporter {
   // One round. Batch r is written by rank r. A rank packs what it has of its own batch directly into the
   // receive buffer.
   void round(std::span<const Batch> batches) {
-    if (options_.stop && *options_.stop)
+    if (options_.observer && options_.observer->stop())
       throw Error(Code::kInterrupted, "stopped before everything was exported");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
@@ -131,7 +130,7 @@ class LiveExporter {
     if (mine < 0)
       throw Error(Code::kInternal,
                   "a rank lacks a chunk that it should have: the model is sharded in another way")
-          .tensor(holders_.layout.key(holders_.layout.chunk(chunk).key).name.text);
+          .tensor(chunks_.name(chunk));
     return live_.bytes(mine).data();
   }
 
@@ -209,7 +208,7 @@ class LiveExporter {
     const u8* data = (device_.is_host() ? window.device : window.staging).data();
     std::vector<WriteQueue::Stretch> pieces;
     for (const Write& w : next_writes_) {
-      if (options_.written_bytes) *options_.written_bytes += w.bytes;
+      if (options_.observer) options_.observer->done(w.bytes);
       for (i64 at = 0, end; at < w.bytes; at = end) {
         end = std::min(w.bytes, (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset);
         pieces.push_back({w.file, w.offset + at, {data + w.window + at, static_cast<std::size_t>(end - at)}});
@@ -227,10 +226,8 @@ class LiveExporter {
   Device& device_;
   DeviceRanks& ranks_;
   Activity& activity_;
-  FsdpPlan holders_;
-  PlannedChunks chunks_;
-  PlacedTensors tensors_;
-  ChunkJob plan_;
+  const PlannedChunks& chunks_;  // of all ranks
+  const ChunkJob& plan_;
   LiveChunks live_;
   LiveExportCounts counts_;
 
@@ -247,18 +244,14 @@ class LiveExporter {
 
 }  // namespace
 
-// The types are those of the stored weights; `saved` is false because shards are sent as they are in memory.
-FsdpRun run_of(const LiveModel& model) {
-  const LiveSetup& setup = model.setup();
-  FsdpRun run{{setup.main_dtype, nullptr}, setup.grid, setup.run, setup.fsdp};
-  run.fsdp.saved = false;
-  return run;
+ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors) {
+  return export_job(nullptr, keys, chunks.chunks, tensors);
 }
 
-LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, const LiveExportOptions& options) {
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
+                              const ChunkJob& job, CopySink& out, const LiveExportOptions& options) {
   model.wait_for_writes();
-  return LiveExporter(model, keys, places, out, options).run();
+  return LiveExporter(model, keys, chunks, job, out, options).run();
 }
 
 }  // namespace mckpt::impl

@@ -10,11 +10,10 @@
 //   16 GB of bf16 with fp32 main weights, 4 ranks, 32 MiB:   32 / (2 * 4 + 2) = 3.2 MiB a batch
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_plan.h"
-#include "live/model/chunks.h"
+#include "live/model/all_chunks.h"
+#include "live/model/model.h"
 
 namespace mckpt::impl {
 
@@ -24,23 +23,22 @@ struct LiveExportCounts {
   i64 bytes_received = 0;  // bytes of shards, its own included
 };
 
-// The run whose FsdpPlan assigns to each chunk the rank that sends it: the grid and the setup of the model.
-FsdpRun run_of(const LiveModel& model);
-
-// Plain values; the pointers may be null and otherwise outlive the call.
 struct LiveExportOptions {
   // The memory of the device for all buffers together, about, whatever the number of ranks. With much more,
   // windows in the host's memory leave the cache before they are written, and the export takes half as long
   // again.
   i64 memory_bytes = i64{32} << 20;
-  int writers = 1;  // threads that write a window; several help when the page cache is not used
-  const std::atomic<bool>* stop = nullptr;    // set to true from outside: ends with Error(kInterrupted)
-  std::atomic<i64>* written_bytes = nullptr;  // counts the bytes written, for progress
+  int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the export
 };
 
-// Collective: writes this rank's share of the tensors in `places` to `out`. Throws what export_job() and the
-// sink throw. pre: the model is loaded and wrapped; `keys` are live_keys().
-LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, const LiveExportOptions& options = {});
+// The job of an export over all ranks: `chunks` are of all of them, `tensors` say what is asked for. All outlive
+// the job. Throws what export_job() throws.
+ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors);
+
+// Carries out a live_export_job(). Collective. Throws what the sink throws. pre: the model is loaded and wrapped;
+// `keys` are live_keys().
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
+                              const ChunkJob& job, CopySink& out, const LiveExportOptions& options = {});
 
 }  // namespace mckpt::impl

@@ -2,17 +2,17 @@
 // afterwards, and the differences between it and the model's own files.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "hf/model.h"
-#include "io/copy/engine.h"
+#include "core/base/observer.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
 
-// A temporary folder that every rank knows. Rank 0 makes and removes it; if rank 0 is lost, one of the others
-// removes it.
+// A folder that every rank knows. Rank 0 removes it; where a rank is lost or fails, the rank that ends the job does.
 class ScratchFolder {
  public:
   explicit ScratchFolder(Comm& world);  // collective
@@ -25,6 +25,7 @@ class ScratchFolder {
   Comm& world_;
   bool mine_;
   std::string path_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 // What one rank found in its share of the tensors: the bytes compared, and a line for each difference.
@@ -32,9 +33,8 @@ struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;
 };
-// Compares this rank's share of the tensors byte by byte; rank 0 also compares names, types and shapes. Not
-// collective. pre: the export into `folder` is complete; the source has data.
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
-                               CopyOptions how);
+// Collective: each rank compares its share.
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
+                               Observer& observer);
 
 }  // namespace mckpt::impl

@@ -1,14 +1,17 @@
-// Each rank compares its share of an exported folder with the source by carrying out the copy from the source
-// with a comparison in place of the writing.
-#include "live/save/exported_folder.h"
+// Each rank compares its share of an exported folder with the source, byte by byte; rank 0 compares names and
+// shapes.
+#include "live/round_trip/exported_folder.h"
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
+#include "io/copy/engine.h"
+#include "io/copy/observed_sink.h"
 
 namespace mckpt::impl {
 
@@ -56,23 +59,30 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
   world.activity().when_lost([path = path_] { remove_in_use(path); });
 }
 
+// A rank that leaves by an error ends the job, and removes the folder when the other ranks have ended: see
+// Activity::when_lost().
 ScratchFolder::~ScratchFolder() {
-  world_.activity().when_lost({});
+  if (std::uncaught_exceptions() == exceptions_) world_.activity().when_lost({});
   std::error_code ignored;
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }
 
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
-                               CopyOptions how) {
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
+                               Observer& observer) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
   if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
   NamedChunks chunks(*there, *source.store);
   ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
-  how.first_task = job.task_count() * ranks.rank() / ranks.size();
-  how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();
-  found.bytes = run_copy(job, sink, how).bytes_written;
+  ObservedSink observed(sink, observer);
+  found.bytes = run_copy(job, observed,
+                         {.threads = threads,
+                          .memory_bytes = i64{64} << 20,
+                          .stop = [&] { return observer.stop(); },
+                          .first_task = job.task_count() * ranks.rank() / ranks.size(),
+                          .end_task = job.task_count() * (ranks.rank() + 1) / ranks.size()})
+                    .bytes_written;
   for (const CompareSink::Difference& d : sink.differences())
     found.differences.push_back(cat("exported ", escaped(source.store->name(d.key)), " from item ", d.item,
                                     " of what ", escaped(file_label(*there, d.file)), " holds of it on"));
