@@ -1,4 +1,12 @@
 // The list of families, found by the model_type of config.json or by name, and the checks of their tables.
+//
+// The built-in tables are checked by tests, a family with rows of a map file whenever it is made. The check
+// of a row:
+//
+//   {"mlp.experts.linear_fc1.weight{E}",      placeholders that the section fills
+//    "gated_mlp",                             a rule that exists and takes so many sources
+//    {{"mlp.experts.{E}.gate_proj.weight",    {E} on both sides, or a rule that takes one expert of a tensor
+//      "expert_ffn hidden"}, ...}}            words of a shape that are known
 #include "mappings/registry.h"
 
 #include <algorithm>

@@ -1,4 +1,11 @@
-// Runs that many rules share: whole tensors, equal parts of rows or columns, parts of sections.
+// Parts that many rules share: checks of numbers and shapes, and holdings that are boxes of rows.
+//
+// A holding of row boxes, worked out: two blocks of 4 rows with 10 items each, part 1 of 2.
+//
+//   block {slot 0, row 0, 4 rows}  ->  rows 2 and 3  ->  run [20+20]
+//   block {slot 0, row 4, 4 rows}  ->  rows 6 and 7  ->  run [60+20]        local shape [4, 10]
+//
+// Every check throws before a run is made, so a rule never returns runs that leave their source.
 #include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 
