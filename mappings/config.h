@@ -4,8 +4,8 @@
 //
 //   ModelConfig m;  m.text.hidden = 16;  m.text.heads = 4;  m.text.kv_groups = 2;  m.text.head_dim = 8;
 //
-// The reader has checked every number: none is negative, all are below 2^28, and heads divide where they
-// must.
+// The reader refuses negative numbers and numbers from 2^28 on, so a product of two fits 63 bits; rules check
+// what must divide.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
-// The table of codes, and how the facts of an error become one line.
+// The table of codes, and how the facts of an error become one line:
+//
+//   model.safetensors: tensor 'lm_head.weight': a dimension is negative: expected 0 or more, found -3
 #include "core/base/error.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
 // Natural order and globs. Names of one checkpoint begin alike, so both skip eight equal bytes at a time.
+//
+//   name          layers.2.w          layers.10.w          layers.007.w
+//   sort key      layers.02.w         layers.110.w         layers.07.w
+//
+// In a key, a number is preceded by its number of digits less one, so longer numbers sort later; zeros in
+// front are dropped.
 #include "core/base/names.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
-// Escaping, number formats and spelling suggestions.
+// Escaping, number formats and spelling suggestions. The text of a name in a file is not trusted: control
+// characters could move a terminal's cursor, and characters that reorder text could make a name look like
+// another one.
+//
+//   escaped("a\x1b[2Jb")     a\x1b[2Jb       the escape character is written as four plain characters
+//   with_commas(1235814400)  1,235,814,400
+//   human_bytes(1536)        1.50 KiB
 #include "core/base/text.h"
 
 #include <algorithm>

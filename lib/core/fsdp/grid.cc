@@ -1,4 +1,14 @@
 // Checks parallel sizes, and computes the place of a rank in both meshes and in its buffer.
+//
+//   tp=2 cp=1 ep=2 etp=1 pp=1 dp=2: 4 ranks
+//
+//   rank                  0  1  2  3
+//   tp, dp                00 10 01 11     ranks 0 and 2 share a dense buffer
+//   ep, edp               00 10 01 11     ranks 0 and 2 share the experts of ep 0
+//
+//   4 ranks of a buffer, hsdp=2:      d  0  1  2  3
+//   replicate   2 shards              s  0  1  0  1      ranks 2 and 3 are replicas of ranks 0 and 1
+//   shard       4 shards              s  0  2  1  3      the inner index is the major one
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 

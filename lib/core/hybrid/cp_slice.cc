@@ -51,7 +51,8 @@ struct PartSlicer {
   }
 };
 
-// Everything but the convolution, which differs in the copies of its parts.
+// Everything but the convolution, which differs in the copies of its parts. With fewer groups than ranks,
+// neighbouring ranks take the same group; otherwise every rank takes groups of its own.
 MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
   check_positive(sizes.d_inner, "d_inner");
   check_positive(sizes.heads, "the number of heads");

@@ -1,4 +1,8 @@
 // Builds the names of layers, and finds groups whose members would have the same names.
+//
+//   [*-]    attention and MLP: names of different families, no hazard
+//   [D+]    two kinds of attention, both with parameters such as self_attention.linear_proj: the same keys
+//   [-E]    MLP and experts: both of the family mlp, with no name in common; a key does not say which is meant
 #include "core/base/text.h"
 #include "core/hybrid/keys.h"
 

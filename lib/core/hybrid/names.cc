@@ -1,4 +1,11 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
+//
+//   pattern [*-]M     decoder.layers.0.mlp.linear_fc1.weight              logical
+//         find()  ->  {kLayer, layer 1, rest "mlp.linear_fc1.weight"}
+//         text()  ->  decoder.layers.0.layers.1.mlp.linear_fc1.weight     member
+//
+// In the logical form several layers share a number; the family of the rest of the name (here mlp, the family
+// of '-') decides which of them is meant.
 #include "core/base/error.h"
 #include "core/hybrid/names.h"
 

@@ -78,6 +78,7 @@ Failure mixed_attention(std::string_view text, i64 begin, i64 end) {
   return mix.failure();
 }
 
+// A part of the pattern between slashes: the main part, or an MTP part.
 struct Part {
   i64 begin, end;
   bool pipes;  // whether '|' cuts it

@@ -8,6 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The texts of one fault.
 struct FaultInfo {
   PatternFault fault;
   std::string_view name, title, help;

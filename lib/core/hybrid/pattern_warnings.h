@@ -11,6 +11,7 @@
 
 namespace mckpt::impl {
 
+// One oddity.
 struct PatternWarning {
   std::string_view name;  // for scripts: "duplicate_keys"
   std::string message;

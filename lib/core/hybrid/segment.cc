@@ -1,4 +1,10 @@
 // Finds the layers of one pipeline stage: by the pattern's own cuts (|), or by dividing the layers.
+//
+//   M-M-|M-M*-, pp 2        rank 1: the segment after the pipe, layers 4 to 8
+//   M-M-M-M-, pp 2          rank 1: layers 4 to 7
+//   M-M-M-M-, pp 3, first stage 2     rank 0: layers 0 and 1; ranks 1 and 2 share the 6 others
+//
+// A stage never begins inside a group.
 #include "core/base/error.h"
 #include "core/hybrid/segment.h"
 

@@ -21,6 +21,8 @@ namespace {
 
 using Kind = BoxFault::Kind;
 
+// One check. It keeps the part of the tensor that is looked at (lo, hi) and the boxes in it, and recurses
+// into halves.
 class Cover {
  public:
   Cover(std::span<const i64> extent, std::span<const i64> offsets, std::span<const i64> sizes, i64 count,
@@ -52,6 +54,7 @@ class Cover {
   void region(Boxes boxes);
   bool settled(const Boxes& boxes);
   void row(Boxes boxes, int d);
+  // A face at which the region may be halved: how many boxes it cuts, and how unequal the halves are.
   struct Cut {
     int dim = -1;
     i64 at = 0, cut = 0, uneven = 0;

@@ -1,4 +1,8 @@
-// Counts values that a cast made infinite or zero, by comparing how many there were before and after.
+// Counts values that a cast made infinite or zero, by comparing how many there were before and after. Casts
+// keep infinities, zeros and NaN, so the difference is what the cast made; no value is cast twice for the
+// count.
+//
+//   float32  70000  1e-10  0  inf     ->     float16  inf  0  0  inf          1 became infinite, 1 became zero
 #include "core/items/cast_losses.h"
 
 #include <algorithm>

@@ -111,6 +111,7 @@ void cut(const ItemRun& run, ItemRange r, std::vector<ItemRun>& out) {
   if (tail > 0) cut_rows(step(last), {0, tail}, out);
 }
 
+// Cuts the list at local positions of the whole list: each run that the range touches is cut by itself.
 std::vector<ItemRun> cut(std::span<const ItemRun> runs, ItemRange range) {
   std::vector<ItemRun> out;
   i64 at = 0;

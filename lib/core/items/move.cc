@@ -1,5 +1,16 @@
 // Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
 // the local order of one to the local order of the other.
+//
+//   tensor [2, 4]     from: columns [0, 2)  [0+2 x2/4]    local order  0 1 4 5
+//                     to: row 1             [4+4]         local order  4 5 6 7
+//   in common         items 4 and 5                       copy [2+2] -> [0+2]
+//
+// This is how one sharding becomes another: a chunk of the source and a chunk of the result are both runs
+// over the whole tensor. Rows meet rows and columns meet columns where both sides walk the same width, in
+// few moves; only walks of different widths are gone through
+// row by row.
+//
+//   clip [0+4 x3/10] to the window [2, 14)       [2+2] [10+4]: what the window cuts is a move of its own
 #include "core/base/text.h"
 #include "core/items/move.h"
 
