@@ -1,4 +1,12 @@
-// mckpt cat: values of one tensor.
+// mckpt cat: the values of one tensor, or of a part of it.
+//
+//   $ mckpt cat tiny_qwen3_moe 'model.norm.weight[:6]'
+//   model.norm.weight  bfloat16  [6] of [16]                     (on stderr)
+//   0.96875  0.93359375  0.80859375  1.09375  0.98046875  1.0625
+//
+// The argument is first looked up as a name, because a name may itself end in brackets; if no tensor has it,
+// the brackets at its end are a slice, as in numpy. Values are printed in the shortest form that reads back
+// as the same value. A tensor of more than 1000 values is shown by its edges unless a slice was given.
 #include "core/base/text.h"
 #include "io/file/source_stamps.h"
 #include "io/store/soundness.h"
@@ -14,6 +22,8 @@ namespace {
 // More values than this are shown by their edges, unless a slice asked for them.
 constexpr i64 kManyValues = 1000;
 
+// The tensor and the range of each dimension that is printed. A range that came from a single index ([3] and
+// not [3:4]) is no dimension of the answer.
 struct Target {
   i64 tensor = -1;
   std::vector<SliceRange> ranges;

@@ -1,4 +1,11 @@
-// mckpt convert: one table of modes. A mode declares its own options and does the work.
+// mckpt convert MODE SRC DST: one table of modes. A mode declares its own options and does the work.
+//
+//   mckpt convert --color never hf-to-fsdp Qwen3-0.6B ckpt --tp 2
+//                               '-- the first word that is no option chooses the row of kModes;
+//                                   the line is then that of the command "convert hf-to-fsdp"
+//
+// Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work
+// cannot be shared runs in rank 0 alone, and the other ranks end at once.
 #include "tools/commands/convert_modes.h"
 
 #include "core/base/error.h"
@@ -8,6 +15,8 @@
 namespace mckpt::impl {
 namespace {
 
+// A row of the table. The name is what the user types; the summary is shown in the list of modes and as the
+// title of the mode's help page.
 struct Mode {
   std::string_view name, summary;
   Exit (*run)(CommandLine&);
@@ -34,7 +43,8 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
 };
 
-// The mode stands first among the arguments that are no options; --help may stand alone.
+// The position of the mode among the arguments: the first word that is not an option. --color and --progress
+// have a value, which is skipped.
 std::size_t mode_index(const CommandLine& line) {
   const std::vector<std::string>& args = line.args();
   for (std::size_t i = 0; i < args.size(); i++) {

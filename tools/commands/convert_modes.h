@@ -1,4 +1,6 @@
-// The modes of `mckpt convert`, each in a file of its own.
+// The modes of `mckpt convert`, each in a file of its own, or several in one where they differ little.
+// convert.cc has the table of their names. A mode receives the line of "convert MODE" and returns the exit
+// status of the program.
 #pragma once
 
 #include "tools/options/command_line.h"

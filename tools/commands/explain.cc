@@ -1,4 +1,15 @@
-// mckpt explain: what an error code means.
+// mckpt explain [CODE]: what an error code means, from the table in core/base/error_codes.inc; without a
+// code, all titles.
+//
+//   $ mckpt explain MC0102
+//   MC0102: a shape is not valid
+//
+//   A dimension is negative, or there are more dimensions than a tensor can have
+//   (64).
+//
+//   Exit status 3.
+//
+// Explanations of the library name settings; the program shows them as flags (tools/render/setting_names.h).
 #include <algorithm>
 #include <cctype>
 

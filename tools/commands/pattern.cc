@@ -1,6 +1,12 @@
-// mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
-// pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
-// mean.
+// mckpt pattern: a HybridStack layer pattern explained. One of four questions is answered at a time:
+//
+//   PATTERN                          what does it say: layers, groups, pipeline segments, names in checkpoints
+//   PATTERN --segment                is it valid as one segment
+//   PATTERN --pp-size 2 --pp-rank 1  which layers does this pipeline stage run
+//   --from-ratios 8,0.25,0.25        which pattern do the old arguments mean: MM*-M*M-
+//
+// A pattern that is refused is an answer and not an error: the byte at fault, a class for scripts, what
+// helps, exit status 1.
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"
@@ -10,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// What the command line asks. `pattern` and `ratios` exclude each other.
 struct Options {
   std::optional<std::string> pattern, ratios;
   std::string dialect = "grouped";
@@ -59,6 +66,7 @@ void check_usage(const Options& o) {
     throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
 }
 
+// The answer to every question about a pattern that is refused.
 Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure& failure) {
   out.json() ? write_failure_json(out, pattern, failure) : write_failure_text(out, pattern, failure);
   return Exit::kNo;

@@ -1,4 +1,9 @@
-// Collects the records of the answer and writes them out in large pieces.
+// Collects the records of the answer and writes them out in large pieces. Numbers are 8 bytes, lowest byte
+// first; a text is its length as a number, then its bytes:
+//
+//   kGroup  4 0 0 0 0 0 0 0  "conv"  ...         the kind is one byte
+//
+// The reader, lib/io/hdf5, treats the answer as untrusted.
 #include "hdf5/answer.h"
 
 #include <unistd.h>

@@ -1,4 +1,12 @@
 // Reports type, shape, filters and storage of one dataset.
+//
+//   contiguous   one stretch of the file                  offset and size
+//   compact      at most 64 KiB in the header             the bytes themselves
+//   chunked      a grid of chunks, filtered (gzip, ...)   chunk shape, filters, a place for each chunk
+//   virtual, external files                               refused: the data are in other files
+//
+// Filters are not run here: mckpt inflates chunks itself. Numbers that the library reports are passed on and
+// checked by mckpt.
 #include "hdf5/dataset.h"
 
 #include <algorithm>
@@ -13,6 +21,7 @@ namespace {
 using hdf5_wire::Blame;
 using hdf5_wire::Storage;
 
+// One dataset that is open, with what was read of its header.
 struct Dataset {
   const std::string& name;
   hid_t id, type, properties;
@@ -20,6 +29,7 @@ struct Dataset {
   std::vector<hsize_t> dims;
 };
 
+// Each writes a fault and returns false, so that a caller can return its result.
 bool damaged(Answer& out, const Dataset& d, std::string_view words) {
   out.fault(d.name, Blame::kDamaged, words);
   return false;

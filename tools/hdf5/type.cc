@@ -1,4 +1,12 @@
-// Reads an HDF5 data type as a number type, or as text that says what it is.
+// Reads an HDF5 data type as a number type, or as text that says what it is. Numbers are described by their
+// bits, because HDF5 has no fixed list of types:
+//
+//   IEEE float, 16 bits     kFloat, 2 bytes, sign at 15, exponent 5 bits at 10, mantissa 10 bits at 0, bias 15
+//   bfloat16                the same with exponent 8 bits at 7, mantissa 7 bits at 0, bias 127
+//   {r, i} of two floats    kComplex, as h5py writes it
+//   enum {FALSE, TRUE}      kBool
+//
+// mckpt decides which of its types has these bits.
 #include "hdf5/type.h"
 
 #include <string_view>

@@ -1,4 +1,6 @@
-// Declares the options of conversions and checks them against each other.
+// Declares the options of conversions and checks them against each other. What depends on files is checked
+// twice: before anything is planned, so that a mistake is reported at once, and when the places of the result
+// are known.
 #include "tools/options/convert_options.h"
 
 #include <filesystem>
@@ -12,7 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Runs fn; what it refuses is said of --report.
+// Runs fn; an error of fn gets "--report: " before its message.
 void said_of_report(const std::function<void()>& fn) {
   try {
     fn();

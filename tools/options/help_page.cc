@@ -1,4 +1,5 @@
-// Breaks the texts of a help page into lines that fit the terminal.
+// Breaks the texts of a help page into lines that fit the terminal. Names are at the left, texts at the right
+// in one column; a name that is longer than a third of the line has a line of its own.
 #include "tools/options/help_page.h"
 
 #include <sys/ioctl.h>

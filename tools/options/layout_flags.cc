@@ -1,4 +1,11 @@
-// The flags that describe a training run of Megatron.
+// The flags that describe a training run of Megatron. Long names are those of Megatron's own arguments, so a
+// launch script can be copied:
+//
+//   --tp 2            --tensor-model-parallel-size 2
+//   --strategy optim  --data-parallel-sharding-strategy optim
+//   --hsdp 2          --num-distributed-optimizer-instances 2
+//
+// Without --dp the smallest data-parallel size is taken with which the grid is valid; note() tells the user.
 #include "tools/options/layout_flags.h"
 
 #include <algorithm>
@@ -9,8 +16,8 @@
 namespace mckpt::impl {
 namespace {
 
-// More than there are GPUs in one place; planning takes a time that grows with the world, here minutes for a
-// large model.
+// The most ranks of a grid: more than there are GPUs in one place. Planning takes a time that grows with the
+// number of ranks, here minutes for a large model.
 constexpr i64 kMostRanks = 262'144;
 
 // "a,b" as two words.
@@ -25,6 +32,7 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
   return out;
 }
 
+// "GLOB=TYPE"; the glob may contain '=' itself, so the last one counts.
 void add_rule(std::string_view rule, DtypeRules& to) {
   std::size_t equals = rule.rfind('=');
   if (equals == rule.npos)

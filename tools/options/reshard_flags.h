@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// The flags of CheckpointFlags and those of optimizer states.
 class ReshardFlags {
  public:
   void declare(CommandLine& line);

@@ -1,3 +1,6 @@
+// Declares and checks the options of a round trip, and makes the setup of the live model of them. Checks are
+// in three steps: parse() looks at the line alone, refuse_early() at the disk (in rank 0), settle() at the
+// job, when the ranks have met.
 #include "tools/options/roundtrip_options.h"
 
 #include <algorithm>

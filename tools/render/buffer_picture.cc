@@ -1,4 +1,9 @@
-// Draws a flat buffer: one line of letters, with the ranks' boundaries above and below it.
+// Draws a flat buffer: one line of letters, with the ranks' boundaries above and below it. There are three
+// forms, by how much room there is:
+//
+//   shards of few items      a column is an item; as many shards in a line as fit
+//   shards of many items     equally many columns a shard; a column shows the parameter with most of its items
+//   more than 8 lines        one strip for the whole bucket, without boundaries, and "a column is about N items"
 #include "tools/render/buffer_picture.h"
 
 #include <algorithm>

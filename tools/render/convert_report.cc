@@ -1,4 +1,12 @@
+// The account of a conversion: the plan on stderr, then the result's path on stdout, or all numbers as JSON.
 // The answer is the same for every mode; what a mode cannot have is 0.
+//
+//   plan    45 in -> 41 out: 39 copied, 2 fused; dropped 0, invented 0       note_plan(), before any write
+//   done    72.1 KiB in 0.01 s (7.04 MiB/s)                                  write_report(), on stderr
+//   ckpt/release                                                             write_report(), on stdout
+//
+// With --report the JSON is written into a file as well. A report that cannot be written is an error although
+// the result is published; the message says so.
 #include "tools/render/convert_report.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a rank holds, as a table or as JSON.
+// What a rank holds, as a table or as JSON: the answer of `mckpt ls --as`. The shape is that of the whole
+// tensor when boxes are shown (as saved), and that of the rank's own tensor at run time.
 #pragma once
 
 #include "convert/jobs/held_tensors.h"

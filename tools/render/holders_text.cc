@@ -1,4 +1,12 @@
 // Draws who holds what as a map: a line a tensor, a column a rank, and how full the square is.
+//
+//   tensor                  shape      r0 r1 r2 r3     coverage
+//   ...linear_fc1.weight_w  [16, 16]   ## ## ## ##     full, 4 x 4 rows
+//   ...linear_proj.weight   [16, 32]   ## ## #. ..     full, uneven rows: 6 6 4
+//   ...layer_norm_weight    [16]       ## .. .. ..     full, in one piece
+//
+// A format without ranks has a column for each file. Over 64 columns, neighbours share one. The check of
+// coverage is that of `verify` (io/store/cover.h), for the tensors shown.
 #include "tools/render/holders_text.h"
 
 #include <algorithm>
@@ -10,9 +18,10 @@
 namespace mckpt::impl {
 namespace {
 
-// So many columns at most; beyond that, neighbouring ranks share one.
+// The most columns of the map; with more ranks, neighbouring ranks share a column.
 constexpr i64 kMostColumns = 64;
 
+// The signs of one square, in both sets of characters. Each is two cells wide.
 struct Signs {
   const char *whole, *part, *none, *lost, *twice;
 };
@@ -35,6 +44,7 @@ struct Columns {
   i64 holders, per_column, count;
 };
 
+// What is drawn for one tensor. `twice` marks columns that hold items which another chunk holds too.
 struct Row {
   std::vector<i64> items;  // by column
   std::vector<bool> twice;

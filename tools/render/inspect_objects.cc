@@ -1,4 +1,11 @@
 // Prints the objects of a checkpoint as text or JSON.
+//
+//   iteration  7                                          a small value: one line
+//   args  ...                                             a large one: a summary, and a tree below it
+//   rng_state  MC1213: ...                                a value that cannot be read: the error
+//   optimizer.param_to_group_meta.*  x104, shown with --tree
+//
+// Values are pickles; they are parsed as data and never run.
 #include "tools/render/inspect_objects.h"
 
 #include "core/base/error.h"
@@ -12,6 +19,7 @@ constexpr std::string_view kPerParameter = "optimizer.param_to_group_meta.";
 constexpr std::size_t kLineBytes = 100, kJsonBytes = std::size_t{1} << 20;
 
 // Objects that cannot be read are printed with the error in place of the value.
+// A value, or the error of reading it.
 struct Value {
   std::shared_ptr<const PickleValue> value;
   std::string error;

@@ -1,4 +1,14 @@
 // Prints the summary of a checkpoint and the tree of its tensors.
+//
+//   model  45 tensors  7,408 params  14.5 KiB
+//
+//   lm_head.weight             [32, 16]    bfloat16       1.00 KiB
+//   model                      44 tensors                 13.5 KiB
+//   |- layers.{0,1}        x2  21 tensors            6.22 KiB each      layers that are alike, folded
+//   |  |- input_layernorm.weight  [16]     bfloat16           32 B
+//
+// The tree is built by the library (io/store/name_tree.h); here it becomes lines, at most 100 unless --tree
+// is given.
 #include "tools/render/inspect_text.h"
 
 #include <cstdio>
@@ -99,6 +109,8 @@ void write_objects(Output& out, const Store& store) {
   }
 }
 
+// Writes a tree into a table, so that the columns behind the names line up. Lines beyond the limit are
+// counted only.
 class TreeWriter {
  public:
   TreeWriter(const Store& store, bool unicode, i64 most_lines)

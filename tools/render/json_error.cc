@@ -1,4 +1,6 @@
-// Writes an error as the JSON answer of a command.
+// Writes an error as the JSON answer of a command. The texts get the flags of settings (setting_names.h);
+// names of files and tensors are printed as they are. Out of memory is a constant text, written with one
+// system call.
 #include "tools/render/json_error.h"
 
 #include <unistd.h>

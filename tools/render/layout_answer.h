@@ -10,6 +10,7 @@
 
 namespace mckpt::impl {
 
+// What the command line asked for, and what came of it. The command fills it; the two writers read it.
 struct PackedShapes {
   std::vector<Shape> shapes;
   Packing packing;
@@ -31,7 +32,7 @@ struct PackedShapes {
 };
 
 void write_layout_text(Output& out, const PackedShapes& packed);
-// Throws kBadLayout where the ranges of all ranks are too many for one answer.
+// Throws kBadLayout if the ranges of all ranks are too many for one answer.
 void write_layout_json(Output& out, const PackedShapes& packed);
 
 // What to try in place of a packing that cuts a row.

@@ -1,4 +1,10 @@
 // A packing as JSON, with every rank's range of every parameter.
+//
+//   {"schema": "mckpt.layout/1", "ok": true, "shapes": [[10, 4], [10]], "world": 4, ..., "offsets": [0, 40],
+//    "bucket": 64, "shard": 16, ..., "item_ranges": [[[0, 16], [16, 32], [32, 40], [0, 0]], ...], "findings": []}
+//
+// The ranges are parameters times ranks in number, so they are limited to 2^26; the text folds ranks that
+// hold alike.
 #include "core/base/error.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"

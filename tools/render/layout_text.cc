@@ -1,5 +1,6 @@
 // A packing as a person reads it: sizes, a line for each parameter, a picture of the buffer, and what cuts a
-// row.
+// row. Parameters are listed in the order of their places in the buffer, with the letter that the picture has
+// for them; the heads of layout.cc (tools/commands) and buffer_picture.h show an example.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

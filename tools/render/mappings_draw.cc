@@ -1,4 +1,9 @@
-// Prints the pictures of a rule, as text or SVG.
+// Prints the pictures of a rule, as text or SVG. A name may be that of a rule, which has one picture or
+// several, or that of one picture:
+//
+//   draw qkv               the pictures qkv, qkv_output_gate, qkv_few_groups
+//   draw qkv_few_groups    this picture alone
+//   draw qkv --svg         the picture that has the very name of the rule
 #include "tools/render/mappings_draw.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
 // Prints which families there are, and the rows of one with whole names.
+//
+//   Megatron                 rule       Hugging Face                            shape         needs
+//   ...mlp.linear_fc1.weight  gated_mlp  model.layers.{L}.mlp.gate_proj.weight  [ffn hidden]  dense
+//                                        model.layers.{L}.mlp.up_proj.weight    [ffn hidden]
+//
+// A row with several sources has a line for each. "needs" is the kind of layer, and the condition of the row.
 #include "tools/render/mappings_text.h"
 
 #include "core/base/text.h"

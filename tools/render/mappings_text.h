@@ -8,7 +8,7 @@ namespace mckpt::impl {
 
 void write_families(Output& out);
 void write_family(Output& out, const Family& family);
-// A tensor that no parameter is made of, as one JSON object. `copy_of`: "" where it is not a copy.
+// One tensor that no parameter is made of, as a JSON object. `copy_of`: "" if it is not a copy.
 void write_unread(JsonWriter& json, std::string_view name, std::string_view copy_of, std::string_view reason);
 
 }  // namespace mckpt::impl

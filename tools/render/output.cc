@@ -1,3 +1,16 @@
+// Buffers stdout, decides about colour and characters, and prints errors in the form of rustc's:
+//
+//   error[MC1101]: the file is cut short
+//     --> model.safetensors
+//      | tensor   lm_head.weight
+//      | at byte  3,352
+//      | expected 14,816 bytes
+//      | found    14,000 bytes
+//      = a note
+//   help: fetch the file again
+//         more: mckpt explain MC1101
+//
+// Writing to stderr never fails: a command whose stderr is closed still does its work.
 #include "tools/render/output.h"
 
 #include <sys/ioctl.h>

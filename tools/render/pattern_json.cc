@@ -1,4 +1,6 @@
-// A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object.
+// A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object. A refusal has "ok":
+// false and the class, the byte, the sentence and the help; it is an answer of `mckpt pattern` and not an
+// error.
 #include "tools/render/pattern_json.h"
 
 #include "core/base/text.h"

@@ -1,4 +1,4 @@
-// The answers of `mckpt pattern` as JSON.
+// The answers of `mckpt pattern` as JSON. The fields are listed in docs/json.md.
 #pragma once
 
 #include "core/hybrid/keys.h"
@@ -7,7 +7,7 @@
 
 namespace mckpt::impl {
 
-// Whole answers.
+// Each writes one whole answer.
 void write_pattern_json(Output& out, const LayerPattern& pattern, std::span<const PatternWarning> warnings);
 void write_segment_json(Output& out, std::string_view text, Dialect dialect,
                         std::span<const PatternItem> items);

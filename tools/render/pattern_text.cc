@@ -1,4 +1,12 @@
 // Prints the layers of a pattern as a table, and what is wrong with a pattern.
+//
+//   logical  physical  number  kind              keys in the checkpoint            group
+//         0         0       1  * self attention  decoder.layers.0.self_attention.  [*-] 1 of 2
+//         0         1       2  - dense MLP       decoder.layers.0.mlp.             [*-] 2 of 2
+//         1         2       3  M Mamba mixer     decoder.layers.1.mixer.
+//
+// -v adds a column with the path of the layer in memory. Of a pattern that is refused, at most 76 bytes
+// around the fault are shown, with a mark below it.
 #include "tools/render/pattern_text.h"
 
 #include <algorithm>
@@ -80,7 +88,7 @@ std::string totals(const LayerPattern& pattern) {
   return out.empty() ? "no layers" : out;
 }
 
-// The part of the pattern around the byte that fits a line, and where the byte stands in it.
+// The part of the pattern around the byte that fits a line, and the column of the byte in it.
 struct Excerpt {
   std::string text;
   std::size_t column;

@@ -1,4 +1,10 @@
 // Prints the result of a round trip as text or JSON.
+//
+//   grid     tp=2 cp=1 ep=1 etp=1 pp=1 dp=2, 4 ranks, optim_grads_params, cpu
+//   model    45 tensors, 33 Megatron parameters
+//   load        0.012 s      1.20 GB/s  14.5 KiB            one line for each phase, repeated phases too
+//   memory   weights 29.0 KiB, gathered at most 8.00 KiB, peak RSS 60.1 MiB a rank
+//   equal: every bit came back
 #include "tools/render/roundtrip_report.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What a round trip through a live sharded model came to, over all ranks.
+// The result of a round trip through a live sharded model, over all ranks.
 #pragma once
 
 #include <string>
@@ -16,6 +16,7 @@ struct RoundtripPhase {
   i64 bytes = 0;
 };
 
+// What all ranks found together. Each rank has the same report; rank 0 prints it.
 struct RoundtripReport {
   bool differs = false, compared = false;  // compared: what came back too
   std::string device, output, checkpoint;  // the folders; "" where they are not kept
@@ -27,7 +28,7 @@ struct RoundtripReport {
   std::vector<std::string> differences;  // the first of them
 };
 
-// From rank 0: as JSON, or in words.
+// Prints from rank 0, as JSON or in words; does nothing in other ranks.
 void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,10 @@
 // Prints statistics of tensors: numbers in four digits for people, exact ones for programs.
+//
+//   min   max   mean     std  zeros  NaN          Inf  min to max
+//    -2   1.5  0.991  0.0812      0  2 @ [0, 14]    0  |.    :#: ....  .|
+//
+// The bars are the histogram, one character a bin; a bin with any value has a bar, however few values are in
+// it.
 #include "tools/render/stats_text.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Statistics of tensors as a table with a small histogram, or as JSON.
+// Statistics of tensors as a table with a small histogram, or as JSON: the answers of `mckpt stats`.
 #pragma once
 
 #include <span>

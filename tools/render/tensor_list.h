@@ -1,4 +1,4 @@
-// Tensors of a store as a table with a line each, or as JSON.
+// Tensors of a store as a table with a line each, or as JSON: the answers of `mckpt ls`.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace mckpt::impl {
 // `digests`: one for each tensor, or none.
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,
                    std::span<const std::string> digests);
-// One object, with all chunks. `sha256`: null where it was not asked for.
+// One object, with all chunks. `sha256`: null without --digest.
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,11 @@
 // Prints what verify found: a line for each check, its findings below it, what was not read, and the verdict.
+//
+//   pass  coverage 45 tensors
+//   FAIL  crc32    12 records
+//         problem[MC1203]: ...                      at most 10 findings a check without -v
+//         help: ...                                 each help once
+//   -     beside   not read: notes.txt
+//   ckpt: 1 check failed; 1 file was not read
 #include "tools/render/verify_text.h"
 
 #include <algorithm>

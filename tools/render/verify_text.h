@@ -1,4 +1,5 @@
-// The answer of `mckpt verify`: the checks with their findings, and a verdict.
+// The answer of `mckpt verify`: the checks with their findings, and a verdict. With --against the verdict is
+// "equal", "not equal", or that no comparison was possible.
 #pragma once
 
 #include <string>
