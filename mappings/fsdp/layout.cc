@@ -37,7 +37,8 @@ std::string key_of(const ModelParameter& p, const Piece& piece) {
   return p.split == KeySplit::kNone ? disk_key(p) : piece_key(p.split, disk_key(p), piece);
 }
 
-// Rows of a piece, without the key.
+// The box of these rows of a piece in the global tensor of its key, and the items in the parameter's local
+// order; the key is left empty.
 FsdpTensor box_of(const ModelParameter& p, i32 index, const Piece& piece, Rows rows) {
   const Shape& local = p.shape();
   int dim = p.holding->partition_dim;

@@ -38,6 +38,7 @@ struct Votes {
   std::string fused_tensor, hub_tensor;
 };
 
+// Counts a fused tensor whose shape shows which dimension is first; a square one shows nothing.
 void vote(const Site& site, const Row& row, const ModelConfig& model, const SourceTable& sources,
           Votes& votes) {
   i32 at = sources.find(source_name(site, row, row.sources[0].name, 0));

@@ -27,6 +27,7 @@ char symbol_of(const LayerSpec& layer) {
   return 0;
 }
 
+// "attention and a dense MLP at once", for messages.
 std::string words_of(const LayerSpec& layer) {
   constexpr const char* kMixers[] = {"", "attention", "latent attention", "a gated delta net", "Mamba"};
   constexpr const char* kFfns[] = {"", "a dense MLP", "a mixture of experts"};

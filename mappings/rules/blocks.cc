@@ -57,6 +57,7 @@ Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns) {
 
 void RowRuns::add(i32 slot, i64 first_row, i64 rows) { add(slot, first_row, rows, 0, 1); }
 
+// Only boxes without a loop are joined.
 void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
   ItemRun run{slot, first_row * row_items_, rows * row_items_, {}, {}};
   if (times > 1) run.inner = {step * row_items_, times};
@@ -69,6 +70,7 @@ void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
   }
 }
 
+// Block by block: the cell's part of block 0, then that of block 1, and so on.
 Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what) {
   RowRuns rows(like.row_items());
   i64 local_rows = 0;

@@ -57,6 +57,7 @@ constexpr std::string_view kDown[] = {"down_proj"};
 constexpr std::string_view kDownBias[] = {"down_proj_bias"};
 constexpr std::string_view kWidth = "the width of an expert";
 
+// Rows of the slice of one expert.
 Holding hold_column(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   expect_shape(in, 0, kUp[0], {s.experts, s.width, s.hidden}, "experts, their width and the hidden size");
@@ -74,6 +75,7 @@ Holding hold_row(const RuleInput& in) {
   return {LocalShape{{s.hidden, own.items()}}, 1, {canonical(strip)}, 0};
 }
 
+// The cell's rows of the file are its columns in Megatron: a transpose, as one run with two loops.
 Holding hold_row_transposed(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   expect_form(in, kDown[0], {s.experts, s.width, s.hidden}, {s.experts, s.hidden, s.width}, "expert_row");

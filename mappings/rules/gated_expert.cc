@@ -24,6 +24,7 @@ constexpr std::string_view kRoles[] = {"gate_up_proj"};
 constexpr std::string_view kBiasRoles[] = {"gate_up_proj_bias"};
 constexpr std::string_view kWidth = "the width of an expert";
 
+// The slice of one expert is a gated MLP of its own.
 Holding hold_rows(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   Shape slice = {2 * s.width, s.hidden};

@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kInProjRoles[] = {"in_proj"};
 constexpr std::string_view kConvRoles[] = {"conv1d"};
 
+// The sections follow each other in one source; every cell has its part of each.
 Holding hold_sections(const RuleInput& in, std::span<const FusedSection> sections, const Shape& shape) {
   own_part(in.model.mamba.heads, in.part, "the number of Mamba heads");
   own_part(in.model.mamba.groups, in.part, "the number of Mamba groups");

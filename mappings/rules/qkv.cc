@@ -46,6 +46,7 @@ Heads heads_of(const TowerConfig& tower) {
   return h;
 }
 
+// Megatron's own condition on heads, groups and the parallel size.
 void check_cells(const TowerConfig& tower, Part part) {
   own_part(tower.heads, part, "the number of query heads");
   if (tower.kv_groups % part.count == 0 || part.count % tower.kv_groups == 0) return;
@@ -88,6 +89,7 @@ Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Orig
   return {LocalShape{like.with_dim(0, own.items())}, 0, cut(rows.take(), items), 0};
 }
 
+// Three tensors, weights or biases.
 Holding hold_qkv(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   i64 hidden = positive(in.tower.hidden, "the hidden size");
@@ -102,6 +104,7 @@ Holding hold_qkv(const RuleInput& in) {
   return hold_heads(in, h, {0, 0}, {1, 0}, {2, 0});
 }
 
+// One tensor: all queries above all keys above all values.
 Holding hold_joined(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   expect_rank(in, 0, kJoinedRoles[0], 1, 2);

@@ -42,6 +42,8 @@ struct Target {
   }
 };
 
+// Finds the tensor and reads the slice. Throws kNoSuchTensor with the nearest name, kUsage for a slice that
+// does not fit the shape.
 Target find_target(const Store& store, const std::string& text) {
   Target target;
   // A name may end in brackets itself.
@@ -56,6 +58,7 @@ Target find_target(const Store& store, const std::string& text) {
   return target;
 }
 
+// Numbers with offsets and shape of the slice, so that a program can place the values in the tensor.
 void write_json(Output& out, const Store& store, const Target& target) {
   ValueRows values(store, target.tensor, target.ranges, false);
   AnswerJson json(out);
@@ -71,6 +74,7 @@ void write_json(Output& out, const Store& store, const Target& target) {
   json.end_answer();
 }
 
+// The name goes to stderr, so that stdout has numbers only.
 void write_text(Output& out, const GlobalFlags& flags, const Store& store, const Target& target) {
   std::vector<i64> shape = target.shape();
   note(flags, cat(escaped(store.name(target.tensor)), "  ", dtype_name(store.dtype(target.tensor)), "  ",

@@ -57,6 +57,7 @@ std::size_t mode_index(const CommandLine& line) {
   return args.size();
 }
 
+// An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Mode& m : kModes) names.push_back(m.name);

@@ -40,6 +40,7 @@ void FileFlags::declare(CommandLine& line, const char* source, const char* targe
       "hold is refused before anything is written. Prints the path of the result.");
 }
 
+// Refuses a DST that is a folder: these modes write one file, and its name is not guessed.
 void FileFlags::parse(CommandLine& line) {
   line.parse();
   struct stat st;

@@ -54,6 +54,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   options.check();
 }
 
+// Throws kUsage for values that are not one of the choices, kBadGrid for a grid that is not valid.
 HfToFsdpOptions HfToFsdpFlags::planning() const {
   Grid sizes = grid.grid();
   return {.source = options.source,

@@ -32,6 +32,8 @@ struct LayerFlags {
   void parse(CommandLine& line);
 };
 
+// pre: planning.way is set; it decides which options exist. An option left at its default leaves the
+// planner's own default.
 void LayerFlags::parse(CommandLine& line) {
   const LayerWayText& text = text_of(planning.way);
   options.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",

@@ -27,6 +27,7 @@ struct ReshardModeFlags {
   ReshardOptions planning() const;
 };
 
+// Flags that exclude each other are refused here, before ranks meet or files are opened.
 void ReshardModeFlags::parse(CommandLine& line) {
   options.declare(line,
                   "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "

@@ -40,6 +40,7 @@ struct ModuleReport {
   bool faulty() const { return !path.empty() && !loads(); }
 };
 
+// "built", or why the build has no such module, as CMake recorded it.
 std::string_view build_state(std::string_view name) {
   for (const ModuleBuild& build : kModuleBuilds)
     if (build.name == name) return build.state;
@@ -70,11 +71,13 @@ ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
   return report;
 }
 
+// Loads the module into this process, as a command that needs it would.
 ModuleReport look_at_module(const ModuleKind& kind) {
   return look_at({kind.name, kind.purpose, find_module(kind.name), {}, {}, {}}, kind.get,
                  [&](const std::string&) { return describe_module(load_module(kind.name)); });
 }
 
+// HDF5 is a program and no module: its version is asked for by starting it.
 ModuleReport look_at_hdf5() {
   using Facts = std::vector<std::pair<std::string, std::string>>;
   return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(), {}, {}, {}}, kHdf5HelperHelp,
@@ -105,6 +108,7 @@ std::string compiler() {
 #endif
 }
 
+// Every module has the same fields; null if there is nothing to say.
 void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, int ranks) {
   AnswerJson json(out);
   json.begin_answer("env", ok).field("version", MCKPT_VERSION).field("compiler", compiler());

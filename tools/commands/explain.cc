@@ -22,7 +22,8 @@
 namespace mckpt::impl {
 namespace {
 
-// "MC0102", "mc0102", "0102" and "102" all mean the same code.
+// "MC0102", "mc0102", "0102" and "102" all mean the same code. Throws kUnknownCode with the codes that begin
+// like the text, or the nearest one.
 const CodeInfo& find_code(std::string_view text) {
   std::string_view digits = text;
   if (digits.size() > 2 && std::toupper(digits[0]) == 'M' && std::toupper(digits[1]) == 'C')

@@ -56,6 +56,7 @@ void ExportFlags::parse(CommandLine& line) {
     throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
 }
 
+// auto, keep, or one type for all; rules by name apply in each case.
 ExportTypes ExportFlags::types() const {
   ExportTypes types{.rules = rules.options().rules};
   if (dtype == "keep") types.kind = ExportTypes::kStored;
@@ -65,6 +66,7 @@ ExportTypes ExportFlags::types() const {
   return types;
 }
 
+// `command` is the name that the JSON answer has.
 Exit run_export(CommandLine& line, std::string_view command) {
   ExportFlags flags;
   flags.parse(line);

@@ -68,6 +68,7 @@ void write_json(Output& out) {
   json.end_answer();
 }
 
+// Two tables: formats, then data types with their names in torch and in safetensors.
 void write_text(Output& out) {
   using enum Align;
   TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft}});

@@ -33,6 +33,7 @@ struct Options {
   std::optional<std::string> map;
 };
 
+// Tensors, items and bytes; the items of a model are its parameters.
 void write_amount(JsonWriter& json, const Amount& a) {
   json.begin_object()
       .field("tensors", a.tensors)
@@ -77,6 +78,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
   write_findings(json, store.findings());
 }
 
+// All checkpoints are opened before anything is printed: an answer is whole or an error.
 Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   std::vector<std::unique_ptr<Store>> stores;
   for (const std::string& path : options.paths) stores.push_back(open_store(path));
@@ -98,6 +100,7 @@ Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   return all_sound ? Exit::kOk : Exit::kNo;
 }
 
+// The card of one checkpoint, and below it the map, the objects or the tree.
 void write_text(Output& out, const Store& store, const std::string& path, const Options& options) {
   write_card(out, store, path);
   if (options.map) {

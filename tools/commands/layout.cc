@@ -17,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// "10x4", "10" or "scalar".
+// "10x4", "10" or "scalar". Throws kUsage, and what Shape throws for sizes that overflow.
 Shape parse_shape(std::string_view text) {
   if (text == "scalar") return {};
   std::vector<i64> dims;

@@ -19,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// One object with all tensors and problems, or (`lines`) an object a line without them.
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
                 std::span<const std::string> digests) {
   AnswerJson json(out);

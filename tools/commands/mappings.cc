@@ -18,8 +18,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Opens the model, which pairs and accounts, and compares copies that are not read with what they should
-// repeat. pre: the caller flushes.
+// Opens the model, which pairs and accounts, and compares copies that are not read with the tensors that they
+// should repeat; a copy that differs is a warning.
 void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
   HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));

@@ -56,6 +56,7 @@ void declare(CommandLine& line, Options& o) {
   line.example("mckpt pattern --from-ratios 56,0.08,0.5");
 }
 
+// Refuses combinations of options that ask two questions, or none.
 void check_usage(const Options& o) {
   if (!o.pattern && !o.ratios) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios");
   if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
@@ -72,6 +73,7 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
   return Exit::kNo;
 }
 
+// The answer to "what does it say": layers, names, totals, and warnings about names that collide.
 Exit answer_pattern(Output& out, const Options& o, bool verbose) {
   Checked<LayerPattern> checked = check_pattern(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
@@ -87,6 +89,7 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "is it a valid segment".
 Exit answer_segment(Output& out, const Options& o, bool verbose) {
   Checked<std::vector<PatternItem>> checked = check_segment(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
@@ -97,6 +100,8 @@ Exit answer_segment(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "what does this stage run". The MTP part is cut off: it belongs to the last stage and is not
+// divided.
 Exit answer_stage(Output& out, const Options& o, bool verbose) {
   StageRequest request = o.stage;
   request.pp_size = o.pp_size.value_or(1);
@@ -115,6 +120,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "which pattern do these ratios mean"; "N,A,M" is taken apart here.
 Exit answer_ratios(Output& out, const Options& o) {
   std::string_view text = *o.ratios;
   std::size_t first = text.find(','), second = text.find(',', first == text.npos ? first : first + 1);

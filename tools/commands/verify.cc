@@ -50,6 +50,7 @@ void AgainstFlags::declare(CommandLine& line) {
   values.declare_params(line);
 }
 
+// Throws kUsage for values that are not one of the choices.
 CompareOptions AgainstFlags::options() const {
   return {.opening = checkpoint.options(),
           .path_tp = path_tp,

@@ -26,6 +26,7 @@ namespace {
 // The figures of getrusage() include the program that started this one.
 i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
+// The time is that of copying; planning and the proof are not in it.
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   char time[32];
   std::snprintf(time, sizeof time, "%.2f s", seconds);
@@ -47,6 +48,7 @@ std::string overflow_text(const RunResult& result) {
              counted(std::ssize(tensors), "tensor"), ": ", names);
 }
 
+// The JSON of docs/json.md, also for a dry run, whose counts of casts and bytes read are 0.
 std::string account_of(std::string_view command, const Conversion& c, const RunResult& result,
                        double seconds) {
   const Account& a = c.account;
@@ -71,6 +73,7 @@ std::string account_of(std::string_view command, const Conversion& c, const RunR
   return text;
 }
 
+// Publishes the report by a rename, so that it is whole or absent; it need not survive a power failure.
 void write_file(const std::string& path, std::string_view text) {
   refuse_other_than_report(path);  // another program may have made it meanwhile
   StagedFile file(path, {.durable = false, .replace = true});

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 5;
 
+// "problem[MC1103]: file: rank 3: tensor 'x': message (byte 12)", the kind in red or yellow.
 std::string painted_line(bool color, const Finding& f) {
   return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ",
              with_flags(finding_text(f)));

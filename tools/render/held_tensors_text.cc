@@ -11,6 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
+// What the rank holds of the tensor: "all", "nothing", or sizes and offsets of its box.
 std::string box_text(const HeldTensor& h) {
   if (h.items.empty()) return "nothing";
   if (h.items.items() == h.shape.items()) return "all";

@@ -52,6 +52,7 @@ struct Row {
   bool faulty = false;
 };
 
+// True if the chunk has the full size of the tensor in every dimension but the first.
 bool whole_rows(const Chunk& c, std::span<const i64> dims) {
   return !dims.empty() && std::ranges::equal(c.sizes.subspan(1), dims.subspan(1));
 }
@@ -88,6 +89,8 @@ std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks,
   return to_string(faults[0]);
 }
 
+// Looks at every chunk of the tensor twice: once for the squares, once for the check of coverage. Replicas
+// fill squares but are not part of the cover.
 Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   Row row{std::vector<i64>(static_cast<std::size_t>(columns.count)),
           std::vector<bool>(static_cast<std::size_t>(columns.count)), "", false};
@@ -114,6 +117,8 @@ Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   return row;
 }
 
+// The squares of a line. Full is what the column with most items has, so an even sharding is drawn full
+// everywhere.
 std::string cells(const Row& row, const Signs& signs) {
   i64 most = row.items.empty() ? 0 : *std::max_element(row.items.begin(), row.items.end());
   std::string out;

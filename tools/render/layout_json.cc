@@ -15,6 +15,7 @@ namespace {
 
 constexpr i64 kMostRanges = i64{1} << 26;  // of one answer
 
+// By parameter, then by rank: the items of the parameter that the rank's shard has, [0, 0] for none.
 void write_ranges(JsonWriter& json, const PackedShapes& l) {
   json.key("item_ranges").begin_array();
   for (i64 p = 0; p < std::ssize(l.shapes); p++) {
@@ -29,6 +30,7 @@ void write_ranges(JsonWriter& json, const PackedShapes& l) {
   json.end_array();
 }
 
+// Each cut as a finding, in the form that `verify` uses.
 std::vector<Finding> findings_of(const PackedShapes& l) {
   std::vector<Finding> findings;
   std::string help = l.cuts.empty() ? "" : layout_advice(l);

@@ -18,6 +18,7 @@ namespace {
 
 using Examples = std::vector<const RuleExample*>;
 
+// The pictures of a rule, one picture, or all for "". Throws kUsage with the nearest name.
 Examples examples_named(const std::string& name) {
   Examples found;
   std::vector<std::string_view> names;
@@ -53,6 +54,7 @@ void write_json(AnswerJson& json, const Examples& examples) {
   json.end_answer();
 }
 
+// The list of all pictures: name, rule, and what it shows.
 void list(Output& out, const Examples& examples) {
   using enum Align;
   TextTable table({{"picture", kLeft}, {"rule", kLeft}, {"shows", kLeft}});

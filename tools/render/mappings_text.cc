@@ -20,13 +20,15 @@ std::string joined(std::span<const std::string_view> words) {
   return out;
 }
 
-// One row of a family with its whole names.
+// One row of a family with its whole names: the prefixes of its section are put in front.
 struct ShownRow {
   std::string kind, megatron;
   std::vector<std::string> sources, shapes;
   const Row* row;
 };
 
+// All rows of the family in the order of its tables. Rows that exclude each other (forms of experts) are all
+// listed.
 std::vector<ShownRow> shown_rows(const Family& family) {
   std::vector<ShownRow> rows;
   for (const Section& section : family.sections)

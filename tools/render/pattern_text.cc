@@ -31,6 +31,7 @@ TextTable layer_table() {
                     {"group"}});
 }
 
+// A line for each physical layer of these items, which are all items of one stage or segment.
 void add_layers(TextTable& table, std::string_view text, std::span<const PatternItem> items, bool verbose) {
   for (const LayerPlace& p : stage_places(text, items, 0)) {
     const PatternItem& item = items[p.position];
@@ -54,6 +55,7 @@ std::string title(const Output& out, std::string_view pattern) {
   return out.styled(Style::kBold, pattern.empty() ? "(empty pattern)" : escaped(pattern));
 }
 
+// The table of all layers, with a heading for each pipeline segment if there are several.
 void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
   TextTable table = layer_table();
   i64 segments = std::ssize(pattern.segments);
@@ -66,6 +68,8 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
   table.write(out);
 }
 
+// The layers of one depth stand for all depths, since the parts are identical; names show the range of
+// depths.
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");
   out.line(cat("MTP: ", counted(pattern.mtp_depths, "depth"),
@@ -94,6 +98,8 @@ struct Excerpt {
   std::size_t column;
 };
 
+// At most 40 bytes before the fault and 36 from it on, so that the mark is visible on a terminal of 80
+// columns.
 Excerpt excerpt(std::string_view pattern, i64 byte) {
   constexpr i64 kBefore = 40, kAfter = 36;
   i64 begin = byte <= kBefore ? 0 : byte - kBefore;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirst{200}, kBarStep{100}, kPlainStep{10'000}, kJsonStep{1'000};
 
+// Minutes and seconds: "75:03".
 std::string clock_text(double seconds) {
   i64 s = static_cast<i64>(seconds);
   char text[32];

@@ -15,6 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Gigabytes (10^9) in a second; 0 for a phase too short to be measured.
 double rate(const RoundtripPhase& phase) {
   return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
 }
@@ -27,10 +28,12 @@ const RoundtripPhase* last_of(const RoundtripReport& report, std::string_view na
   return last;
 }
 
+// The root of the module tree has no name and is called "model".
 std::string module_name(const LiveModel& model, i32 module) {
   return module == 0 ? "model" : model.modules()[module].name;
 }
 
+// The parameter groups of the live model as they were packed, for comparison with a training run's own log.
 void write_groups(JsonWriter& json, const LiveModel& model) {
   json.key("groups").begin_array();
   for (i32 module : model.sharded_modules())

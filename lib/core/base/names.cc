@@ -81,6 +81,7 @@ std::size_t match_one(std::string_view glob, char c) {
 
 }  // namespace
 
+// Eight bytes at a time; bytes after the end of a name are never read.
 std::size_t common_length(std::string_view a, std::string_view b) {
   std::size_t most = std::min(a.size(), b.size()), n = 0;
   while (n + 8 <= most) {
@@ -92,6 +93,7 @@ std::size_t common_length(std::string_view a, std::string_view b) {
   return n;
 }
 
+// Two names that differ only in zeros in front of a number are ordered as text, so the order is total.
 bool natural_less(std::string_view a, std::string_view b) {
   std::string_view whole_a = a, whole_b = b;
   // Names of one checkpoint begin alike, at least up to a number.

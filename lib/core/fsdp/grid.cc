@@ -45,6 +45,7 @@ void check_grid(const Grid& g) {
            "choose another `dp` or `hsdp`");
 }
 
+// The search is one division: dp is a multiple of hsdp, and its other factor makes etp*ep divide tp*cp*dp.
 i64 smallest_dp(const Grid& grid) {
   Grid g = grid;
   g.dp = g.hsdp;
@@ -56,6 +57,7 @@ i64 smallest_dp(const Grid& grid) {
   return checked_mul(g.hsdp, expert / std::gcd(expert, dense), "dp");
 }
 
+// The dense and the expert mesh divide the same ranks of a stage in two ways.
 Cell cell_of(const Grid& g, i64 rank) {
   if (rank < 0 || rank >= g.world())
     throw Error(Code::kBadRank, "there is no such rank")

@@ -28,6 +28,7 @@ void check_divides(i64 n, i64 by, const char* what, const char* by_what) {
         .found(n);
 }
 
+// Adds a range; one that continues the range before it is joined with it.
 void append(std::vector<RowRange>& ranges, RowRange r) {
   if (r.begin == r.end) return;
   if (!ranges.empty() && ranges.back().end == r.begin)
@@ -103,6 +104,7 @@ MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) {
   return slice;
 }
 
+// A section of 6 rows over 4 ranks: [0, 1) [1, 3) [3, 4) [4, 6).
 std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRank& cp) {
   check_rank(cp);
   total_rows(sections);

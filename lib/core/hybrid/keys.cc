@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kDecoderLayers = "decoder.layers.";
 
+// True if the two kinds have parameters of the same names.
 bool same_keys(const LayerKindInfo& a, const LayerKindInfo& b) {
   // A gated delta net and an expert layer name their parameters apart from those of their families.
   auto apart = [](LayerKind k) { return k == LayerKind::kGdn || k == LayerKind::kMoe; };
@@ -39,6 +40,7 @@ std::optional<GroupHazard> hazard_of(std::string_view symbols, i64 logical_index
 
 }  // namespace
 
+// Positions count from 0 in the segment, physical and logical indices go on from the items.
 std::vector<LayerPlace> stage_places(std::string_view text, std::span<const PatternItem> items, i64 segment) {
   std::vector<LayerPlace> places;
   for (i64 position = 0; position < std::ssize(items); position++) {

@@ -34,6 +34,7 @@ void check_request(const StageRequest& r) {
           .found(*layers);
 }
 
+// Segments before the wanted one are read for their numbers of layers; segments after it are not read.
 Checked<StageLayers> piped_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   i64 segments = std::count(text.begin(), text.end(), '|') + 1;
   if (segments > 1 && segments % r.pp_size != 0)
@@ -89,6 +90,7 @@ Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
   return LayerRange{begin, begin + each};
 }
 
+// The pattern is read as one segment; the stage takes the items that are wholly in its range.
 Checked<StageLayers> cut_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   if (r.vp_stage) return failure(PatternFault::kVppWithoutPipes, cat("virtual stage ", *r.vp_stage));
   Checked<std::vector<PatternItem>> checked = check_segment(text, dialect);
@@ -122,6 +124,7 @@ Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, c
                                        : cut_stage(main_part, dialect, request);
 }
 
+// With two stages there is no middle that would have to fit, so nothing else checks the sum.
 std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequest& r) {
   if (r.pp_size != 2 || !r.first_stage_layers || !r.last_stage_layers || std::ssize(pattern.segments) > 1)
     return {};

@@ -34,6 +34,8 @@ CastLosses count(const u8* values, i64 items, Bits infinity) {
   return out;
 }
 
+// The bits of infinity of each type, without the sign; NaN is larger than infinity as an integer, so it is
+// not counted.
 CastLosses count(DType dtype, const u8* values, i64 items) {
   switch (dtype) {
     case DType::kBF16:

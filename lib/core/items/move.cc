@@ -77,6 +77,7 @@ void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out)
   clip_loop(move, big, extent, side, window, out);
 }
 
+// The move from the other side: what was read is written.
 Move swapped(const Move& m) {
   auto turn = [](MoveLoop l) { return MoveLoop{l.to_stride, l.from_stride, l.count}; };
   Move r = m;
@@ -175,6 +176,8 @@ ItemRun Move::destination() const {
   return {0, to, length, {inner.to_stride, inner.count}, {outer.to_stride, outer.count}};
 }
 
+// The destination side of each loop is dense: a step of the inner loop writes `length` items, a step of the
+// outer one a whole inner loop.
 Move move_of(const ItemRun& run, i64 to) {
   Move m;
   m.slot = run.slot;
@@ -194,12 +197,15 @@ void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out
   clip(move, Side::kTo, window, out);
 }
 
+// Runs whose ranges of items are apart have nothing in common, which is the usual case among many chunks.
 void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out) {
   if (from.items() == 0 || to.items() == 0) return;
   if (from.end() <= to.begin || to.end() <= from.begin) return;
   overlap_rows(move_of(from, 0), move_of(to, 0), out);
 }
 
+// Two forms are joined: flat moves that follow each other on both sides, and loops (or one more step) that
+// continue a loop.
 bool join(Move& a, const Move& b) {
   if (a.kind != b.kind || a.slot != b.slot || a.addend != b.addend) return false;
   auto follows = [&](i64 from_step, i64 to_step) {

@@ -36,6 +36,7 @@ void Plan::add(i32 destination, const Move& move) {
   if (move.items() > 0) moves_.push_back({destination, move});
 }
 
+// The two sorts are the order of the proof and the order of the work.
 void Plan::finish() {
   std::sort(moves_.begin(), moves_.end(), [](const PlannedMove& a, const PlannedMove& b) {
     return std::tie(a.destination, a.move.to) < std::tie(b.destination, b.move.to);
@@ -61,6 +62,7 @@ void Plan::join_neighbours() {
   moves_.resize(kept);
 }
 
+// pre: moves are sorted by destination.
 void Plan::prove() const {
   auto next = moves_.begin();
   std::vector<ItemRun> runs;
@@ -78,6 +80,7 @@ void Plan::prove() const {
   }
 }
 
+// The error with the name of the tensor that the region is a piece of, if the caller gave names.
 Error Plan::with_name(Error e, i32 region) const {
   if (std::string name = names_ ? names_->tensor_of(destination(region)) : ""; !name.empty())
     e.default_tensor(name);
