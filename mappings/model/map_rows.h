@@ -1,4 +1,4 @@
-// A family with the user's own rows: a map file (`--map-file`) adds rows to the built-in tables, or replaces
+// A family with the user's own rows: a map file (`map_file`) adds rows to the built-in tables, or replaces
 // rows. The file's JSON is read elsewhere; these types are its content.
 #pragma once
 

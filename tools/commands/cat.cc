@@ -4,6 +4,9 @@
 //   model.norm.weight  bfloat16  [6] of [16]                     (on stderr)
 //   0.96875  0.93359375  0.80859375  1.09375  0.98046875  1.0625
 //
+//   {"schema": "mckpt.cat/1", "ok": true, "name": "model.norm.weight", "dtype": "bfloat16", "tensor_shape": [16],
+//    "offsets": [0], "shape": [2], "values": [0.96875, 0.93359375], "problems": []}         [:2] with --json
+//
 // The argument is first looked up as a name, because a name may itself end in brackets; if no tensor has it,
 // the brackets at its end are a slice, as in numpy. Values are printed in the shortest form that reads back
 // as the same value. A tensor of more than 1000 values is shown by its edges unless a slice was given.

@@ -30,6 +30,9 @@ namespace {
 
 // What is known of one module: its file, what it says about itself, or why it does not load and how to get
 // it.
+//
+//   {"name": "mpi", "purpose": "runs over several ranks (Open MPI)", "built": true, "path": "...", "loads": true,
+//    "facts": {"version": "Open MPI v4.1.4"}, "problem": null, "help": null}
 struct ModuleReport {
   std::string_view name, purpose;
   std::string path;                                        // "": no file was found

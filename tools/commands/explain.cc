@@ -9,6 +9,9 @@
 //
 //   Exit status 3.
 //
+//   $ mckpt explain MC0102 --json
+//   {"schema": "mckpt.explain/1", "ok": true, "code": "MC0102", "exit": 3, "title": "a shape is not valid", ...}
+//
 // Explanations of the library name settings; the program shows them as flags (tools/render/setting_names.h).
 #include <algorithm>
 #include <cctype>

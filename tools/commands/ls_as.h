@@ -4,6 +4,10 @@
 //   name                                                          dtype     shape     bytes
 //   decoder.layers.0.self_attention.linear_qkv.layer_norm_weight  bfloat16  [16]         32
 //   decoder.layers.0.self_attention.linear_qkv.weight             bfloat16  [32, 16]  1,024
+//
+//   $ mckpt ls tiny_qwen3_moe --as fsdp --tp 2 --dp 2 --rank 3 '*layers.0.self*linear_qkv.weight'
+//   name                                                            ...  shape     bytes  held
+//   model.module.decoder.layers.0.self_attention.linear_qkv.weight  ...  [64, 16]    640  [20, 16] at [44, 0]
 #pragma once
 
 #include "hf/model.h"

@@ -6,6 +6,9 @@
 //   check HF_DIR      pairs every tensor with a parameter:  "qwen3_moe: 33 Megatron parameters from 45 tensors"
 //   draw [RULE]       the picture of a rule, item by item; without a rule, the list of pictures
 //
+//   {"schema": "mckpt.mappings/1", "ok": true, "family": "qwen3_moe", "architecture": "Qwen3MoeForCausalLM",
+//    "parameters": 33, "tensors": 45, "data": true, "unlike_copies": 0, "unread": []}               check --json
+//
 // check throws kUnaccounted, which lists what does not match.
 #include "core/base/error.h"
 #include "io/file/parallel.h"

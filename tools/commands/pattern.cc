@@ -7,6 +7,12 @@
 //
 // A pattern that is refused is an answer and not an error: the byte at fault, a class for scripts, what
 // helps, exit status 1.
+//
+//   $ mckpt pattern 'M[*E-]'
+//     M[*E-]
+//        ^ byte 3
+//   moe_not_last_in_group: an E must be the last layer of its group
+//   help: end the group after the E
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
 #include "tools/render/answer_json.h"

@@ -1,10 +1,13 @@
 // mckpt verify PATH [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it holds
 // what converting another one would write.
 //
-//   pass  files    2 files
-//   pass  coverage 45 tensors
-//   -     crc32    nothing to check
-//   FAIL  values   7,408 values                 one line for each check, its findings below it
+//   pass  files    2 files              all files are there, with the sizes that headers and index say
+//   pass  format   2 files              headers are valid
+//   pass  index    45 tensors           index and files agree
+//   pass  coverage 45 tensors           chunks cover every tensor exactly once
+//   pass  items    45 chunks            each chunk's own header
+//   -     crc32    nothing to check     stored checksums
+//   FAIL  values   7,408 values         NaN and infinities; findings are listed below their check
 //   tiny_qwen3_moe: 1 check failed
 //
 // All checks are the library's (convert/compare/verify.h). Findings never end the run: everything is checked

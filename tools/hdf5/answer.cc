@@ -58,7 +58,7 @@ void Answer::finish() {
   write_out();
 }
 
-// Where nobody reads any more there is nothing left to do.
+// If the reader is gone, the process ends: no one can use the rest of the answer.
 void Answer::write_out() {
   for (std::string_view rest = done_; !rest.empty();) {
     ssize_t n = ::write(kOutput, rest.data(), rest.size());

@@ -34,8 +34,8 @@ void step(std::vector<hsize_t>& at, const std::vector<hsize_t>& dims, const std:
   }
 }
 
-// Where the library would read the chunk at a place, and the filters that it skips. False where none was
-// written (or the index is damaged: then fewer are found than there are).
+// Where the library would read the chunk at a place, and the filters that it skips. False if the chunk was
+// never written, or the index is damaged: then fewer chunks are found than the library counts.
 bool find_chunk(hid_t dataset, const std::vector<hsize_t>& at, Stretch& stretch, std::uint32_t& mask) {
   char none;  // is not written to: the driver reads nothing
   stretch = {};

@@ -40,6 +40,7 @@ bool unsupported(Answer& out, const Dataset& d, std::string_view words) {
   return false;
 }
 
+// The value of items that were never written, as bytes of the type; empty for the default, zero.
 bool add_fill_value(Answer& out, const Dataset& d) {
   H5D_fill_value_t state;
   if (H5Pfill_value_defined(d.properties, &state) < 0) return damaged(out, d, library_words());
@@ -62,6 +63,7 @@ bool add_contiguous(Answer& out, const Dataset& d) {
   return true;
 }
 
+// The data are a part of the header, so the bytes themselves are sent.
 bool add_compact(Answer& out, const Dataset& d) {
   constexpr hsize_t kMostBytes = 64 << 10;  // what fits into a header
   hsize_t bytes = d.element.bytes;
@@ -76,6 +78,7 @@ bool add_compact(Answer& out, const Dataset& d) {
   return true;
 }
 
+// Each filter with its first parameter, in the order in which they were applied when the chunk was written.
 bool add_filters(Answer& out, const Dataset& d) {
   unsigned options = 0;
   if (H5Pget_chunk_opts(d.properties, &options) < 0) return damaged(out, d, library_words());
@@ -95,6 +98,7 @@ bool add_filters(Answer& out, const Dataset& d) {
   return true;
 }
 
+// Chunk shape, filters, and the places of the chunks; a damaged index drops the whole record.
 bool add_chunked(Answer& out, Effort& effort, const Dataset& d) {
   int rank = static_cast<int>(d.dims.size());
   std::vector<hsize_t> chunk(d.dims.size());

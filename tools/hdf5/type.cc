@@ -31,7 +31,7 @@ ElementType other(std::string what, bool text = false) {
   return t;
 }
 
-// Integers and floats: everything that the library knows of the bits.
+// Integers and floats: everything that the library knows of the bits. Types that no tensor has become words.
 ElementType number(hid_t type, TypeClass kind) {
   ElementType t;
   H5T_order_t order = H5Tget_order(type);
@@ -69,6 +69,7 @@ ElementType compound(hid_t type) {
   return other("compound values of " + std::to_string(members) + " fields");
 }
 
+// An enumeration is stored as its integer; {FALSE, TRUE} is bool.
 ElementType enumeration(hid_t type) {
   TypeHandle base(H5Tget_super(type));
   return number(base, is_bool(type) ? TypeClass::kBool : TypeClass::kInteger);

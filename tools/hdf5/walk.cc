@@ -49,6 +49,8 @@ void visit_group(Walk& walk, const std::string& path, hid_t group) {
   walk.path = std::move(outer);
 }
 
+// A group, dataset or named type. Hard links are followed by address, so a name that changes meanwhile cannot
+// mislead.
 void visit_object(Walk& walk, const std::string& path, haddr_t address) {
   Handle<H5Oclose> object(H5Oopen_by_addr(walk.file, address));
   if (!object) return walk.out.fault(path, Blame::kDamaged, library_words());

@@ -129,6 +129,8 @@ struct CommandLine::Impl {
     return out;
   }
 
+  // An argument that no declaration takes: an option gets the nearest spelling, another argument is one too
+  // many.
   Error unexpected(const std::string& arg) const {
     if (!arg.starts_with('-')) return Error(Code::kUsage, cat("unexpected argument '", escaped(arg), "'"));
     std::string name = arg.substr(0, arg.find('='));

@@ -71,6 +71,8 @@ void ConvertOptions::check() const {
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");
 }
 
+// The folder of the report may be the result that is going to be made; whether the file is inside that result
+// is checked when its place is known.
 void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;

@@ -20,7 +20,7 @@ namespace {
 // number of ranks, here minutes for a large model.
 constexpr i64 kMostRanks = 262'144;
 
-// "a,b" as two words.
+// The parts of "a,b" and of repeated options, in one list.
 std::vector<std::string> words(const std::vector<std::string>& values) {
   std::vector<std::string> out;
   for (const std::string& value : values)
@@ -77,6 +77,8 @@ Grid GridFlags::grid() const {
   return g;
 }
 
+// Only if the size was chosen here; the world is the number of ranks of the training run, not of this
+// process.
 std::string GridFlags::note() const {
   if (dp_) return "";
   Grid g = grid();
@@ -98,6 +100,7 @@ void FsdpFlags::declare(CommandLine& line) {
               "items at which parameters outside units are cut into buckets; 0: never");
 }
 
+// The default bucket size depends on the grid, as in Megatron.
 FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   FsdpSetup s;
   s.strategy = strategy_from_name(strategy_);
@@ -145,6 +148,7 @@ void ValueFlags::declare_rules(CommandLine& line) {
               "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)");
 }
 
+// Options that were not declared keep their defaults.
 ValueOptions ValueFlags::options() const {
   ValueOptions options;
   if (vocab_ == "auto")

@@ -1,4 +1,7 @@
 // The options of commands whose ranks watch each other, and the one place where such a command joins its job.
+//
+//   --rank-timeout SECONDS     a rank that sends no heartbeat for so long is taken for lost
+//   --phase-timeout SECONDS    a rank that makes no progress for so long is taken for hanging
 #pragma once
 
 #include "runtime/watch/limits.h"

@@ -24,6 +24,7 @@ void ReshardFlags::declare(CommandLine& line) {
   checkpoint_.declare(line);
 }
 
+// Refuses flags that contradict each other, with the reason.
 void ReshardFlags::check() const {
   if (weights_only_ && rank_states_)
     throw Error(

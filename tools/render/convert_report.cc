@@ -26,7 +26,7 @@ namespace {
 // The figures of getrusage() include the program that started this one.
 i64 peak_rss_bytes() { return status_bytes("VmHWM"); }
 
-// The time is that of copying; planning and the proof are not in it.
+// The time is that of the whole conversion, from planning to publishing.
 void note_speed(const GlobalFlags& flags, i64 bytes, double seconds) {
   char time[32];
   std::snprintf(time, sizeof time, "%.2f s", seconds);

@@ -1,5 +1,5 @@
 // The answer of `mckpt layout`: how the parameters of one bucket are packed and cut, as text with a picture
-// or as JSON.
+// or as JSON. Packing itself is core/fsdp/flat_buffer.h; a cut inside a row is core/fsdp/row_cuts.h.
 #pragma once
 
 #include <vector>

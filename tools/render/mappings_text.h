@@ -1,4 +1,7 @@
-// The tables of the model families, as text or JSON.
+// The tables of the model families, as text or JSON: the answers of `mckpt mappings list` and `show`.
+//
+//   {"megatron": "decoder.layers.{L}.mlp.linear_fc2.weight", "rule": "row",
+//    "hugging_face": ["model.layers.{L}.mlp.down_proj.weight"], "shapes": ["hidden ffn"], "layer": "dense", ...}
 #pragma once
 
 #include "mappings/registry.h"

@@ -1,5 +1,8 @@
-// Where a command's words go: the answer to stdout through Output, everything else to stderr through note()
+// Where a command's text goes: the answer to stdout through Output, everything else to stderr through note()
 // and warn(). Colour and drawing characters are decided here, once.
+//
+//   stdout   the answer, and nothing else: text, or JSON with --json    Output
+//   stderr   notes (silent under -q), warnings, errors, progress        note(), warn(), print_error(), Progress
 #pragma once
 
 #include <optional>

@@ -1,4 +1,7 @@
 // The answers of `mckpt pattern` as JSON. The fields are listed in docs/json.md.
+//
+//   {"schema": "mckpt.pattern/1", "ok": true, "dialect": "grouped", "main_pattern": "*-", ...,
+//    "physical_kinds": "*-", "counts": {"*": 1, ..., "E": 0}, "kind_index_maps": {"*": {"0": 0}, ...}, ...}
 #pragma once
 
 #include "core/hybrid/keys.h"

@@ -1,5 +1,8 @@
 // The progress of long work, on stderr: a line that is redrawn on a terminal, a plain line every 10 seconds
 // elsewhere, or JSON lines. Work that is over at once shows nothing.
+//
+//   {"schema": "mckpt.progress/1", "command": "verify", "bytes": 1073741824, "total_bytes": 4294967296,
+//    "seconds": 2.1, "memory": 8388608}
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,9 @@
 // The result of a round trip through a live sharded model, over all ranks.
+//
+//   load      every rank reads its part of the files        check     the live weights are those of the files
+//   unshard   every module gathered once                    export, compare     the way back, bit for bit
+//
+// Each is a phase, with the seconds of the slowest rank and the bytes of all ranks.
 #pragma once
 
 #include <string>

@@ -1,4 +1,10 @@
 // Tensors of a store as a table with a line each, or as JSON: the answers of `mckpt ls`.
+//
+//   {"name": "model.norm.weight", "dtype": "bfloat16", "shape": [16], "bytes": 32,
+//    "file": "model-00002-of-00002.safetensors", "offset": 8728,
+//    "chunks": [{"rank": null, "offsets": [0], "sizes": [16], "file": "...", "offset": 8728, "bytes": 32}]}
+//
+// "file" and "offset" are null for a tensor of several chunks; the chunks have their own.
 #pragma once
 
 #include <span>
