@@ -49,8 +49,8 @@ void visit_group(Walk& walk, const std::string& path, hid_t group) {
   walk.path = std::move(outer);
 }
 
-// A group, dataset or named type. Hard links are followed by address, so a name that changes meanwhile cannot
-// mislead.
+// A group, dataset or named type, opened by the address that a hard link names. A group that was visited
+// under another name is not entered again.
 void visit_object(Walk& walk, const std::string& path, haddr_t address) {
   Handle<H5Oclose> object(H5Oopen_by_addr(walk.file, address));
   if (!object) return walk.out.fault(path, Blame::kDamaged, library_words());

@@ -1,6 +1,6 @@
 // Declares options with CLI11, turns its errors into Error, and prints the help page.
 //
-//   argument         as CLI11 receives it   why
+//   argument         as CLI11 sees it     why
 //   --dry_run        --dry-run            both spellings of every long option are accepted
 //   [*-]M            \x01[*-]M            CLI11 would take the brackets for a list; the mark is removed again
 //   --map=GLOB       --map                CLI11 has no option with an optional value: the value is taken out

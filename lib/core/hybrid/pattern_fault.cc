@@ -8,7 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The texts of one fault.
+// A row of the table: the name is stable, the texts may be improved.
 struct FaultInfo {
   PatternFault fault;
   std::string_view name, title, help;

@@ -41,7 +41,8 @@ enum class PatternFault : u8 {
   kAssertion,
 };
 
-// One refusal: the fault, and where it is.
+// Why a pattern or a stage is refused. A value without memory of the text, which the functions below take
+// again.
 struct PatternFailure {
   PatternFault fault;
   i64 byte = -1;       // of the pattern; -1 if the fault is not at one byte

@@ -124,7 +124,7 @@ Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, c
                                        : cut_stage(main_part, dialect, request);
 }
 
-// With two stages there is no middle that would have to fit, so nothing else checks the sum.
+// With two stages of given sizes there is no middle that must fit, so cut_layers() does not check the sum.
 std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequest& r) {
   if (r.pp_size != 2 || !r.first_stage_layers || !r.last_stage_layers || std::ssize(pattern.segments) > 1)
     return {};
