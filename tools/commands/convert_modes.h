@@ -3,7 +3,7 @@
 // status of the program:
 //
 //   convert_hf_to_fsdp.cc     hf-to-fsdp           convert_reshard.cc    reshard
-//   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, hybrid-to-gpt, gpt-to-hybrid
+//   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 #pragma once
 
