@@ -8,9 +8,15 @@
 namespace mckpt::impl {
 
 void RunObserver::begin(const std::string& phase, i64 bytes) {
+  if (bytes > 0) return show(phase, bytes);
   end();
-  if (bytes > 0) progress_.emplace(flags_, phase, bytes);
-  phase_.emplace(activity_, (name_ = phase).c_str(), progress_ ? progress_->counter() : nullptr);
+  phase_.emplace(activity_, (name_ = phase).c_str());
+}
+
+void RunObserver::show(const std::string& phase, i64 bytes) {
+  end();
+  progress_.emplace(flags_, phase, bytes);
+  phase_.emplace(activity_, (name_ = phase).c_str(), progress_->counter());
 }
 
 void RunObserver::done(i64 bytes) {

@@ -10,7 +10,7 @@
 
 namespace mckpt::impl {
 
-class RunObserver final : public Observer {
+class RunObserver : public Observer {
  public:
   // `overwrite`: whether the command was given --overwrite, in place of which it takes --resume.
   RunObserver(const GlobalFlags& flags, bool overwrite, Activity& activity)
@@ -23,6 +23,10 @@ class RunObserver final : public Observer {
   void staged(const std::string& path) override;
   void published() override;
   void note(const Note& note) override;
+
+ protected:
+  // A phase with a line of progress, also where its length is not known (0).
+  void show(const std::string& phase, i64 bytes);
 
  private:
   const GlobalFlags& flags_;

@@ -1,4 +1,6 @@
-// Finds the assets of a Hugging Face folder; writes and reads the table of a model's tensors.
+// Finds the assets of a Hugging Face folder; writes and reads the table of a model's tensors. A file is an
+// asset unless its name shows that it contains weights, an index of weights, or something that mckpt wrote;
+// so files that mckpt does not know are copied.
 #include "hf/assets.h"
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Endings of the names of weights, and of their indexes. Files of torch are recognized by has_torch_suffix().
 constexpr std::string_view kWeightSuffixes[] = {
     ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
     ".npz"};
@@ -24,6 +27,7 @@ constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
 // The file of a training run that names its last iteration.
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 
+// Whether an entry of a folder is an asset, by its name.
 bool is_asset(const FolderEntry& e) {
   if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
   if (e.name == kTensorTableName || e.name == kTracker || e.name == kManifestName) return false;
@@ -73,6 +77,8 @@ bool has_torch_weights(const Folder& folder) {
                              [](const FolderEntry& e) { return !e.folder && has_torch_suffix(e.name); });
 }
 
+// The files are read for their digests here, so that one that cannot be copied is refused before anything is
+// written.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   SideFiles out{.from = from};
   Folder folder(from);
@@ -82,6 +88,7 @@ SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
   return out;
 }
 
+// The JSON is written without spaces or line ends, one array [name, type, shape] for each tensor.
 std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
                               std::string_view map_text) {
   bool complete = true;
@@ -142,7 +149,7 @@ TensorTable parse_tensor_table(std::string_view text) {
       next("type"), e.dtype = dtype_from_name(json.string());
       next("shape");
       for (json.begin_array(); json.next_item();) e.dims.push_back(json.integer());
-      static_cast<void>(Shape(e.dims));  // refuses sizes that are none
+      static_cast<void>(Shape(e.dims));  // throws for negative sizes and too many dimensions
       if (json.next_item()) json.fail("a tensor has more than name, type and shape");
       table.tensors.push_back(std::move(e));
     }

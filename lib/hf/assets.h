@@ -1,8 +1,11 @@
-// The files of a Hugging Face folder that are not weights: config, tokenizer, chat template, code. They are called
-// assets. A checkpoint that is made of a model keeps a copy of them, byte for byte, together with the table of the
-// model's tensors. So it can be exported without the original:
+// The files of a Hugging Face folder that are not weights: config, tokenizer, chat template, code. They are
+// called assets. A checkpoint that is made of a model keeps a copy of them, byte for byte, together with the
+// table of the model's tensors. So it can be exported without the original:
 //
 //   release/hf_assets/config.json, tokenizer.json, ..., mckpt_tensors.json
+//
+// The table is JSON: {"schema": "mckpt.tensors/1", "expert_layout": "auto",
+//                     "tensors": [["model.embed_tokens.weight", "bfloat16", [151936, 2048]], ...]}
 #pragma once
 
 #include <string>
@@ -17,7 +20,8 @@ namespace mckpt::impl {
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";
 
-// How a model's files store the experts of a layer.
+// How a model's files store the experts of a layer. [experts, out, in] and [experts, in, out] differ only by a
+// transposition, so the user may have to choose.
 enum class ExpertLayout {
   kAuto,   // as the tensors' names and shapes show
   kApart,  // one tensor for each expert
@@ -27,31 +31,33 @@ enum class ExpertLayout {
 std::string_view expert_layout_name(ExpertLayout layout);  // "auto", "apart", "fused", "hub"
 ExpertLayout expert_layout_of(std::string_view name);      // kAuto for any other name
 
-// The names of the assets in a folder, in natural order, including those in additional_chat_templates/. Hidden
-// files, other folders, weights and their indexes, a tensor table, the tracker of a training run and a manifest are
-// not assets.
+// The names of the assets in a folder, in natural order, including those in additional_chat_templates/.
+// Hidden files, other folders, weights and their indexes, a tensor table, the tracker of a training run and a
+// manifest are not assets.
 std::vector<std::string> hf_assets(const Folder& folder);
 
-// The folders in it that are not assets, except hidden ones: "onnx/".
+// The folders in `folder` that are not assets, except hidden ones, each with a slash at its end: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);
 
-// True if the folder has files of torch, such as pytorch_model-00001-of-00002.bin.
+// True if the folder has files of torch, such as pytorch_model-00001-of-00002.bin. They are not assets and
+// cannot be read as a model, but they can be converted to safetensors first.
 bool has_torch_weights(const Folder& folder);
 
-// The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the table of
-// the model's tensors unless it is "". Throws for an asset that cannot be copied.
+// The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the
+// table of the model's tensors unless it is "". Throws for an asset that cannot be copied.
 SideFiles plan_assets(const std::string& from, std::string_view tensor_table);
 
-// The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored, and
-// the text of the map file that the model is read with. The tensors are left out if types and shapes are not known,
-// because there is a config without headers; the text is "" if there is no map either.
+// The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored,
+// and the text of the map file that the model is read with. The tensors are left out if their types and
+// shapes are not known, because the folder has no headers of weights. The result is "" if there is no map
+// either.
 std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_layout,
                               std::string_view map_text);
 
-// The text of the table in a folder of assets; "" if it has none.
+// The text of the table in a folder of assets; "" if it has none. The text is not checked.
 std::string tensor_table_text(const Folder& folder);
 
-// A table of tensors that was read back.
+// A table that was read back, as tensor_table_json() wrote it.
 struct TensorTable {
   struct Entry {
     std::string name;

@@ -1,10 +1,12 @@
-// One reader of config.json for each family, and the list of readers.
+// The readers of Llama, gpt-oss and DeepSeek V3, and the table of all readers. A new family is a function
+// like these and a row of the table; config_parts.h has what families share.
 #include "hf/config_families.h"
 
 #include "core/base/error.h"
 #include "hf/config_parts.h"
 
 namespace mckpt::impl {
+// Llama, and the base of Qwen2 and Qwen3.
 void read_llama(const ConfigFields& c, ModelConfig& m) {
   read_text(c, m);
   read_dense_ffn(c, m);
@@ -15,6 +17,7 @@ void read_llama(const ConfigFields& c, ModelConfig& m) {
 
 namespace {
 
+// gpt-oss: attention with sinks and biases, experts in every layer with a biased router.
 void read_gpt_oss(const ConfigFields& c, ModelConfig& m) {
   read_text(c, m);
   TowerConfig& t = m.text;
@@ -29,6 +32,8 @@ void read_gpt_oss(const ConfigFields& c, ModelConfig& m) {
   check_layer_experts(c, m);
 }
 
+// The ranks and head sizes of latent attention (MLA). q_lora_rank is missing in models without a low-rank
+// query.
 void read_mla(const ConfigFields& c, MlaConfig& mla) {
   mla.q_lora = c.has("q_lora_rank") ? c.size("q_lora_rank") : 0;
   mla.kv_lora = c.size("kv_lora_rank");
@@ -37,6 +42,7 @@ void read_mla(const ConfigFields& c, MlaConfig& mla) {
   mla.v_dim = c.size("v_head_dim");
 }
 
+// DeepSeek V3: latent attention, dense layers first, then experts in every moe_layer_freq-th layer.
 void read_deepseek_v3(const ConfigFields& c, ModelConfig& m) {
   m.vocab = c.size("vocab_size");
   m.text.hidden = c.size("hidden_size");
@@ -59,6 +65,7 @@ void read_deepseek_v3(const ConfigFields& c, ModelConfig& m) {
   read_mtp(c, m, 16, {Mixer::kLatentAttention, Ffn::kMoe});
 }
 
+// One row of the table.
 struct ReaderRow {
   std::string_view family;
   FamilyReader read;

@@ -1,3 +1,5 @@
+// Reads typed entries. Messages give the wanted type and the found value, shortened; the wording ("is
+// missing", "is zero", "is out of range") follows the key.
 #include "core/base/error.h"
 #include "hf/config_fields.h"
 
@@ -16,6 +18,7 @@ Error ConfigFields::unsupported(std::string_view name, std::string_view what) co
   return Error(Code::kUnsupportedModel, cat("'", key(name), "' ", what));
 }
 
+// An integer in [least, kLargest].
 i64 ConfigFields::integer(std::string_view name, i64 least) const {
   const JsonValue* value = object_.find(name);
   if (!value) throw error(name, "is missing");
@@ -45,6 +48,7 @@ bool ConfigFields::has_any(std::initializer_list<std::string_view> keys) const {
   return false;
 }
 
+// If no key is present, the error names the first one.
 i64 ConfigFields::size_of(std::initializer_list<std::string_view> keys) const {
   std::string_view first;
   for (std::string_view k : keys) {

@@ -1,3 +1,6 @@
+// Reads the entries that all families have (model_type, dtype, tied embeddings, positions), refuses quantised
+// models, and calls the family's reader for the rest. Models with vision have the language model's numbers in
+// "text_config".
 #include "hf/config_json.h"
 
 #include "core/base/error.h"
@@ -7,6 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws kQuantized if the object declares that the weights are quantised.
 void refuse_quantized(const ConfigFields& fields) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     if (!fields.has(key)) continue;
@@ -18,6 +22,8 @@ void refuse_quantized(const ConfigFields& fields) {
   }
 }
 
+// The type of the weights, under its new or its old name; nothing if the config does not give it or says
+// "auto".
 std::optional<DType> read_dtype(const ConfigFields& fields) {
   for (const char* key : {"dtype", "torch_dtype"}) {
     std::string name = fields.text_or(key, "");
@@ -37,6 +43,7 @@ std::optional<DType> read_dtype(const ConfigFields& fields) {
   return std::nullopt;
 }
 
+// The first of "architectures"; "" if there is none.
 std::string first_architecture(const ConfigFields& top) {
   if (!top.has("architectures")) return "";
   std::vector<std::string> names = top.texts("architectures");
@@ -65,7 +72,7 @@ HfConfig read_hf_config(std::string_view text) {
     refuse_quantized(language);
     if (!config.model.dtype) config.model.dtype = read_dtype(language);
   }
-  // For models with vision too the flag at the top decides; the one in text_config is often a wrong default.
+  // The flag at the top decides also for models with vision: the flag in text_config is often a wrong default.
   config.model.tied = top.flag_or("tie_word_embeddings", false);
   family_reader(config.family->name)(top, config.model);
   config.max_positions = top.count_or("max_position_embeddings", 0);

@@ -1,4 +1,7 @@
-// config.json of a Hugging Face model -> the numbers that mappings need.
+// config.json of a Hugging Face model: the text becomes the numbers that the mapping rules need. Nothing else
+// of the config is used: it is copied unchanged into a checkpoint's assets.
+//
+//   {"model_type": "qwen3", "hidden_size": 16, "num_attention_heads": 4, ...}   -->   family qwen3, text.hidden 16
 #pragma once
 
 #include <string>
@@ -8,15 +11,17 @@
 
 namespace mckpt::impl {
 
+// What is read of a config. The family is a constant of the program.
 struct HfConfig {
   ModelConfig model;
   const Family* family = nullptr;
-  std::string architecture;          // architectures[0]; "" when the config has none
-  std::string transformers_version;  // that wrote it
-  i64 max_positions = 0;             // 0: the config does not say
+  std::string architecture;          // architectures[0]; "" if the config has none
+  std::string transformers_version;  // of the program that wrote the config; "" if it is not given
+  i64 max_positions = 0;             // max_position_embeddings; 0: the config does not give it
 };
 
-// Throws kBadJson, kBadConfig, kUnknownModel, kUnsupportedModel, kQuantized; none of them names the file.
+// `text` may come from anyone: depth and numbers are limited. Throws kBadJson, kBadConfig, kUnknownModel,
+// kUnsupportedModel, kQuantized; none of them names the file.
 HfConfig read_hf_config(std::string_view text);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,10 @@
-// Nemotron-H: a pattern says what each layer is.
+// Nemotron-H: a hybrid model whose config contains a pattern with the kind of each layer, in one of two
+// spellings:
+//
+//   "hybrid_override_pattern": "M-M*-"                    M Mamba, * attention, - dense MLP, E experts; | is skipped
+//   "layers_block_type": ["mamba", "mlp", "mamba", "attention", "mlp"]
+//
+// Entries that no layer of the pattern needs are not read, because configs often lack them.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -7,6 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The layer of one letter or word. Every layer has either a mixer or a feed-forward part, never both.
 LayerSpec hybrid_layer(const ConfigFields& c, std::string_view key, std::string_view kind) {
   constexpr std::pair<std::string_view, LayerSpec> kKinds[] = {
       {"M", {Mixer::kMamba, Ffn::kNone}},
@@ -27,7 +34,7 @@ LayerSpec hybrid_layer(const ConfigFields& c, std::string_view key, std::string_
       .found(escaped(kind));
 }
 
-// One of two spellings: a string with a letter a layer, or a list of words.
+// The layers of a pattern in either spelling: a string with one letter for each layer, or a list of words.
 std::vector<LayerSpec> hybrid_layers(const ConfigFields& c, std::string_view pattern_key,
                                      std::string_view list_key) {
   std::vector<LayerSpec> layers;
@@ -46,6 +53,7 @@ std::vector<LayerSpec> hybrid_layers(const ConfigFields& c, std::string_view pat
   return layers;
 }
 
+// The sizes of Mamba mixers. Megatron's mixers have a bias of the convolution and none of the projections.
 void read_mamba(const ConfigFields& c, MambaConfig& mamba) {
   mamba.heads = c.size("mamba_num_heads");
   mamba.head_dim = c.size("mamba_head_dim");
@@ -58,6 +66,7 @@ void read_mamba(const ConfigFields& c, MambaConfig& mamba) {
     throw c.unsupported("use_conv_bias", "is false; Megatron's Mamba has that bias");
 }
 
+// The experts of the E layers, with an optional latent size and a shared expert.
 void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
   m.moe.experts = read_experts(c, {"n_routed_experts", "num_local_experts"});
   m.moe.ffn = c.size("moe_intermediate_size");
@@ -80,7 +89,8 @@ void read_nemotron_h(const ConfigFields& c, ModelConfig& m) {
     throw c.error("num_hidden_layers", "is not the length of 'hybrid_override_pattern'")
         .expected(layers)
         .found(c.size("num_hidden_layers"));
-  // A model without MTP still carries a list of its layers.
+  // The config of a model without MTP may still have a pattern for MTP layers; it counts only with depths
+  // above 0.
   read_mtp(c, m, 16, {});
   m.mtp.stated = true;
   m.mtp.layers.clear();

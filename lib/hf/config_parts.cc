@@ -1,11 +1,14 @@
-// Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
+// Readers of the entries that several families share. A config may spell an entry in several ways, as
+// transformers and vendors changed names; spellings that contradict each other are refused and not chosen
+// from.
 #include "core/base/text.h"
 #include "hf/config_parts.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Heads, groups and their size.
+// The number of heads, of groups of keys and values, and the size of a head. The size follows from the hidden
+// size if the config does not give it: 4096 / 32 heads = 128.
 void read_heads(const ConfigFields& c, TowerConfig& t) {
   t.heads = c.size("num_attention_heads");
   t.kv_groups = c.size_or("num_key_value_heads", t.heads);
@@ -44,6 +47,8 @@ void read_text(const ConfigFields& c, ModelConfig& m) {
   read_heads(c, m.text);
 }
 
+// An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated
+// MLP whole.
 void read_dense_ffn(const ConfigFields& c, ModelConfig& m) {
   m.text.ffn = c.size("intermediate_size");
   m.text.swiglu = c.text_or("hidden_act", "silu") == "silu";
@@ -53,6 +58,7 @@ void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {
   m.text.layers.assign(static_cast<std::size_t>(count), spec);
 }
 
+// "Stated" means that the config gives a number, even 0: tensors of MTP layers beyond it are then errors.
 void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer) {
   constexpr std::string_view kKeys[] = {"num_nextn_predict_layers", "mtp_num_hidden_layers",
                                         "num_mtp_layers"};
@@ -77,6 +83,7 @@ i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> 
   return n;
 }
 
+// A config of 5 kB can ask for 10^9 names; this keeps their number below kMostLayerExperts.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m) {
   if (static_cast<i64>(m.text.layers.size()) * m.moe.experts > kMostLayerExperts)
     throw c.error("num_hidden_layers", "times the experts is out of range")

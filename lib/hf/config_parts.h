@@ -1,5 +1,8 @@
-// What the configs of several families have in common. Everything throws kBadConfig or kUnsupportedModel,
-// with the key.
+// What the configs of several families have in common: readers of heads, feed-forward parts, layers, experts
+// and MTP depths, which a family's reader puts together. All throw kBadConfig or kUnsupportedModel with the
+// key.
+//
+//   read_qwen3  =  read_llama (read_text, read_dense_ffn, set_layers)  +  qk_norm  +  read_mtp
 #pragma once
 
 #include "mappings/config.h"
@@ -7,34 +10,56 @@
 
 namespace mckpt::impl {
 
-// Names are made for every layer and every expert, so their numbers have limits of their own.
+// Names are made for every layer and every expert, so a config with absurd numbers would cost memory: these
+// numbers have limits of their own.
 inline constexpr i64 kMostLayers = 10'000, kMostExperts = 100'000, kMostLayerExperts = 2'000'000;
 
+// The number of layers under `key`, at most kMostLayers.
 i64 layer_count(const ConfigFields& c, std::string_view key);
+// The number of experts under the first of the keys that is present, at most kMostExperts.
 i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> keys);
-// pre: layers and experts are set.
+// Throws if layers times experts is more than kMostLayerExperts. pre: both are set in the model.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m);
 
+// Throws kUnsupportedModel if the flag is present and true: Megatron's model of the family has no such biases.
 void refuse_flag(const ConfigFields& c, std::string_view key);
+// Throws kBadConfig for the entry `part` unless `by` divides `n`, the value of the entry `whole`.
 void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::string_view part, i64 by);
 
-// Vocabulary, hidden size and heads, which every decoder has.
+// Reads the vocabulary, the hidden size and the heads, which every decoder has.
 void read_text(const ConfigFields& c, ModelConfig& m);
+// Reads the width and the activation of the dense feed-forward part.
 void read_dense_ffn(const ConfigFields& c, ModelConfig& m);
+// Makes all layers of the model alike.
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
+// Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.
 void read_mtp(const ConfigFields& c, ModelConfig& m, i64 most, LayerSpec layer);
 
-// The readers of families, one file each kind; config_families.cc has their table.
+// The readers of families; config_families.cc has the table of all. `c` is the object with the language
+// model's entries, `top` the whole config of a model that also has vision.
+
+// Attention without biases and a gated MLP in every layer.
 void read_llama(const ConfigFields& c, ModelConfig& m);
+// Llama, and biases of q, k and v.
 void read_qwen2(const ConfigFields& c, ModelConfig& m);
+// Llama, norms of q and k, and an optional MTP depth.
 void read_qwen3(const ConfigFields& c, ModelConfig& m);
+// Attention with norms of q and k; some or all layers have experts, none a shared expert.
 void read_qwen3_moe(const ConfigFields& c, ModelConfig& m);
+// Gated delta nets between attention layers with an output gate; experts with a gated shared expert.
 void read_qwen3_next(const ConfigFields& c, ModelConfig& m);
+// The mixers of qwen3_next with a dense MLP in every layer.
 void read_qwen3_5_text(const ConfigFields& c, ModelConfig& m);
+// qwen3_5_text, and a vision tower without deepstack mergers.
 void read_qwen3_5(const ConfigFields& top, ModelConfig& m);
+// qwen3_next, and a vision tower without deepstack mergers.
 void read_qwen3_5_moe(const ConfigFields& top, ModelConfig& m);
+// A dense decoder with norms of q and k, and a vision tower with deepstack mergers.
 void read_qwen3_vl(const ConfigFields& top, ModelConfig& m);
+// qwen3_moe without MTP, and a vision tower with deepstack mergers.
 void read_qwen3_vl_moe(const ConfigFields& top, ModelConfig& m);
+// Mamba, attention, dense MLPs and experts as layers of their own, in the order of a pattern; optional MTP
+// depths.
 void read_nemotron_h(const ConfigFields& c, ModelConfig& m);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,8 @@
-// Qwen2 to Qwen3.6.
+// The readers of Qwen2 to Qwen3.6: dense, with experts, with gated delta nets (GDN), and with vision. Each
+// reader adds to that of an older family:
+//
+//   qwen2 = llama + biases of q, k, v           qwen3_next = gated decoder (GDN, output gate) + experts
+//   qwen3 = llama + norms of q and k            qwen3_5 = qwen3_5_text or qwen3_next + vision
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -7,7 +11,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Qwen: layer n has experts unless it is named, or decoder_sparse_step passes over it.
+// Decides which layers have experts. Layer n has experts unless mlp_only_layers names it or
+// decoder_sparse_step skips it: with a step of 2, layers 1, 3, 5, ... have experts.
 void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
   i64 step = c.size_or("decoder_sparse_step", 1);
   std::vector<i64> dense = c.numbers_or_none("mlp_only_layers");
@@ -26,6 +31,8 @@ void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
     m.text.ffn = c.size("intermediate_size");
 }
 
+// The experts of the Qwen families: routed experts, an optional shared expert with a gate, and the layers
+// that have them.
 void read_qwen_experts(const ConfigFields& c, ModelConfig& m) {
   m.moe.experts = read_experts(c, {"num_experts", "num_local_experts"});
   m.moe.ffn = c.size("moe_intermediate_size");
@@ -36,7 +43,8 @@ void read_qwen_experts(const ConfigFields& c, ModelConfig& m) {
   check_layer_experts(c, m);
 }
 
-// layer_types decides; without it every f-th layer has full attention.
+// Decides which layers have full attention and which a gated delta net: by layer_types, or without it by
+// full_attention_interval (with 4, layers 3, 7, 11, ... have attention).
 void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
   i64 layers = layer_count(c, "num_hidden_layers");
   set_layers(m, layers, {});
@@ -59,6 +67,7 @@ void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
   }
 }
 
+// The sizes of gated delta nets, with the defaults of transformers.
 void read_gdn(const ConfigFields& c, GdnConfig& g) {
   g.key_heads = c.size_or("linear_num_key_heads", 16);
   g.value_heads = c.size_or("linear_num_value_heads", 32);
@@ -68,6 +77,7 @@ void read_gdn(const ConfigFields& c, GdnConfig& g) {
   must_divide(c, "linear_num_value_heads", g.value_heads, "linear_num_key_heads", g.key_heads);
 }
 
+// The part that qwen3_next and qwen3_5 share: GDN layers between attention layers with an output gate.
 void read_gated_decoder(const ConfigFields& c, ModelConfig& m) {
   read_text(c, m);
   refuse_flag(c, "attention_bias");
@@ -77,6 +87,7 @@ void read_gated_decoder(const ConfigFields& c, ModelConfig& m) {
   choose_gdn_layers(c, m);
 }
 
+// The vision tower. `deepstack`: the family may feed early vision layers into the decoder.
 void read_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
   ConfigFields c = top.object("vision_config");
   TowerConfig& t = m.vision_tower;

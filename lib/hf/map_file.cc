@@ -1,3 +1,5 @@
+// A strict reader: unknown keys, wrong types and control characters are errors, because a row that is ignored
+// would lose a tensor.
 #include "hf/map_file.h"
 
 #include <algorithm>
@@ -16,13 +18,15 @@ constexpr i64 kMaxBytes = 16 << 20;
   throw Error(Code::kBadMap, cat("'", escaped(key), "' ", what));
 }
 
-// Names and reasons are printed, and names become those of files' tensors.
+// Throws for a text with control characters: names and reasons are printed, and names become names of tensors
+// in files.
 const std::string& printable(const std::string& text, std::string_view key) {
   auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, is_control)) fault(key, "has control characters");
   return text;
 }
 
+// The value of a member that must be a text.
 const std::string& text_of(const JsonMember& m) {
   if (!m.value.is(JsonType::kString)) fault(m.name, "must be a string");
   return printable(m.value.string(m.name), m.name);
@@ -33,6 +37,7 @@ bool flag_of(const JsonMember& m) {
   return m.value.boolean(m.name);
 }
 
+// The dimension along which a parameter is split: 0, 1, or -1 for none.
 int dimension_of(const JsonMember& m) {
   if (!m.value.is_integer()) fault(m.name, "must be 0, 1, or -1 for a parameter that is not split");
   i64 dim = m.value.integer(m.name);
@@ -55,6 +60,8 @@ std::vector<MapRow::Source> sources_of(const JsonMember& m) {
   return out;
 }
 
+// One row. `megatron` and `hugging_face` are required; the rule follows from `rule` or from `partition_dim`,
+// not both.
 MapRow row_of(const JsonValue& object) {
   MapRow row;
   for (const JsonMember& m : object.object("a row")) {
@@ -87,6 +94,7 @@ MapRow row_of(const JsonValue& object) {
   return row;
 }
 
+// A tensor that no parameter reads, with the reason, and the tensor of which it is a copy, if it is one.
 MapUnread unread_of(const JsonValue& object) {
   MapUnread unread;
   for (const JsonMember& m : object.object("an unread tensor")) {
@@ -105,6 +113,7 @@ MapUnread unread_of(const JsonValue& object) {
 
 }  // namespace
 
+// A file with neither rows nor unread tensors is valid and changes nothing.
 MapFile parse_map_file(std::string_view text) {
   JsonValue json = parse_json(text);
   if (!json.is(JsonType::kObject)) throw Error(Code::kBadMap, "a map file is a JSON object with \"rows\"");

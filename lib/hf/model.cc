@@ -1,5 +1,5 @@
-// Opens a Hugging Face folder: reads config.json, the headers of the weights and the map file, and pairs tensors with
-// parameters.
+// Opens a Hugging Face folder: reads config.json, the headers of the weights and the map file, and pairs
+// tensors with parameters. The texts of a folder come from anyone, so each has a limit of its size.
 #include "hf/model.h"
 
 #include <sys/stat.h>
@@ -16,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Limits of the texts that are read into memory.
 constexpr i64 kMaxConfigBytes = 16 << 20;
 constexpr i64 kMaxIndexBytes = 256 << 20;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
@@ -34,6 +35,8 @@ std::string read_text(const Folder& folder, const std::string& name, i64 most) {
   return read_text(folder.open_file(name), most);
 }
 
+// Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
+// training run.
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json not found; it is needed to identify the model");
@@ -45,6 +48,7 @@ HfConfig read_config(const Folder& folder) {
                    [&] { return read_hf_config(read_text(folder, "config.json", kMaxConfigBytes)); });
 }
 
+// Whether the folder has safetensors files; sets the name of the index, if there is one.
 bool has_safetensors(const Folder& folder, std::string& index) {
   bool any = false;
   for (const FolderEntry& e : folder.entries()) {
@@ -55,7 +59,8 @@ bool has_safetensors(const Folder& folder, std::string& index) {
   return any;
 }
 
-// A folder that lacks a file, or holds a tensor twice, is refused with all that is wrong.
+// Throws if the store has a problem, such as a missing file or a tensor that is stored twice; the error lists
+// up to 20.
 void refuse_findings(const Store& store) {
   std::vector<std::string> lines;
   const Finding* first = nullptr;
@@ -74,6 +79,8 @@ void refuse_findings(const Store& store) {
   throw e;
 }
 
+// The tables of source tensors, in the order of the store, of mckpt's list, or of the index. An index has
+// names only: its tensors get their types and shapes from the family's tables.
 SourceTable table_of(const Store& store) {
   SourceTable table;
   for (i64 t = 0; t < store.tensor_count(); t++)
@@ -97,13 +104,16 @@ SourceTable table_of(const SafetensorsIndex& index) {
   return table;
 }
 
-// In the words that other commands have for it: what comes near, or that nothing is downloaded.
+// For a path that does not exist: opens it as a store, which throws the error that all commands have, with
+// similar names or a hint that nothing is downloaded.
 void refuse_missing(const std::string& path) {
   struct stat st;
   if (::stat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
     static_cast<void>(open_store(path));
 }
 
+// The text of the user's map file; "" if no file is given. A file that is not found gets a help about what a
+// map file is.
 std::string text_of_map(const std::string& path) {
   if (path.empty()) return "";
   try {
@@ -117,6 +127,8 @@ std::string text_of_map(const std::string& path) {
   }
 }
 
+// The layout of the experts, as the user chose it, in the terms of the mapping; no choice: the tensors'
+// shapes decide.
 MapOptions map_options(ExpertLayout layout) {
   switch (layout) {
     case ExpertLayout::kAuto:
@@ -146,8 +158,8 @@ std::string agreed_map(const HfModelOptions& options, const TensorTable* table) 
   return agreed;
 }
 
-// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of them, with
-// those that the tables promise.
+// Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of
+// them, with those that the tables promise.
 std::unique_ptr<ModelMap> map_of(const HfModel& m) {
   const Family& family = m.own ? m.own->family() : *m.config.family;
   const MapOptions how = map_options(m.expert_layout);
@@ -164,6 +176,8 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 
 HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
 
+// The order matters: the map file changes the family before tensors are paired, and the table of an earlier
+// conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path);
   Folder folder(path);
@@ -197,6 +211,8 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   return m;
 }
 
+// Every named tensor becomes a row of a table of its own, in the order of the store; the map pairs each row
+// with itself.
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name) {
   HfModel m;
   std::vector<std::string> names;
@@ -223,6 +239,7 @@ std::string mapping_identity(const HfModel& model) {
              expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
+// Reads the data of both tensors of each pair, with several threads.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
   if (!model.has_data()) return {};
   std::vector<std::pair<i64, i64>> pairs;  // a copy, and the tensor that it repeats

@@ -1,9 +1,12 @@
-// A Hugging Face model folder with its mapping: config.json, the safetensors files if they are in the folder, and a
-// parameter of Megatron for every tensor.
+// A Hugging Face model folder with its mapping: config.json, the safetensors files if they are in the folder,
+// and a parameter of Megatron for every tensor.
 //
 //   Qwen3-30B-A3B/  config.json                         -> HfModel::config
 //                   model-00001-of-00016.safetensors    -> HfModel::store   (or only the index, or only the config)
 //                   family tables, rows of a map file   -> HfModel::map
+//
+// Opening reads config.json and the headers of the weights, never data. A folder without weights is a model
+// too: its tensors come from mckpt's list, from the index, or from the tables alone, in this order.
 #pragma once
 
 #include <functional>
@@ -21,52 +24,57 @@
 
 namespace mckpt::impl {
 
-// How to read a model where the folder leaves it open.
+// How to read a model if its folder leaves something open.
 struct HfModelOptions {
   ExpertLayout expert_layout = ExpertLayout::kAuto;
   std::string map_file{};  // a file with rows over the built-in tables; "": none
-  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file with
-  // other rows is refused.
+  // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file
+  // with other rows is refused.
   std::string kept_map{};
 };
 
+// An open model. It owns the store, the tables and the map, which refer to each other; it can be moved. A
+// folder with weights has `store`; `table` and `index` are used only without weights.
 struct HfModel {
   std::string path;
   ExpertLayout expert_layout =
-      ExpertLayout::kAuto;  // of the options, or of an earlier conversion of the model
-  std::string map_text;     // of the map file, likewise; "" where there is none
+      ExpertLayout::kAuto;  // given by the options, or by an earlier conversion of the model
+  std::string map_text;     // of the map file that applies; "" if there is none
   HfConfig config;
   std::unique_ptr<Store> store;        // null: the folder has no weights
-  std::unique_ptr<TensorTable> table;  // where the folder has mckpt's list of tensors and no weights
+  std::unique_ptr<TensorTable> table;  // set if the folder has mckpt's list of tensors and no weights
   std::unique_ptr<SafetensorsIndex>
-      index;                           // where the folder has the index but none of the files that it names
-  std::unique_ptr<OwnFamily> own;      // where a map file changes the family's tables
-  std::unique_ptr<PlainFamily> plain;  // of a model that no family knows
+      index;                           // set if the folder has the index but none of the files that it names
+  std::unique_ptr<OwnFamily> own;      // set if a map file changes the family's tables
+  std::unique_ptr<PlainFamily> plain;  // set for a model that no family knows
   std::unique_ptr<ModelMap> map;       // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }
 };
 
-// Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without config.json; what is
-// wrong with the safetensors files, all at once; kContradiction for two maps.
+// Opens the model. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
+// config.json; one error with all problems of the safetensors files; kContradiction if two different maps
+// apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
 HfConfig hf_config_of(const std::string& path);
 
-// A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor without a
-// name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot be sharded.
+// A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor
+// without a name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot
+// be sharded.
 HfModel plain_model(const Store& store, const std::function<std::optional<std::string>(i64 tensor)>& name);
 
-// The facts beside the tensors that decide which item goes where. The text differs if config.json, the map file or
-// the layout of the experts differs.
+// The facts beside the tensors that decide which item goes where, as a text that differs if config.json, the
+// map file or the layout of the experts differs. Part of the identity of a conversion.
 std::string mapping_identity(const HfModel& model);
 
 // What was inferred about the model, and which tensors are not read.
 Notes notes_of(const HfModel& model);
 
-// "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other tensors but
-// have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model without data.
+// "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other
+// tensors but have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model
+// without data.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads);
 
 // Throws kUnaccounted if there are unlike copies.

@@ -12,8 +12,8 @@
 #include "io/file/output_rules.h"
 #include "io/file/parallel.h"
 #include "io/file/staged_folder.h"
+#include "live/save/folders.h"
 #include "runtime/comm/same_host.h"
-#include "tools/live_folder.h"
 #include "tools/process/job.h"
 
 namespace mckpt::impl {
@@ -98,6 +98,19 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   if (main_dtype == "none") s.main_dtype.reset();
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };
   return s;
+}
+
+RoundTripOptions RoundtripOptions::round_trip() const {
+  using Until = RoundTripOptions::Until;
+  RoundTripOptions how;
+  how.threads = threads, how.repeat = repeat;
+  how.until = !until              ? Until::kCompare
+              : *until == "load"    ? Until::kLoad
+              : *until == "unshard" ? Until::kUnshard
+                                    : Until::kCheck;
+  how.output = output, how.checkpoint = checkpoint, how.durable = !no_sync;
+  how.model = model_flags.options();
+  return how;
 }
 
 }  // namespace mckpt::impl

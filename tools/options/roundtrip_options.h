@@ -5,6 +5,7 @@
 #include <string>
 
 #include "live/model/model.h"
+#include "live/round_trip/round_trip.h"
 #include "tools/options/hf_model_flags.h"
 #include "tools/options/layout_flags.h"
 #include "tools/options/rank_limits.h"
@@ -34,6 +35,7 @@ struct RoundtripOptions {
   void settle(Comm& world);
   // pre: this outlives the setup.
   LiveSetup setup(const ModelMap& map) const;
+  RoundTripOptions round_trip() const;
 };
 
 }  // namespace mckpt::impl

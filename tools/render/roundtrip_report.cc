@@ -11,19 +11,20 @@
 
 #include "core/base/text.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/progress.h"
 
 namespace mckpt::impl {
 namespace {
 
 // Gigabytes (10^9) in a second; 0 for a phase too short to be measured.
-double rate(const RoundtripPhase& phase) {
+double rate(const RoundTripPhase& phase) {
   return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
 }
 
 // Phases may be repeated.
-const RoundtripPhase* last_of(const RoundtripReport& report, std::string_view name) {
-  const RoundtripPhase* last = nullptr;
-  for (const RoundtripPhase& p : report.phases)
+const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view name) {
+  const RoundTripPhase* last = nullptr;
+  for (const RoundTripPhase& p : result.phases)
     if (p.name == name) last = &p;
   return last;
 }
@@ -49,18 +50,21 @@ void write_groups(JsonWriter& json, const LiveModel& model) {
   json.end_array();
 }
 
-void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
+void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
+  const RoundTripResult& r = report.result;
+  const RoundtripOptions& options = report.options;
+  bool differs = r.difference_count > 0;
   AnswerJson json(out);
-  json.begin_answer("roundtrip", !r.differs);
-  r.compared || r.differs ? json.field("equal", !r.differs) : json.null_field("equal");
-  json.field("tensors", r.tensors);
-  json.field("parameters", r.parameters).field("grid", to_string(model.setup().grid));
-  json.field("ranks", model.world().size()).field("device", r.device).field("threads", r.threads);
+  json.begin_answer("roundtrip", !differs);
+  r.compared || differs ? json.field("equal", !differs) : json.null_field("equal");
+  json.field("tensors", static_cast<i64>(report.map.sources().size()));
+  json.field("parameters", report.map.parameter_count()).field("grid", to_string(model.setup().grid));
+  json.field("ranks", model.world().size()).field("device", options.device).field("threads", options.threads);
   json.field("strategy", strategy_name(model.setup().fsdp.strategy));
-  for (const RoundtripPhase& p : r.phases)
+  for (const RoundTripPhase& p : r.phases)
     if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
   json.key("phases").begin_array();
-  for (const RoundtripPhase& p : r.phases)
+  for (const RoundTripPhase& p : r.phases)
     json.begin_object()
         .field("name", p.name)
         .field("seconds", p.seconds)
@@ -68,10 +72,10 @@ void write_json(Output& out, const RoundtripReport& r, const LiveModel& model) {
         .end_object();
   json.end_array();
   json.field("weights_bytes", r.weights_bytes).field("gathered_bytes", r.gathered_bytes);
-  json.field("peak_rss", r.peak_rss);
+  json.field("peak_rss", peak_rss);
   write_groups(json, model);
-  r.output.empty() ? json.null_field("output") : json.field("output", r.output);
-  r.checkpoint.empty() ? json.null_field("checkpoint") : json.field("checkpoint", r.checkpoint);
+  options.output ? json.field("output", *options.output) : json.null_field("output");
+  options.checkpoint ? json.field("checkpoint", *options.checkpoint) : json.null_field("checkpoint");
   json.field("difference_count", r.difference_count).key("differences").begin_array();
   for (const std::string& d : r.differences) json.value(d);
   json.end_array();
@@ -86,13 +90,14 @@ std::string groups_text(const LiveModel& model) {
   return cat(text, ", in ", counted(std::ssize(model.sharded_modules()), "sharded module"));
 }
 
-void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
+void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
+  const RoundTripResult& r = report.result;
   out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
-               strategy_name(model.setup().fsdp.strategy), ", ", r.device));
-  out.line(cat("model    ", counted(r.tensors, "tensor"), ", ", with_commas(r.parameters),
+               strategy_name(model.setup().fsdp.strategy), ", ", report.options.device));
+  out.line(cat("model    ", counted(report.map.sources().size(), "tensor"), ", ", with_commas(report.map.parameter_count()),
                " Megatron parameters"));
   out.line(cat("groups   ", groups_text(model)));
-  for (const RoundtripPhase& p : r.phases) {
+  for (const RoundTripPhase& p : r.phases) {
     char numbers[64];
     if (p.bytes > 0 && p.seconds >= 0.001)
       std::snprintf(numbers, sizeof numbers, "%8.3f s %9.2f GB/s  ", p.seconds, rate(p));
@@ -102,11 +107,11 @@ void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
         cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
   }
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
-               human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(r.peak_rss), " a rank"));
+               human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(peak_rss), " a rank"));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));
   if (i64 more = r.difference_count - std::ssize(r.differences); more > 0)
     out.line(cat("         and ", with_commas(more), " more"));
-  if (r.differs)
+  if (r.difference_count > 0)
     out.line("NOT EQUAL");
   else
     out.line(r.compared ? "equal: every bit came back" : "stopped before anything was exported");
@@ -115,9 +120,11 @@ void write_text(Output& out, const RoundtripReport& r, const LiveModel& model) {
 }  // namespace
 
 void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model) {
+  i64 peak_rss = status_bytes("VmHWM");
+  model.world().all_reduce({&peak_rss, 1}, Reduce::kMax);
   if (model.world().rank() != 0) return;
   Output out(flags);
-  out.json() ? write_json(out, report, model) : write_text(out, report, model);
+  out.json() ? write_json(out, report, peak_rss, model) : write_text(out, report, peak_rss, model);
   out.flush();
 }
 

@@ -1,4 +1,10 @@
-// The parts of compare(): one function for each pair of what the two sides are.
+// The parts of compare(): one function for each pair of what the two sides can be.
+//
+//   tested                 source                 function
+//   a checkpoint           a Hugging Face dir     against_model        with the import of the source
+//   a Hugging Face dir     a checkpoint           against_export       with the export of the source
+//   two checkpoints                               against_checkpoint   by name, perhaps translated first
+//   two stores of the same names                  against_names        tensor by tensor
 #pragma once
 
 #include <functional>
@@ -11,6 +17,8 @@
 
 namespace mckpt::impl {
 
+// What all functions get: the options, and the places for findings. References only; it lives during one
+// compare().
 struct Comparing {
   const CompareOptions& options;
   Comparison& comparison;
@@ -35,8 +43,8 @@ bool against_checkpoint(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
 
 using TensorNames = std::set<std::string, std::less<>>;
 // Two stores whose tensors have the same names, whatever pieces they are stored in. `fused`: tensors that are
-// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is asked where the
-// source has more tensors: those that every conversion drops.
+// stored rank after rank by different numbers of ranks; null: there are none. `dropped` is called if the
+// source has tensors that the tested side lacks, and returns those that every conversion drops.
 bool against_names(const Store& tested, const Store& source, const FusedTables* fused, const Comparing& c,
                    const std::function<TensorNames()>& dropped = {});
 

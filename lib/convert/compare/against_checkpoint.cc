@@ -1,6 +1,8 @@
-// Compares two checkpoints of one model: under the names of fsdp_dtensor where they are of two formats, under
-// the names without groups where layers are grouped differently, and as they are where nobody knows the
-// model.
+// Compares two checkpoints of one model:
+//
+//   of two formats                      under the names of fsdp_dtensor
+//   with differently grouped layers     under the names without groups
+//   of a model that is not known        under their own names
 #include <algorithm>
 
 #include "convert/compare/against.h"
@@ -17,8 +19,8 @@ namespace {
 constexpr const char* kOtherLayers =
     "args and settings name the layers, which have other names on the two sides";
 
-// Whether the training runs name the layers differently: one is a GPT model and one a hybrid, or the groups
-// differ.
+// Whether the training runs name the layers differently: one of them trained a GPT model and one a hybrid, or
+// the groups differ.
 bool differ_in_layers(const Store& tested, const Store& source) {
   std::optional<LayerPattern> a = pattern_of_run(tested), b = pattern_of_run(source);
   return a.has_value() != b.has_value() || (a && a->text != b->text);
@@ -36,6 +38,8 @@ bool differ_in_groups(const Store& tested, const Store& source) {
                              [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
+// Compares two hybrid models under the names that their layers have without groups. Their args are not
+// compared.
 bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const Comparing& c) {
   DcpDialect dialect = *dcp_dialect(*tested);
   for (std::unique_ptr<Store>* side : {&tested, &source})
@@ -59,8 +63,8 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
   }
 }
 
-// Tensors that are stored fused, rank after rank, are compared item by item where other numbers of ranks
-// wrote them.
+// The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
+// them, they are compared over the items of the model's own tensors.
 FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
   for (i64 t = 0; t < from.store().tensor_count(); t++) {
@@ -73,7 +77,8 @@ FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to
   return fused;
 }
 
-// `assets`: those of either side; "": nobody knows the model.
+// Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
+// has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
   bool other_layers = differ_in_layers(*tested, *source);

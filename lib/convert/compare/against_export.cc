@@ -1,4 +1,5 @@
-// Compares a Hugging Face folder with what an export of the checkpoint would write into it.
+// Compares a Hugging Face folder with what an export of the checkpoint would write into it: the export's job
+// is made, and its writes are compared with the folder's files.
 
 #include "convert/compare/against.h"
 #include "convert/source/source_model.h"
@@ -9,8 +10,8 @@ namespace {
 
 using Names = NameSet<std::string>;
 
-// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint;
-// nothing where it did not, or where the caller names other assets.
+// The tensors that an export of the checkpoint writes, as mckpt listed them when it made the checkpoint.
+// Nothing if the checkpoint has no complete list, or the caller names other assets.
 std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional<std::string>& assets) {
   std::string own = assets ? "" : own_assets(checkpoint);
   std::string text = own.empty() ? "" : tensor_table_text(Folder(own));
@@ -22,6 +23,8 @@ std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional
   return names;
 }
 
+// The folder is opened twice, as a store and as a model. Throws kReadFailed if the two do not list the same
+// tensors, kUnsupportedTensor for a tensor in several pieces.
 void refuse_other_table(const Store& tested, const SourceTable& tensors) {
   for (i32 t = 0; t < tensors.size(); t++) {
     // The table is that of the same folder, in its order.
@@ -34,7 +37,7 @@ void refuse_other_table(const Store& tested, const SourceTable& tensors) {
   }
 }
 
-// The tensors that can be compared, each as its own key; the others are reported.
+// The tensors that can be compared, as pairs (tensor, key) of equal numbers; the others are reported.
 std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std::optional<Names>& names,
                                                   Comparison& comparison) {
   std::vector<bool> dropped = map.dropped();
@@ -54,7 +57,7 @@ std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std
   return compared;
 }
 
-// By tensor of the model, the tensors of the checkpoint that have its items.
+// For every tensor of the model, the tensors of the checkpoint that contain items of it.
 std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) {
   const KeyTable& keys = checkpoint.keys();
   const ModelMap& map = checkpoint.map();

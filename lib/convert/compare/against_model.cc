@@ -1,4 +1,5 @@
-// Compares a checkpoint with what an import of the model would write into it.
+// Compares a checkpoint with what an import of the model would write into it. Values are cast as the import
+// casts them, so a checkpoint in bf16 can be equal to a model in fp32; a warning names such tensors.
 #include "convert/compare/against.h"
 #include "convert/source/source_model.h"
 #include "core/base/error.h"
@@ -6,13 +7,14 @@
 namespace mckpt::impl {
 namespace {
 
-// Casts exist between these types alone.
+// Whether type `to` has every value of type `from`. pre: both are floats of 16, 32 or 64 bits, as casts
+// require.
 bool holds_values_of(DType to, DType from) {
   return to == from || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
 }
 
-// What equals the result of a conversion does not equal the source where the stored type cannot hold its
-// values.
+// Warns of tensors whose stored type does not have all values of the source's type: they may be equal to the
+// result of a conversion and still differ from the source.
 void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
   std::vector<std::optional<DType>> stored = checkpoint.stored_types();
   const SourceTable& tensors = checkpoint.map().sources();
@@ -29,6 +31,8 @@ void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
   if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));
 }
 
+// Opens the model with the map file that the tested checkpoint keeps. Throws kNotFound for a folder without
+// weights.
 HfModel source_model(const Store& tested, const std::string& source, const Comparing& c) {
   HfModelOptions reading = c.options.opening.model;
   reading.kept_map = kept_map(tested);
@@ -38,7 +42,7 @@ HfModel source_model(const Store& tested, const std::string& source, const Compa
   return model;
 }
 
-// The tested side is the one checkpoint, so the options of either side describe it.
+// There is one checkpoint, the tested side: the options for the ranks of either side describe it.
 CheckpointOptions opening_of(const CompareOptions& options) {
   CheckpointOptions how = options.opening;
   how.records_apart = true;

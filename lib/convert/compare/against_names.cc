@@ -1,4 +1,5 @@
-// Compares tensors of the same names, box by box. What the two sides do not have alike is named and left out.
+// Compares tensors of the same names, box by box. Tensors that only one side has, or that differ in type or
+// shape, are reported and not compared.
 #include "convert/compare/against.h"
 #include "convert/compare/tensor_differences.h"
 #include "core/base/error_code.h"
@@ -7,6 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The finding about one such tensor.
 Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
   return {.code = Code::kUnequal,
           .tensor = std::string(d.one < 0 ? source.name(d.other) : tested.name(d.one)),
@@ -16,8 +18,8 @@ Finding unlike_finding(const Store& tested, const Store& source, const TensorDif
                                          type_and_shape(source, d.other))};
 }
 
-// Reports the tensors that the two sides do not have alike. Returns those of the tested side: they cannot be
-// compared.
+// Reports the tensors that are missing on one side or differ in type or shape. Returns their numbers in the
+// tested store.
 std::set<i64> report_unlike(const Store& tested, const Store& source, Comparison& comparison,
                             const std::function<TensorNames()>& dropped) {
   std::set<i64> tensors;

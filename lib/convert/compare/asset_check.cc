@@ -1,4 +1,5 @@
-// Reads the JSON files among the assets, and compares the assets of two sides byte by byte.
+// Reads the JSON files among the assets, and compares the assets of two sides byte by byte, in blocks of 1
+// MiB.
 #include "convert/compare/asset_check.h"
 
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ namespace {
 constexpr i64 kBlockBytes = 1 << 20, kMostBytes = i64{1} << 30;
 constexpr std::string_view kConfig = "config.json";
 
-// The folder of assets: within a checkpoint, or a model's own. "": there is none.
+// The folder of assets: hf_assets in a checkpoint, or the folder of a model. "": there is none.
 std::string assets_of(const Store& store) {
   if (dcp_dialect(store)) return own_assets(store);
   struct stat st;
@@ -35,9 +36,10 @@ std::string text_of(const Folder& folder, const std::string& name) {
   return text;
 }
 
-// Other files may be lists: mckpt copies them and does not read them.
+// Other JSON files may be lists: mckpt copies them and uses nothing of them.
 bool must_be_object(std::string_view name) { return name == kConfig || name == "generation_config.json"; }
 
+// Throws what is wrong with the file.
 void read_asset(const Folder& folder, const std::string& name) {
   std::string text = text_of(folder, name);
   if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
@@ -53,8 +55,8 @@ std::vector<std::string> json_files(const Folder& folder) {
   return names;
 }
 
-// The opener, which does not need the config, reported a bad one as a warning. Without it nothing can be done
-// with the model, so the warning becomes a problem. Returns whether there was one.
+// The opener of a store does not need config.json and reports a bad one as a warning. Nothing can be done
+// with the model without it, so the warning becomes a problem here. Returns whether there was such a warning.
 bool raise_config_findings(VerifyReport& report) {
   bool told = false;
   for (std::size_t f = 0; f < report.findings.size(); f++) {
@@ -92,7 +94,7 @@ std::string path_in_store(const Store& store, const std::string& folder, const s
   return folder == store.root() ? name : cat(kAssetsFolder, "/", name);
 }
 
-// Files and folders that one of the two has and the other does not.
+// Files and folders that only one of the two folders has.
 std::vector<std::string> on_one_side(const Folder& a, const Folder& b) {
   std::vector<std::string> alone;
   for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}})
@@ -124,7 +126,7 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
     } catch (const Error& e) {
       Finding finding = to_finding(e);
       finding.file = path_in_store(store, path, name);
-      // A file that cannot be parsed is copied all the same; one that cannot be opened is not.
+      // A file that cannot be parsed can be copied, so it is a warning; a file that cannot be opened cannot.
       finding.warning = e.code() == Code::kBadJson && !must_be_object(name) && name != kTensorTableName;
       found.push_back(std::move(finding));
     }

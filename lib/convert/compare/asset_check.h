@@ -1,5 +1,8 @@
-// The check "assets": files beside the weights of a model, such as config.json and the tokenizer, in the
-// model's own folder or in that of a checkpoint made of it.
+// The check "assets": the files beside the weights of a model, such as config.json and the tokenizer, in the
+// model's own folder or in hf_assets of a checkpoint made of it.
+//
+//   check_assets()     one side: can every JSON file be read?
+//   compare_assets()   two sides: do files that both sides have contain the same bytes?
 #pragma once
 
 #include <optional>
@@ -10,13 +13,14 @@
 
 namespace mckpt::impl {
 
-// Adds the check, where there are such files: every JSON file can be read, and is an object where it must be
-// one. Returns which files were judged, relative to the store's root.
+// Adds the check if there are such files: every JSON file must be readable, and config.json must be an
+// object. Returns the files that were read, relative to the store's root. Damage is a finding, never an
+// error.
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
-// Adds the check about a comparison: files that both sides have must have the same bytes, because a
-// conversion copies them. Between two models a difference is a warning. `assets`: the folder that takes the
-// place of the source's own. Returns whether the files are equal as far as they have to be.
+// Adds the check of a comparison: files that both sides have must have the same bytes, because a conversion
+// copies them. Between two models a difference is a warning only, because nothing was converted. `assets`:
+// the folder that replaces the source's own. Returns false if files differ that must be equal.
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
                     VerifyReport& report);
 

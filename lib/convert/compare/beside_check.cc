@@ -1,4 +1,5 @@
-// Walks through what is beside a checkpoint, and through what is beside the checkpoints found there.
+// Walks through everything beside a checkpoint, and through everything beside the checkpoints found there.
+// The walk ends because the real path of every visited checkpoint is remembered.
 #include "convert/compare/beside_check.h"
 
 #include <algorithm>
@@ -19,9 +20,10 @@ namespace {
 
 constexpr i64 kMostJsonBytes = i64{1} << 30;
 
-// Reasons for which a file cannot be judged that are not faults of the file.
+// Errors because of which a file cannot be checked, but which are not faults of the file.
 bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
 
+// One walk: look() adds findings, finish() adds the check to the report.
 class BesideCheck {
  public:
   BesideCheck(int threads, Observer& observer, VerifyReport& report)
@@ -58,7 +60,7 @@ class BesideCheck {
       if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
       Finding finding = to_finding(e);
       finding.file = name;
-      finding.warning = b.kind == Beside::Kind::kJson;  // only a reader of the file can tell what it must be
+      finding.warning = b.kind == Beside::Kind::kJson;  // what the file must contain is not known here
       found_.push_back(std::move(finding));
       count_++;
     }
@@ -82,8 +84,8 @@ class BesideCheck {
     count_ += std::ssize(judged);
   }
 
-  // A pickle that torch did not write, such as random states: it is read to its end, and nothing in it is
-  // run.
+  // A pickle that torch did not write, such as random states: it is parsed to its end, and nothing in it is
+  // executed.
   void look_at_pickle(const std::string& path, const std::string& name) {
     InputFile file(path);
     auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));

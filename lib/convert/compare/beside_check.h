@@ -1,6 +1,11 @@
-// The check "beside": what is in the folder of a checkpoint beside the checkpoint's own files. Other
+// The check "beside": everything in the folder of a checkpoint beside the checkpoint's own files. Other
 // checkpoints there are verified like the one that was opened, JSON files are parsed, and everything else is
-// named as not read.
+// listed as not read.
+//
+//   ckpt/.metadata, __0_0.distcp     the store: verified by check_checkpoint()
+//   ckpt/optimizer_0/.metadata       beside: a checkpoint, verified with its own assets and manifest
+//   ckpt/notes.json                  beside: parsed
+//   ckpt/run.log                     beside: listed as not read
 #pragma once
 
 #include <string>
@@ -13,18 +18,17 @@
 namespace mckpt::impl {
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
-// judged, relative to the store's root. `phase`: the name under which the observer hears of it. Throws
-// kInterrupted.
+// checked, relative to the store's root. `phase`: the name of the work for the observer. Throws kInterrupted.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
                                       Observer& observer, VerifyReport& report);
 
-// Adds the check, where anything beside the checkpoint was read, and the list of what was not. `store`: what
-// is at `path`; null: nothing was opened there. `seen`: files, relative to the root of the store, that other
-// checks judged.
+// Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
+// checkpoint at `path`; null: `path` is a folder of checkpoints. `seen`: files, relative to the root of the
+// store, that other checks have read. Follows links, and visits every checkpoint once.
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
                   Observer& observer, VerifyReport& report);
 
-// Of a comparison: names the checkpoints beside the tested one, which were not compared.
+// For a comparison: lists the checkpoints beside the tested one, which are not compared.
 void name_beside(const std::string& path, const Store& store, VerifyReport& report);
 
 }  // namespace mckpt::impl

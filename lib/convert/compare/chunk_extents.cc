@@ -1,4 +1,5 @@
-// Sorts chunks by file and offset, and finds those that a stretch meets.
+// Extents are sorted by file and beginning. Their ends are not sorted, so reach_ keeps the largest end so
+// far, which grows within a file: a binary search in it skips all extents that end before an offset.
 #include "convert/compare/chunk_extents.h"
 #include "core/base/error.h"
 
@@ -15,7 +16,7 @@ ChunkExtents::ChunkExtents(const ChunkList& chunks) {
       i64 bytes = dtype_bytes(place.dtype, Shape(chunks.box(c).sizes).items());
       extents_.push_back({place.file, place.data_offset, place.data_offset + bytes, c, place.dtype});
     } catch (const Error&) {
-      // Whoever reads the chunk reports it.
+      // The comparison itself reads the chunk too, and reports the error.
     }
   }
   std::ranges::sort(extents_, {},

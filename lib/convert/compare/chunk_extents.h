@@ -1,4 +1,10 @@
-// Which chunks have items in a stretch of a file.
+// ChunkExtents: which chunks have items in a stretch of a file. A comparison that finds a difference at some
+// byte uses it to name the tensor.
+//
+//   file 0   [ w: 0-999 ][ v: 1000-1499 ]      each(0, 990, 1010)  -->  w, v
+//
+// Extents may overlap, because tensors may share bytes. Building costs one header per chunk and a sort; a
+// query costs a binary search and the extents that it visits.
 #pragma once
 
 #include <vector>
@@ -7,10 +13,10 @@
 
 namespace mckpt::impl {
 
+// An index over a list of chunks, built once; const and thread-safe afterwards. It refers to nothing.
 class ChunkExtents {
  public:
-  // Reads the header of every chunk that has one of its own. Chunks that cannot be placed, because of what
-  // is wrong with their headers, are left out.
+  // Reads the header of every chunk that has one of its own. Chunks whose headers cannot be read are left out.
   explicit ChunkExtents(const ChunkList& chunks);
 
   struct Extent {
@@ -20,8 +26,8 @@ class ChunkExtents {
     DType dtype = DType::kU8;  // as stored
   };
 
-  // Calls visit(extent) for all that overlap the stretch, in the order in which they begin. Tensors may share
-  // bytes.
+  // Calls visit(extent) for all extents that overlap bytes [begin, end) of the file, in ascending order of
+  // their beginnings.
   template <typename Visit>
   void each(i32 file, i64 begin, i64 end, Visit visit) const {
     for (std::size_t e = first_behind(file, begin); e < extents_.size(); e++) {
@@ -35,7 +41,7 @@ class ChunkExtents {
   std::size_t first_behind(i32 file, i64 offset) const;
 
   std::vector<Extent> extents_;  // by file and begin
-  std::vector<i64> reach_;       // of each, the end of the farthest one of its file up to it
+  std::vector<i64> reach_;       // by extent: the largest end of the extents of its file up to it
 };
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Groups chunks of experts by their checksums, and confirms equal ones by reading.
+// Groups chunks of experts by key without number, box and checksum; the second chunk of a group is compared
+// with the first byte by byte.
 #include "convert/compare/chunk_twins.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr i64 kPiece = 1 << 20;
 
-// The key without the number of the expert, which is the last number in it.
+// The key with "#" in place of the expert's number, which is the last number in the key.
 std::string without_number(std::string_view key) {
   auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::size_t end = key.size();
@@ -30,7 +31,8 @@ InputFile file_of(const DcpLayout::Chunk& c, const std::string& folder) {
   return InputFile(cat(folder, "/", dcp_file_name(c.rank)));
 }
 
-// The checksums of the records, one file open at a time: the chunks of a layout go from rank to rank.
+// Reads the checksums of the records. One file is open at a time, because the chunks of a layout are sorted
+// by rank.
 class WrittenSums {
  public:
   explicit WrittenSums(const std::string& folder) : folder_(folder) {}
@@ -51,6 +53,7 @@ class WrittenSums {
   i32 rank_ = -1;
 };
 
+// Whether the two chunks have the same bytes and are not one byte repeated.
 bool same_bytes(const DcpLayout::Chunk& a, const DcpLayout::Chunk& b, const std::string& folder) {
   InputFile file_a = file_of(a, folder), file_b = file_of(b, folder);
   bool constant = true;

@@ -1,6 +1,8 @@
-// Experts that came out byte-equal: chunks of a written checkpoint whose keys differ in the expert's number
-// alone and whose bytes are the same. A save in which ranks overwrote each other's experts looks whole; that
-// expert 0 equals expert 32 is what is left to see of it.
+// Experts with the same bytes: chunks of a written checkpoint whose keys differ only in the expert's number
+// and whose bytes are equal. A training run in which ranks overwrote each other's experts saves a checkpoint
+// that looks complete; that expert 0 equals expert 32 is the only trace that remains.
+//
+//   ...experts.linear_fc1.weight0_w  crc 5a2e...  ==  ...experts.linear_fc1.weight32_w  crc 5a2e...   -->  a pair
 #pragma once
 
 #include <string>
@@ -11,12 +13,14 @@
 
 namespace mckpt::impl {
 
+// A pair of equal experts, by the keys of their chunks.
 struct ChunkTwins {
   std::string first, second;  // keys
 };
 
-// `folder` has the files of the layout, whose records' checksums are compared; equal ones are confirmed by
-// reading. Chunks that are one value throughout, such as zeros, are not twins. At most `most` pairs.
+// pre: `folder` has the files of the layout, complete. Compares the checksums in the records, 4 bytes for
+// each chunk of an expert; equal ones are confirmed by reading the chunks. Chunks that are one value
+// throughout, such as zeros, are not twins. Returns at most `most` pairs.
 std::vector<ChunkTwins> chunk_twins(const KeyTable& keys, const DcpLayout& layout,
                                     std::span<const i32> table_key, const std::string& folder,
                                     std::size_t most);

@@ -1,4 +1,5 @@
-// Chooses how two stores are compared by what they are, and compares what is beside their tensors.
+// Chooses how two stores are compared by what they are, and compares everything beside their tensors: listed
+// files, assets and objects.
 #include "convert/compare/compare.h"
 
 #include <sys/stat.h>
@@ -16,8 +17,8 @@ namespace {
 
 bool is_sharded(const Store& store) { return dcp_dialect(store).has_value(); }
 
-// The keys of a DCP folder are Megatron's or of no known kind; config.json leads from them to the names of a
-// model.
+// Throws kUnknownFormat for a single file beside a DCP folder: only a config.json connects the keys of a DCP
+// folder with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
   struct stat st;
   if (::stat(model.root().c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
@@ -28,7 +29,7 @@ void refuse_single_file(const Store& model) {
 }
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
-// repeat no other tensor. Empty where nobody knows the model.
+// repeat no other tensor. Empty if the model is not known.
 TensorNames dropped_tensors(const std::string& path, const HfModelOptions& options) {
   TensorNames out;
   try {
@@ -42,7 +43,8 @@ TensorNames dropped_tensors(const std::string& path, const HfModelOptions& optio
   return out;
 }
 
-// Files of one format may have objects beside their tensors.
+// Compares the objects of two sides of one format. For two formats the report notes that objects are not
+// compared.
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
   if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);
@@ -51,6 +53,7 @@ bool compare_file_objects(const Store& tested, const Store& source, const Compar
   return true;
 }
 
+// Two models' files, or two single files.
 bool compare_models(const Store& tested, const Store& source, const std::string& source_path,
                     const Comparing& c) {
   bool same = compare_file_objects(tested, source, c);
@@ -62,7 +65,7 @@ bool compare_models(const Store& tested, const Store& source, const std::string&
   return against_names(tested, source, nullptr, c, dropped) && same;
 }
 
-// Everything but the assets.
+// Compares everything except the assets.
 bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std::unique_ptr<Store> source,
                     const std::string& source_path, const Comparing& c) {
   if (is_sharded(*tested) && is_sharded(*source))

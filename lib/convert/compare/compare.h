@@ -1,11 +1,14 @@
-// compare(): whether a checkpoint holds exactly what converting another one would write. The job that
-// converts is carried out, with a comparison in place of the writing:
+// compare(): whether a checkpoint contains exactly what converting another one would write. The job that
+// converts is carried out, with a comparison in place of the writing, so every rule, cast and cut is the one
+// of the conversion:
 //
 //   tested              source              compared as                                in
 //   a checkpoint        a Hugging Face dir  chunks that an import would write          against_model.cc
 //   a Hugging Face dir  a checkpoint        tensors that an export would write         against_export.cc
 //   a checkpoint        a checkpoint        tensors of the same names, in any pieces   against_checkpoint.cc
-//   a model's files     a model's files     likewise                                   against_names.cc
+//   a model's files     a model's files     tensors of the same names, in any pieces   against_names.cc
+//
+// Both sides are read once, and once more only where they differ.
 #pragma once
 
 #include <memory>
@@ -21,23 +24,25 @@
 
 namespace mckpt::impl {
 
+// Plain values.
 struct CompareOptions {
   CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
-  std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, where it does not say so
-  ParamsDtype params_dtype{};                // through which an import passes the values of a model
+  std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
+  ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   int threads = 1;
 };
 
+// The outcome. `equal` is true if everything was compared and is equal.
 struct Compared {
   VerifyReport report{};
   bool equal = false;
   std::vector<Oddities> oddities{};  // of either side
 };
 
-// The report has the checks "manifest", "assets", "objects" and those of Comparison, and "casts" where what
-// is equal no longer has all that the source has. `tested`: what open_store(path) gave. Throws what opening
-// the source throws, what is wrong with either side other than single records, and kUnaccounted where a
-// checkpoint lacks parameters of the model.
+// The report has the checks "manifest", "assets", "objects" and those of Comparison, and "casts" if equal
+// tensors are stored in a type that loses values of the source. `tested`: the result of open_store(path).
+// Throws what opening the source throws, damage of either side that is not about single records, and
+// kUnaccounted if a checkpoint lacks parameters of the model.
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source,
                  const CompareOptions& options, Observer& observer);
 

@@ -1,5 +1,8 @@
-// CompareSink: takes what a copy job would write and compares it with what is there. It knows of each tensor
-// whether it differs, and from which item on; nothing that differs is left out, however much it is.
+// CompareSink: takes what a copy job would write and compares it with the files that exist. The sink finds
+// every tensor that differs, and the first differing item of each; it stops at no number of differences.
+//
+//   job writes      file 0, bytes 4096-8191    [.. 3f 80 ..]
+//   the file has                               [.. 3f 00 ..]   -->   tensor "w", item 1021, byte 5120
 #pragma once
 
 #include <map>
@@ -13,12 +16,14 @@
 
 namespace mckpt::impl {
 
+// One comparison. write() is thread-safe. Memory: one number for each tensor that differs, and an index over
+// all chunks once something differs.
 class CompareSink final : public CopySink {
  public:
   // The job writes these chunks, into the files of the store. Both outlive this.
   CompareSink(const Store& there, const ChunkList& chunks) : chunks_(chunks), bytes_(there) {}
 
-  // Throws kInternal when what differs belongs to none of the chunks.
+  // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
 
   // The first place, in the order of the files, at which a tensor differs.
@@ -26,9 +31,9 @@ class CompareSink final : public CopySink {
     i32 key = -1;
     i32 file = 0;
     i64 offset = 0;  // of the first byte in the file that differs
-    i64 item = 0;    // that it belongs to, counted from the beginning of the chunk
+    i64 item = 0;    // the item of that byte, counted from the beginning of the chunk
   };
-  // One for each key of which something differs, in the order of the files. To be called when all is written.
+  // One for each key with a difference, in the order of the files. Called when everything is written.
   std::vector<Difference> differences() const;
 
  private:

@@ -1,4 +1,5 @@
-// Damage of either side of a comparison: headers that cannot be read, and data that do not have their sum.
+// Damage of either side of a comparison: headers that cannot be read, and data that do not have their
+// checksum.
 #include "convert/compare/compared_sides.h"
 
 #include <mutex>
@@ -18,18 +19,19 @@ bool is_of_coverage(Code code) {
   return code == Code::kChunkHole || code == Code::kChunkOverlap || code == Code::kChunkOutside;
 }
 
-// The store's file of that path, or -1.
+// The number of the store's file with that path, or -1.
 i32 file_of(const Store& store, const std::string& path) {
   for (i32 f = 0; f < std::ssize(store.files()); f++)
     if (file_path(store, f) == path) return f;
   return -1;
 }
 
-// The sums that a format keeps of records beside what it says of each chunk.
+// The checksums that a format stores apart from the chunks' own headers: of zip entries in a .pt file, or in a
+// manifest. Found by the file and an offset within the record.
 class RecordSums {
  public:
   explicit RecordSums(const Store& store) {
-    if (dcp_dialect(store)) return;  // its sums are in the chunks' own headers
+    if (dcp_dialect(store)) return;  // its checksums are in the chunks' own headers
     store.each_checksum([&](const Checksum& sum) { sums_[{sum.file, sum.offset}] = sum; });
   }
   std::optional<Checksum> of(i32 file, i64 offset) const {
@@ -44,7 +46,7 @@ class RecordSums {
   std::map<std::pair<i32, i64>, Checksum> sums_;
 };
 
-// Judges records, each once: tensors may share one. Thread-safe.
+// Compares records with their checksums, each record once, because tensors may share one. Thread-safe.
 class RecordJudge {
  public:
   RecordJudge(const Store& tested, const Store& source)
@@ -125,7 +127,7 @@ void ComparedSides::check_sums(const std::vector<Record>& records, int threads, 
       if (std::optional<Finding> fault = judge.fault(record)) found[record.side].add(i, std::move(*fault));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
-      // What cannot be read was reported when it was compared.
+      // A record that cannot be read was reported when it was compared.
     }
   });
   for (Side side : {kTested, kSource})

@@ -1,5 +1,9 @@
-// ComparedSides: what is wrong with the two checkpoints of a comparison, each by itself. It tells damage of a
-// record, which is a finding about one side, from a difference, which is a finding about both.
+// ComparedSides: what is wrong with the two checkpoints of a comparison, each by itself. The class separates
+// damage of a record, which is a finding about one side, from a difference, which is a finding about both.
+//
+//   header of a record cannot be read          check "path" or "source"
+//   data do not have their stored checksum     check "path" or "source"
+//   both sides are sound, values differ        check "against", in Comparison
 #pragma once
 
 #include <map>
@@ -12,6 +16,8 @@
 
 namespace mckpt::impl {
 
+// Collects the findings of one comparison. Both stores outlive it. Not thread-safe, except that check_sums()
+// uses threads itself.
 class ComparedSides {
  public:
   enum Side { kTested, kSource };
@@ -21,21 +27,22 @@ class ComparedSides {
     i64 tensor, chunk;
   };
 
-  // Begins with what the openers found wrong with single records.
+  // Begins with the openers' findings about single records.
   ComparedSides(const Store& tested, const Store& source);
 
   // Whether an opener reported that the chunks of a tensor do not cover it.
   bool have_holes() const { return holes_; }
   bool wrong() const { return wrong_[kTested] || wrong_[kSource]; }
 
-  // Whether the header of the record can be read. The first time that it cannot, the finding is added.
+  // Whether the header of the record can be read. If it cannot, a finding is added, once for each record.
   bool reads(const Record& record);
-  // Adds a finding about a file, given by its whole path, to the side that the file is of. Returns whether
-  // there is such a side.
+  // Adds a finding about a file, given by its whole path, to the side that the file belongs to. Returns false
+  // if it belongs to neither.
   bool add_by_file(Finding& finding);
-  // Adds the records whose bytes do not have the sum that the format keeps of them. Throws kInterrupted.
+  // Adds a finding for each record whose bytes do not have the checksum that the format stores. Reads the
+  // records. Throws kInterrupted.
   void check_sums(const std::vector<Record>& records, int threads, Observer& observer);
-  // Adds the checks "path" and "source", each where something is wrong.
+  // Adds the checks "path" and "source", each only if something is wrong with that side.
   void add_checks(VerifyReport& report);
 
  private:

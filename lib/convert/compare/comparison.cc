@@ -1,4 +1,6 @@
-// The four passes of a comparison, and the findings that come of them.
+// The four passes of a comparison, and the findings that they produce. Errors of three kinds meet here and
+// are kept apart: damage of a record (a finding about one side), a tensor that could not be compared (the
+// comparison is not "equal"), and a difference.
 #include "convert/compare/comparison.h"
 
 #include <algorithm>
@@ -54,7 +56,7 @@ bool Comparison::run(const ComparedChunks& compared, VerifyReport& report) {
   return add_checks(compared, std::move(against), report);
 }
 
-// Returns the tasks that failed because of what is in files.
+// Carries the job out and returns the tasks that failed because of damaged files. Other errors are thrown.
 std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopySink& sink, const char* phase,
                                                        LostValues* lost) {
   std::vector<Failure> failures;
@@ -104,7 +106,7 @@ std::vector<i32> Comparison::judge(const ComparedChunks& compared, const Failure
   return {};
 }
 
-// For what no header shows: data that cannot be read.
+// Reports a failure that no header explains: data that cannot be read.
 void Comparison::report_failure(const Failure& failure, const std::string& tensor) {
   if (!unseen_.insert(tensor).second) return;
   Finding finding = to_finding(failure.error);
@@ -112,7 +114,7 @@ void Comparison::report_failure(const Failure& failure, const std::string& tenso
   if (!sides_.add_by_file(finding)) others_.push_back(std::move(finding));
 }
 
-// A comparison that finds nothing does not pay for this pass.
+// Pass 3, over the chunks of the keys that differ.
 Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, const std::set<i32>& keys) {
   std::vector<i32> chunks;
   for (i32 c = 0; c < compared.chunks.size(); c++)
@@ -124,6 +126,8 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
   return tally.counts();
 }
 
+// Passes 3 and 4: the findings about the tensors that differ, with counts and values for the first ones of
+// them.
 std::vector<Finding> Comparison::described(const ComparedChunks& compared, const CompareSink& sink,
                                            VerifyReport& report) {
   std::vector<CompareSink::Difference> differences = sink.differences();
@@ -149,7 +153,7 @@ std::vector<Finding> Comparison::described(const ComparedChunks& compared, const
   return findings.take();
 }
 
-// The records of both sides behind these keys.
+// The records of both sides that contain the data of these keys.
 std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& compared,
                                                           const std::set<i32>& keys) const {
   std::vector<ComparedSides::Record> records;
@@ -167,8 +171,8 @@ std::vector<ComparedSides::Record> Comparison::records_of(const ComparedChunks& 
   return records;
 }
 
-// What equals the result of a conversion may have lost values all the same, where the user wanted the cast.
-// They are not counted: what is compared once more beside damage is cast once more.
+// Warns of finite values that became infinite in a cast that the user wanted: they are equal to the result of
+// a conversion, and lost. The warning gives no number of values, because chunks beside damage are cast twice.
 void Comparison::warn_of_overflow(VerifyReport& report) const {
   std::vector<Finding> found;
   for (const LostValues::Tensor& t : lost_.tensors())

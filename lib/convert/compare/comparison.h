@@ -1,12 +1,13 @@
-// Comparison: whether chunks of a checkpoint hold what converting another checkpoint would write there. It
+// Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
 // carries out the job that converts, with a comparison in place of the writing:
 //
-//   1. compare     every task; a task that fails is judged: which records of either side cannot be read?
+//   1. compare     every task; for a task that fails: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
-//   3. count       the tensors that differ, they alone: their items that differ, and by how much
-//   4. sums        of the records of such tensors, where the format keeps any: is it damage?
+//   3. count       only tensors that differ: how many of their items differ, and by how much
+//   4. sums        only records of such tensors, if the format stores checksums: is it damage?
 //
-// A record that cannot be read is reported and left out; everything else is compared.
+// A record that cannot be read is reported and left out; everything else is compared. Two equal sides cost
+// pass 1 only.
 #pragma once
 
 #include <functional>
@@ -27,33 +28,36 @@
 
 namespace mckpt::impl {
 
-// What is compared: chunks of the tested checkpoint, each under the key of a tensor, and what converting the
-// source puts there.
+// The two sides of a comparison: chunks of the tested checkpoint, each under the key of a tensor, and the job
+// that writes what converting the source puts there.
 struct ComparedChunks {
-  const Store& tested;        // whose chunks these are
-  const StoreChunks& chunks;  // everything of it that is compared
+  const Store& tested;        // the store of `chunks`
+  const StoreChunks& chunks;  // everything that is compared
   const Store& source;
-  i64 tensors;
-  std::function<std::string(i32 key)> name;
-  std::function<ChunkJob(const ChunkList& some)> job;  // that writes some of the chunks
+  i64 tensors;                                         // their number, for the check
+  std::function<std::string(i32 key)> name;            // of the tensor, for findings
+  std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
 };
 
+// One comparison: first leave_out() and set_aside() as often as needed, then run() once. Threads are used
+// inside run().
 class Comparison {
  public:
-  // The stores as they were opened, without a view over them: what their openers found wrong with single
-  // records is reported. All outlive this.
+  // The stores as they were opened, without a view over them, because the openers' findings about single
+  // records are reported. All arguments outlive this object.
   Comparison(const Store& tested, const Store& source, int threads, Observer& observer);
 
-  // Reports a tensor that cannot be compared because the two sides do not have it alike. `of_tested`: the
-  // tested side has it.
+  // Reports a tensor that cannot be compared, because it is missing on one side or differs in type or shape.
+  // `of_tested`: the tested side has the tensor.
   void leave_out(Finding finding, bool of_tested);
   // Notes a tensor of the source that every conversion drops. It is reported but does not make the sides
   // unequal.
   void set_aside(std::string tensor) { dropped_.push_back(std::move(tensor)); }
-  // Adds the check "against", the checks "path" and "source" where something is wrong on that side, and
-  // "overflow" where casts lost values. Returns whether all of it was compared and is equal.
+  // Adds the check "against", the checks "path" and "source" if something is wrong with that side, and
+  // "overflow" if casts lost values. Returns whether everything was compared and is equal. Throws
+  // kInterrupted.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

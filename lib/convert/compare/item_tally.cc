@@ -1,4 +1,5 @@
-// Counts differing items and the largest difference, for each tensor.
+// Compares item by item where bytes differ. Every write is counted by itself, without a lock, and then added
+// to the count of its tensor.
 #include "convert/compare/item_tally.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
   extents_.each(file, offset, end, [&](const ChunkExtents::Extent& e) {
     if (dtype_info(e.dtype).bits % 8 != 0) return;
     i64 item = dtype_bytes(e.dtype, 1);
-    // Jobs write whole items; what is cut all the same is nobody's.
+    // Jobs write whole items; a part of an item at either end would be skipped.
     i64 begin = (std::max(offset, e.begin) - e.begin + item - 1) / item * item + e.begin;
     for (i64 stop = std::min(end, e.end); begin + item <= stop;) {
       i64 n = std::min(kPiece, (stop - begin) / item * item);
@@ -52,7 +53,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
   });
 }
 
-// `first`: the item of the chunk that the bytes begin with.
+// `first`: the number in the chunk of the first item in the bytes.
 void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
                         std::span<const u8> found) {
   i64 bytes = dtype_bytes(e.dtype, 1), numbers = element_form(e.dtype).per_element;

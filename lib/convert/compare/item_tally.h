@@ -1,5 +1,7 @@
-// ItemTally: takes what a copy job would write of tensors that are known to differ, and counts their items
-// that do: which is the first, what it is on both sides, how far apart numbers are.
+// ItemTally: takes what a copy job would write of tensors that are known to differ, and counts their
+// differing items: which is the first, what it is on both sides, and how far apart numbers are.
+//
+//   "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
 #pragma once
 
 #include <map>
@@ -14,23 +16,25 @@
 
 namespace mckpt::impl {
 
+// One count. write() is thread-safe; counts() is read when everything is written.
 class ItemTally final : public CopySink {
  public:
-  // The job's files are those of the store, and it writes these chunks. All outlive this. Chunks that cannot
-  // be placed are left out.
+  // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
+  // whose headers cannot be read are left out, and so are types of less than a byte.
   ItemTally(const Store& there, const ChunkList& chunks);
 
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
 
+  // The differences of one tensor.
   struct Count {
     i64 items = 0;
-    std::vector<i64> index;  // in the tensor, of the first one in the order of its rows
+    std::vector<i64> index;  // of the first differing item in the tensor, in row-major order
     i32 file = -1;
-    i64 offset = 0;                   // of that item
-    std::string expected, found;      // the numbers that it is
-    std::optional<double> largest{};  // difference of two finite floats
+    i64 offset = 0;                   // of that item in the file
+    std::string expected, found;      // the values of that item
+    std::optional<double> largest{};  // the largest difference of two finite floats
   };
-  // By key; only of keys of which items differ.
+  // The counts by key; keys without a differing item are not in the map.
   const std::map<i32, Count>& counts() const { return counts_; }
 
  private:
@@ -44,7 +48,7 @@ class ItemTally final : public CopySink {
   std::map<i32, Count> counts_;
 };
 
-// "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
+// The sentence of the example above.
 std::string to_string(const ItemTally::Count& count);
 
 }  // namespace mckpt::impl

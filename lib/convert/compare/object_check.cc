@@ -1,4 +1,5 @@
-// Compares objects by the values that their pickles have, and lists what of them no conversion carries over.
+// Makes the check of object_differences(), and lists the values that no conversion copies: fields of the
+// grid, a new iteration number, objects that a change of format makes.
 #include "convert/compare/object_check.h"
 
 #include "convert/compare/object_differences.h"
@@ -8,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether the checkpoint is seen under other names, and that view has no place for its objects.
+// Whether the store is a view under other names that has no place for the checkpoint's objects.
 bool leaves_objects(const Store& store) {
   const auto* pieces = dynamic_cast<const PieceStore*>(&store);
   return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();

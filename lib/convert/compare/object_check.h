@@ -1,5 +1,5 @@
 // The check "objects" of a comparison: everything beside tensors that both sides have, such as args and an
-// iteration number. Tensors alone are never called equal without a word about the objects.
+// iteration number. A report never calls two sides equal without a line about their objects, compared or not.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace mckpt::impl {
 
-// Adds the check. Returns whether all objects were compared and are equal. pre: both sides have the same
-// names, as a conversion of `source` would carry its objects over.
+// Adds the check. Returns whether all objects were compared and are equal. pre: the objects of both sides
+// have the same names, as a conversion of `source` would copy them.
 bool compare_objects(const Store& tested, const Store& source, int threads, VerifyReport& report);
 
-// Adds the check where objects cannot be compared, with the reason.
+// Adds the check for two sides whose objects cannot be compared, with the reason.
 void objects_not_compared(std::string reason, VerifyReport& report);
 
 }  // namespace mckpt::impl

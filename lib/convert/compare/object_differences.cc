@@ -1,4 +1,5 @@
-// Compares the objects of two stores by the values of their pickles.
+// Compares the objects of two stores by the values of their pickles, because equal values can have different
+// bytes (another protocol, another order of the memo). Nothing of a pickle is executed.
 #include "convert/compare/object_differences.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 constexpr i64 kMostOfOneObject = 32;
 constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"};
 
-// The objects of one side: those that lie in files, then those that were made of these.
+// The objects of one side, numbered: first those in files, then those that a view made.
 class Side {
  public:
   explicit Side(const Store& store)
@@ -41,7 +42,7 @@ class Side {
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
   const Store& store() const { return store_; }
 
-  // Null where the format has no value to show.
+  // The value of an object; null if the format cannot unpickle it.
   std::shared_ptr<const PickleValue> value(i64 index) const {
     if (record(index)) return store_.object(index);
     const std::string& bytes =
@@ -55,7 +56,7 @@ class Side {
     files_.open(o.file)->read(o.record_offset, out);
     return out;
   }
-  // Of a storage that the object names.
+  // The bytes of a tensor's storage to which the object refers.
   std::vector<u8> storage(i64 index, PickleValue of) const {
     const Object* o = record(index);
     if (o == nullptr) return {};
@@ -80,7 +81,7 @@ class Side {
   NameMap<std::string, i64> names_;
 };
 
-// Whether the store lies in the folder of this iteration.
+// Whether the store is in the folder of this iteration.
 bool is_named(const Store& store, std::string_view iteration) {
   const auto* pieces = dynamic_cast<const PieceStore*>(&store);
   const Store& written = pieces ? pieces->source() : store;
@@ -93,12 +94,13 @@ bool is_of_grid(std::string_view object, std::string_view at) {
   return object == "args" && at.starts_with('.') && is_grid_arg(at.substr(1));
 }
 
-// A model that is no hybrid has no pattern: its args say None, or nothing.
+// Whether both sides have no layer pattern, one by the value None and one by a missing field.
 bool is_no_pattern(std::string_view object, const PickleDifference& d) {
   if (object != "args" || !d.at.starts_with('.') || !is_pattern_arg(d.at.substr(1))) return false;
   return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
 }
 
+// One comparison of all objects; run() is called once.
 class Objects {
  public:
   Objects(const Store& there, const Store& source) : found_(there), expected_(source) {}
@@ -142,7 +144,7 @@ class Objects {
                                            : "is an object of the other side alone"});
   }
 
-  // Bytes that are alike need no look at what they mean.
+  // Equal bytes have equal values and need not be parsed.
   bool same_bytes(i64 expected, i64 found) const {
     const Object *a = expected_.record(expected), *b = found_.record(found);
     return a && b && a->file >= 0 && b->file >= 0 && a->record_bytes > 0 &&

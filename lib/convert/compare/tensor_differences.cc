@@ -1,4 +1,5 @@
-// Looks up every tensor of one store in the other by name, and compares types and shapes.
+// Looks up every tensor of one store in the other by name, with a hash table of names, and compares types and
+// shapes.
 #include "convert/compare/tensor_differences.h"
 
 #include <algorithm>

@@ -14,7 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-// What cannot be judged at all stays an error; what is there and broken is an answer.
+// Whether an error of opening is an answer: the checkpoint exists and is broken. Other errors are thrown,
+// because nothing can be checked.
 bool is_an_answer(Code code) {
   return code_info(code).exit == Exit::kInput && code != Code::kNotFound && code != Code::kReadFailed &&
          code != Code::kUnknownFormat && code != Code::kModuleMissing;
@@ -33,7 +34,8 @@ bool verify_parts(const std::string& path, int threads, Observer& observer, Veri
   return !report.checks.empty();
 }
 
-// Null where the checkpoint cannot be opened and the report says why, or has its parts.
+// The open checkpoint. Null if it cannot be opened: the report then has the reason, or the checks of its
+// parts.
 std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
                                        Observer& observer, VerifyReport& report) {
   try {
@@ -47,8 +49,8 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
   }
 }
 
-// A file that was changed meanwhile is a finding, whatever the checks found in it. Returns whether there is
-// none.
+// Adds a finding if a file was changed while it was read, whatever the checks found in it. Returns whether
+// all files are unchanged.
 bool check_unchanged(const std::string& path, VerifyReport& report) {
   try {
     check_sources_unchanged();
@@ -59,7 +61,7 @@ bool check_unchanged(const std::string& path, VerifyReport& report) {
     auto files = std::ranges::find(report.checks, "files", &Check::name);
     if (files == report.checks.end()) files = report.checks.insert(files, {.name = "files", .unit = "files"});
     files->status = Check::Status::kFail;
-    // First: the others may be its consequences, and few are shown.
+    // It becomes the first finding: the others may be its consequences, and only the first ones are shown.
     report.check_of.insert(report.check_of.begin(), files - report.checks.begin());
     report.findings.insert(report.findings.begin(), std::move(finding));
     return false;

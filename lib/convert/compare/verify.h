@@ -1,5 +1,5 @@
-// verify(): whether a checkpoint is whole and sound by itself and, where another one is named, whether it
-// holds what converting that one would write. Findings are values: nothing is printed, and damage is not an
+// verify(): whether a checkpoint is complete and sound by itself and, if another one is named, whether it
+// contains what converting that one would write. Findings are values: nothing is printed, and damage is not an
 // error.
 //
 //   auto v = verify("ckpt", {.threads = 8}, observer);
@@ -11,20 +11,23 @@
 
 namespace mckpt::impl {
 
+// Plain values.
 struct VerifyOptions {
   int threads = 1;
-  std::optional<std::string> against{};  // what the checkpoint was made of
-  CompareOptions compare{};              // how; its threads are those above
+  std::optional<std::string> against{};  // the checkpoint or model that this one was made of
+  CompareOptions compare{};              // how the two are compared; `threads` above replaces its own
 };
 
+// The outcome.
 struct Verified {
   VerifyReport report{};
-  std::optional<bool> equal{};       // where two sides were compared
-  std::vector<Oddities> oddities{};  // of these
+  std::optional<bool> equal{};       // set if `against` is given
+  std::vector<Oddities> oddities{};  // of the two sides of a comparison
 };
 
-// Throws what cannot be judged: kNotFound, kReadFailed, a format that is not known; kInterrupted; what
-// compare() throws. A folder that is not a checkpoint but has some in it is verified by these.
+// Throws if there is nothing to check: kNotFound, kReadFailed, kUnknownFormat, kModuleMissing; kInterrupted;
+// what compare() throws. A folder that is not a checkpoint but contains checkpoints is verified by verifying
+// these.
 Verified verify(const std::string& path, const VerifyOptions& options, Observer& observer);
 
 }  // namespace mckpt::impl

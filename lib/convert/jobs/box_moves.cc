@@ -1,3 +1,8 @@
+// Walks the dimensions from the innermost to the outermost and intersects the boxes in each. A dimension
+// becomes a loop with one stride on either side; a loop that steps over exactly the loop inside it is joined
+// with it, so that whole rows become one long copy:
+//
+//   boxes [4, 6] at row 0 and [4, 6] at row 2 of a tensor [8, 6]      2 common rows of 6 items = 1 copy of 12 items
 #include "convert/jobs/box_moves.h"
 
 #include <algorithm>
@@ -5,7 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// A dimension of what the boxes share, outermost first: how often, and the steps in either box's items.
+// One dimension of what the boxes have in common, the innermost first: the number of steps, and the length of
+// a step in the items of either box.
 struct Axis {
   i64 count, from_stride, to_stride;
 };
@@ -37,7 +43,7 @@ void append_box_moves(const BoxView& from, const BoxView& to, i32 slot, std::vec
   if (!axes.empty() && axes[0].from_stride == 1 && axes[0].to_stride == 1) move.length = axes[next++].count;
   for (MoveLoop* loop : {&move.inner, &move.outer})
     if (next < axes.size()) *loop = {axes[next].from_stride, axes[next].to_stride, axes[next].count}, next++;
-  // What two loops cannot walk is written out.
+  // A move has two loops. Each further dimension repeats all moves so far, once for each of its steps.
   std::size_t first = out.size();
   out.push_back(move);
   for (; next < axes.size(); next++) {

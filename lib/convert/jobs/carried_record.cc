@@ -1,3 +1,5 @@
+// A carried record is copied as a tensor of bytes: a region of item size 1 whose tensor is -1, so that the
+// proof counts it as an object and not as a tensor.
 #include "convert/jobs/carried_record.h"
 
 #include "core/base/error.h"

@@ -1,6 +1,12 @@
-// A task is made in two steps: the sources' runs are listed by slot, then every run of a destination is
-// overlapped with those of its slot. Two boxes of one slot need no runs. Sources are placed when the first move
-// reads them, so that no header is read for nothing.
+// How one task is planned:
+//
+//   1  list the runs of all its sources, sorted by slot      q: [0+256] of chunk 12, [256+256] of chunk 13     k: ...
+//   2  walk the runs of each chunk that the task writes      q: [128+256]
+//   3  overlap each run with the sources' runs of its slot   2 moves
+//
+// Two boxes of one slot need no runs: append_box_moves() finds their moves by arithmetic. A source gets its
+// place in a file when the first move reads it, so that the header of a record that nothing is read from is
+// not opened.
 #include "convert/jobs/chunk_job.h"
 
 #include <algorithm>
@@ -11,19 +17,23 @@
 namespace mckpt::impl {
 namespace {
 
+// Whether the run is one stretch of items. Overlaps with a flat run need no search, and nearly all runs are
+// flat.
 bool is_flat(const ItemRun& run) { return run.inner.count == 1 && run.outer.count == 1; }
 
 bool covers(const ItemRun& flat, const ItemRun& run) {
   return is_flat(flat) && flat.begin <= run.begin && run.end() <= flat.begin + flat.length;
 }
 
-// The walk of `run`, whose items are stored from `run_at` on, with the items of a stretch on the other side.
+// The move that copies the items of `run` out of a stretch that contains them. The first item of the stretch
+// is stored at `flat_at`, that of the run at `run_at`.
 Move out_of(const ItemRun& flat, i64 flat_at, const ItemRun& run, i64 run_at) {
   Move m = move_of(run, run_at);
   m.from += flat_at - flat.begin;
   return m;
 }
 
+// The move with its two sides exchanged.
 Move reversed(const Move& m) {
   Move r = m;
   r.from = m.to, r.to = m.from;
@@ -32,7 +42,8 @@ Move reversed(const Move& m) {
   return r;
 }
 
-// Appends what two runs of one slot have in common; each is stored from its place on.
+// Appends the moves that copy the items that both runs contain. `from_at` and `to_at` are the places at which
+// the first items of the runs are stored. pre: both runs are of one slot.
 void append_common(const ItemRun& from, i64 from_at, const ItemRun& to, i64 to_at, std::vector<Move>& out) {
   if (covers(from, to)) return out.push_back(out_of(from, from_at, to, to_at));
   if (covers(to, from)) return out.push_back(reversed(out_of(to, to_at, from, from_at)));
@@ -43,6 +54,7 @@ void append_common(const ItemRun& from, i64 from_at, const ItemRun& to, i64 to_a
 
 }  // namespace
 
+// Plans one task, once: make() consumes the maker.
 class ChunkJob::TaskMaker {
  public:
   TaskMaker(const ChunkJob& job, i64 index, bool outline)
@@ -62,7 +74,7 @@ class ChunkJob::TaskMaker {
     for (i32 target : targets_) {
       ChunkList::Box box = to_.chunks.box(target);
       i64 items = Shape(box.sizes).items();
-      if (items == 0) continue;  // there is nothing to write
+      if (items == 0) continue;  // an empty box: nothing is written
       ChunkList::Place place = to_.chunks.place(target);
       i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
       i32 to = task_.plan.add_destination({place.file, place.data_offset, items, bytes, target});
@@ -73,7 +85,7 @@ class ChunkJob::TaskMaker {
   }
 
  private:
-  // A run of a source, and where it begins in its chunk.
+  // A run of a source, and the position of its first item in the chunk's own order.
   struct SourceRun {
     ItemRun run;
     i64 at;
@@ -96,12 +108,15 @@ class ChunkJob::TaskMaker {
   }
 
   // Padding is of no slot: of the tasks that read a parameter, the one that writes the beginning of its first
-  // tensor answers for it.
+  // tensor, or of the parameter itself, answers for it.
   bool answers_for_padding(i32 source) const {
-    i32 target = targets_[0];
-    if (!to_.is_box(target)) return true;
-    bool first = std::ranges::all_of(to_.chunks.box(target).offsets, [](i64 offset) { return offset == 0; });
-    return first && to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+    return std::ranges::any_of(targets_, [&](i32 target) {
+      auto is_zero = [](i64 offset) { return offset == 0; };
+      if (to_.chunks.items(target) == 0 || !std::ranges::all_of(to_.chunks.box(target).offsets, is_zero))
+        return false;
+      if (!to_.is_box(target)) return to_.key(target).first_row == 0;
+      return to_.slot(target) == from_.parameter(source).sources[0] && !to_.repeats(target);
+    });
   }
 
   void add_boxes(i32 to, const ChunkList::Box& box) {
@@ -139,6 +154,8 @@ class ChunkJob::TaskMaker {
     }
   }
 
+  // The region of the plan for a source. The first call places the source in its file and takes the record's
+  // checksum along. Throws kBadCast if the source is not stored in the type that the task casts from.
   i32 region(i32 source) {
     if (region_[source] >= 0) return region_[source];
     i32 chunk = sources_[source];
@@ -157,7 +174,7 @@ class ChunkJob::TaskMaker {
   const ChunkSide &from_, &to_;
   std::span<const i32> targets_, sources_;
   bool outline_;
-  std::vector<i32> region_;      // of the plan, by source; -1: it is not read yet
+  std::vector<i32> region_;      // of the plan, by source; -1: no move reads the source so far
   std::vector<SourceRun> runs_;  // by slot
   std::vector<Move> moves_;
   CopyTask task_;

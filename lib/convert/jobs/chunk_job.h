@@ -1,11 +1,13 @@
-// ChunkJob: the chunks of one side into those of another. It is the one job behind import, export, reshard,
-// gathering into a live model, saving one, and giving layers other names; they differ in their sides and in
-// what makes a task. A move is what two chunks have in common:
+// ChunkJob: copies the chunks of one side into the chunks of another. Import, export, reshard, loading a live
+// model, saving one, and renaming layers are all this job: they differ in their two sides and in which chunks
+// are written by one task. A move is what two chunks have in common:
 //
 //   from  [ q rows 0-7 | k rows 0-1 ]  [ q rows 8-15 | k rows 2-3 ]      runs over the slots q, k
 //   to    [ q rows 4-11 ]                                           -->  2 moves, of 4 rows each
 //
-// Plans are made again whenever they are asked for: a job keeps a few numbers for each chunk.
+// The plan of a task is made when it is asked for and is not kept: in memory a job is a few numbers for each
+// chunk, so that a job of 300,000 chunks takes some megabytes. All functions are const and thread-safe;
+// threads ask for tasks in any order, and a task that is asked for twice is the same twice.
 #pragma once
 
 #include <functional>
@@ -17,27 +19,35 @@
 
 namespace mckpt::impl {
 
-// Which chunks a task writes, and which ones may hold something of what it writes.
+// The tasks of a job: which chunks each task writes, and which chunks of the other side can contain something
+// of what it writes. Tasks that need the same sources share a group:
+//
+//   task      0       1       2              group     0              1
+//   targets   5 6     7       8 9            sources   12 13 14       15
+//   group     0       0       1
 struct ChunkTasks {
-  Grouped targets;                     // by task
-  std::vector<i32> group;              // by task: its sources
-  Grouped sources;                     // by group
-  std::vector<ItemCast> cast;  // by task
+  Grouped targets;             // by task: chunks of the side `to`
+  std::vector<i32> group;      // by task: the group of its sources; -1: it reads none
+  Grouped sources;             // by group: chunks of the side `from`
+  std::vector<ItemCast> cast;  // by task: what is done to its values
 };
 
+// The job. pre: what the parts refer to outlives the job, except what `owned` keeps alive. A task throws
+// kBadCast if its sources are stored with different types, and what reading the headers of records throws; an
+// outline reads no header.
 class ChunkJob final : public CopyJob {
  public:
   using Files = std::function<const ByteSource&(i32 file)>;
   struct Parts {
     ChunkSide from, to;
     ChunkTasks tasks;
-    Files files;                           // that `from` lies in
-    std::vector<CarriedRecord> records{};  // each is one more task
-    std::shared_ptr<const void> owned{};   // what the sides refer to and nobody else keeps
+    Files files;                           // the files of `from`; thread-safe
+    std::vector<CarriedRecord> records{};  // each is one more task, behind those of `tasks`
+    std::shared_ptr<const void> owned{};   // keeps what the sides refer to and the caller does not own
   };
   explicit ChunkJob(Parts parts);
 
-  // The chunks that the task writes. pre: it is no carried record's
+  // The chunks that the task writes. pre: the task is not that of a carried record
   std::span<const i32> targets_of(i64 task) const { return tasks_.targets[task]; }
   const ItemCast& cast_of(i64 task) const { return tasks_.cast[task]; }
   const ChunkSide& target() const { return to_; }
@@ -48,7 +58,7 @@ class ChunkJob final : public CopyJob {
   i64 task_bytes(i64 index) const override { return task_bytes_[index]; }
   const ByteSource& source(i32 file) const override { return files_(file); }
 
-  // A region's `tensor` is the number of its chunk; -1: it is a carried record.
+  // The `tensor` of a region in a plan of this job is the number of a chunk; -1: a carried record.
   i32 source_tensor(const Region& r) const override { return r.tensor < 0 ? -1 : from_.chunks.key(r.tensor); }
   i32 target_tensor(const Region& r) const override {
     return r.tensor < 0 ? -1 : to_.chunks.tensor(r.tensor);

@@ -1,3 +1,10 @@
+// Parameters and tensors are related in both directions: a fused parameter reads three tensors, and a tensor
+// that holds all experts feeds many parameters. A *family* is a set of parameters that are connected in this
+// way, and the unit in which tasks look for their sources:
+//
+//   parameters   linear_qkv      experts.0.fc1   experts.1.fc1      proj
+//                  / | \               \            /                 |
+//   tensors       q  k  v             gate_up_proj (fused)            o            3 families
 #include "convert/jobs/chunk_jobs.h"
 
 #include <algorithm>
@@ -10,8 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Parameters that share source tensors, directly or over others, are one family, which has the number of one
-// of its members.
+// Union-find over the parameters of a key table. A family has the number of one of its members. Building it
+// costs one step for each (parameter, tensor) pair.
 class Families {
  public:
   explicit Families(const KeyTable& keys)
@@ -42,7 +49,7 @@ class Families {
   std::vector<i32> parent_, reader_;
 };
 
-// Puts the tasks of a job together, and the chunks that they write into them.
+// Collects the tasks of a job and the chunks that each of them writes.
 class TaskList {
  public:
   explicit TaskList(const ChunkList& to) : task_of_(static_cast<std::size_t>(to.size()), -1) {}
@@ -72,6 +79,7 @@ Grouped grouped_chunks(const ChunkList& chunks, i64 groups, GroupOf group_of) {
   return {group, groups};
 }
 
+// The cast itself. Throws kBadCast with the name of the chunk if the cast is not possible.
 ItemCast checked(const ItemCast& cast, const ChunkList& to, i64 chunk) {
   try {
     check_cast(cast);
@@ -81,7 +89,7 @@ ItemCast checked(const ItemCast& cast, const ChunkList& to, i64 chunk) {
   return cast;
 }
 
-// All chunks of some tensors, each under the number of its tensor.
+// All chunks of the wanted tensors of a store, each under the number of its tensor.
 std::shared_ptr<const ChunkList> whole_tensors(const Store& store, const std::vector<bool>& wanted) {
   std::vector<std::pair<i32, i32>> listed;
   for (i32 t = 0; t < static_cast<i32>(wanted.size()); t++)
@@ -89,7 +97,8 @@ std::shared_ptr<const ChunkList> whole_tensors(const Store& store, const std::ve
   return std::make_shared<ListedChunks>(store, listed);
 }
 
-// Destinations that follow each other in a file are written one after the other.
+// The chunks in the order of their files and offsets: tensors that follow each other in a file are written
+// one after the other.
 std::vector<i32> in_order_of_places(const ChunkList& chunks) {
   std::vector<std::tuple<i32, i64, i32>> placed;
   for (i32 c = 0; c < static_cast<i32>(chunks.size()); c++) {
@@ -102,8 +111,8 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
   return order;
 }
 
-// Of the values of a tensor, out of the chunks of those that read it. Throws kUnaccounted where there are
-// none, kBadCast where they are of several types.
+// What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
+// kUnaccounted if there are none, kBadCast if their types differ.
 ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to,
                              i64 chunk) {
   std::optional<ItemCast> cast;
@@ -132,13 +141,13 @@ ChunkJob::Files files_of(const Store& store) {
       [files = std::make_shared<StoreBytes>(store)](i32 file) -> const ByteSource& { return (*files)[file]; };
 }
 
-// A task's values all go the same way, so chunks of one family that differ in type are tasks apart. Tasks are
-// in the order of their first chunks: those that follow each other write next to each other.
+// All values of a task have one cast, so the chunks of one family are as many tasks as they have types. Tasks
+// are in the order of their first chunks: tasks that follow each other write next to each other.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to) {
   Families families(keys);
   TaskList tasks(to);
   std::vector<i32> last(static_cast<std::size_t>(families.count()), -1);  // task, by family
-  std::vector<i32> before;                                                // of the same family, by task
+  std::vector<i32> before;  // by task: the previous task of its family
   for (i64 c = 0; c < to.size(); c++) {
     const CheckpointKey& key = keys[to.key(c)];
     i32 family = families.of_parameter(key.parameter);
@@ -208,8 +217,8 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
                    tasks.finish(std::move(sources)), files_of(source), std::move(records), from});
 }
 
-// Parts of a parameter may be stored in types of their own: a chunk has that of the same key, or where the
-// other side has no such key, that of its parameter.
+// The parts of a parameter may be stored in different types. The values of a chunk have the type of the
+// source's chunks of the same key; if the source has no such key, that of the first chunk of the parameter.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to) {
   ChunkSide source{from.chunks, &from.keys}, target{to.chunks, &to.keys};
   i64 parameters = std::ssize(from.keys.parameters());

@@ -1,66 +1,83 @@
-// The jobs of the modes: each says what its two sides are, and which chunks make a task together.
+// The jobs of all conversions. Each function chooses the two sides of a ChunkJob and the chunks that are
+// written by one task:
 //
-//   job        from                  to                    a task is                             read
-//   import     tensors of a model    chunks of a dialect   all that is fed by the same tensors   once
-//   export     chunks of a dialect   tensors of a model    one tensor                            once for each
-//   reshard    boxes of keys         boxes of keys         one key                               once
-//   gather     chunks of a dialect   chunks of a dialect   one chunk                             as needed
-//   pairs      boxes of keys         boxes of keys         one chunk of the source               once
+//   job        from                  to                    a task writes                            reads a source
+//   import     tensors of a model    chunks of a dialect   all chunks that the same tensors feed    once
+//   export     chunks of a dialect   tensors of a model    one tensor                               once a tensor
+//   reshard    boxes of keys         boxes of keys         all chunks of one key                    once
+//   gather     chunks of a dialect   chunks of a dialect   one chunk                                when needed
+//   pairs      boxes of keys         boxes of keys         all boxes of one chunk of the source     once
+//
+// The tasks are chosen so that a source is read once where one task can hold all its readers. A task has one
+// cast: chunks of different types are never in one task. The cost of making a job is proportional to its
+// chunks; no data are read.
 #pragma once
 
 #include "convert/jobs/chunk_job.h"
 
 namespace mckpt::impl {
 
-// What all of them are given outlives the job. Each throws kBadCast where values cannot get the type of their
-// destination.
+// pre, for all functions here: the arguments outlive the job. All throw kBadCast if values cannot be cast to
+// the type of their destination.
 
-// The tensors of the store are those of keys.map().sources(), in that order; the keys of `to` are the table's.
+// From the tensors of a Hugging Face model to the chunks of a checkpoint. pre: the tensors of the store are
+// those of keys.map().sources(), in that order; the keys of `to` are keys of the table.
 ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& to);
 
-// The keys of `from` are the table's, those of `to` numbers of keys.map().sources(). Throws kUnaccounted where
-// no chunk holds a tensor of `to`. Without a checkpoint the sources have places and no bytes.
+// From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
+// the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
+// anything of a tensor of `to`. `checkpoint` may be null: the job can then be proved, but not run.
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
                     const ChunkList& to);
 
-// Fused tensors that are stored cell after cell, where the number of cells differs between the two sides: they
-// take the way over the model's own items.
+// Fused tensors that are stored cell after cell, where the number of tensor-parallel cells differs between
+// the two sides. Their boxes are not boxes of one tensor, so the two sides meet at the items of the model's
+// own tensors:
+//
+//   linear_fc1 of 2 cells   [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
+//   linear_fc1 of 1 cell    [gate 0-7 | up 0-7]
 struct FusedTables {
   const KeyTable& from;
   const KeyTable& to;
-  std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: it is no such tensor
+  std::vector<i32> key_of;  // in both tables, by tensor of the source; -1: the tensor is not stored this way
 };
-// The keys of `to` are tensors of the source.
+// From boxes of a checkpoint's keys to other boxes of the same keys. pre: a key of `to` is the number of a
+// tensor of the source.
 ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables* fused = nullptr,
                      std::vector<CarriedRecord> records = {});
 
-// Two tables of one model, so that grid, strategy, and whether fused parameters are stored whole or in parts
-// may differ. The files are those of `checkpoint`.
+// Chunks with the table that gives their keys a meaning.
 struct KeyedChunks {
   const KeyTable& keys;
   const ChunkList& chunks;
 };
+// From the chunks of a checkpoint to those that a rank of a live model holds. The two tables are of one
+// model, but the grid, the sharding strategy, and whether fused parameters are stored whole or in parts may
+// differ. pre: `from` is stored in the files of `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
-// Every chunk of `to` is a box of the chunk source_of[c] of `from`, and of its type.
+// From whole chunks to boxes of them. pre: every chunk c of `to` is a box of the chunk source_of[c] of
+// `from`, and has its type.
 ChunkJob pairs_job(const ChunkList& from, ChunkJob::Files files, const ChunkList& to,
                    std::span<const i32> source_of, std::vector<CarriedRecord> records = {});
 
-// All files of a store.
+// The files of a store, for a job that reads all of them. The function keeps the files open; the store
+// outlives it.
 ChunkJob::Files files_of(const Store& store);
 
-// Where the tensors of a model's source table are stored, or are to be stored, in files.
+// Where the tensors of a model's source table are stored, or will be stored. Plain numbers.
 struct TensorPlaces {
   struct Place {
-    i32 file = -1;  // -1: it is not asked for
-    i64 offset = 0;
+    i32 file = -1;   // -1: the tensor is not wanted
+    i64 offset = 0;  // bytes, of the first item
     DType dtype = DType::kBF16;
     Shape shape;
   };
   std::vector<Place> tensors;  // in the order of the table
 };
 
-// The tensors that are asked for, each one chunk under its number in the table.
+// The wanted tensors as a list of chunks: each tensor is one chunk that is all of it, under its number in the
+// table.
 class PlacedTensors final : public ChunkList {
  public:
   // Both outlive this.

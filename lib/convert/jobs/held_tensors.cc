@@ -1,4 +1,5 @@
-// Lists what a rank holds, and reads it from the files of the model to digest it.
+// Lists what a rank holds. Digests are made from the files of the model: a HoldingReader for each thread
+// gathers the items of a tensor piece by piece, so that the memory does not depend on the size of a tensor.
 #include "convert/jobs/held_tensors.h"
 
 #include "convert/jobs/holding_reader.h"
@@ -8,6 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The parameter as one tensor that the rank holds completely, under its name at run time.
 HeldTensor whole(const ModelParameter& p, DType dtype) {
   const Shape& shape = p.shape();
   std::vector<i64> sizes(shape.dims().begin(), shape.dims().end());

@@ -1,3 +1,5 @@
+// A parameter is read window by window. Each window cuts the parameter's runs and, for each run, reads the
+// whole stretch of the source that the run spans and takes the run's items from it.
 #include "convert/jobs/holding_reader.h"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Large, because a window of a transposed tensor reads all of its source.
+// Large, because each window of a transposed tensor reads all of its source.
 constexpr i64 kWindowItems = i64{4} << 20;
 
 }  // namespace
@@ -46,7 +48,8 @@ void HoldingReader::gather(const ModelParameter& p, ItemRange window, i64 item_b
   }
 }
 
-// Reads the stretch of the source that the run spans and takes from it what belongs to the run.
+// Reads the stretch of the source from the run's first to its last item, and copies the run's items out of it
+// to position `at` of the window.
 void HoldingReader::gather_run(const ItemRun& run, i32 tensor, i64 at, i64 item_bytes) {
   Move move = move_of(run, at);
   i64 begin = run.begin, end = run.end();

@@ -1,4 +1,10 @@
-// The values that one cell holds of a parameter, in its local order, gathered from the files of a model.
+// HoldingReader: the values of one parameter as one tensor-parallel cell holds them, gathered from the files
+// of a Hugging Face model in the parameter's local order and converted to the type in which they are held.
+//
+//   linear_fc1, cell 1 of 2     gate_proj rows 64-127, up_proj rows 64-127     -->  take(bytes), take(bytes), ...
+//
+// It is the slow and simple way to the values of a few parameters, for digests and comparisons. Conversions
+// use a ChunkJob and the copy engine instead.
 #pragma once
 
 #include <functional>
@@ -10,13 +16,15 @@
 
 namespace mckpt::impl {
 
+// Reads parameters one after the other with one window of 4 Mi items. One reader belongs to one thread. pre:
+// the tensors of the store are those of the model's source table, in that order; store and files outlive the
+// reader.
 class HoldingReader {
  public:
-  // One belongs to one thread. The tensors of the source table are those of the store, in its order.
   HoldingReader(const Store& store, const StoreFiles& files) : reader_(store, files) {}
 
-  // Throws kBadCast. Calls `take` with the items [range) of the parameter's local order, converted, piece by piece. Takes a
-  // few MiB of memory.
+  // Calls `take` with the items [range) of the parameter's local order, converted, piece by piece and in
+  // order. The span is valid during the call only. Throws kBadCast, and what reading the store throws.
   void read(const ModelParameter& parameter, ItemRange range, DType to,
             const std::function<void(std::span<const u8>)>& take);
 
@@ -28,7 +36,8 @@ class HoldingReader {
   std::vector<u8> window_, converted_;
 };
 
-// What happens to a parameter's values between the source's type and that in which they are stored.
+// The cast of a parameter's values on the way from the source's type to the type in which they are stored,
+// through the type that the training run gives the parameter if it chooses one.
 ItemCast import_cast(const ModelParameter& parameter, DType stored);
 
 }  // namespace mckpt::impl

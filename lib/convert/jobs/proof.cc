@@ -1,6 +1,11 @@
-// Every task is planned once, by whichever thread comes first. What it writes and reads is added to the
-// numbers of its tensors; only regions that a task reads in part keep their runs, until other tasks have read
-// the rest.
+// Every task is planned once, by whichever thread is free. A Plan has already proved that each destination
+// region is written once, and this file adds what no single task can know:
+//
+//   written   the regions of all tasks differ, and their items sum to the items of the tensor
+//   read      the regions that tasks read differ, too; a region that several tasks read in part keeps its runs until
+//             its last part is read, and the runs together must tile it
+//
+// Regions that a task reads whole, nearly all, cost a place in a list and no runs.
 #include "convert/jobs/proof.h"
 
 #include <algorithm>
@@ -16,7 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A number that threads add to, in a vector.
+// A number that several threads change. It can be copied, so that a vector can hold it.
 template <typename T>
 struct Shared : std::atomic<T> {
   using std::atomic<T>::atomic;
@@ -24,7 +29,7 @@ struct Shared : std::atomic<T> {
   Shared(const Shared& o) : std::atomic<T>(o.load()) {}
 };
 
-// Which tensor of the other side a tensor has to do with.
+// The tensor of the other side that a tensor is made of, or used for: none, one, or many. Thread-safe.
 class Partner {
  public:
   static constexpr i32 kNone = -1, kMany = -2;
@@ -44,7 +49,7 @@ class Partner {
 
 struct SourceState {
   Shared<i64> read = 0;  // items of regions that are read whole
-  Partner target;        // repeats do not count
+  Partner target;        // tensors of the result that are repeats do not count
 };
 
 struct TargetState {
@@ -53,7 +58,7 @@ struct TargetState {
   Shared<bool> padded = false, changed = false, repeats = false;
 };
 
-// A region as a place: one that two tasks read, or write, is met under the same one.
+// A region by its place: two tasks that read or write one region have the same place.
 struct RegionPlace {
   i32 tensor, file;
   i64 offset;
@@ -63,6 +68,8 @@ struct RegionPlace {
 
 RegionPlace place_of(const Region& r, i32 tensor) { return {tensor, r.file, r.offset}; }
 
+// One proof: run() is called once. Threads share the states of the tensors (atomics) and the incomplete parts
+// (a mutex); all else is each worker's own.
 class Proof {
  public:
   Proof(const CopyJob& job, const ProofInput& input)
@@ -86,12 +93,12 @@ class Proof {
   }
 
  private:
-  // What one thread found out. Regions that a task writes or reads whole are only remembered.
+  // What one thread found. Regions that a task writes, or reads whole, are listed and compared at the end.
   struct Worker {
     std::vector<RegionPlace> written, read;
-    std::vector<ItemRun> runs;  // of the task at hand, by region of the source
+    std::vector<ItemRun> runs;  // of the present task; the slot is the region of the source
   };
-  // A region of which several tasks read something each.
+  // A region that several tasks read, each in part: what was read of it so far.
   struct Part {
     i64 items = 0;
     std::vector<ItemRun> runs;
@@ -127,7 +134,7 @@ class Proof {
     look_at_reads(plan, worker);
   }
 
-  // `worker.runs` region by region.
+  // Sorts the runs that the task reads by region, and judges region by region.
   void look_at_reads(const Plan& plan, Worker& worker) {
     std::vector<ItemRun>& runs = worker.runs;
     if (!std::ranges::is_sorted(runs, {}, &ItemRun::slot)) std::ranges::stable_sort(runs, {}, &ItemRun::slot);
@@ -184,7 +191,7 @@ class Proof {
         .expected("each piece in one task");
   }
 
-  // What is left has been read in part only.
+  // The parts that are left were never completed, so some item of each was not read.
   void refuse_parts() const {
     for (const auto& [place, part] : parts_)
       if (auto fault = tiling_fault(part.runs, part.items))

@@ -1,3 +1,13 @@
+// The plan is made in four steps:
+//
+//   1  cells      ranks that differ only in their data-parallel places hold the same keys: the keys are listed
+//                 once for each (tp, etp, ep), and a rank's boxes are computed from its cell's list
+//   2  collect    every rank lists its boxes in the order of a real run: parameters, then states of the optimizer
+//   3  writers    each box is given to one of its holders, as torch.distributed.checkpoint does
+//   4  layout     keys in the order of planner_data, chunks rank by rank
+//
+// A grid of 1,024 ranks with tp 8 and ep 16 has at most 128 cells, so that the expensive part is done 128
+// times.
 #include "convert/keys/fsdp_plan.h"
 
 #include <algorithm>
@@ -10,7 +20,8 @@
 namespace mckpt::impl {
 namespace {
 
-// What one cell of a run holds, made once for all ranks that differ in their data-parallel places only.
+// What one cell of a run holds, made once for all ranks that differ only in their data-parallel places. The
+// grid outlives the object; all functions are const.
 class CellKeys {
  public:
   CellKeys(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Cell& cell)
@@ -33,7 +44,7 @@ class CellKeys {
     return layout_->share(keys_[static_cast<std::size_t>(key)].stored, cell);
   }
 
-  // Those of which the rank may hold anything, in order.
+  // The keys of which the rank may hold anything, in the cell's order.
   std::vector<i32> on_rank(const Cell& cell) const {
     std::vector<i32> out;
     i64 dense = dense_place(grid_, cell).shard, expert = expert_place(grid_, cell).shard;
@@ -53,7 +64,7 @@ class CellKeys {
     keys_.push_back({std::move(stored), key, run.of(p, name)});
   }
 
-  // The shards of its buffer that hold anything of a key.
+  // The shards of a key's flat buffer that contain anything of the key.
   struct Shards {
     bool expert;
     ItemRange range;
@@ -67,6 +78,7 @@ class CellKeys {
   std::vector<Shards> shards_;  // by key
 };
 
+// The cells of a grid, each made by one of run.threads threads.
 class Cells {
  public:
   Cells(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust) {
@@ -87,7 +99,8 @@ class Cells {
   std::map<std::tuple<i64, i64, i64>, std::unique_ptr<CellKeys>> cells_;
 };
 
-// What has a name of its own: the keys of the table, then all companions.
+// A tensor with a name of its own. Items are numbered: first the keys of the table, then all companions, key
+// by key.
 struct Item {
   i32 key;
   const Companion* companion = nullptr;
@@ -104,7 +117,8 @@ std::vector<Item> items_of(const KeyTable& keys, const Companions& companions,
   return items;
 }
 
-// Every box of every item, in the order in which the ranks' lists first have it, and who holds it.
+// Every box of every item, in the order in which the ranks' lists first contain it, and the boxes of each
+// rank.
 struct Boxes {
   struct Box {
     i32 item;
@@ -119,6 +133,8 @@ struct Boxes {
   std::vector<i32> names;               // items in the order of planner_data
 };
 
+// Collects the boxes rank by rank. Two boxes of one item are the same if they begin at the same item: boxes
+// of one tensor never overlap otherwise.
 class BoxCollector {
  public:
   BoxCollector(const KeyTable& keys, const Companions& companions)
@@ -157,7 +173,7 @@ class BoxCollector {
     std::size_t k = static_cast<std::size_t>(key);
     for (std::size_t c = 0; c < companions_[k].size(); c++) fn(first_companion_[k] + static_cast<i32>(c));
   }
-  // The offset of a box as the number of its first item.
+  // The offsets of a box as one number: that of its first item in the whole tensor.
   static i64 item_of(const FsdpTensor& t) {
     i64 item = 0;
     for (int d = 0; d < t.global.rank(); d++)
@@ -177,8 +193,9 @@ class BoxCollector {
   std::unordered_map<std::pair<i32, i64>, i32, Hash> known_;  // item and first number
 };
 
-// As the planner of torch.distributed.checkpoint does: box after box goes to the holder with the least load
-// so far, the lowest rank among equals; a box weighs as much as its whole tensor.
+// Chooses the writer of each box as the planner of torch.distributed.checkpoint does: box after box goes to
+// the holder with the smallest load so far, the lowest rank among equals. A box adds the bytes of its whole
+// tensor to the load of its writer, not its own bytes.
 void choose_writers(Boxes& b) {
   std::vector<i64> begin(b.boxes.size() + 1);
   for (const std::vector<i32>& list : b.lists)
@@ -200,8 +217,9 @@ void choose_writers(Boxes& b) {
   }
 }
 
-// Sorts keys of a cell. An optimizer has two groups of parameters, the one without weight decay last, each in
-// the order of the model; the parts of a fused parameter stay where they were.
+// Sorts keys of a cell into the order in which an optimizer lists them. An optimizer has two groups of
+// parameters, the group without weight decay last, each in the order of the model; the parts of a fused
+// parameter keep their order.
 void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
   std::ranges::stable_sort(keys, {}, [&](i32 k) {
     const CellKeys::Key& key = cell.keys()[static_cast<std::size_t>(k)];
@@ -211,8 +229,9 @@ void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
   });
 }
 
-// planner_data has the names of the last rank first, in the order of its model, then what is new in the rank
-// before, and so on; held or not. Ranks of one cell have the same names.
+// The order of names in planner_data: those of the last rank first, in the order of its model, whether the
+// rank holds something of them or not; then the names that the rank before adds, and so on. Ranks of one cell
+// have the same names.
 void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
   std::set<std::tuple<i64, i64, i64>> seen;
   for (i64 rank = grid.world(); rank-- > 0;) {
@@ -230,6 +249,7 @@ void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
   }
 }
 
+// Lists the boxes that one rank holds: its parameters, then their companions in the order of the optimizer.
 void collect_rank(const CellKeys& held, const Cell& cell, BoxCollector& collector) {
   collector.next_rank();
   std::vector<i32> keys;

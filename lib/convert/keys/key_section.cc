@@ -1,3 +1,5 @@
+// Splits keys by the prefixes that Megatron writes; a key that follows no known form is all front, without a
+// name.
 #include "convert/keys/key_section.h"
 
 #include <charconv>
@@ -9,6 +11,8 @@ namespace {
 
 constexpr std::string_view kState = "optimizer.state.", kShard = "/shard_";
 
+// In torch_dist, the state of an optimizer is named in front of the parameter
+// ("optimizer.state.exp_avg.decoder..."), and '/' begins what is not a name ("/shard_0_4").
 KeySection torch_dist_section(std::string_view key) {
   std::size_t tail = std::min(key.find('/'), key.size());
   std::string_view base = key.substr(0, tail);
@@ -22,6 +26,7 @@ KeySection torch_dist_section(std::string_view key) {
   return {key.substr(0, begin), key.substr(begin, tail - begin), key.substr(tail), optimizer};
 }
 
+// Takes "0.1.2" from the front of the text. False if the text does not begin with a number.
 bool take_numbers(std::string_view& text, std::vector<i64>& out) {
   while (true) {
     i64 number = -1;

@@ -1,5 +1,5 @@
 // A key of a DCP folder as front, name and tail, so that the name of a parameter can be changed and what
-// sections put around it stays:
+// sections put around it is kept:
 //
 //   fsdp_dtensor   optimizer.state.module.module.module. | decoder.layers.0.mlp.linear_fc1.weight | .exp_avg
 //   torch_dist     optimizer.state.exp_avg.              | decoder.layers.mlp.linear_fc1.weight   |
@@ -16,8 +16,10 @@
 
 namespace mckpt::impl {
 
+// The three parts of one key; front + name + tail is the key. The views point into the key. `name` is empty
+// if the key is not that of a parameter.
 struct KeySection {
-  std::string_view front, name, tail;  // name: empty where the key is no parameter's
+  std::string_view front, name, tail;
   bool optimizer = false;
 
   bool model() const { return !optimizer && !name.empty(); }
@@ -30,11 +32,15 @@ KeySection key_section(DcpDialect dialect, std::string_view key);
 struct ObjectShard {
   std::vector<i64> offset, shape;
 };
+// Nothing if the tail is not of this form.
 std::optional<ObjectShard> object_shard(std::string_view tail);
 std::string to_string(const ObjectShard& shard);  // "/shard_0.1_2.4"
 
-// The dots of an fsdp_dtensor key that part the keys of the nested dictionaries it was saved from, by the
-// sections that Megatron writes.
+// The positions of the dots that separate the keys of the nested dictionaries from which an fsdp_dtensor key
+// was saved, by the sections that Megatron writes. Other dots are part of a name:
+//
+//   model.module.decoder.weight               -->  5              {"model": {"module.decoder.weight": ...}}
+//   rng_state.0.0                             -->  9 11           {"rng_state": {"0": {"0": ...}}}
 std::vector<i32> nesting_dots(std::string_view key);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,12 @@
+// A box is turned into runs by the rule of its parameter. The rule gives the runs of one cell in local order,
+// and rows of the box are a cut of that order:
+//
+//   whole rows                 the single rank's holding, cut at the rows
+//   fused and whole (by_cell)  cell by cell: of 16 rows of 2 cells, row 11 is row 3 of cell 1
+//   fewer columns              the holding of the cell that has these columns
+//
+// Holdings of cells other than the single rank's are computed once and shared by all parameters that are
+// alike.
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 
@@ -6,6 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Removes the prefix from the front of the name, if it is there.
 bool drop_prefix(std::string_view& name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
@@ -149,7 +159,7 @@ std::vector<ItemRun> KeyTable::runs(const CheckpointKey& key, std::span<const i6
     }
     return out;
   }
-  // Narrower than the tensor behind the first dimension: the columns of one cell.
+  // A box that is narrower than the tensor in a dimension other than the first has the columns of one cell.
   Part part;
   for (int d = 1; d < key.shape.rank(); d++) {
     std::size_t i = static_cast<std::size_t>(d);

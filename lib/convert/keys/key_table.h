@@ -1,8 +1,13 @@
 // KeyTable: every key of an fsdp_dtensor checkpoint of a model, with its global shape and, for any box of it,
-// the Hugging Face items that lie there. One table serves both directions: import gathers along its runs,
-// export scatters along them, verify compares along them.
+// the Hugging Face items that are stored there. One table serves both directions: import gathers along its
+// runs, export scatters along them, verify compares along them.
 //
 //   key ...linear_fc1.weight_w [ffn, hidden]   box rows [4, 10)  -->  gate_proj items [4*hidden, 10*hidden)
+//
+// A fused parameter is stored in one of two ways, and the table knows which:
+//
+//   in parts   weight_w, weight_v                                  a row means the same, whatever grid wrote it
+//   whole      weight = [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]    what a row means depends on the number of cells
 #pragma once
 
 #include <functional>
@@ -18,44 +23,51 @@
 
 namespace mckpt::impl {
 
+// One key. The key covers rows [first_row, first_row + shape[0]) of its parameter, as a run on a single rank
+// has it.
 struct CheckpointKey {
-  std::string name;  // without what wrappers put in front: "decoder.layers.0.mlp.linear_fc1.weight_w"
+  std::string name;  // without the prefixes of wrappers: "decoder.layers.0.mlp.linear_fc1.weight_w"
   i32 parameter = 0;
   i64 first_row = 0;     // in the parameter, as a single rank has it
-  Shape shape;           // of the whole
-  bool by_cell = false;  // fused, cell after cell: which item lies where depends on how many cells wrote it
+  Shape shape;           // of the whole tensor of the key
+  bool by_cell = false;  // fused, cell after cell: the place of an item depends on how many cells wrote it
 };
 
 // The name without the sections and wrappers in front of it: "model.module.a.b" and "model.a.b" are "a.b".
-// Nothing for a key of another section. Newer writers call the layers of MTP blocks "transformer_layer"; they
-// get the older name.
+// Nothing for a key of another section. Newer writers name the layers of MTP blocks "transformer_layer";
+// their keys are returned with the older name, "mtp_model_layer".
 std::optional<std::string> model_key(std::string_view name);
 
-// "optimizer.state.module.module.module.<key>.<state>": the key without wrappers, and the dots that part the
-// name. Nothing for a tensor that is no state.
+// The name of an optimizer's state, "optimizer.state.module.module.module.<key>.<state>": the key without
+// wrappers, and the positions of the dots that separate nested dictionaries.
 struct StateName {
   std::string key;
   std::vector<i32> dots;
 };
+// Nothing for a tensor that is not an optimizer's state.
 std::optional<StateName> state_name(std::string_view name);
 
+// The table of one model and one way to write it. The map outlives the table. After construction all
+// functions are const and thread-safe; runs() computes the holdings of other cells when they are first needed
+// and keeps them.
 class KeyTable {
  public:
-  // How many cells wrote fused tensors, one after the other; 0: not known.
+  // How many tensor-parallel cells wrote fused tensors, one after the other; 0: not known.
   struct Cells {
     i64 tp = 0, etp = 0;
   };
   using Has = std::function<bool(const std::string&)>;
 
-  // The keys that Megatron-Bridge writes.
+  // The keys that Megatron-Bridge writes: fused parameters of a family's table in parts. Throws
+  // kUnknownPartition.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells);
-  // The keys of a checkpoint that is there, whose fused parameters may be in parts or whole. `has` tells
-  // whether it has a key of that name. Throws kUnaccounted that names parameters without a key,
-  // kUnknownPartition where the number of cells is needed and not known.
+  // The keys of an existing checkpoint, whose fused parameters may be in parts or whole. `has` returns
+  // whether the checkpoint has a key of that name. Throws kUnaccounted with the names of parameters without a
+  // key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has);
 
   const ModelMap& map() const { return map_; }
-  // As a run on a single rank would hold them.
+  // The parameters as a run on a single rank would hold them, in the order of the model.
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ModelParameter& parameter(const CheckpointKey& key) const {
     return parameters_[static_cast<std::size_t>(key.parameter)];
@@ -66,7 +78,7 @@ class KeyTable {
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
   // tensor in map().sources(), or kPaddingSlot. Thread-safe. Throws kUnknownPartition for a box that no rank
-  // of any grid holds.
+  // of any grid holds: it must be whole rows, or rows of one cell's columns.
   std::vector<ItemRun> runs(const CheckpointKey& key, std::span<const i64> offsets,
                             std::span<const i64> sizes) const;
 
@@ -88,7 +100,8 @@ class KeyTable {
   std::vector<CheckpointKey> keys_;
   NameMap<std::string_view, i32> by_name_;
   mutable std::mutex mutex_;
-  // Of other cells, by what a single rank holds, which alike parameters share; and the cell.
+  // The holdings of other cells, by the single rank's holding (which parameters of equal shape share) and the
+  // cell.
   mutable std::map<std::tuple<const Holding*, i64, i64>, std::unique_ptr<const Holding>> of_cells_;
 };
 

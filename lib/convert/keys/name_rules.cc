@@ -1,4 +1,5 @@
-// Rules that apply to tensors by their names.
+// Both kinds of rules match names with glob_match(); the settings that an error names are `dtype_rule` and
+// `freeze`.
 #include "convert/keys/name_rules.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws kNoSuchTensor unless the glob matches one of the `names` names. The cost is one match for each name.
 void refuse_unmatched_glob(const char* setting, std::string_view glob, i64 names,
                            const std::function<std::string_view(i64)>& name) {
   for (i64 i = 0; i < names; i++)

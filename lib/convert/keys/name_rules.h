@@ -1,7 +1,9 @@
-// Rules that apply to tensors by their names, as the user gives them:
+// Rules that apply to tensors by their names, as the user gives them. A glob must match the whole name:
 //
 //   a data type     *.router.weight -> fp32                       DtypeRules
 //   not trained     language_model.embedding.*, or "none"         FrozenNames
+//
+// A rule that matches no name is an error, not a rule without effect: it is usually a mistyped name.
 #pragma once
 
 #include <functional>
@@ -14,7 +16,8 @@
 
 namespace mckpt::impl {
 
-// The types of tensors by their names.
+// The data types of tensors by their names, as a list of rules of which the last that matches decides. A
+// value; all functions but add() are const and thread-safe.
 class DtypeRules {
  public:
   void add(std::string glob, DType type) { rules_.push_back({std::move(glob), type}); }
@@ -32,8 +35,8 @@ class DtypeRules {
   std::vector<Rule> rules_;
 };
 
-// The parameters that are not trained. Globs add to those that the family freezes; the word "none" first makes all
-// parameters trained.
+// The parameters that are not trained. Globs add to the parameters that the family freezes; the word "none"
+// first makes all parameters trained. Globs are matched with the global name of a parameter.
 class FrozenNames {
  public:
   FrozenNames() = default;

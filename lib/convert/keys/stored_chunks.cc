@@ -1,3 +1,5 @@
+// The lists of a store's chunks, and the check that a checkpoint's model section is what the key table
+// expects. All tensors that do not fit are collected first, so that one error names up to 20 of them.
 #include "convert/keys/stored_chunks.h"
 
 #include <algorithm>
@@ -11,12 +13,13 @@
 namespace mckpt::impl {
 namespace {
 
+// Keeps the first 20 lines.
 void add_named(std::vector<std::string>& lines, std::string line) {
   if (lines.size() < 20) lines.push_back(std::move(line));
 }
 
-// Whether the tensor is the output layer of a tied model, beside the embedding: Megatron-FSDP v2 and torch's
-// FSDP2 write the weights under either name.
+// Whether the tensor is the output layer of a tied model, stored beside the embedding: Megatron-FSDP v2 and
+// torch's FSDP2 write the same weights under both names.
 bool is_tied(const Store& store, i32 tensor, const ModelConfig& model) {
   return model.tied && tied_embedding(store, tensor) >= 0;
 }
@@ -71,7 +74,7 @@ ChunkList::Place StoreChunks::place(i64 c) const {
 StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChunks(store), keys_(keys) {
   std::vector<std::string> unknown, shapes;
   i64 unknown_count = 0;
-  // Of a model without tables, what cannot be sharded is none of its parameters.
+  // In a model without a family table, tensors that cannot be sharded are not parameters; they are not errors.
   bool carries_others = keys.map().family().name == kPlainFamily;
   for (i32 t = 0; t < store.tensor_count(); t++) {
     std::optional<std::string> name = model_key(store.name(t));

@@ -1,5 +1,14 @@
-// Lists of chunks, each under a key: those that a store has, or those that a layout plans. A side of every job
-// (convert/jobs/chunk_side.h) is such a list, whatever its chunks are stored in.
+// Lists of chunks, each under a key: the chunks that a store has, or those that a layout plans. A side of
+// every job (convert/jobs/chunk_side.h) is such a list, whatever its chunks are stored in.
+//
+//   PlannedChunks    the chunks of a result that a DcpLayout lays out
+//   ListedChunks     all chunks of some tensors of a store
+//   NamedChunks      those of the tensors that another store has under the same names
+//   StoredChunks     those of the model section of a checkpoint, under the keys of a KeyTable
+//   SomeChunks       a selection of another list
+//
+// Lists are columns of numbers: 12 bytes for each chunk of a store. Boxes, names and places are looked up in
+// the store or the layout when they are asked for.
 #pragma once
 
 #include <set>
@@ -11,6 +20,8 @@
 
 namespace mckpt::impl {
 
+// The interface of all lists. Functions are const and thread-safe; spans and strings that they return refer
+// to the store or layout behind the list, which outlives it. pre, for all: 0 <= chunk < size().
 class ChunkList {
  public:
   struct Box {
@@ -25,21 +36,22 @@ class ChunkList {
 
   virtual ~ChunkList() = default;
   virtual i64 size() const = 0;
-  virtual i32 key(i64 chunk) const = 0;  // of a key table, or whatever the maker of the list numbers
+  virtual i32 key(i64 chunk) const = 0;  // a key of a key table, or whatever the maker of the list numbers
   virtual Box box(i64 chunk) const = 0;  // in the tensor of the key
   virtual std::span<const i64> dims(i64 chunk) const = 0;  // of that tensor
   virtual DType dtype(i64 chunk) const = 0;
-  virtual Place place(i64 chunk) const = 0;  // thread-safe; may read the chunk's own header
-  // Of a chunk of a result: the tensor that it is a piece of, by number and by name, and the records around
-  // it; null where its file has none.
+  virtual Place place(i64 chunk) const = 0;  // may read the chunk's own header
+  // For a chunk of a result: the tensor that the chunk is a piece of, by number and by name, and the records
+  // around its data; null if its file has none.
   virtual i32 tensor(i64 chunk) const { return key(chunk); }
   virtual std::string name(i64 chunk) const = 0;
   virtual const DcpTensorFrame* frame(i64 /*chunk*/) const { return nullptr; }
-  // For an outline: tells chunks apart without reading anything.
+  // A made-up place for an outline: different chunks have different places, and no header is read.
   Place numbered_place(i64 chunk) const { return {0, chunk, dtype(chunk), std::nullopt}; }
   i64 items(i64 chunk) const { return Shape(box(chunk).sizes).items(); }
 };
 
+// The chunks of a result, as a layout places them.
 class PlannedChunks final : public ChunkList {
  public:
   // key(): table_key[k] for key k of the layout. Both outlive this.
@@ -65,7 +77,8 @@ class PlannedChunks final : public ChunkList {
   std::span<const i32> table_key_;
 };
 
-// Chunks that a store has, without replicas and empty ones.
+// Chunks of a store, without replicas and without chunks of no items. Derived classes fill the list when they
+// are constructed.
 class StoreChunks : public ChunkList {
  public:
   i64 size() const override { return std::ssize(chunks_); }
@@ -77,14 +90,14 @@ class StoreChunks : public ChunkList {
   std::string name(i64 c) const override { return std::string(store_.name(at(c).tensor)); }
 
   struct Entry {
-    i32 key, tensor, chunk;  // of the store
+    i32 key, tensor, chunk;  // `tensor` and `chunk` are numbers of the store
   };
   Entry entry(i64 c) const { return at(c); }
 
  protected:
   explicit StoreChunks(const Store& store) : store_(store) {}  // the store outlives this
   const Store& store() const { return store_; }
-  void add(i32 tensor, i32 key);  // all chunks of the tensor that have items and are no replicas
+  void add(i32 tensor, i32 key);  // all chunks of the tensor that have items and are not replicas
   void add(const Entry& entry) { chunks_.push_back(entry); }
 
  private:
@@ -94,7 +107,7 @@ class StoreChunks : public ChunkList {
   std::vector<Entry> chunks_;
 };
 
-// Those of tensors that are listed, each with its key.
+// All chunks of the tensors in a list of (tensor, key).
 class ListedChunks final : public StoreChunks {
  public:
   ListedChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors) : StoreChunks(store) {
@@ -124,23 +137,24 @@ class SomeChunks final : public ChunkList {
   std::vector<i32> some_;
 };
 
-// The chunks of a store's tensors, by the tensors of the same names in another store. Tensors that the other
-// store does not have are left out.
+// The chunks of a store's tensors, under the numbers of the tensors that have the same names in another store.
+// Tensors that the other store does not have are left out.
 class NamedChunks final : public StoreChunks {
  public:
   // `except`: tensors of the store that are left out as well. Both stores outlive this.
   NamedChunks(const Store& store, const Store& other, const std::set<i64>& except = {});
 };
 
-// The model section of a checkpoint, without copies of tied weights.
+// The chunks of a checkpoint's model section under the keys of a table, without copies of tied weights and
+// without objects that torch stores as tensors (`_extra_state`).
 class StoredChunks final : public StoreChunks {
  public:
-  // Throws kUnaccounted for tensors of the model section that are no key of the table, kSourceShape where a
-  // tensor has not the shape of its key. Both outlive this.
+  // Throws kUnaccounted for tensors of the model section that are not a key of the table, kSourceShape if the
+  // shape of a tensor is not that of its key. Store and table outlive this object.
   StoredChunks(const Store& store, const KeyTable& keys);
 
-  // Tensors of the store that are left out because the model ties them to another: an output layer beside the
-  // embedding. open_checkpoint() finds out whether they hold the same values.
+  // Tensors of the store that are left out because the model ties them to another tensor: an output layer
+  // beside the embedding. open_checkpoint() checks whether both hold the same values.
   const std::vector<i32>& copies() const { return copies_; }
   // By source tensor, the type in which its items are stored; nothing where no chunk has them.
   std::vector<std::optional<DType>> types_of_sources() const;
@@ -150,11 +164,12 @@ class StoredChunks final : public StoreChunks {
   std::vector<i32> copies_;
 };
 
-// The embedding that lies beside an output layer, under the name that goes with it; -1: the tensor is no
-// output layer, or there is none.
+// The embedding that belongs to an output layer, by its name: "a.b.output_layer.weight" belongs to
+// "a.b.embedding.word_embeddings.weight". -1: the tensor is not an output layer, or there is no such
+// embedding.
 i64 tied_embedding(const Store& store, i64 tensor);
 
-// Throws kUnsupportedTensor unless the chunk's items lie row by row, as they are in memory.
+// Throws kUnsupportedTensor unless the chunk's items are stored row by row, little-endian and not compressed.
 void check_plain(const Store& store, i64 tensor, const Chunk& chunk, const ChunkData& data);
 
 }  // namespace mckpt::impl

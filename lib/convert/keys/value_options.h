@@ -1,4 +1,8 @@
-// What a conversion does to values and types: options that all conversions share.
+// What a conversion does to values and types: options that all conversions share. The types apply one after
+// the other:
+//
+//   source's type  --params_dtype-->  type at run time  --dtype, rules-->  type that is written
+//   float32                           bfloat16                             float32        values rounded to bfloat16
 #pragma once
 
 #include <optional>
@@ -8,7 +12,8 @@
 
 namespace mckpt::impl {
 
-// The type that parameters have while the model runs; every value passes through it, as in a real training run.
+// The type that parameters have while the model runs. Every value passes through it, as in a real training
+// run, so a narrower type rounds the values even if the result is wide.
 struct ParamsDtype {
   enum Kind : u8 {
     kSource,  // each parameter keeps its source's type
@@ -23,6 +28,7 @@ struct ParamsDtype {
   }
 };
 
+// The options of one conversion. A default object keeps all values, types and rows.
 struct ValueOptions {
   VocabChoice vocab{};           // rows of the vocabulary
   ParamsDtype params_dtype{};    // the type at run time

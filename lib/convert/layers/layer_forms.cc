@@ -1,3 +1,7 @@
+// A form is found by trying: every key is looked up in the names of the form, and the layers with a key are
+// marked. Two forms can be seen in the names alone, which saves trying the others and makes better messages:
+//
+//   decoder.layers.0.layers.1.x   member        decoder.layers.x   stacked
 #include "convert/layers/layer_forms.h"
 #include "core/base/error.h"
 
@@ -6,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMostNotes = 200;
 
-// "decoder.layers.0.layers.1.x", "decoder.layers.x" or anything else.
+// What the name looks like: "decoder.layers.0.layers.1.x" (member), "decoder.layers.x" (stack), or anything
+// else.
 enum class LayerShape { kMember, kStack, kOther };
 LayerShape layer_shape(std::string_view name) {
   auto numbered_layer = numbered(name, "decoder.layers.");
@@ -17,7 +22,7 @@ LayerShape layer_shape(std::string_view name) {
   return member ? LayerShape::kMember : LayerShape::kOther;
 }
 
-// A name of the form, or a fault; marks the layers that it belongs to.
+// Looks the name up in the form. Marks the layers to which it belongs, or sets the fault.
 void mark(const LayerNames& names, std::string_view name, std::span<const i64> dims, std::vector<bool>& seen,
           std::optional<NameFault>& fault) {
   LayerName found = names.find(name, fault);

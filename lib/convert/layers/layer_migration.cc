@@ -1,3 +1,10 @@
+// Every key is cut into front, name and tail; the name is found in the old form, which gives a layer, and is
+// written in the new form:
+//
+//   optimizer.state.exp_avg. | decoder.layers.1.mlp.linear_fc1.weight |        flat, pattern [*-]M: the MLP, layer 1
+//   optimizer.state.exp_avg. | decoder.layers.0.mlp.linear_fc1.weight |        logical
+//
+// Faults are collected over all keys and thrown at the end, so that a user sees all of them at once.
 #include "convert/layers/layer_migration.h"
 
 #include <algorithm>
@@ -13,6 +20,7 @@ namespace {
 
 constexpr std::string_view kOutputState = "output_layer._extra_state";
 
+// One migration; run() is called once.
 class Migration {
  public:
   Migration(const Store& store, DcpDialect dialect, const LayerNames& from, const LayerNames& to,
@@ -32,7 +40,7 @@ class Migration {
   }
 
  private:
-  // What names of both kinds have in common: where the name of the parameter goes.
+  // The new name of a parameter or module. Tensors and objects are renamed alike.
   struct Target {
     bool dropped = false;
     LayerName name;         // kOther: the key stays
@@ -62,6 +70,8 @@ class Migration {
     faults_.push_back({std::string(key), {code, std::move(message)}});
   }
 
+  // Adds the fault of a state that belongs to no parameter: torch_dist can store the optimizer by buckets of
+  // one run.
   bool refused(std::string_view key, const KeySection& section) {
     if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
     fault(
@@ -70,14 +80,16 @@ class Migration {
         "skips it");
     return true;
   }
-  // Its shape stands in the mcore_data of .metadata alone, which the result would lack.
+  // Whether a state is stored as a flat list of items. Its shape is recorded only in the mcore_data of
+  // .metadata, which the result does not have.
   bool is_flat(i32 t, const KeySection& section) const {
     auto weight = section.optimizer ? weights_.find(section.name) : weights_.end();
     return weight != weights_.end() && !std::ranges::equal(store_.dims(t), store_.dims(weight->second));
   }
 
-  // The order of a checkpoint's names tells pipeline stages that counted their layers from 0 (MC1313): there
-  // the embedding stands behind layer 0. That of .metadata, which the names are read in, goes by ranks.
+  // Moves the embedding to the front. Pipeline stages that all counted their layers from 0 (MC1313) are
+  // recognized by an embedding behind layer 0, and names are read in the order of .metadata, which goes by
+  // ranks.
   void embedding_first() {
     std::stable_partition(out_.tensors.begin(), out_.tensors.end(), [&](const MovedTensor& t) {
       return key_section(dialect_, t.name).name.starts_with("embedding.");
@@ -217,7 +229,8 @@ bool Migration::drop_output_state(i32 o, const KeySection& section) {
   return true;
 }
 
-// Leaves out the state of a module that the new form has not, as far as it holds nothing.
+// Leaves out the state of a module that the new form does not have, if the state is empty; otherwise it is a
+// fault.
 void Migration::drop_state(i32 o) {
   const std::string& key = store_.objects()[static_cast<std::size_t>(o)].name;
   std::shared_ptr<const PickleValue> value = store_.object(o);
@@ -227,7 +240,10 @@ void Migration::drop_state(i32 o) {
     fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
 }
 
-// The part of a shared object that the layer's own one becomes, or the other way round.
+// The tail of an object's name when layers are stacked or taken apart. An object of one layer becomes a shard
+// of the object that all layers share, or the other way round:
+//
+//   decoder.layers.2.mlp...._extra_state/shard_0_1   <-->   decoder.layers.mlp...._extra_state/shard_2_4
 std::string Migration::moved_shard(const KeySection& section, const Target& target, const LayerName& found,
                                    std::string_view key) {
   std::optional<ObjectShard> shard = object_shard(section.tail);

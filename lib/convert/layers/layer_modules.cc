@@ -1,3 +1,4 @@
+// A table of the names of norms, and a walk over pickled values that decides whether a state is empty.
 #include "convert/layers/layer_modules.h"
 
 namespace mckpt::impl {
@@ -14,6 +15,7 @@ constexpr Norm kNorms[] = {
     {LayerKind::kMlp, "pre_mlp_layernorm.bias", "mlp.linear_fc1.layer_norm_bias"},
 };
 
+// A state with deeper nested lists is taken for one that is not empty.
 constexpr int kMostNested = 4;
 
 bool is_empty(const PickleValue& v, int depth) {

@@ -1,5 +1,8 @@
-// What layers keep beside their weights: the norms in front of attention and dense MLPs, which are a module of
-// the layer or fused with what is behind them, and the extra states of modules.
+// What layers have beside their weights: the norms in front of attention and dense MLPs, which are a module
+// of the layer or fused with the module behind them, and the extra states of modules.
+//
+//   apart   input_layernorm.weight
+//   fused   self_attention.linear_qkv.layer_norm_weight
 #pragma once
 
 #include <string_view>
@@ -10,13 +13,14 @@
 
 namespace mckpt::impl {
 
-// The name behind the layer, where its norm is to lie; the same for everything else.
+// The name behind the layer for the wanted place of its norm; `rest` itself if it is not the name of a norm.
 std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to);
-// Whether it is a state of a module that is gone where norms are fused: "input_layernorm._extra_state".
+// Whether `rest` is the extra state of a norm that is a module of its own, "input_layernorm._extra_state". No
+// such module exists if norms are fused.
 bool is_state_of_norm(std::string_view rest, LayerKind kind);
 
-// Whether an extra state, such as the history of FP8 scales, is that of a module without any: None, no bytes,
-// a tensor of no items, or a list of such.
+// Whether an extra state, such as the history of FP8 scales, contains nothing: None, no bytes, a tensor of no
+// items, or a list of such values.
 bool is_empty_state(const PickleValue& value);
 
 }  // namespace mckpt::impl

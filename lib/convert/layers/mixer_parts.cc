@@ -1,3 +1,8 @@
+// Sizes are solved from three shapes of the layer. out_proj has `wide` columns, conv1d has `conv` rows, A_log
+// has `heads` items; B and C (or query and key) share the rows of conv1d that are left:
+//
+//   Mamba   conv = wide + 2 * states               in_proj = 2 * wide + 2 * states + heads
+//   GDN     conv = 2 * keys + wide                 in_proj = 2 * keys + 2 * wide + 2 * heads
 #include "convert/layers/mixer_parts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -20,6 +25,7 @@ constexpr FusedName kFused[] = {
     {LayerKind::kGdn, "self_attention.conv1d.bias", "self_attention.conv1d.bias"},
 };
 
+// Collects parts one behind the other.
 class Parts {
  public:
   void add(std::string_view name, i64 rows) {
@@ -27,7 +33,7 @@ class Parts {
     at_ += rows;
     bad_ |= rows < 1;
   }
-  // Whether they make up so many rows.
+  // Whether all parts have rows and together make up `rows`.
   bool fill(i64 rows) const { return !bad_ && at_ == rows; }
   std::vector<NativePart> take() { return std::move(out_); }
 
@@ -37,6 +43,7 @@ class Parts {
   bool bad_ = false;
 };
 
+// The size of dimension d, or -1 if there is no such dimension.
 i64 size(std::span<const i64> dims, std::size_t d) { return d < dims.size() ? dims[d] : -1; }
 
 Parts mamba_parts(std::string_view fused, i64 inner, i64 heads, i64 conv) {

@@ -1,3 +1,4 @@
+// Tries the forms of the pattern, the wanted one first: names that already fit are never changed.
 #include "convert/layers/model_layers.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
 
-// Layers of hybrid models mix tokens or follow a mixer, those of all others do both.
+// Whether the model is a hybrid: some layer has only a mixer or only an MLP. Layers of other models have both.
 bool is_hybrid(const ModelConfig& model) {
   return std::ranges::any_of(
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });

@@ -1,6 +1,6 @@
-// The layers of a checkpoint as the table of its model calls them, where the run had another form of them: a
-// GPT model that was made a hybrid one, a hybrid model whose layers stand in groups. The args of the run tell
-// its pattern; nothing is copied.
+// The layers of a checkpoint under the names of its model's table, where the training run named them
+// otherwise: a GPT model that was made a hybrid one, or a hybrid model whose layers are in groups. The
+// pattern is in the args of the run; nothing is copied.
 //
 //   args: hybrid_layer_pattern *-*-    decoder.layers.1.mlp.*  -->  decoder.layers.0.mlp.*
 #pragma once
@@ -14,19 +14,19 @@
 
 namespace mckpt::impl {
 
-// Nothing where the names are the table's, and where it is not known what they are. pre: the store is an
-// fsdp_dtensor checkpoint. Throws what migrate_layers() does.
+// The migration to the names of the table. Nothing if the names are those of the table already, or of no
+// known form. pre: the store is an fsdp_dtensor checkpoint. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
 
-// The store under the names that its tensors and objects get. pre: no tensors become a stack.
+// A view of the store under the new names. pre: the migration makes no stack of several tensors.
 std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration);
 
-// Whether the args say that the layers are in groups. False where they say nothing.
+// Whether the args contain a pattern with groups. False if they contain no pattern.
 bool has_grouped_layers(const Store& store);
 
-// The store under the names that its layers have without groups; the store itself where its names are flat all
-// the same. pre: has_grouped_layers(), of torch_dist or fsdp_dtensor. Throws what keeps layers from being
-// renamed.
+// The store under the names that its layers have without groups; the store itself if its names are flat
+// already. pre: has_grouped_layers(), and the store is of torch_dist or fsdp_dtensor. Throws detect_form()'s
+// and migrate_layers()'s faults.
 std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect dialect);
 
 }  // namespace mckpt::impl

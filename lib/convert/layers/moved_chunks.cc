@@ -1,3 +1,5 @@
+// For each chunk of the source, the pieces of its tensor are intersected with the chunk; each intersection
+// becomes a chunk of the result, at the end of the file of the same rank.
 #include "convert/layers/moved_chunks.h"
 #include "core/base/error.h"
 
@@ -8,12 +10,14 @@ namespace {
 
 constexpr i64 kMostRanks = i64{1} << 20;
 
-// The piece's share of a chunk, in the source's coordinates and in the result's.
+// The part of a chunk that belongs to a piece: its box in the source's tensor (from, sizes) and in the
+// result's (to, to_sizes), which may have one dimension more or less.
 struct PieceBox {
   std::vector<i64> from, to, sizes, to_sizes;
 };
 
-// Nothing where the chunk has no share of it.
+// Nothing if the chunk contains nothing of the piece. pre: a chunk contains all rows of a piece that is a
+// range of rows, as MixerShapes::parts() ensures.
 std::optional<PieceBox> piece_box(const MovedPiece& piece, const ChunkList::Box& chunk) {
   PieceBox box{
       {chunk.offsets.begin(), chunk.offsets.end()}, {}, {chunk.sizes.begin(), chunk.sizes.end()}, {}};

@@ -1,9 +1,11 @@
-// MovedChunks: the chunks of a checkpoint whose layers get other names, laid out for the result. Boxes and
-// ranks stay: a chunk of the source becomes one chunk, or one for each layer or part that it has a piece of.
-// As a side of a job each of them is the box of the source that it holds:
+// MovedChunks: the chunks of a checkpoint whose layers get other names, laid out for the result. Chunks keep
+// their ranks: a chunk of the source becomes one chunk, or one for each layer or part of which it has a
+// piece. As a side of a job, each of them is the box of the source that it holds:
 //
 //   source   decoder.layers.X [4, 8, 12]     chunk [2, 0, 0] + [2, 8, 12]
 //   result   decoder.layers.3.X [8, 12]      chunk [0, 0] + [8, 12]: the box [3, 0, 0] + [1, 8, 12] of the source
+//
+// Data are copied in the order of the source's files, so both sides are read and written forwards.
 #pragma once
 
 #include "convert/jobs/chunk_jobs.h"
@@ -11,18 +13,23 @@
 
 namespace mckpt::impl {
 
-// Ranks that wrote the source: files of the layout. Throws kBadMetadata where a file is of a rank that no run
-// has.
+// The number of ranks that wrote the source, which is the number of files of the layout. Throws kBadMetadata
+// if the name of a file has a rank of 2^20 or more.
 i64 ranks_of_files(const Store& source);
-// The rank that wrote a file of the source; 0 where its name has none.
+// The rank that wrote a file of the source, by the file's name; 0 if the name has no rank.
 i64 rank_of_file(const Store& source, i32 file);
 
+// The target side of the job. It refers to the source and the layout; the migration is read by the
+// constructor only.
 class MovedChunks final : public ChunkList {
  public:
-  // Adds the tensors to the layout, which has no keys, in the order of their sources' files. All outlive this.
+  // Adds the tensors to the layout, which must have no keys yet, and their chunks in the order of the
+  // source's files. `nested`: names get their places in nested dicts. The store and the layout outlive this
+  // object.
   MovedChunks(const Store& source, const LayerMigration& migration, DcpLayout& layout, bool nested);
 
-  // The job that fills them. `records`: objects that the layout has behind them.
+  // The job that fills the chunks. `records`: objects that the layout has behind them. This object outlives
+  // the job.
   ChunkJob job(std::vector<CarriedRecord> records) const;
 
   i64 size() const override { return std::ssize(source_of_); }
@@ -36,7 +43,7 @@ class MovedChunks final : public ChunkList {
   const DcpTensorFrame* frame(i64 c) const override { return layout_.chunk(c).frame; }
 
  private:
-  // Of the source, with those of no items, in the order of the ranks and of their files.
+  // The chunks of the source, including those of no items, in the order of the ranks and of their files.
   class Sources final : public StoreChunks {
    public:
     explicit Sources(const Store& store) : StoreChunks(store) {}

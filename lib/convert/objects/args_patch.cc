@@ -1,4 +1,12 @@
-// Finds the opcodes of a value in a pickle and replaces or adds bytes there; the rest stays as it is.
+// Finds the opcodes of a value in a pickle and replaces or adds bytes there. An entry of a dictionary is a
+// key, a value, and after each of the two an optional opcode that stores it in the memo:
+//
+//   key                                memo     value      memo
+//   X <length> "num_layers"            q 05     K 1c       -          protocols 2 and 3 (BINUNICODE, BINPUT, BININT1)
+//   8c <length> "num_layers"           94       K 1c       -          protocol 4 (SHORT_BINUNICODE, MEMOIZE)
+//
+// A pickle of protocol 4 is wrapped in frames, each with its length; a changed length is possible with one
+// frame only.
 #include "convert/objects/args_patch.h"
 
 #include <algorithm>
@@ -12,13 +20,15 @@
 namespace mckpt::impl {
 namespace {
 
+// A range of bytes of the pickle, [begin, end).
 struct Span {
   std::size_t begin, end;
 };
 
 constexpr char opcode(Op op) { return static_cast<char>(op); }
 
-// The key as pickles of all protocols write a text, from its opcode on.
+// The bytes of a text of up to 255 bytes in protocol 4, from its opcode on; key_long() gives those of
+// protocols 2 and 3.
 std::string key_short(std::string_view name) {
   return cat(std::string(1, opcode(Op::kShortBinunicode)), std::string(1, static_cast<char>(name.size())),
              name);
@@ -34,14 +44,16 @@ Op op_at(const std::string& pickle, std::size_t i) {
   return i < pickle.size() ? static_cast<Op>(static_cast<u8>(pickle[i])) : Op::kStop;
 }
 
-// The position after the opcode that stores the value before it in the memo, if there is one.
+// The position behind the opcode at `at` that stores a value in the memo; `at` itself if there is no such
+// opcode.
 std::size_t behind_memo(const std::string& pickle, std::size_t at) {
   if (op_at(pickle, at) == Op::kMemoize) return at + 1;
   if (op_at(pickle, at) == Op::kBinput) return at + 2;
   return op_at(pickle, at) == Op::kLongBinput ? at + 5 : at;
 }
 
-// Behind the key: the opcode that puts it into the memo, if any, then the integer.
+// The integer behind a key and its memo opcode, with the integer's opcode; nothing if the value is not an
+// integer of up to 4 bytes.
 std::optional<Span> integer_behind(const std::string& pickle, std::size_t at) {
   at = behind_memo(pickle, at);
   auto op = [&](std::size_t i) { return op_at(pickle, i); };
@@ -50,13 +62,15 @@ std::optional<Span> integer_behind(const std::string& pickle, std::size_t at) {
   return Span{at, at + bytes};
 }
 
+// The opcode and the little-endian bytes of an integer; `bytes` counts both.
 std::string integer_text(i64 value, std::size_t bytes) {
   std::string out(1, opcode(bytes == 2 ? Op::kBinint1 : bytes == 3 ? Op::kBinint2 : Op::kBinint));
   for (std::size_t i = 0; i + 1 < bytes; i++) out += static_cast<char>(value >> 8 * i);
   return out;
 }
 
-// The end of the value behind the key, with what puts it into the memo; nothing where it is not plain.
+// The end of the value behind a key, with the memo opcode behind the value. Nothing if the value is not
+// plain: not None, a boolean, a small integer, a text, or a reference to the memo.
 std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) {
   at = behind_memo(pickle, at);
   auto number = [&](std::size_t from, std::size_t bytes) {
@@ -97,8 +111,8 @@ std::optional<std::size_t> value_end(const std::string& pickle, std::size_t at) 
   return end < pickle.size() ? std::optional(end) : std::nullopt;
 }
 
-// Makes room for `more` bytes in the frame of the pickle; false where there are several. A frame without the
-// marks of one is none.
+// Adds `more` bytes to the length of the pickle's frame; true also for a pickle without frames. False if the
+// first frame is not the whole pickle.
 bool widen_frame(std::string& pickle, std::size_t more) {
   constexpr std::size_t kBegin = 2, kHead = 9;
   bool framed = pickle.size() > kBegin + kHead && static_cast<u8>(pickle[1]) >= 4;
@@ -111,7 +125,7 @@ bool widen_frame(std::string& pickle, std::size_t more) {
   return true;
 }
 
-// The places of the key with a plain value, each from the key to the end of the value, in order.
+// The places where the key has a plain value, each from the key to the end of the value, in ascending order.
 std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
   std::vector<Span> entries;
   for (const std::string& key : {key_short(name), key_long(name)})
@@ -121,6 +135,7 @@ std::vector<Span> entries_of(const std::string& pickle, std::string_view name) {
   return entries;
 }
 
+// The bytes of a key and its value, without opcodes for the memo.
 std::string entry_text(std::string_view name, const ArgValue& value) {
   PickleWriter p;
   p.text(name);
@@ -143,13 +158,14 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
   bool fresh = entries.empty() && !beside.empty();
   if (fresh) entries = entries_of(pickle, beside);
   if (entries.empty()) return false;
-  // Neighbouring entries are of one dictionary: the new entry replaces one that was put there before.
+  // Several entries of the key are accepted only if they follow each other: they are then of one dictionary,
+  // and the new entry replaces all of them.
   for (std::size_t i = 1; i < entries.size(); i++) {
     std::size_t end = entries[i - 1].end;
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;
   }
   std::size_t begin = fresh ? entries.back().end : entries[0].end, end = entries.back().end;
-  // An entry alone is set by itself, and not with those up to the mark.
+  // SETITEM sets one entry, SETITEMS all entries up to the mark: behind SETITEM the new entry needs its own.
   std::string entry = entry_text(name, value);
   if (op_at(pickle, begin) == Op::kSetitem) entry.insert(entry.begin(), opcode(Op::kSetitem));
   if (!widen_frame(pickle, entry.size() - (end - begin))) return false;

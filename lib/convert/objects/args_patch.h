@@ -1,5 +1,11 @@
-// New values in the args of a checkpoint: the pickle stays byte for byte what it was but for the values that
-// say on which grid, or with which layers, it was written.
+// New values in the args of a checkpoint. The args are a pickle, and a pickle can be made again only by a
+// program that understands every class in it. Here the pickle stays byte for byte what it was, except for the
+// values that describe on which grid, or with which layers, the checkpoint was written:
+//
+//   X 1a 00 00 00 "tensor_model_parallel_size" q 05 K 02        the value 2 (opcode K, one byte)
+//   X 1a 00 00 00 "tensor_model_parallel_size" q 05 K 04        replace_integer(pickle, ..., 4)
+//
+// Nothing of the pickle is executed. The cost is a search for the key in the bytes.
 #pragma once
 
 #include <string>
@@ -10,18 +16,19 @@
 
 namespace mckpt::impl {
 
-// Puts `value` in place of the integer that is the value of the text key `name`. Returns whether it could:
-// the key must occur exactly once and have an integer, and a value that needs more bytes than the old one has
-// no room in a pickle with frames.
+// Puts `value` in place of the integer that is the value of the text key `name`. False, and the pickle
+// unchanged, if that is not possible: the key must occur exactly once with an integer, the value must be in
+// [0, 2^31), and in a pickle with frames (protocol 4 and later) the value must fit into the bytes of the old
+// one.
 bool replace_integer(std::string& pickle, std::string_view name, i64 value);
 
 // A value of args; std::monostate is None.
 using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 
-// Gives the text key `name` another value, of any type, by an entry of its own behind the old one: of equal
-// keys the last one counts, and what else refers to the old value keeps it. Returns whether it could: the key
-// must be in one dictionary only, with a plain value, and the pickle in at most one frame. A key that is
-// not there is put into the dictionary that has `beside`.
+// Gives the text key `name` another value, of any type, by replacing its entry in the dictionary. A key that
+// is not there is put into the dictionary that contains `beside`. False, and the pickle unchanged, if that is
+// not possible: the key must be in one dictionary only, with a plain value, and the pickle in at most one
+// frame.
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});
 

@@ -1,4 +1,6 @@
-// Makes the args of Megatron from a model's numbers and a grid.
+// Makes the args of Megatron from a model's numbers and a grid. Fields are in groups: the model, its special
+// blocks (experts, latent attention, Mamba), the run, and the training that goes on from here. A size that
+// the model does not have is left out, because Megatron has defaults for it.
 #include "convert/objects/megatron_args.h"
 
 #include "io/pickle/writer.h"
@@ -11,7 +13,8 @@ constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
                            kStrategy = "data_parallel_sharding_strategy",
                            kPerTokenLoss = "calculate_per_token_loss";
 
-// One dictionary of attributes, field by field.
+// Writes the fields of the Namespace's dictionary one after the other. Belongs to one pickle; the writer
+// outlives it.
 class Fields {
  public:
   explicit Fields(PickleWriter& pickle) : p_(pickle) {}
@@ -125,7 +128,7 @@ void add_training(Fields& f, const MegatronArgs& args) {
   f.add("iteration", args.iteration);
   for (const char* count : {"consumed_train_samples", "skipped_train_samples", "consumed_valid_samples"})
     f.add(count, i64{0});
-  // There are weights only: a run that resumes from here must not look for the rest.
+  // The checkpoint has weights only: a run that resumes from it must not look for optimizer and random states.
   f.add("no_save_optim", true);
   f.add("no_save_rng", true);
 }

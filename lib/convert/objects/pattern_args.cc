@@ -1,4 +1,5 @@
-// Reads and replaces the layer pattern in args, under its new and its old names.
+// Reads and replaces the layer pattern in args, under its new and its old names. A field is changed where the
+// run had it, because an old Megatron reads the old field only.
 #include "convert/objects/pattern_args.h"
 
 #include "core/base/error.h"
@@ -10,6 +11,7 @@ namespace {
 constexpr const char *kPattern = "hybrid_layer_pattern", *kOldPattern = "hybrid_override_pattern",
                      *kOldMtp = "mtp_hybrid_override_pattern";
 
+// The text of a field; nothing if the field is missing or not a text.
 std::optional<std::string> text_field(const PickleValue& args, std::string_view name) {
   const PickleValue* value = arg_of(args, name);
   if (!value || !value->is(PickleValue::Kind::kText)) return std::nullopt;
@@ -70,7 +72,8 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
     const PickleValue* now = arg_of(args, name);
     return now && !now->is_none();
   };
-  // A model has its pattern in the field that it was in, a new hybrid model in the newer one that is there.
+  // A model keeps its pattern in the field in which it was; a new hybrid model gets it in the newer field, if
+  // the args have that field.
   bool old_field = has_text(kOldPattern) || !arg_of(args, kPattern);
   for (const char* name : {kPattern, kOldPattern}) {
     bool here = has_text(name) || (old_field == (name == kOldPattern) && !has_text(kPattern));
@@ -79,7 +82,7 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
   if (!gpt && !arg_of(args, kPattern) && !arg_of(args, kOldPattern)) changes.push_back({kPattern, text});
   want("num_layers", layers);
   want("is_hybrid_model", !gpt);
-  // The newer field has the MTP parts as well.
+  // The newer field contains the patterns of the MTP parts as well.
   want(kOldMtp, none);
   return changes;
 }

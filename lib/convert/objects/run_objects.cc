@@ -1,4 +1,5 @@
-// Makes the objects of fsdp_dtensor from an entry of torch_dist's common state.
+// Two short tables decide: entries that stay whole, and entries whose dicts are taken apart, with the number
+// of nested levels. Keys of a dict that are not texts are skipped.
 #include "convert/objects/run_objects.h"
 #include "core/base/text.h"
 
@@ -12,10 +13,11 @@ constexpr std::string_view kWhole[] = {"args", "checkpoint_version", "iteration"
 
 struct Nested {
   std::string_view name;
-  int levels;  // of dicts in each other
+  int levels;  // of nested dicts that are taken apart
 };
 constexpr Nested kNested[] = {{"opt_param_scheduler", 1}, {"optimizer.param_to_group_meta", 2}};
 
+// Walks down `levels` nested dicts and joins their keys with dots.
 void take_fields(const std::string& name, PickleValue value, int levels,
                  const std::function<void(std::string, PickleValue)>& take) {
   if (levels == 0) return take(name, value);

@@ -1,4 +1,5 @@
-// Reads the args of a training run and puts other values into their pickle.
+// Reads the args of a training run and puts other values into their pickle. A value that cannot be changed is
+// not an error: the checkpoint stays readable, and a warning names the field to set in the new run.
 #include "convert/objects/source_args.h"
 
 #include "core/base/error.h"

@@ -1,4 +1,10 @@
-// The args of the training run that wrote a DCP folder, and the objects that hold the args, with changed values.
+// SourceArgs: the args of the training run that wrote a DCP folder, and the objects that hold them, with
+// changed values. The args are either an object of the DCP folder or, in older torch_dist saves, a part of
+// the file common.pt:
+//
+//   SourceArgs args(store);
+//   args.value()                          the unpickled dict or Namespace, read once
+//   args.patched(object, changes, notes)  the pickle of that object with new values, other bytes unchanged
 #pragma once
 
 #include <memory>
@@ -15,18 +21,20 @@ namespace mckpt::impl {
 // A field that the args of every run have, beside which other fields are put.
 inline constexpr std::string_view kAlwaysThere = "num_layers";
 
-// The pickle in an object's record. Throws what TorchZip throws, kUnsupportedTorchFile for an object that holds
-// tensors, whose bytes are beside the pickle.
+// The pickle in an object's record. Throws what TorchZip throws, and kUnsupportedTorchFile for an object that
+// holds tensors, whose bytes are beside the pickle.
 std::string object_pickle(const Store& store, const Object& object);
 
+// The args of one store. The value is read when the object is constructed; patched pickles are made on
+// request.
 class SourceArgs {
  public:
   // The store must outlive it. Throws what reading the object throws: no run could load such args either.
   explicit SourceArgs(const Store& store);
 
   const PickleValue* value() const { return value_.get(); }  // null: the folder has no args
-  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without changes.
-  // Adds a warning for each value that cannot be changed.
+  // The pickle of an object with the changes; nothing for an object that does not hold the args, or without
+  // changes. Adds a warning for each value that cannot be changed.
   std::optional<std::string> patched(i64 object, std::span<const ArgChange> changes, Notes& notes) const;
   // The file common.pt with the changes; "" if it stays as it is.
   std::string patched_file(std::span<const ArgChange> changes, Notes& notes) const;

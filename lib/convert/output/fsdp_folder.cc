@@ -1,3 +1,6 @@
+// The names in an iteration's folder. Folders are `release` or `iter_` with the number in at least 7 digits;
+// the tracker file contains `release` or the number. Of the files beside the data, those that describe the
+// old data files (hashes, manifest, .metadata) are never copied.
 #include "convert/output/fsdp_folder.h"
 
 #include <charconv>
@@ -14,7 +17,7 @@ namespace {
 constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr const char* kMetadata = ".metadata";
 constexpr std::string_view kPrefix = "iter_";
-// Of torch_dist: the mark of a whole checkpoint, the common state of older writers, hashes of all files.
+// Files of torch_dist: the mark of a complete checkpoint, and the hashes of all files.
 constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json";
 
 std::string folder_name(std::optional<i64> iteration) {

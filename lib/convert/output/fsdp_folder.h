@@ -3,6 +3,9 @@
 //   DST/latest_checkpointed_iteration.txt      "release", or the number
 //   DST/release/.metadata  __0_0.distcp ...    what torch and Megatron read
 //   DST/release/hf_assets/                     config, tokenizer, ...: what export needs
+//
+// The class computes names and reads the tracker; it writes nothing. The functions below choose the files
+// beside the data that go from a source into such a folder.
 #pragma once
 
 #include <map>
@@ -21,6 +24,7 @@ struct Tracker {
   std::string path, text;
 };
 
+// The paths of one iteration. A value.
 class FsdpFolder {
  public:
   // No iteration: DST/release.
@@ -28,10 +32,10 @@ class FsdpFolder {
 
   const std::string& path() const { return path_; }
   const Tracker& tracker() const { return tracker_; }
-  // What the tracker names by now where that is a later iteration than this one; nothing else.
+  // The iteration that the tracker file names now, if it is a later one than this; else nothing.
   std::optional<i64> later_tracked() const;
 
-  // Files that are not of the layout: those beside the data, and those in hf_assets/.
+  // Files of the result that contain no tensors: `files` beside the data, `assets` in hf_assets/.
   struct Beside {
     SideFiles files{}, assets{};
 
@@ -49,12 +53,14 @@ class FsdpFolder {
   std::optional<i64> iteration_;
 };
 
-// What lies beside the data of a checkpoint that is resharded is copied: Megatron-Bridge's train_state.pt,
-// run_config.yaml and the like, but no sums of the old files. `changed` has new contents of some.
+// The files beside the data of a checkpoint that is resharded: Megatron-Bridge's train_state.pt,
+// run_config.yaml and the like are copied; checksums and hashes of the old files are not. `changed` has new
+// contents of some, by name.
 using ChangedFiles = std::map<std::string, std::string, std::less<>>;
 SideFiles files_beside(const Store& source, const ChangedFiles& changed);
-// The same for a checkpoint that is another one under other names: with the mark of a whole torch_dist
-// checkpoint, and all that mckpt put beside it.
+// The files beside the data for a result that has the source's tensors under other names: those of
+// files_beside(), the file that marks a complete torch_dist checkpoint, and the assets that mckpt put into
+// the source.
 FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed);
 
 // Folders beside the data that all_beside() leaves out.

@@ -1,4 +1,4 @@
-// The proof of a whole conversion; what is proved, and how, is in convert/jobs/proof.
+// The proof of a whole conversion. What is proved, and how, is in convert/jobs/proof.h.
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 
@@ -13,7 +13,8 @@ void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
 
 void prove(Conversion& conversion, int threads) {
   conversion.proof.threads = threads;
-  conversion.account = prove(*conversion.job, conversion.proof);
+  const CopyJob& job = conversion.proved_job ? *conversion.proved_job : *conversion.job;
+  conversion.account = prove(job, conversion.proof);
 }
 
 }  // namespace mckpt::impl

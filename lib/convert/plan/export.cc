@@ -1,4 +1,6 @@
-// Names, shapes and packing come from the source table of the model, types from the options.
+// Plans an export: names, shapes and packing come from the source table of the model, types from the options.
+// A tensor of the table that no parameter reads and that copies another one (a tied output layer) is written
+// from the tensor that it copies.
 #include "convert/plan/export.h"
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/identity.h"
+#include "convert/plan/model_proofs.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
 #include "core/base/text.h"
@@ -14,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// By tensor of the source table.
+// The type of every tensor, by its number in the source table.
 std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how) {
   std::vector<DType> types = model.original_types();
   std::vector<std::optional<DType>> stored = model.stored_types();
@@ -24,15 +27,6 @@ std::vector<DType> types_of(const CheckpointModel& model, const ExportTypes& how
     types[t] = how.rules.of(model.map().sources()[static_cast<i32>(t)].name).value_or(types[t]);
   }
   return types;
-}
-
-ProofInput proof_of(const CheckpointModel& model, const HfLayout& hf) {
-  auto items = [&hf](i64 t) { return hf.place(t).file < 0 ? -1 : hf.place(t).shape.items(); };
-  auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
-  ProofInput input{side_of(model.keys()), {hf.sources.size(), name, items}};
-  for (const UnreadTensor& u : model.map().unread())
-    if (u.of >= 0) input.repeats.push_back(u.tensor);
-  return input;
 }
 
 // config.json is copied as it is, and programs that go by its type cast what they load.
@@ -78,7 +72,7 @@ Conversion plan_export(const ExportOptions& options) {
 
   c.sources = {model.store().root(), model.assets_path()};
   c.store = &model.store();
-  c.proof = proof_of(model, hf);
+  c.proof = export_proof(model.keys(), hf);
   c.path = options.target;
   c.layout = &hf.layout;
   c.files = hf.layout.output_files();

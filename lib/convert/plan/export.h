@@ -1,7 +1,10 @@
-// A sharded checkpoint into a Hugging Face folder: the tensors under their original names and in their original
-// packing, with config, tokenizer and code.
+// A sharded checkpoint into a Hugging Face folder: the tensors under their original names and in their
+// original packing, with config, tokenizer and code.
 //
 //   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
+//
+// Padding of the vocabulary is cut off, tied tensors are written again, and the files are cut at
+// `max_shard_bytes` as transformers cuts them.
 #pragma once
 
 #include "convert/keys/name_rules.h"
@@ -10,7 +13,7 @@
 
 namespace mckpt::impl {
 
-// The types of the exported tensors.
+// The data types of the exported tensors: one kind for all, and rules for single tensors, which come first.
 struct ExportTypes {
   enum Kind : u8 {
     kOriginal,  // those of the original model
@@ -21,6 +24,7 @@ struct ExportTypes {
   DtypeRules rules{};  // the types of single tensors
 };
 
+// Plain values. `target` is the folder that is made.
 struct ExportOptions {
   std::string source, target;
   CheckpointOptions checkpoint{};

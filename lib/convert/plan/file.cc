@@ -1,5 +1,6 @@
 // Names, types and shapes decide the place of every tensor. A safetensors file has all other bytes in its
-// header; a .pt file has the checksums of the tensors among them.
+// header; a .pt file has the checksums of the tensors among them, so its frame is complete only after the
+// tensors are copied.
 #include "convert/plan/file.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A store that is sound: the result of a damaged one would look sound.
+// Opens a source without problems: the result of a damaged source would look sound.
 std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, std::string_view format,
                                std::string_view what) {
   std::unique_ptr<Store> store = open_store(options.source);
@@ -48,7 +49,7 @@ std::vector<i64> chosen_tensors(const Store& store, const FileOptions& options) 
   return chosen;
 }
 
-// A tensor that is not chosen is dropped; without globs nothing may be.
+// A tensor that is not chosen is dropped; without globs no tensor may be dropped.
 ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool may_drop) {
   std::vector<bool> chosen(static_cast<std::size_t>(store.tensor_count()));
   for (i64 t : tensors) chosen[static_cast<std::size_t>(t)] = true;
@@ -65,7 +66,8 @@ ProofInput proof_of(const Store& store, const std::vector<i64>& tensors, bool ma
   return input;
 }
 
-// The common part of both conversions. The layout is added by add_layout().
+// The common part of both conversions: opens, chooses, and makes the job. The layout is chosen by the caller,
+// because it decides the offsets.
 class FilePlanner {
  public:
   FilePlanner(const FileOptions& options, std::unique_ptr<Store> source)
@@ -96,7 +98,7 @@ class FilePlanner {
     for (i64 i = 0; i < std::ssize(tensors_); i++)
       places.push_back({tensors_[static_cast<std::size_t>(i)], 0, offset(i)});
     std::ranges::sort(places, {}, &TensorCopy::Place::offset);
-    // Half of a thread's memory; the other half is the engine's.
+    // A tensor with strides is gathered in half of a thread's memory; the other half is the copy engine's.
     i64 strided =
         std::clamp<i64>(options_.memory_bytes / options_.threads / 2, 1 << 20, TensorReader::kStridedBytes);
     auto job = std::make_unique<TensorCopy>(store_, std::move(places), behind, strided);

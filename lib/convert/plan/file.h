@@ -2,6 +2,9 @@
 //
 //   model.pt                 -->  model.safetensors     objects have no place there
 //   model.safetensors, ...   -->  model.pt              metadata in headers has no place there
+//
+// The result is one file, whatever the number of source files. A tensor that shares storage with another one
+// is written in full.
 #pragma once
 
 #include <string>
@@ -11,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// Plain values. `memory_bytes` is for all threads together.
 struct FileOptions {
   std::string source;                             // a file, or a folder of files
   std::string target;                             // one file
@@ -19,7 +23,9 @@ struct FileOptions {
   i64 memory_bytes = i64{256} << 20;
 };
 
-// `tensors_only`: what is not a tensor is left out. Without it, it is refused with kNotHeld.
+// `tensors_only`: everything that is not a tensor is left out; without it such a source is refused with
+// kNotHeld. Both functions throw kUnknownFormat for another format, kNoSuchTensor if the globs leave no
+// tensor, and the first problem of a damaged source.
 Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only);
 Conversion plan_safetensors_to_pt(const FileOptions& options);
 

@@ -1,9 +1,10 @@
-// Also what a live model exports is laid out here.
+// Lays the tensors out in the order of the source table; checkpoints and live models are exported alike.
 #include "convert/plan/hf_layout.h"
 
 namespace mckpt::impl {
 namespace {
 
+// The tensors of the table that are stored: all but those that no parameter reads and that are not a copy.
 std::vector<i32> stored_tensors(const ModelMap& map) {
   std::vector<bool> computed(static_cast<std::size_t>(map.sources().size()));
   for (const UnreadTensor& u : map.unread())

@@ -1,5 +1,9 @@
-// The tensors of a Hugging Face model as files of a folder: those of the model's source table, without the ones
-// that are computed from others and not stored.
+// HfLayout: the tensors of a Hugging Face model as files of a folder. They are the tensors of the model's
+// source table, without those that are computed from others and not stored. Exports of checkpoints and of
+// live models use it.
+//
+//   source table   0 embed   1 q   2 k   3 inv_freq (computed)        written   0 1 2
+//                                                                     files     model-00001-of-00002: 0 1, ...
 #pragma once
 
 #include <functional>
@@ -9,8 +13,10 @@
 
 namespace mckpt::impl {
 
+// The places of all tensors, computed by the constructor. The map outlives the object.
 struct HfLayout {
-  // `types`: by tensor of the source table.
+  // `types`: by tensor of the source table. `max_shard_bytes`: of the tensors in one file. Throws what
+  // SafetensorsLayout throws.
   HfLayout(const ModelMap& map, const std::vector<DType>& types, i64 max_shard_bytes);
 
   std::string_view name(i64 i) const { return sources[written[static_cast<std::size_t>(i)]].name; }

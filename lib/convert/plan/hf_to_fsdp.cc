@@ -1,11 +1,14 @@
-// The model's tensors are paired with Megatron's parameters, the parameters with ranks and chunks, and the
-// chunks with places in the files of the ranks.
+// Plans the import of a model in the order in which a tensor passes through the code:
+//
+//   HfModel      which tensor is which parameter        FsdpPlan     which rank writes which box of a key
+//   KeyTable     which items each key has               import_job   which tensors feed which chunks
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/model_proofs.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
 #include "io/verify/manifest.h"
@@ -13,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A folder with a config alone is enough for other commands, but has nothing to convert: kNotFound.
 HfModel open_with_weights(const HfToFsdpOptions& options) {
   HfModel model = open_hf_model(options.source, options.model);
   if (model.has_data()) return model;
@@ -36,13 +40,6 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
   run.threads = options.threads;
   return run;
-}
-
-ProofInput proof_of(const HfModel& model, const DcpLayout& layout) {
-  ProofInput input{side_of(*model.store), side_of(layout)};
-  for (const UnreadTensor& u : model.map->unread())
-    (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
-  return input;
 }
 
 std::string identity_of(const HfModel& model, const RunSetup& run, const std::string& metadata,
@@ -77,7 +74,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
 
   c.sources = {options.source};
   c.store = model.store.get();
-  c.proof = proof_of(model, layout);
+  c.proof = import_proof(*model.store, *model.map, layout);
   c.twins = {&keys, &layout, plan.table_key};
   std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table)};

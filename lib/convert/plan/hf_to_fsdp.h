@@ -1,6 +1,9 @@
 // A Hugging Face model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of a grid would have saved.
 //
 //   model.layers.0.self_attn.q_proj.weight ...   -->   DST/release/__0_0.distcp, __1_0.distcp, .metadata
+//
+// The result is a function of the model, the grid and the options: names, boxes, files, and the order in the
+// files are those that the run would have written.
 #pragma once
 
 #include "convert/keys/value_options.h"
@@ -10,6 +13,7 @@
 
 namespace mckpt::impl {
 
+// Plain values. Every rank of a parallel conversion plans with the same options, except `rank`.
 struct HfToFsdpOptions {
   std::string source, target;
   HfModelOptions model{};
@@ -22,8 +26,9 @@ struct HfToFsdpOptions {
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };
 
-// Throws what open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights,
-// kUnaccounted where a tensor that should repeat another one has values of its own.
+// Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
+// open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
+// kUnaccounted if a tensor that should repeat another one has values of its own.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Each part ends in a byte of its own, so that two parts never read like two others.
+// Each part ends in a zero byte, so that {"ab", "c"} and {"a", "bc"} have different digests. The first part
+// is the version of the program: an unfinished result is continued by the version that began it.
 #include "convert/plan/identity.h"
 
 #include <array>

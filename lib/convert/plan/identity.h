@@ -1,5 +1,7 @@
-// The identity of a conversion: a digest of all that decides the bytes of its result. It is kept with an
-// unfinished result, so that a later run continues the same conversion and no other.
+// The identity of a conversion: a digest of all that decides the bytes of its result. The identity is stored
+// with an unfinished result, so that a later run continues the same conversion and no other.
+//
+//   PlanIdentity("reshard").add(source).add(metadata).text()     "reshard 3f5a...e1\n"
 #pragma once
 
 #include <string>
@@ -9,6 +11,7 @@
 
 namespace mckpt::impl {
 
+// Collects the parts one after the other; the order counts. text() is called once, at the end.
 class PlanIdentity {
  public:
   explicit PlanIdentity(std::string_view mode);  // with the version of the program

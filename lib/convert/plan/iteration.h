@@ -1,13 +1,16 @@
-// A result that is an iteration of a training run: DST/release or DST/iter_0000010, with the tracker beside it.
+// A result that is an iteration of a training run: DST/release or DST/iter_0000010, with the tracker file
+// beside it. The planners of imports, reshardings and renamings end with plan_iteration(), which fixes all
+// places and sizes of the result.
 #pragma once
 
 #include "convert/plan/conversion.h"
 
 namespace mckpt::impl {
 
-// Puts the place of the iteration, the layout's files with their final sizes, the files beside them and the
-// tracker into the conversion; `iteration`: nothing is "release". Returns the digest of the .metadata file,
-// which depends on every key, type, chunk and place.
+// Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
+// tracker in the conversion; without `iteration` the folder is "release". Returns the digest of the .metadata
+// file, which depends on every key, type, chunk and place. pre: the layout is complete and outlives the
+// conversion.
 std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, const std::string& target,
                            std::optional<i64> iteration, FsdpFolder::Beside beside);
 

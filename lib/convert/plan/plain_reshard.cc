@@ -1,4 +1,5 @@
-// The rows of a tensor are divided evenly; what cannot be divided is stored by the last rank.
+// Divides the rows of every tensor evenly; a tensor that cannot be divided is stored by the last rank. The
+// layout keeps the nesting of the saved dicts, if the source's .metadata records it.
 #include "convert/plan/plain_reshard.h"
 
 #include "convert/jobs/chunk_jobs.h"
@@ -15,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The number of data-parallel ranks that share a tensor; kUnknownPartition for any other kind of parallelism.
 i64 shards_of(const Grid& grid) {
   if (grid.tp * grid.ep * grid.etp * grid.pp > 1)
     throw Error(Code::kUnknownPartition,
@@ -25,7 +27,7 @@ i64 shards_of(const Grid& grid) {
   return grid.dp * grid.cp / grid.hsdp;
 }
 
-// "as 'rng' and 3 more follow no known convention"
+// The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
 std::string why_kept(const Store& store) {
   if (dcp_dialect(store) != DcpDialect::kPlain) return "as `keep_names` asks";
   std::string keys = keys_of_no_format(store);
@@ -37,6 +39,7 @@ bool is_of_optimizer(std::string_view key) {
   return key.starts_with("optimizer.") || key.starts_with("optim.");
 }
 
+// The layout of the result, and what is left out of it. The store outlives the object.
 class PlainLayout {
  public:
   PlainLayout(const Store& store, i64 ranks, bool weights_only)
@@ -54,7 +57,8 @@ class PlainLayout {
       for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
   }
 
-  // Those of objects that are not the optimizer's where it is left behind.
+  // Adds the objects of the source to the layout, without the optimizer's if only weights are wanted. Called
+  // once.
   std::vector<CarriedRecord> add_objects(bool weights_only) {
     std::vector<CarriedRecord> records;
     for (const Object& o : store_.objects()) {
@@ -69,14 +73,14 @@ class PlainLayout {
   }
 
  private:
-  // With its place in the nested dict that was saved; a name without a path there is a whole key.
+  // The name with its place in the nested dict that was saved; a name without a recorded path is one key.
   DcpName named(std::string_view name) const {
     auto at = paths_ ? paths_->find(std::string(name)) : DcpPaths::const_iterator();
     if (paths_ && at != paths_->end()) return at->second;
     return {std::string(name), {}};
   }
 
-  // Buffers that count or index, scalars and what has no items are nobody's shards: the last rank has them.
+  // Buffers that count or index, scalars and tensors without items are not divided: the last rank stores them.
   bool is_sharded(i32 tensor) const {
     return is_castable(store_.dtype(tensor)) && !store_.dims(tensor).empty() &&
            store_.shape(tensor).items() > 0;

@@ -1,13 +1,16 @@
-// Resharding of a checkpoint whose keys follow no convention, such as dcp.save({"model": .., "optim": ..}): each
-// tensor keeps its key, its rows are divided among the ranks as torch's fully_shard divides them, and objects are
-// copied as they are.
+// Resharding of a checkpoint whose keys follow no convention, such as dcp.save({"model": .., "optim": ..}):
+// each tensor keeps its key, its rows are divided among the ranks as torch's fully_shard divides them, and
+// objects are copied unchanged.
+//
+//   [10, 4] over 4 ranks:   rows 0-2, 3-5, 6-8, 9       of ceil(10 / 4) = 3 rows each, the last ones fewer or none
 #pragma once
 
 #include "convert/plan/reshard.h"
 
 namespace mckpt::impl {
 
-// Throws kUnknownPartition for a grid that is not data-parallel alone.
+// Takes the open source. Throws kUnknownPartition for a grid that is not data-parallel alone, and what
+// reshard_job() throws.
 Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,8 @@
-// The way leads over the physical layers of the pattern: the names of the source's form are read, and those of
-// the result's form are written.
+// Plans a relayering. Names are translated over the physical layers of the pattern: the names of the source's
+// form are read, and those of the result's form are written. The steps:
+//
+//   open the source   -->   pattern, from the options or the args   -->   forms of source and result
+//       -->   migration (which tensor, which name)   -->   new args   -->   layout and job
 #include "convert/plan/relayer.h"
 
 #include "convert/layers/moved_chunks.h"
@@ -19,7 +22,8 @@ namespace {
 using GroupNames = RelayerOptions::GroupNames;
 using GptLayers = RelayerOptions::GptLayers;
 
-// The source with its pattern, and the forms of its names and of the result's.
+// The source with its pattern, and the migration of its names. The constructor does all planning except the
+// layout.
 class Relayering {
  public:
   explicit Relayering(const RelayerOptions& options);
@@ -113,8 +117,8 @@ void Relayering::check_pattern(const LayerPattern& pattern) const {
           .help("a group is safe with at most one of M, one of * G D +, and one of - E");
 }
 
-// A result of gpt-to-hybrid lacks the M layers. They may be missing where that is asked for, and where the
-// source's own pattern has these layers, so that the given pattern is not a slip.
+// Whether the source may lack all M layers, as a result of gpt-to-hybrid does: if the options say so, or if
+// the source's own pattern has the same layers, so that the given pattern is not a mistake.
 bool Relayering::may_lack_mixers() const {
   if (options_.how.without_mixers) return true;
   std::optional<LayerPattern> own = pattern_of_run(*store_);
@@ -199,7 +203,8 @@ void Relayering::add_notes(LayerForm from, LayerForm to) {
     notes.warn("the source has no args: give num_layers and the layer pattern to the new run");
 }
 
-// Objects of the source that are not files, and have no place in the result.
+// The number of objects of the source that have no place in the result. Objects that are files are not
+// counted.
 i64 dropped_objects(const Store& store, const LayerMigration& migration) {
   i64 dropped = -std::ssize(migration.objects);
   for (const Object& o : store.objects()) dropped += !is_file(store, o);

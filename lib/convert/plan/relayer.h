@@ -1,10 +1,13 @@
-// The layers of a checkpoint under the names that a model of another form has for them. No number changes; boxes
-// and ranks stay.
+// Relayering: the layers of a checkpoint under the names that a model of another form has for them. No value
+// changes; chunks keep their ranks.
 //
 //   ungroup         decoder.layers.0.layers.1.mlp.*  -->  decoder.layers.1.mlp.*      [*-]M  -->  *-M
 //   group           the way back                                                       *-M    -->  [*-]M
 //   hybrid-to-gpt   the i-th * and the i-th - or E   -->  layer i
 //   gpt-to-hybrid   the way back
+//
+// A pattern has one symbol for each layer: * attention, - dense MLP, E experts, M Mamba; brackets make a group
+// (docs/formats/layer_patterns.md).
 #pragma once
 
 #include <optional>
@@ -19,10 +22,12 @@ namespace mckpt::impl {
 enum class LayerWay : u8 { kUngroup, kGroup, kToGpt, kToHybrid };
 std::string_view name_of(LayerWay way);  // "ungroup"
 
+// Plain values; every rank plans with the same ones, except `rank`.
 struct RelayerOptions {
   LayerWay way = LayerWay::kUngroup;
   std::string source, target;
-  // Of the source for ungroup and hybrid-to-gpt, by default that of its args; else of the result.
+  // The pattern of the source for ungroup and hybrid-to-gpt, by default that of the source's args; for group
+  // and gpt-to-hybrid the pattern of the result.
   std::optional<std::string> pattern{};
   enum class GroupNames : u8 { kAuto, kLogical, kMember } keys = GroupNames::kAuto;
   enum class GptLayers : u8 { kAuto, kStacked, kIndexed } layers = GptLayers::kAuto;

@@ -1,5 +1,13 @@
-// The keys of the source are found again in a table of the same model for the new grid; tensors that no rank
-// cuts are copied whole, by the last rank.
+// Plans a resharding. The keys of the source are found again in a key table of the same model for the new
+// grid:
+//
+//   tensors of the model section   chunks of the new FsdpPlan, cut from the source's boxes
+//   states of the optimizer        companions of their keys: cut as the keys are
+//   all other tensors              copied whole, by the last rank
+//   objects                        reshard_objects.h
+//
+// Where fused tensors are stored cell by cell and the number of cells changes, the job takes the way over the
+// model's own items (FusedTables); all other tensors are box to box.
 #include "convert/plan/reshard.h"
 
 #include <algorithm>
@@ -19,7 +27,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What planning looks up again and again; the parts of the conversion keep it.
+// The source, the target's key table and the lookups of the planning steps. A part of the conversion.
 class Resharding {
  public:
   explicit Resharding(const ReshardOptions& options);
@@ -64,8 +72,9 @@ Resharding::Resharding(const ReshardOptions& options)
     if (!source_.drops_tensor(t)) tensor_of_.emplace(source().name(t), t);
 }
 
-// Every state beside the key that it is of; one that has a value for the whole parameter is carried as it is.
-// Throws kCounterpart where one has another shape: a local piece was saved for the whole.
+// Lists every state beside its key; a state that is one value for the whole parameter is copied whole. Throws
+// kCounterpart if a state has another shape than its parameter: a rank's local piece was saved in place of
+// the whole.
 void Resharding::match_states() {
   const Store& store = source();
   states_.resize(static_cast<std::size_t>(target_keys_->size()));
@@ -106,8 +115,8 @@ void Resharding::keep_forms(std::vector<ModelParameter>& parameters) const {
   }
 }
 
-// What no rank cuts: random states, and what modules and optimizers keep beside their tensors. Whole, by the
-// last rank.
+// Adds the tensors that no rank cuts, whole, to the last rank's file: random states, extra states of modules,
+// and tensors that optimizers keep beside the states.
 void Resharding::carry_tensors(DcpLayout& layout) const {
   const Store& store = source();
   i32 last = static_cast<i32>(run_.grid.world() - 1);
@@ -144,7 +153,7 @@ ProofInput Resharding::proof(const DcpLayout& layout) const {
   return input;
 }
 
-// Tensors that are stored cell after cell, on either side.
+// The tensors that are stored cell after cell on either side.
 FusedTables Resharding::fused_tensors(const FsdpPlan& plan, std::span<const i32> source) const {
   FusedTables fused{model().keys(), target_keys(), {}};
   fused.key_of.assign(static_cast<std::size_t>(this->source().tensor_count()), -1);
@@ -184,7 +193,7 @@ void Resharding::set_up_run() {
                 ? "`assets` names the folder of the model; or choose a grid of `dp`, `cp` and `hsdp`"
                 : "reshard the checkpoint before its layers get the names of another form, or after convert "
                   "hybrid-to-gpt or ungroup; or choose a grid of `dp`, `cp` and `hsdp`");
-  // The packing that never cuts a row, whatever shapes stand beside each other.
+  // Engine v2 never cuts a row, whatever shapes are packed beside each other.
   run_.fsdp.engine = Engine::kV2;
   if (!source_.asked_for_any_model())
     notes.note(
@@ -199,7 +208,7 @@ void Resharding::set_up_run() {
       "checkpoint");
 }
 
-// The assets that mckpt put beside a checkpoint go along also where the model is taken as unknown.
+// The assets that mckpt put beside a checkpoint are copied even if the model is treated as unknown.
 SideFiles Resharding::assets() const {
   if (!source_.any_model())
     return plan_assets(

@@ -2,6 +2,9 @@
 // the chunks of other ranks, under the names of fsdp_dtensor.
 //
 //   ckpt/iter_0000010/__0_0.distcp ... of 4 ranks   -->   DST/iter_0000010/__0_0.distcp ... of 8 ranks
+//
+// Values and types never change. Fused parameters stay in the form, whole or in parts, in which the source
+// has them.
 #pragma once
 
 #include "convert/keys/name_rules.h"
@@ -11,13 +14,14 @@
 
 namespace mckpt::impl {
 
+// Plain values; every rank plans with the same ones, except `rank`.
 struct ReshardOptions {
   std::string source, target;
   ReshardSourceOptions from{};
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
-  std::optional<i64> iteration{};  // none: as the source is called
+  std::optional<i64> iteration{};  // none: that of the source's folder
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the sums of objects that are files
 };

@@ -1,4 +1,7 @@
-// Copies, changes and makes the objects of a resharded checkpoint.
+// Copies, changes and makes the objects of a resharded checkpoint. Sources are taken in this order, and the
+// first one that has an object of a name wins: optimizer objects of the ranks' files, objects of the
+// checkpoint, objects made by the view, other objects of the ranks' files, and last those that Megatron
+// cannot do without.
 #include "convert/plan/reshard_objects.h"
 
 #include "convert/keys/key_section.h"
@@ -27,6 +30,7 @@ void set_yaml_number(std::string& text, std::string_view key, i64 value) {
   }
 }
 
+// One pass over all sources of objects; take() is called once.
 class ReshardObjects {
  public:
   // All arguments outlive this.
@@ -52,7 +56,8 @@ class ReshardObjects {
   ReshardedObjects out_;
 };
 
-// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline stages.
+// Args of another format may lack the fields by which fused tensors are read, and give a grid with pipeline
+// stages.
 std::string ReshardObjects::with_grid(std::string args) {
   bool other_format = source_.model().translated() != nullptr;
   for (auto [name, value] : grid_args(run_.grid)) {
@@ -104,7 +109,8 @@ ReshardedObjects ReshardObjects::take() {
   return std::move(out_);
 }
 
-// A checkpoint that becomes one of Megatron's gets what Megatron reads first of all.
+// A checkpoint of another format that becomes fsdp_dtensor gets the objects without which Megatron does not
+// load it.
 void ReshardObjects::add_missing() {
   if (!source_.model().translated()) return;
   const HfModel& model = source_.model().model();

@@ -1,8 +1,8 @@
 // What becomes of a checkpoint's objects when the checkpoint is resharded:
 //
 //   source                                  result
-//   args, iteration                         the same, with the new grid and iteration
-//   param_groups, random states, ...        copied as they are
+//   args, iteration                         args, iteration with the new grid and number
+//   param_groups, random states, ...        copied unchanged
 //   run_config.yaml                         a side file with the new grid
 //   no args, of another format              args made of the model's config
 #pragma once
@@ -18,6 +18,7 @@
 
 namespace mckpt::impl {
 
+// The outcome: records become tasks of the job, changed files become side files.
 struct ReshardedObjects {
   std::vector<CarriedRecord> records;  // objects that are copied as they are
   ChangedFiles changed_files;          // new contents of files beside the data
@@ -25,8 +26,8 @@ struct ReshardedObjects {
   Notes notes;
 };
 
-// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in the layout.
-// `iteration`: the new one, if it changes.
+// Adds the objects of the result to the layout, in the file of rank 0. pre: all chunks of that file are in
+// the layout. `iteration`: the new one, if it changes.
 ReshardedObjects reshard_objects(const ReshardSource& source, const FsdpRun& run,
                                  std::optional<i64> iteration, DcpLayout& layout);
 

@@ -1,4 +1,5 @@
-// What is refused before a run writes anything. Rank 0 asks for all ranks.
+// Conditions that are checked before a run writes anything. Rank 0 checks for all ranks. All of them are
+// checked again, by the functions that write, because another program may change a folder in between.
 #include "convert/run/staged_result.h"
 #include "io/store/store_files.h"
 #include "io/verify/manifest_check.h"
@@ -14,7 +15,8 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
 
 }  // namespace
 
-// A single file may be new in a folder that is read, so each file there counts as one that the user named.
+// A single file may be made in a folder that is read, so each file of the source counts as one that the user
+// named.
 OutputRules output_rules(const Conversion& conversion) {
   std::vector<std::string> named = conversion.sources, read;
   for (i32 f = 0; conversion.store && f < std::ssize(conversion.store->files()); f++)

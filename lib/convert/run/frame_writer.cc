@@ -1,5 +1,5 @@
-// What makes a reader take the folder for a whole checkpoint comes last: without the index several files are
-// not a model, and a DCP folder without .metadata is not a checkpoint.
+// The order matters: the file by which a reader recognizes a complete checkpoint is written last. Without the
+// index several files are not a model, and a DCP folder without .metadata is not a checkpoint.
 #include "convert/run/frame_writer.h"
 
 #include "core/base/text.h"
@@ -17,6 +17,7 @@ std::span<const u8> as_bytes(std::string_view text) {
   return {reinterpret_cast<const u8*>(text.data()), text.size()};
 }
 
+// One function for each kind of layout. Refers to its arguments.
 class FrameWriter {
  public:
   FrameWriter(const FsdpFolder::Beside& beside, OutputFiles& out, const std::string& folder, bool durable)

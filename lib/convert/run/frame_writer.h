@@ -1,4 +1,9 @@
-// The bytes of a result that no task writes: headers, objects, side files, the index or .metadata.
+// The frame of a result: the bytes that no task writes. These are headers, objects, side files, and the index
+// or .metadata.
+//
+//   DCP folder            objects and chunks of no items, side files, assets, .metadata
+//   safetensors folder    headers of the files, assets, index
+//   .pt file              the zip records around the tensors, with their checksums
 #pragma once
 
 #include <string>
@@ -8,7 +13,8 @@
 
 namespace mckpt::impl {
 
-// `out`: the files of the conversion in `folder`. pre: all tasks are carried out.
+// `out`: the files of the conversion, in `folder`. Called by rank 0. pre: all tasks of all ranks are carried
+// out. Throws what writing throws.
 void write_frame(const Conversion& conversion, OutputFiles& out, const std::string& folder, bool durable);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
 // Rank 0 makes, completes and publishes the result; the other ranks write into its files. Each rank makes
-// durable what it wrote, because it may run on another host than rank 0.
+// durable what it wrote (fsync), because it may run on another host than rank 0.
 #include "convert/run/publication.h"
 
 #include "convert/compare/chunk_twins.h"
@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostTwins = 10;
 
+// Collective: every rank learns what rank 0 passed.
 bool rank_0_says(Comm& ranks, bool fact) {
   i64 said = ranks.rank() == 0 && fact;
   ranks.all_reduce({&said, 1}, Reduce::kMax);
@@ -40,7 +41,7 @@ Publication::Publication(const Conversion& conversion, const RunOptions& options
 
 bool Publication::stage() {
   check_stop(observer_);
-  // A durable folder is written past the page cache, where the disk can do that.
+  // A durable folder is written past the page cache, if the file system can do that.
   bool direct = options_.durable && !conversion_.single_file;
   OutputFiles::How how = direct ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
   if (leader()) {
@@ -75,7 +76,8 @@ void Publication::publish(WrittenSums& sums) {
   observer_.published();
 }
 
-// The result is published and no worse for an error here.
+// Compares the experts of the published result. An error here becomes a warning, because the result is
+// complete.
 Notes Publication::find_twins() const {
   Notes notes;
   if (!conversion_.twins) return notes;

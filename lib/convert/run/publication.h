@@ -1,8 +1,11 @@
-// Publication: the frame of every run, around whatever writes the data.
+// Publication: the steps of every run around the writing of the data.
 //
-//   stage()      rank 0 makes the hidden folder and reserves all files; the others open them
+//   stage()      rank 0 makes the hidden folder and reserves all files; the other ranks open them
 //   ...          every rank writes its share of the data into sink()
-//   conclude()   sums and losses of all ranks; rank 0 writes the rest and publishes
+//   conclude()   sums and losses of all ranks are brought together; rank 0 writes the frame and publishes
+//
+// Both steps are collective: every rank calls them, in this order. An error on one rank ends the job of all
+// ranks.
 #pragma once
 
 #include "convert/run/staged_result.h"
@@ -10,12 +13,14 @@
 
 namespace mckpt::impl {
 
+// One publication, used once by one thread of each rank; sink() may be used by several threads.
 class Publication {
  public:
   // All outlive this.
   Publication(const Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
-  // Collective. False: an earlier run had published the result, and this one has done what was left.
+  // Collective; all ranks get the same answer. False: an earlier run published the result, and only the last
+  // steps are left to conclude(). Throws what StagedResult and OutputFiles throw.
   bool stage();
   // pre: stage() returned true.
   OutputFiles& files() { return *out_; }

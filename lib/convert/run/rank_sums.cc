@@ -1,5 +1,6 @@
-// The losses of a rank travel as text: the number of its zeros, then for each tensor the number of its
-// infinite values, the length of its name, and the name.
+// Sums are plain structs and are sent as their bytes: all ranks run the same program on the same kind of
+// machine. The losses of a rank are sent as a text: the number of its zeros, then for each tensor the number
+// of its infinite values, the length of its name, and the name.
 #include "convert/run/rank_sums.h"
 #include "core/base/error.h"
 
@@ -9,6 +10,8 @@ namespace mckpt::impl {
 namespace {
 
 template <typename T>
+// Rank 0 replaces its list by those of all ranks, one after the other. Collective. pre: T is trivially
+// copyable.
 void gather(std::vector<T>& mine, Comm& ranks) {
   Gathered all = ranks.all_gather_v(std::as_bytes(std::span(mine)));
   if (ranks.rank() != 0) return;

@@ -1,5 +1,10 @@
-// The data of a result: this rank's share of the tasks, with a log of what is done and the sums of what is
-// read and written.
+// Writes the data of a result: this rank's share of the tasks, with a log of finished tasks and the sums of
+// what is read and written. Tasks are shared by bytes:
+//
+//   tasks of 60, 10, 10, 20 bytes, 2 ranks:   task t belongs to rank floor(2 * bytes before t / 100)
+//                                             0 -> rank 0     60, 70, 80 before -> rank 1
+//
+// The shares are computed by every rank alike, so that ranks need not talk to each other.
 #include "convert/run/run.h"
 
 #include <algorithm>
@@ -11,11 +16,12 @@
 namespace mckpt::impl {
 namespace {
 
+// A range of tasks, [first, end).
 struct Share {
   i64 first = 0, end = 0;  // tasks
 };
 
-// Neighbouring tasks, as many as make up this rank's part of the bytes.
+// The tasks whose first byte is in this rank's part of all bytes; they follow each other. May be empty.
 Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
   i64 total = 0;
   for (i64 t = 0; t < job.task_count(); t++) total += job.task_bytes(t);
@@ -35,6 +41,7 @@ Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
   return share;
 }
 
+// Carries out the tasks of one rank, once.
 class Copy {
  public:
   Copy(Conversion& conversion, const RunOptions& options, Observer& observer)
@@ -53,7 +60,7 @@ class Copy {
                     options_.durable);
     }
     if (log) judge_done(*log, share, result.folder(), written);
-    // A single file may take anything of its source: all of it is compared with its sums.
+    // A single file may take data from any record of its source, so all records are compared with their sums.
     if (c_.sums && c_.single_file) c_.store->each_checksum([&](const Checksum& c) { c_.sums->expect(c); });
     how.log = log ? &*log : nullptr;
     try {
@@ -67,8 +74,8 @@ class Copy {
   }
 
  private:
-  // The tasks that an interrupted run has done: their data are read for their sums, and what they took from the
-  // source is judged with the rest.
+  // The tasks that an interrupted run finished: their written data are read again for their sums, and the
+  // records that they read in the source are compared with their checksums like all others.
   void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
     for (i64 t = share.first; t < share.end; t++) {
       if (!log.is_done(t)) continue;
@@ -98,7 +105,8 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
   return bytes;
 }
 
-// Stages the result, has the data of this rank written, unless an earlier run published them, and publishes.
+// Stages the result, lets `write` write the data of this rank unless an earlier run published them, and
+// publishes.
 template <typename Write>
 RunResult write_and_publish(const Conversion& conversion, const RunOptions& options, Comm& ranks,
                             Observer& observer, Write&& write) {

@@ -1,11 +1,14 @@
-// The executor of all conversions, and the one place that publishes a result. Under several ranks each calls
-// it with the same conversion and does its share; rank 0 stages and publishes.
+// The executor of all conversions, and the one place that publishes a result. Under several ranks every rank
+// calls the functions with the same conversion and does its share; rank 0 stages and publishes.
 //
-//   check_result()   rank 0   may it be written there, is there room?        nothing is written so far
+//   check_result()   rank 0   may the result be written there, is there room?       nothing is written so far
 //   run()            rank 0   makes .NAME.mckpt-tmp with all files at their final sizes
 //                    all      carry out tasks, sum what is read and written, compare the source's sums
 //                    rank 0   headers and objects, side files, .metadata or index, manifest
 //                             fsync, rename, tracker, marks removed
+//
+// Until the rename the earlier result, if there is one, is untouched; after it a reader finds the whole new
+// result. With `n` ranks each rank carries out neighbouring tasks of about 1/n of the bytes.
 #pragma once
 
 #include <functional>
@@ -21,38 +24,42 @@
 
 namespace mckpt::impl {
 
+// Plain values, equal on all ranks.
 struct RunOptions {
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;  // of all threads' buffers together
   bool durable = true;                // false: no fsync; for scratch
-  bool overwrite = false;             // a result that is there is replaced, once the new one is whole
-  bool resume = false;                // go on with what an interrupted run left; not together with overwrite
-  bool allow_overflow = false;        // publish also where a cast made finite values infinite
-  bool can_overwrite = true;          // false: an error about a result that is there proposes to remove it
+  bool overwrite = false;             // an existing result is replaced, once the new one is complete
+  bool resume = false;                // continue what an interrupted run left; not together with overwrite
+  bool allow_overflow = false;        // publish although a cast made finite values infinite
+  bool can_overwrite = true;          // false: an error about an existing result proposes to remove it
 };
 
+// The numbers of a finished run, equal on all ranks except `notes`, which rank 0 has.
 struct RunResult {
   CopyCounts counts;  // of all ranks
-  // What casts lost: items that were finite and became infinite, or were not zero and became zero.
+  // Values that casts lost: items that were finite and became infinite, or were not zero and became zero.
   i64 became_infinite = 0, became_zero = 0;
   std::vector<LostValues::Tensor> overflowed{};
   Notes notes{};  // about the published result
 };
 
-// What may be written where beside the result; and the files and folders that it consists of.
+// The rules by which the place of the result is judged: it must not be part of a source.
 OutputRules output_rules(const Conversion& conversion);
+// The files and folders that publishing makes or replaces: the result and the tracker.
 std::vector<std::string> results_of(const Conversion& conversion);
 
-// Throws what can be known not to work before anything is written: sources that are not as their manifest
-// lists them, a result that is there or is part of the source, too little room.
+// Throws if the run is known to fail before anything is written: sources that are not as their manifest lists
+// them, a result that exists or is part of the source, too little room. Called by rank 0 for all ranks.
 void check_result(const Conversion& conversion, const RunOptions& options);
 
-// Throws Error: kInterrupted, kWriteFailed, kBadChecksum and what the job throws. After an error the result is
-// not there and its beginning stays for a run that resumes, unless the message says that it is published.
+// Collective: every rank calls it. Throws Error: kInterrupted, kWriteFailed, kBadChecksum, kCastOverflow and
+// what the job throws. After an error there is no result, and the unfinished folder remains for a run that
+// resumes, unless the message says that the result is published.
 RunResult run(Conversion& conversion, const RunOptions& options, Comm& ranks, Observer& observer);
 
-// What a rank writes of the data, for a result that has no job, or more to do than a job. The sums of
-// everything that is written are added to `sums`.
+// The place for the data that a rank writes by itself, for a result whose data do not come from a job alone.
+// The writer adds the sums of everything that it writes to `sums`.
 struct DataTarget {
   CopySink& out;
   WrittenSums& sums;

@@ -1,4 +1,5 @@
-// The tracker is written as the last step of publishing, so that a run that resumes completes it too.
+// The tracker is written as the last step of publishing, so that a run that resumes completes the tracker
+// too.
 #include "convert/run/staged_result.h"
 
 #include "io/file/output_files.h"
@@ -6,7 +7,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Another program may write the tracker of the same training run at the same moment.
+// Another program may write the tracker of the same training run at the same moment: waits for it up to 10
+// seconds.
 void write_tracker(const Tracker& tracker, bool durable) {
   StagedFile staged(tracker.path, {.durable = durable, .replace = true, .wait = std::chrono::seconds(10)});
   OutputFiles out(staged.folder(), {{staged.name(), std::ssize(tracker.text)}});

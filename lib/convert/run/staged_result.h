@@ -1,4 +1,7 @@
-// Where a result is made, and how it gets its name: a folder, which can be resumed, or a single file.
+// StagedResult: where a result is made, and how it gets its name. A result is a folder, which can be resumed,
+// or a single file, which cannot.
+//
+//   ckpt/.release.mckpt-tmp/__0_0.distcp ...   -- publish() -->   ckpt/release/__0_0.distcp ..., then the tracker
 #pragma once
 
 #include <optional>
@@ -13,6 +16,8 @@ namespace mckpt::impl {
 StagedFolder::Options folder_staging(const Conversion& conversion, const RunOptions& options);
 StagedFile::Options file_staging(const RunOptions& options);
 
+// The staged result of rank 0; only rank 0 has one. The conversion outlives it. If the object is destroyed
+// without publish(), a folder remains for a run that resumes.
 class StagedResult {
  public:
   // Makes the hidden folder, or opens the one that an interrupted run left. Throws what StagedFolder and
@@ -25,7 +30,8 @@ class StagedResult {
   bool resumes() const { return folder_ && folder_->resumes(); }
   // The run that is resumed had published the result: only publish() is left to do.
   bool published() const { return folder_ && folder_->published(); }
-  // Gives the result its name, and names it in the tracker. `out`: of a single file. Throws kWriteFailed.
+  // Gives the result its name, and writes the tracker. `out`: the files of a single-file result, else
+  // ignored. Throws kWriteFailed.
   void publish(OutputFiles* out);
 
  private:

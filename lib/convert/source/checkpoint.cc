@@ -2,6 +2,9 @@
 //
 //   1 refuse what is not a sharded checkpoint, or damaged     3 translate the names to those of fsdp_dtensor
 //   2 agree on how many ranks wrote it                        4 lay out the key table and the stored chunks
+//
+// Headers are read, and data only where a decision needs them: an output layer beside a tied embedding is
+// compared with it bit by bit.
 #include "convert/source/checkpoint.h"
 
 #include <algorithm>
@@ -19,8 +22,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The rows of the vocabulary with padding, as the checkpoint has them; 0 if they are not of this model, whose shapes
-// are compared later.
+// The rows of the vocabulary with padding, as the checkpoint has them; 0 if they are not of this model, whose
+// shapes are compared later.
 i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tensors, const Store& store) {
   for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, {})) {
     if (p.row->rule != "vocab") continue;
@@ -42,7 +45,8 @@ void refuse_other_formats(const Store& store) {
       .found(store.format());
 }
 
-// The rows of fused queries, keys and values are the same for other heads and groups, in another order.
+// A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the
+// same rows, in another order. So the numbers of the config are compared with the args of the run.
 void refuse_other_heads(const Store& store, const ModelConfig& model) {
   std::shared_ptr<const PickleValue> args;
   try {
@@ -66,8 +70,8 @@ void refuse_other_heads(const Store& store, const ModelConfig& model) {
     compare("num_query_groups", model.text.kv_groups);
 }
 
-// A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's FSDP2
-// write the weights under either name. `copies`: output layers beside which the embedding is stored.
+// A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
+// FSDP2 write the weights under either name. `copies`: output layers beside which the embedding is stored.
 void refuse_unlike_copies(const Store& store, std::span<const i32> copies) {
   std::vector<std::pair<i64, i64>> pairs;
   for (i32 output : copies) pairs.emplace_back(output, tied_embedding(store, output));
@@ -131,7 +135,9 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   refuse_unlike_copies(*store_, chunks_->copies());
 }
 
-// torch_dist has the parts of fused tensors apart, or one after the other as a single rank has them.
+// Replaces the store by a view with the names of fsdp_dtensor, if its names are others. torch_dist stores the
+// parts of fused tensors apart, or one after the other as a single rank has them, so its cells are one,
+// whatever grid wrote it.
 void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cells& cells) {
   std::unique_ptr<PieceStore> pieces;
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);

@@ -1,5 +1,5 @@
-// A sharded checkpoint with the model that it is of, completely opened: the store under the names of fsdp_dtensor, the
-// mapping to the tensors of a Hugging Face model, and every stored chunk under its key.
+// A sharded checkpoint with the model that it is of, completely opened: the store under the names of
+// fsdp_dtensor, the mapping to the tensors of a Hugging Face model, and every stored chunk under its key.
 //
 //   CheckpointModel checkpoint = open_checkpoint("ckpt", {.assets = "Qwen3-30B-A3B"});
 //
@@ -20,10 +20,12 @@
 
 namespace mckpt::impl {
 
+// An open checkpoint. The object owns the store, the model, the key table and the list of chunks, which refer
+// to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
 class CheckpointModel {
  public:
-  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the store, whatever
-  // `setup` says.
+  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the
+  // store, whatever `setup` says.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
                   RunSetup setup = {0, std::nullopt});
 
@@ -47,8 +49,8 @@ class CheckpointModel {
   i32 tensor_of_key(const std::string& key) const;
   // By Hugging Face tensor, the type in which it is stored; nothing for a tensor that is not stored.
   std::vector<std::optional<DType>> stored_types() const { return chunks_->types_of_sources(); }
-  // By Hugging Face tensor, the type that the original model has. If no header gives it, it is the type in the config;
-  // buffers are not weights and have the type in which they are stored.
+  // By Hugging Face tensor, the type that the original model has. If no header gives it, it is the type in
+  // the config; buffers are not weights and have the type in which they are stored.
   std::vector<DType> original_types() const;
 
  private:
@@ -66,13 +68,13 @@ class CheckpointModel {
   std::unique_ptr<StoredChunks> chunks_;
 };
 
-// Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint, and what
-// KeyTable and StoredChunks throw.
+// Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint, and
+// what KeyTable and StoredChunks throw.
 CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options = {});
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options = {});
 
-// A number that the checkpoint or else the user gives for its training run. `setting`: the name of the user's option.
-// Throws kContradiction if both give it and differ.
+// A number that the checkpoint or else the user gives for its training run. `setting`: the name of the user's
+// option. Throws kContradiction if both give it and differ.
 std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
                                 std::optional<i64> given);
 

@@ -1,4 +1,5 @@
-// Which damage of a checkpoint is refused before the checkpoint is converted.
+// Collects all findings about a checkpoint and decides which of them stop a conversion. Only damage that
+// leaves every other tensor as it was may be accepted.
 #include "convert/source/damage.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"

@@ -1,4 +1,10 @@
-// Which damage of a checkpoint is refused before the checkpoint is converted, and which damage a user may accept.
+// Which damage of a checkpoint is refused before the checkpoint is converted, and which damage a user may
+// accept.
+//
+//   findings of the reader, names that do not fit together
+//       warning                                 an oddity: reported, and the conversion continues
+//       error of a code in `accepted`           an oddity, because the user said so
+//       any other error                         DamagedCheckpoint is thrown
 #pragma once
 
 #include <span>
@@ -12,10 +18,10 @@ namespace mckpt::impl {
 // The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313 and MC1315.
 std::span<const Code> acceptable_damage();
 
-// Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that do not
-// fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the oddities;
-// throws DamagedCheckpoint for the first problem. `except`: findings that are left out, because they are reported
-// elsewhere. pre: the accepted codes are acceptable.
+// Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that
+// do not fit together in the parts that are read. Problems of the accepted codes become oddities. Returns the
+// oddities; throws DamagedCheckpoint for the first problem. `except`: findings that are left out, because
+// they are reported elsewhere. pre: the accepted codes are acceptable.
 std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<const Code> accepted,
                                    bool (*except)(const Finding&) = nullptr);
 

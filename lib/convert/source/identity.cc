@@ -1,4 +1,6 @@
-// What an interrupted conversion remembers of its source.
+// The identity uses the modification time, which a copy with `cp -p` keeps, where checksums can prove that
+// the data are the same. Safetensors files have no checksums: there the inode's change time counts as well,
+// which nothing can set back.
 #include "convert/source/identity.h"
 
 #include "core/base/text.h"
@@ -8,7 +10,8 @@ namespace mckpt::impl {
 
 std::string source_identity(const Store& store) {
   std::string out;
-  // A resumed conversion judges what was read before by the sums of the source; safetensors have none.
+  // A resumed conversion compares what was read before with the checksums of the source; safetensors have
+  // none.
   bool has_sums = !store.format().starts_with("safetensors");
   StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {

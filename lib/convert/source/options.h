@@ -1,4 +1,9 @@
-// How a checkpoint is opened where it leaves something open: options of open_checkpoint().
+// Options of open_checkpoint(): how a checkpoint is opened if its files leave something open.
+//
+//   which model it is             assets, any_model, model
+//   which names the layers have   keep_layers, renamed
+//   which ranks wrote it          source_tp, source_etp
+//   what may be wrong with it     accept, records_apart, parts
 #pragma once
 
 #include <optional>
@@ -10,16 +15,18 @@
 
 namespace mckpt::impl {
 
+// Plain values. A default object opens a checkpoint that mckpt wrote.
 struct CheckpointOptions {
-  // The folder of the original model, or one with its config.json. Without it the checkpoint must have the assets
-  // that mckpt put beside it.
+  // The folder of the original model, or one with its config.json. Without it the checkpoint must have the
+  // assets that mckpt put beside it.
   std::optional<std::string> assets{};
   bool any_model = false;  // take a model that no table knows
-  // Layers keep their names: a checkpoint whose layers have other names than those of the model is taken as one of a
-  // model that no table knows.
+  // Layers keep their names: a checkpoint whose layers have other names than those of the model is taken as
+  // one of a model that no table knows.
   bool keep_layers = false;
   bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
-  // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not say it.
+  // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
+  // say it.
   std::optional<i64> source_tp{}, source_etp{};
   const char *tp_setting = "source_tp", *etp_setting = "source_etp";  // the caller's names of these two
   std::vector<Code> accept{};                                         // codes of damage that is accepted

@@ -1,4 +1,6 @@
-// Opens what a checkpoint is resharded from.
+// Opens what a checkpoint is resharded from. Three kinds of checkpoints are distinguished: of a known model,
+// of a model that no table knows but with the names of a known format, and with names of its own
+// (PlainSource).
 #include "convert/source/reshard_source.h"
 
 #include "convert/keys/key_section.h"
@@ -10,8 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Modules of Megatron whose parameters, where they are not stored in parts, may hold several tensors that
-// every tensor-parallel rank has its share of: gate and up, z x B C dt, q k v of a gated delta net.
+// Modules of Megatron whose parameters, if they are not stored in parts, may hold several tensors of which
+// every tensor-parallel rank has a share: gate and up, z x B C dt, q k v of a gated delta net.
 constexpr std::string_view kFusedModules[] = {".in_proj.", ".conv1d.", ".conv1d_", ".linear_fc1."};
 
 // "decoder.layers.0.mlp.experts.linear_fc1.weight12", but not ".weight_w" and ".weight.query".
@@ -91,7 +93,8 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
           .help("`source_tp` 1 says that it was one");
 }
 
-// The training run that wrote the files is the one that wrote the checkpoint. It matters how many ranks shared what.
+// The training run that wrote the files is the one that wrote the checkpoint. It matters how many ranks
+// shared what.
 void ReshardSource::join_rank_states(const Adjust& adjust) {
   if (!options_.rank_states) return;
   if (any_model())

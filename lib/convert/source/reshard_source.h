@@ -1,5 +1,5 @@
-// What a checkpoint is resharded from: the checkpoint, and optimizer states that the ranks of its training run may have
-// saved in files of their own:
+// What a checkpoint is resharded from: the checkpoint, and optimizer states that the ranks of its training
+// run may have saved in files of their own:
 //
 //   ckpt/iter_0000010/.metadata, __0_0.distcp, ...     model()
 //   states/optim_rank_0.pt, optim_rank_1.pt, ...       rank_states()
@@ -26,24 +26,27 @@ struct ReshardSourceOptions {
   std::optional<i64> source_ep = {}, source_hsdp = {};  // of the run that wrote them, if SRC does not say it
 };
 
-// A checkpoint of a model that no table knows, which is resharded tensor by tensor: its names follow no convention, or
-// are to be kept. No store for all other checkpoints.
+// A checkpoint of a model that no table knows, which is resharded tensor by tensor: its names follow no
+// convention, or are to be kept. No store for all other checkpoints.
 struct PlainSource {
   std::unique_ptr<Store> store;
   std::vector<Finding> oddities;  // for the caller to report
 };
 PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options);
 
+// An open source of a resharding. Use: construct, then join_rank_states() once; after that, const functions
+// are thread-safe. The object owns everything that it opens.
 class ReshardSource {
  public:
   // Throws what open_checkpoint() throws.
   ReshardSource(const std::string& path, const ReshardSourceOptions& options);
 
-  // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` gives the forms of
-  // parameters in the result. Throws what RankStates throws; kUnknownAssets for a model without tables.
+  // Opens the ranks' files, if the options name them, and joins them with the checkpoint. `adjust` sets the
+  // forms (whole or in parts) that the parameters have in the result. Throws what RankStates throws;
+  // kUnknownAssets for a model without tables.
   void join_rank_states(const Adjust& adjust);
-  // Throws kUnknownPartition for a model without tables, unless one tensor-parallel rank wrote it or nothing in it can
-  // be stored rank after rank. Only the tables tell in which order such tensors are on one rank.
+  // Throws kUnknownPartition for a model without tables, unless one tensor-parallel rank wrote it or nothing
+  // in it can be stored rank after rank. Only the tables contain the order of such tensors on one rank.
   void refuse_ranks_of_unknown_model() const;
 
   const CheckpointModel& model() const { return model_; }
@@ -51,7 +54,8 @@ class ReshardSource {
   // Null: the checkpoint alone is read.
   const RankStates* rank_states() const { return states_.get(); }
   bool weights_only() const { return options_.weights_only; }
-  // The model is one that no table knows, or whose table has other names: the user need not have said so.
+  // True if no table knows the model, or its table has other names, whether the user asked for `any_model` or
+  // not.
   bool any_model() const { return model_.model().plain != nullptr; }
   bool asked_for_any_model() const { return options_.checkpoint.any_model; }
   // True for the key of a tensor of a model without tables that cannot be sharded, but is copied.

@@ -1,4 +1,5 @@
-// Finds the model that a checkpoint is of.
+// Finds the model that a checkpoint is of: the user's assets come first, then those beside the checkpoint. A
+// model that no table knows is made of the checkpoint's own names.
 #include "convert/source/source_model.h"
 
 #include <sys/stat.h>
@@ -17,8 +18,9 @@ bool names_parameters(DcpDialect dialect) {
   return dialect != DcpDialect::kPlain && dialect != DcpDialect::kTorchDist;
 }
 
-// The name of the tensor's parameter in a model that no table knows. Buffers that count or index, and tensors without
-// rows that could be shared out, are not parameters.
+// The name of the tensor's parameter in a model that no table knows; nothing if the tensor is not a
+// parameter. Buffers that count or index, and tensors without rows that could be divided among ranks, are not
+// parameters.
 std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialect, i64 tensor) {
   DcpKey key = split_key(dialect, store.name(tensor));
   bool shardable = is_castable(store.dtype(tensor)) && !store.dims(tensor).empty() &&
@@ -28,8 +30,8 @@ std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialec
   return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
 }
 
-// Rows of the checkpoint beyond the vocabulary of the config are taken for padding; here the checkpoint's own config
-// shows that they are not.
+// Rows of the checkpoint beyond the vocabulary of the config are taken for padding; here the checkpoint's own
+// config shows that they are not.
 void refuse_fewer_rows(const Store& store, const HfModel& model) {
   std::string own = own_assets(store);
   if (own.empty()) return;

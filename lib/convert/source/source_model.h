@@ -1,5 +1,5 @@
-// Which model a checkpoint is of: the assets that mckpt put beside the checkpoint, or those that the user names, or a
-// model that no table knows.
+// Which model a checkpoint is of: the assets that mckpt put beside the checkpoint, or those that the user
+// names, or a model that no table knows.
 //
 //   ckpt/release/.metadata, __0_0.distcp, ...
 //   ckpt/release/hf_assets/config.json, mckpt_tensors.json, ...    own_assets(), kept_map()
@@ -14,10 +14,12 @@ namespace mckpt::impl {
 
 // The folder of assets that mckpt put beside the checkpoint; "" if there is none.
 std::string own_assets(const Store& store);
-// The text of the map file that the checkpoint was made with, as its own assets keep it; "" if it was made without.
+// The text of the map file that the checkpoint was made with, as its own assets keep it; "" if it was made
+// without.
 std::string kept_map(const Store& store);
 
-// "'optim.state.w.exp_avg' and 3 more": the tensors of a DCP folder that no known format has; "" if there are none.
+// "'optim.state.w.exp_avg' and 3 more": the tensors of a DCP folder that no known format has; "" if there are
+// none.
 std::string keys_of_no_format(const Store& store);
 
 // Opens the model. Throws what open_hf_model() throws; kUnknownAssets if nothing says which model it is;

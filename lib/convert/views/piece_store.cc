@@ -1,3 +1,6 @@
+// A piece is intersected with every chunk of its tensor when it is added; chunks that contain nothing of it
+// are left out. What a chunk contributes must be one stretch of its items, so that a first item and a box
+// describe it.
 #include "convert/views/piece_store.h"
 
 #include <algorithm>
@@ -30,8 +33,9 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
   tensors_.push_back(std::move(t));
 }
 
-// What a chunk of the source has of the piece. Indices along the first dimensions, and rows behind them, are
-// one stretch of its items.
+// What a chunk of the source contains of the piece, or nothing. Fixed indices along the first dimensions and
+// then a range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and rows 14 to 27
+// of layer 1 are the 168 items from item 168 on.
 std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64 chunk) const {
   Chunk c = source_->chunk(piece.tensor, chunk);
   std::size_t depth = piece.at.size();
@@ -79,7 +83,7 @@ Chunk PieceStore::chunk(i64 t, i64 index) const {
 ChunkData PieceStore::resolve(i64 t, i64 index) const {
   const Part& p = of(t).chunks[static_cast<std::size_t>(index)];
   ChunkData out = source_->resolve(p.tensor, p.chunk);
-  // A piece is a stretch of a chunk's items only where these lie row by row.
+  // A piece is a stretch of a chunk's items only if the items are stored row by row.
   check_plain(*source_, p.tensor, source_->chunk(p.tensor, p.chunk), out);
   out.strides.clear();
   out.offset += dtype_bytes(out.dtype, p.first_item);

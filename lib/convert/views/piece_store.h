@@ -1,9 +1,11 @@
-// PieceStore: a checkpoint with the names and tensors of another format. Its tensors consist of pieces of the
-// source's tensors: one layer of a stack, one expert, some rows. Nothing is copied; each chunk is where the
-// source has it:
+// PieceStore: a checkpoint seen with the names and tensors of another format. Its tensors consist of pieces
+// of the source's tensors: one layer of a stack, one expert, some rows. Nothing is copied; every chunk is
+// where the source stores it, and only its box and its first byte are computed anew:
 //
 //   decoder.layers.mlp.linear_fc1.weight [2, 28, 12] model.module.decoder.layers.1.mlp.linear_fc1.weight_v
 //   chunk [1, 0, 0] + [1, 28, 12]                   -->  [14, 12], chunk [0, 0] + [14, 12]
+//
+// Every command uses such a view like any other store. Its memory is a few numbers for each chunk.
 #pragma once
 
 #include <deque>
@@ -13,23 +15,28 @@
 
 namespace mckpt::impl {
 
+// A piece of one tensor of the source: the indices `at` along its first dimensions, and then rows of the next
+// dimension. The piece of the picture is {tensor, {1}, 14, 14, 0}: layer 1, rows 14 to 27.
 struct StorePiece {
   i64 tensor = 0;                // of the source
   std::vector<i64> at{};         // indices along its first dimensions, which the piece does not have
-  i64 first_row = 0, rows = -1;  // of the dimension behind these; -1: all, and the tensor may have none
-  i64 to_row = 0;                // their first row in the whole
+  i64 first_row = 0, rows = -1;  // in the dimension behind `at`; -1: all of it, or no such dimension
+  i64 to_row = 0;                // the first of these rows in the tensor that the piece is put into
 };
 
+// The view. It owns the source. It is filled by one thread with add() and its siblings; then all functions
+// are const and as thread-safe as the source's.
 class PieceStore final : public Store {
  public:
-  // Has no tensors and objects until they are added. Keeps the source; has its root, files and facts.
+  // A view without tensors and objects. Root, files, format and facts are those of the source.
   explicit PieceStore(std::unique_ptr<Store> source);
 
-  // pre: the pieces tile the shape.
+  // Adds a tensor made of pieces. pre: there is a piece, and the pieces tile the shape. Throws kBadShards if
+  // the pieces have different data types.
   void add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces);
-  // An object of the source under another name, as it is.
+  // Adds an object of the source, unchanged, under another name.
   void add_object(std::string name, i64 object);
-  // One that no file has: its pickle.
+  // Adds an object that is in no file of the source, as its pickle.
   void make_object(std::string name, std::string pickle) {
     made_.push_back({std::move(name), std::move(pickle)});
   }
@@ -52,7 +59,7 @@ class PieceStore final : public Store {
  private:
   struct Part {
     i64 tensor, chunk;  // of the source
-    i64 first_item;     // of the part of the chunk in the box
+    i64 first_item;     // of this part, in the chunk's own order
     std::vector<i64> offsets, sizes;
   };
   struct Tensor {

@@ -1,3 +1,5 @@
+// Ranks of one (tp, etp, ep) have the same parameters, which are listed once. A state is identified by its
+// name and the tensor-parallel part of its parameter (etp for experts, tp for all others).
 #include "convert/views/rank_gathering.h"
 #include "core/base/error.h"
 

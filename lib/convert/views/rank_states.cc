@@ -1,3 +1,6 @@
+// Three steps: open the files of all ranks, gather the states (rank_gathering.h), and place the pieces. A
+// piece is placed by summing the items of the ranks before it; then the stretches are cut where the parameter
+// itself is cut into keys, so that a key may get parts of two ranks and a rank may feed two keys.
 #include "convert/views/rank_states.h"
 
 #include <algorithm>
@@ -18,7 +21,7 @@ i64 sum(std::span<const i64> numbers) {
   return total;
 }
 
-// The same value for every item of the parameter, such as a count of steps.
+// Whether a state is one value for the whole parameter, such as a count of steps.
 bool is_scalar(std::span<const i64> dims, std::string_view field) {
   return dims.empty() || (field == "step" && Shape(dims).items() == 1);
 }
@@ -110,7 +113,8 @@ void RankStates::open(const std::string& path) {
   }
 }
 
-// Returns how many ranks there were.
+// Returns the number of ranks. Throws the first problem of any file, and kShardMissing if a rank's file is
+// missing.
 i64 RankStates::check_ranks() const {
   for (const Finding& f : findings_)
     if (!f.warning) throw Error(f.code, f.message).file(cat(root_, "/", f.file)).tensor(f.tensor);
@@ -142,7 +146,8 @@ Error RankStates::refusal(const State& s, const Held& h, const char* what) const
   return e;
 }
 
-// Rows of the parameter, or its items in one dimension; a DTensor says the shape of the whole as well.
+// The number of items in a rank's piece. A piece is rows of the parameter, or its items in one dimension; a
+// DTensor also records the shape of the whole, which is checked. Throws kCounterpart.
 i64 RankStates::items_of(const State& s, const Held& h) const {
   std::span<const i64> dims = table(h.file).dims(h.row), local = s.of().shape().dims();
   if (const TorchSharding* sharding = table(h.file).sharding(h.row)) {
@@ -163,8 +168,8 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
   return items;
 }
 
-// Cuts the stretches of all ranks where the parameter is split: its own number of items counts, never that of
-// the piece at hand.
+// Cuts the stretches of all ranks where the parameter is cut into keys. The cuts follow from the number of
+// items of the whole parameter, never from that of a rank's piece.
 void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig& model) {
   std::vector<i64> items(static_cast<std::size_t>(sharers));
   for (const Held& h : s.held) items[static_cast<std::size_t>(h.place)] = items_of(s, h);
@@ -192,7 +197,8 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
         throw refusal(s, h, "the ranks' pieces of a state have different types")
             .expected(dtype_name(to.dtype))
             .found(dtype_name(dtype));
-      // Tensor-parallel ranks repeat what they do not split.
+      // Tensor-parallel ranks all hold what is not split among them: the first one counts, the others are
+      // replicas.
       bool replica = mine.replica ||
                      std::ranges::any_of(to.pieces, [&](const Portion& p) { return p.offsets == t.offsets; });
       to.pieces.push_back(
@@ -201,7 +207,8 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
   }
 }
 
-// A real run repeats such a state for every part of its parameter, too.
+// Adds a state that is one value for the whole parameter. A real run stores it once for every key of the
+// parameter, and so does this.
 void RankStates::add_copies(const State& s, const ModelConfig& model) {
   const Held& h = s.held[0];
   std::span<const i64> dims = table(h.file).dims(h.row);

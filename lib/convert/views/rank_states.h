@@ -1,14 +1,15 @@
-// RankStates: the optimizer states that the ranks of a Megatron-FSDP run wrote each for itself with
+// RankStates: the optimizer states that the ranks of a Megatron-FSDP run wrote, each rank for itself with
 // torch.save, as tensors of an fsdp_dtensor checkpoint. A rank has a stretch of each parameter's items, as a
-// plain local tensor that says neither where it begins nor that it is a part:
+// plain local tensor that records neither where it begins nor that it is a part:
 //
-//   optim_world_size_3_rank_0.pt   optimizer.state.<param>.linear_fc1.weight.exp_avg [16]  items [0, 16) of
-//   40 optim_world_size_3_rank_1.pt                                                     [16]        [16, 32)
-//   optim_world_size_3_rank_2.pt                                                     [8]         [32, 40)
+//   optim_world_size_3_rank_0.pt   optimizer.state.<param>.linear_fc1.weight.exp_avg [16]    items [0, 16) of 40
+//   optim_world_size_3_rank_1.pt                                                     [16]    items [16, 32)
+//   optim_world_size_3_rank_2.pt                                                     [8]     items [32, 40)
 //
 //   --cut where the *parameter* is split, at 20-->   ..._w: rows of ranks 0 and 1   ..._v: of ranks 1 and 2
 //
-// Where a stretch begins follows from what the ranks before it hold, as it does when a real run saves.
+// Where a stretch begins follows from what the ranks before it hold, as it does when a real run saves. Only
+// the headers of the files are read; the data are read by whatever uses the store.
 #pragma once
 
 #include <deque>
@@ -21,28 +22,34 @@
 
 namespace mckpt::impl {
 
+// The items of a parameter that one rank holds: [begin, end) of its local order.
 struct RankStretch {
   i64 begin = 0, end = 0;
-  bool replica = false;  // an earlier rank holds the same
+  bool replica = false;  // a rank of an earlier instance holds the same items
   friend bool operator==(const RankStretch&, const RankStretch&) = default;
 };
 
-// Where the items of each rank lie in a parameter of `whole` items; held[d] is what the d-th rank of those
-// that share its buffer has. Over `hsdp` instances they are cut or repeated. Nothing when they do not add up.
+// The stretch of each rank in a parameter of `whole` items. held[d] is the number of items of the d-th of the
+// ranks that share the parameter's buffer; the `hsdp` instances of the buffer are cut further or are
+// replicas. Nothing if the numbers do not add up: held {16, 16, 8} of 40 items is [0, 16) [16, 32) [32, 40),
+// {16, 16} of 40 is nothing.
 std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, i64 whole, i64 hsdp);
 
+// A store of the states. It keeps the files open and refers to no argument after construction; const
+// functions are thread-safe.
 class RankStates final : public Store {
  public:
-  // `grid`: tp, etp, ep and hsdp of the run that wrote the files; its other sizes follow from their number.
-  // `adjust` says which parameters are stored in parts. Throws kShardMissing without a file of each rank,
-  // kUnaccounted for states of no parameter, kCounterpart that names the parameter, its global and the local
-  // shape where pieces do not make the whole, kBadSplit where the whole does not divide.
+  // `grid`: tp, etp, ep and hsdp of the run that wrote the files; its other sizes follow from the number of
+  // files. `adjust` decides which parameters are stored in parts. Throws kShardMissing unless there is a file
+  // of each rank, kUnaccounted for states of no parameter, kCounterpart with the parameter, its global and
+  // its local shape if the pieces do not make up the whole, kBadSplit if the parts of the whole do not
+  // divide.
   RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
              const Adjust& adjust);
 
-  // Names of what else the files hold, and has no place in an fsdp_dtensor checkpoint.
+  // Names of everything in the files that has no place in an fsdp_dtensor checkpoint.
   std::vector<std::string> not_taken() const;
-  // Objects of the run, which all ranks have alike: those of rank 0.
+  // Calls `take` for the objects of the run in the file of rank 0; all ranks save the same ones.
   void each_run_object(const std::function<void(std::string name, PickleValue value)>& take) const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
@@ -58,7 +65,7 @@ class RankStates final : public Store {
     i32 file;
     bool replica;
     i64 row;         // of the file's table
-    i64 first_item;  // of the row that lies in the box
+    i64 first_item;  // of the row's items, the first that is in the box
     std::vector<i64> offsets, sizes;
   };
   struct Tensor {
@@ -68,11 +75,11 @@ class RankStates final : public Store {
     std::deque<Portion> pieces;
   };
   struct Held {
-    i64 place, rank;  // among those that share a buffer, and in the world
+    i64 place, rank;  // among the ranks that share the buffer, and in the world
     i32 file;
     i64 row;
   };
-  // One state of one parameter, as the ranks with one part of it have it.
+  // One state of one tensor-parallel part of a parameter, with the ranks that hold pieces of it.
   struct State {
     const std::vector<ModelParameter>* parameters;
     i32 parameter;

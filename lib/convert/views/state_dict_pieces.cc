@@ -1,3 +1,10 @@
+// One pass over the tensors and one over the objects. A gated parameter is stored by each rank as its own
+// gate and up rows, one rank after the other, so a half is collected from every rank:
+//
+//   stored by 2 ranks    [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
+//   weight_w             rows 0-3 and 8-11          weight_v   rows 4-7 and 12-15
+//
+// Options of an optimizer's group become options of each of its parameters.
 #include "convert/views/state_dict_pieces.h"
 
 #include <algorithm>
@@ -18,7 +25,8 @@ constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.m
                            kMeta = "optimizer.param_to_group_meta.module.module.module.",
                            kGroups = "optimizer.param_groups.";
 
-// "0" and "lr", or, where torch flattened the groups, a parameter's name and "lr".
+// The two parts of "optimizer.param_groups.0.lr": "0" and "lr". In groups that torch flattened, the first
+// part is the name of a parameter.
 struct GroupField {
   std::string group, field;
 };
@@ -31,6 +39,7 @@ std::optional<GroupField> group_field(std::string_view object) {
   return GroupField{std::string(object.substr(0, dot)), std::string(object.substr(dot + 1))};
 }
 
+// The translation of one store; run() is called once. The model's map outlives it.
 class Translation {
  public:
   Translation(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map, const RunSetup& setup,
@@ -101,7 +110,8 @@ void Translation::add_tensor(i64 t) {
   out_->add(cat(front, name, tail), std::move(own), {{t}});
 }
 
-// Whether the parameter is one that Megatron stores in parts, and this is it or a state of it.
+// Adds the parts of tensor t, which is parameter p or a state of p, if Megatron stores the parameter in parts
+// and the shape is that of the whole parameter. False: the tensor is to be added whole.
 bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view front, std::string_view tail) {
   if (p.split == KeySplit::kNone) return false;
   std::span<const i64> dims = source_.dims(t);
@@ -129,7 +139,7 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
   return true;
 }
 
-// Which parameters are in which group.
+// Collects (parameter, group) pairs, from the lists of names in the groups and from flattened groups.
 void Translation::read_groups() {
   for (i64 o = 0; o < std::ssize(source_.objects()); o++) {
     std::optional<GroupField> field = group_field(source_.objects()[static_cast<std::size_t>(o)].name);
@@ -159,11 +169,12 @@ void Translation::add_object(i64 o) {
     out_->add_object(cat(kMeta, parameter, ".", field->field), o);
     placed = true;
   }
-  // Of a group that no parameter is known to be in: nothing is left out.
+  // No parameter is known to be in the group: the object keeps its name, so that nothing is left out.
   if (!placed) out_->add_object(name, o);
 }
 
-// Megatron keeps the count of steps with the group, as an integer.
+// Megatron keeps the count of steps with the group, as an integer. torch keeps it as a 0-dimensional tensor
+// for each parameter: its value is read and becomes an object.
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
   std::string of_group = cat(kGroups, group, ".step");

@@ -1,5 +1,6 @@
 // A checkpoint of torch FSDP2, or of Megatron-FSDP by itself, as the tensors and objects of an fsdp_dtensor
-// one:
+// checkpoint. These programs save plain state dicts, with the names of the model and without Megatron's
+// sections:
 //
 //   model.<param>
 //       -->  model.module.<param>, gated ones in halves where the model is known
@@ -17,9 +18,9 @@
 
 namespace mckpt::impl {
 
-// `map` null: the model is not known, and every tensor stays as it is. `cells` wrote fused tensors, as
-// KeyTable has them. Throws kNotHeld for states that are numbered instead of named, unless only the weights
-// are asked for.
+// `map` null: the model is not known, and every tensor stays whole. `cells` is the number of ranks that wrote
+// fused tensors, as in KeyTable. Throws kNotHeld for states that are numbered instead of named, unless only
+// the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter.
 std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
                                               const ModelMap* map, const RunSetup& setup,
                                               KeyTable::Cells cells, bool weights_only);

@@ -1,3 +1,14 @@
+// Every parameter of the model is searched under all names that torch_dist may give it, for the model section
+// and for each kind of state. The search tries spellings, then experts, then layers, and takes the first
+// tensor that exists and has the index:
+//
+//   decoder.layers.3.mlp.experts.linear_fc1.weight7
+//       decoder.layers.3.mlp.experts.experts.linear_fc1.weight    at [7]
+//       decoder.layers.mlp.experts.experts.linear_fc1.weight      at [3, 7]
+//       ...
+//
+// The items that are taken of each tensor are counted, so that a tensor with more layers or experts than the
+// model has is refused and does not lose any.
 #include "convert/views/torch_dist_pieces.h"
 
 #include <algorithm>
@@ -16,7 +27,7 @@ namespace {
 
 constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.";
 
-// Where a name may differ between what a module is called at run time and what torch_dist stores.
+// Pairs of spellings: what a module is called at run time may differ from its name in torch_dist.
 constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"mixer.conv1d_", "mixer.conv1d."},
     {".mtp_model_layer.", ".transformer_layer."},
@@ -31,13 +42,13 @@ std::vector<std::string> spellings(std::string_view name) {
   return out;
 }
 
+// A name to search for, and the indices along the first dimensions of the tensor of that name.
 struct Place {
   std::string name;
   std::vector<i64> at;
 };
 
-// The names under which a parameter of one expert may lie: by the expert's number, or in a tensor of all
-// experts.
+// The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
 std::vector<Place> of_experts(const std::string& name) {
   for (std::string_view leaf :
        {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
@@ -50,7 +61,7 @@ std::vector<Place> of_experts(const std::string& name) {
   return {{name, {}}};
 }
 
-// The same for layers, which have numbers or lie in one tensor.
+// The places of a parameter of one layer: under the layer's number, or in a tensor of all layers.
 std::vector<Place> of_layers(Place place) {
   auto layer = numbered(place.name, "layers.");
   if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
@@ -60,6 +71,7 @@ std::vector<Place> of_layers(Place place) {
   return {std::move(place), std::move(stacked)};
 }
 
+// The translation of one store; run() is called once.
 class Translation {
  public:
   Translation(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup, bool weights_only)
@@ -106,7 +118,7 @@ class Translation {
   bool weights_only_;
   std::map<std::string_view, Names, std::less<>> kinds_;  // "" is the model, "exp_avg" a state
   std::vector<i64> taken_;                                // by tensor of the source, items
-  std::vector<i64> odd_;                                  // states that do not lie by parameter
+  std::vector<i64> odd_;                                  // states that are not stored by parameter
 };
 
 void Translation::gather() {
@@ -135,7 +147,8 @@ std::optional<StorePiece> Translation::find(std::string_view kind, std::string_v
   return std::nullopt;
 }
 
-// Older saves keep the states of a parameter item by item, as the ranks' buffers had them.
+// Whether a state is stored as a flat list of items, as older saves have it: its shape is not that of the
+// weight.
 bool Translation::is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const {
   if (kind.empty()) return false;
   std::optional<StorePiece> weight = find("", name);
@@ -171,7 +184,8 @@ void Translation::add(const ModelParameter& p, std::string_view kind) {
     if (split != KeySplit::kNone && add_parts(p, split, kind)) return;
 }
 
-// Whether there are any. fsdp_dtensor has the parameters of Mamba mixers whole.
+// Adds a parameter that torch_dist stores in parts; false if there are no such parts. fsdp_dtensor stores the
+// parameters of Mamba mixers whole, so their parts are put one after the other.
 bool Translation::add_parts(const ModelParameter& p, KeySplit split, std::string_view kind) {
   bool whole = split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv, found = false;
   std::vector<StorePiece> all;
@@ -190,7 +204,7 @@ bool Translation::add_parts(const ModelParameter& p, KeySplit split, std::string
   return found;
 }
 
-// Behind those that are there; `dims` becomes the shape of all of them.
+// Appends a part behind the parts in `all`; `dims` becomes the shape of all of them together.
 void Translation::append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const {
   std::vector<i64> mine = dims_of(part);
   bool fits = !mine.empty() &&
@@ -224,7 +238,7 @@ void Translation::add_rest() {
   }
 }
 
-// A tensor of all layers, or all experts, of which the model has only some.
+// Throws kUnaccounted if the model uses only some of the layers or experts in a tensor.
 void Translation::refuse_rest_of(i64 t, i64 taken) const {
   i64 items = Shape(source_.dims(t)).items();
   if (taken == items) return;
@@ -248,7 +262,7 @@ void Translation::refuse_odd() const {
           "saves them by parameter (fully_sharded_model_space without flattening, or fully_reshardable)");
 }
 
-// The entries of the common state that fsdp_dtensor has as objects of their own.
+// Makes objects of the entries of the common state for which fsdp_dtensor has a place.
 void Translation::add_common() {
   std::shared_ptr<const PickleValue> common = common_state_of(source_);
   if (!common) return;

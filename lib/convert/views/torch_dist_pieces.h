@@ -1,6 +1,6 @@
-// A torch_dist checkpoint as the tensors of an fsdp_dtensor one, by the parameters of its model. In
-// torch_dist, layers of a kind are one tensor, all experts of a layer another, and mixers are cut in their
-// own way:
+// A torch_dist checkpoint as the tensors of an fsdp_dtensor checkpoint, by the parameters of its model. In
+// torch_dist, all layers of a kind are one tensor, all experts of a layer another, and mixers are cut in
+// their own way:
 //
 //   decoder.layers.mlp.experts.experts.linear_fc1.weight [layers, experts, 2f, h]
 //       -->  decoder.layers.<i>.mlp.experts.linear_fc1.weight<e>_w, ..._v [f, h]
@@ -11,7 +11,9 @@
 //   optimizer.state.exp_avg.<param>
 //       -->  optimizer.state.module.module.module.<param>.exp_avg
 //
-// The parts of mixers are then in the order of a single tensor-parallel rank.
+// The parts of mixers are then in the order of a single tensor-parallel rank. Tensors that are not parameters
+// of the model keep their names, after "model.module." in the model section. Objects of the common state are
+// included if fsdp_dtensor has a place for them.
 #pragma once
 
 #include "convert/views/piece_store.h"
@@ -19,9 +21,9 @@
 
 namespace mckpt::impl {
 
-// Tensors that are not parameters of the model keep their names, after "model.module." in the model section.
-// Objects of the common state are included if fsdp_dtensor has a place for them. Throws kNotHeld for
-// states of the optimizer that are not stored by parameter, unless only the weights are wanted.
+// Takes the store into the result. The map may be discarded afterwards. Throws kNotHeld for states of the
+// optimizer that are not stored by parameter, unless only the weights are wanted; kUnaccounted for layers or
+// experts that the model does not have; kBadSplit.
 std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
                                               const RunSetup& setup, bool weights_only);
 

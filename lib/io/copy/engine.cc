@@ -1,3 +1,15 @@
+// The threads of a copy. Each repeats, until no task is left: take the next tasks in order, plan them, carry
+// them out in batches, log them.
+//
+//   tasks     0    1    2    3    4      5    6      (MiB of destinations)     batches of 2 MiB:
+//   size     0.5  0.5  0.5  0.5   9     0.5   1      thread A: {0 1 2 3}   thread B: {4} in slices   A: {5 6}
+//
+// Tasks that follow each other write next to each other, so a batch of a thousand small ones becomes a
+// handful of large writes. Taking is the only step under the lock; planning is not, because it may read
+// headers of the source. The job only estimates sizes when tasks are taken, so a batch is cut again by the
+// real sizes.
+//
+// After an error, or when `stop` asks for the end, the other threads finish what they took and take no more.
 #include "io/copy/engine.h"
 
 #include <exception>
@@ -20,6 +32,7 @@ i64 destination_bytes(const CopyTask& task) {
   return bytes;
 }
 
+// One call of run_copy: the state that its threads share.
 class Run {
  public:
   Run(const CopyJob& job, CopySink& out, const CopyOptions& options)
@@ -64,18 +77,18 @@ class Run {
     counts_ += worker.counts();
   }
 
-  // Leaves both empty.
+  // Leaves `batch` and `indexes` empty.
   void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
     CopyCounts before = worker.counts();
     carry_out(worker, batch, indexes);
-    if (options_.written_bytes)
-      *options_.written_bytes += worker.counts().bytes_written - before.bytes_written;
     // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
     bool overflowed = worker.counts().infinite > before.infinite;
     if (options_.log && !overflowed) options_.log->add(indexes);
     batch.clear(), indexes.clear();
   }
 
+  // A large task may use half of the thread's share of the memory for one window: a cast needs a second
+  // buffer.
   void carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
     try {
       if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
@@ -85,12 +98,12 @@ class Run {
       if (!options_.leave_out) throw;
       if (batch.size() == 1 && !options_.leave_out(indexes[0], e)) throw;
     }
-    // Each on its own: it is one of them that failed.
+    // One task of the batch failed: carry out each on its own to find out which.
     for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); i++)
       carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
   }
 
-  // Nothing: the task is left out. Without the lock, because making a plan may read the source.
+  // The task's plan, or nothing if the task is left out.
   std::optional<CopyTask> plan(i64 index) const {
     try {
       CopyTask task = job_.task(index);
@@ -103,8 +116,8 @@ class Run {
     return std::nullopt;
   }
 
-  // The next tasks in order: as many as fit a batch, or one that is larger. Tasks that follow each other
-  // write next to each other, so that a batch of a thousand small ones is a handful of writes.
+  // The next tasks in order, without those that the log has as done: as many as fit a batch by the job's
+  // estimate, or one that is larger. False: no task is left, or another thread failed.
   bool take(std::vector<i64>& indexes) {
     indexes.clear();
     std::lock_guard lock(mutex_);

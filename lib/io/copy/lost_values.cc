@@ -1,4 +1,5 @@
-// Adds up, for each tensor, the values that casts lost.
+// Adds up, for each tensor, the values that casts lost. A tensor that is cast in several pieces, by several
+// threads, is added to several times.
 #include "io/copy/lost_values.h"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// ObservedSink: a sink whose writes an observer hears of, and may end.
+// ObservedSink: a sink that counts its writes for an observer and ends a copy that the observer wants to
+// stop.
+//
+//   copy engine --> ObservedSink --> OutputFiles
+//                        |
+//                        +--> Observer::done(bytes), Observer::stop()?
 #pragma once
 
 #include <atomic>
@@ -9,14 +14,15 @@
 
 namespace mckpt::impl {
 
-// Throws kInterrupted where the observer asks for it.
+// Throws kInterrupted if the observer asks to stop.
 inline void check_stop(Observer& observer) {
   if (observer.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
 }
 
-// Hands on what is written and counts it for the observer. The copy engine ends between batches where the
-// observer asks for it, so that batches under way are finished and need not be repeated. A single task may be
-// gigabytes: the sink ends one when kMoreBytes were written after the request.
+// Passes every write on. The copy engine itself ends between batches when the observer asks to stop, so that
+// batches under way are finished and need not be repeated. But a single task may be gigabytes: the sink ends
+// the copy when kMoreBytes were written after the request. Thread-safe, if both of its parts are; they
+// outlive it.
 class ObservedSink final : public CopySink {
  public:
   ObservedSink(CopySink& to, Observer& observer) : to_(to), observer_(observer) {}

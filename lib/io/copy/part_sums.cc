@@ -1,4 +1,6 @@
-// Joins the sums of parts in the order of their offsets, when all are known.
+// Cuts what is written at the borders of tensors and sums each part; at the end sorts the parts by file and
+// offset and joins the sums of neighbours (io/file/crc32.h), which needs no bytes. Finding the tensors of a
+// write takes a binary search.
 #include "io/copy/part_sums.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
-// PartSums: the CRC-32 sums of tensors that are written part by part, by several threads and ranks.
+// PartSums: the CRC-32 sums of tensors that are written part by part, by several threads and ranks, where no
+// single writer has all bytes of a tensor. The export of a live model uses it.
+//
+//   tensor:  bytes 100..699 of file 0
+//   add(0, 100, 256 bytes)   by one thread        Part{0, 100, 100, 256, crc}
+//   add(0, 356, 500 bytes)   by another           Part{0, 100, 356, 344, crc}, and a part of the next tensor
+//   join_into(sums)          when all are there   one sum of 600 bytes
 #pragma once
 
 #include <mutex>
@@ -9,27 +15,30 @@
 
 namespace mckpt::impl {
 
+// One object for each rank; the parts of all ranks are gathered into one object before they are joined.
 class PartSums {
  public:
-  // Where a tensor's data go.
+  // The place of a tensor's data in the result.
   struct Place {
     i32 file;
     i64 offset, bytes;
   };
+  // Some bytes of one tensor, and their sum.
   struct Part {
     i32 file;
-    i64 tensor;  // the offset of the whole
+    i64 tensor;  // the offset of the tensor's data in the file, which identifies the tensor
     i64 offset, bytes;
     u32 crc32;
   };
 
   explicit PartSums(std::vector<Place> tensors);
 
-  // Bytes that were written, of any number of tensors. Thread-safe.
+  // Bytes that were written; they may belong to several tensors, and bytes of no tensor are ignored.
+  // Thread-safe.
   void add(i32 file, i64 offset, std::span<const u8> bytes);
-  // For those that gather the parts of several ranks.
+  // For gathering the parts of several ranks.
   std::vector<Part>& parts() { return parts_; }
-  // The sums of whole tensors. pre: all parts are there, each once.
+  // Adds the sum of each whole tensor to `sums`. pre: the parts tile every tensor. Not thread-safe.
   void join_into(WrittenSums& sums);
 
  private:

@@ -1,3 +1,6 @@
+// Joins the sums of blocks to the sums of records. Records and blocks are sorted by their places, so one walk
+// over both suffices. A block that reaches out of the record, or overlaps a block before it (two tasks read
+// the same bytes), is not used; its bytes are read again instead.
 #include "io/copy/read_sums.h"
 
 #include <algorithm>
@@ -40,13 +43,14 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
     u32 sum = 0;
     for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin < end; b++) {
       const Block& block = blocks_[b];
-      if (block.begin < at || block.end > end) continue;  // read more than once
+      if (block.begin < at || block.end > end) continue;  // overlaps another block, or ends in the next record
       sum = sum_bytes(sum, files[record.file], at, block.begin, tell);
       sum = crc32_join(sum, block.crc32, block.end - block.begin);
       at = block.end;
     }
     sum = sum_bytes(sum, files[record.file], at, end, tell);
-    // A record that is sound by itself may still be one of another file that was put in this one's place.
+    // A record that fits its own sum may still be from another file that was put in the place of this one;
+    // the manifest has the sum that mckpt wrote.
     const ManifestSum* wanted = listed.find(record.file, record.offset);
     bool other = wanted && wanted->bytes == record.bytes && wanted->crc32 != sum;
     if (sum != record.crc32 || other) bad.push_back(&record);

@@ -1,6 +1,11 @@
-// ReadSums: whether the bytes that a copy reads are those that its source's CRC-32 sums were taken of. Sums
-// are taken block by block while the bytes are in the cache and joined at the end, in whatever order and by
-// whatever tasks a record was read; what nobody read of a record is read for its sum.
+// ReadSums: checks that the bytes a copy reads are those that the source's CRC-32 sums were taken of. The
+// copy sums each block while it is in the processor's cache; sums of blocks are joined to sums of records at
+// the end, in whatever order and by whatever tasks a record was read. Bytes of a record that no task read are
+// read then, so a record is always checked as a whole.
+//
+//   record      |----------------- bytes 0..999, CRC-32 stored in the zip ----------------|
+//   blocks      |-- 0..399, task 3 --|                    |-- 700..999, task 9 --|
+//   at the end                       |-- 400..699 read --|     joined sum == stored sum?
 #pragma once
 
 #include <functional>
@@ -11,18 +16,21 @@
 
 namespace mckpt::impl {
 
+// One object for each rank and copy. Memory: an entry for each record and each block of at most 1 MiB.
 class ReadSums {
  public:
-  // A record of which something is taken, with its sum. Thread-safe; a record may be passed several times.
+  // A record from which bytes are taken, with its sum. Thread-safe; a record may be passed several times.
   void expect(const Checksum& record);
-  // Bytes that were read. Thread-safe.
+  // Bytes that were read from a source file. Thread-safe.
   void add(i32 file, i64 offset, std::span<const u8> bytes);
 
-  // Throws kBadChecksum with the first record whose bytes are not those of its sum. `going_on` is called now
-  // and then, and may throw. Called last.
+  // Compares every expected record; also with the manifest of the source's folder, if it has one. Throws
+  // kBadChecksum with the first record whose sum differs, and with the number of such records. `going_on` is
+  // called now and then, and may throw. To be called once, after the copy.
   void check(const Store& store, const std::function<void()>& going_on);
 
  private:
+  // Bytes that were read at once, and their sum.
   struct Block {
     i32 file;
     i64 begin, end;

@@ -1,3 +1,5 @@
+// Copies side files in blocks of 1 MiB and sums them again on the way: a copy whose SHA-256 is not the
+// planned one is an error and not a result. All files are created at their sizes first, as data files are.
 #include "io/copy/side_files.h"
 
 #include <sys/stat.h>

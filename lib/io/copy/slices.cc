@@ -1,5 +1,12 @@
-// Chooses how a large task is divided: by windows of its destinations, between moves, or by rows of its
-// sources.
+// Chooses how a large task is divided, and divides it.
+//
+//   way_of         looks at all moves: does one read short pieces? are all strips of rows of one source?
+//   windows        steps of `budget` through each destination
+//   source_rows    steps of whole rows through the source; the window of each destination ends where the rows
+//                  that were read so far end in it
+//   between_moves  one destination: cuts only where no move reaches over the cut, so between experts
+//   together       several destinations, sorted by the first source byte that they read: one whose reach
+//                  begins where all before it have ended may begin a new slice
 #include "io/copy/slices.h"
 
 #include <algorithm>
@@ -11,6 +18,7 @@ namespace {
 
 constexpr i64 kLongRunBytes = 16 << 10;  // a read of this much costs no more a byte than a larger one
 
+// kWindows: long runs. kSourceRows: strips. kWhole: anything else.
 enum class Way { kWindows, kSourceRows, kWhole };
 
 bool reads_in_pieces(const Plan& plan, const Move& m) {
@@ -18,7 +26,7 @@ bool reads_in_pieces(const Plan& plan, const Move& m) {
   return (m.inner.count > 1 && m.inner.from_stride != m.length) || m.outer.count > 1;
 }
 
-// Strips of rows of one source, each row going to the destinations in ascending order.
+// True for a move that takes the same columns of each row and writes them without gaps.
 bool is_strip(const Move& m) {
   return m.outer.count == 1 && m.inner.from_stride > m.length && m.inner.to_stride == m.length;
 }
@@ -52,7 +60,7 @@ std::vector<Slice> windows(const Plan& plan, i64 bytes) {
   return slices;
 }
 
-// The bytes of the sources that a destination reads, from the first to the last.
+// The source bytes that a destination reads, from the first to the last.
 struct Reach {
   i32 destination = 0;
   std::pair<i32, i64> begin{INT32_MAX, 0}, end{-1, 0};  // file and byte
@@ -72,8 +80,9 @@ std::vector<Reach> reaches(const Plan& plan) {
   return out;
 }
 
-// Destinations that take turns in the same source bytes share a slice, and those that do not are apart: a
-// fused tensor is taken expert by expert, whatever files its parts go to. Only `most_bytes` cut further.
+// Destinations whose source bytes interleave share a slice; a slice of at least `budget_bytes` ends where
+// they do not. So a fused tensor is copied expert by expert, whatever files its parts go to. `most_bytes` is
+// the only limit that cuts through source bytes which are shared.
 std::vector<Slice> together(const Plan& plan, i64 budget_bytes, i64 most_bytes) {
   std::vector<Reach> order = reaches(plan);
   std::ranges::stable_sort(order, {}, &Reach::begin);
@@ -99,7 +108,7 @@ std::vector<Slice> together(const Plan& plan, i64 budget_bytes, i64 most_bytes) 
   return slices;
 }
 
-// One destination, cut where no move reaches over the cut: the experts of a fused tensor.
+// Slices of one destination, cut where no move reaches over the cut: between the experts of a fused tensor.
 std::vector<Slice> between_moves(const Plan& plan, i64 budget_bytes, i64 most_bytes) {
   std::vector<ItemRange> moves;
   for (const PlannedMove& p : plan.moves()) moves.push_back({p.move.to, p.move.destination().end()});

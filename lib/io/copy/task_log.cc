@@ -1,4 +1,5 @@
-// Writes and reads the log of tasks that are done.
+// Writes and reads the log of tasks that are done. A flush copies the bytes under the lock, then syncs the
+// result and writes the copy: tasks that are added meanwhile, whose bytes may not be synced, are not in it.
 #include "io/copy/task_log.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ TaskLog::TaskLog(std::string path, i64 first, i64 end, OutputFiles& out, bool du
       done_(static_cast<std::size_t>(end - first)) {
   fd_ = retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (fd_ < 0) throw Error(Code::kWriteFailed, cat("cannot open the log: ", errno_text(errno))).file(path_);
-  // A short log is one of a run that had just begun: what it lacks is not done.
+  // A run that ended early left a short log: the tasks that it lacks are not done.
   ssize_t n = retried([&] { return ::pread(fd_, done_.data(), done_.size(), first_); });
   std::fill(done_.begin() + std::max<ssize_t>(n, 0), done_.end(), u8{0});
   for (std::size_t t = 0; t < done_.size(); t++) was_done_[t] = done_[t] == 1;

@@ -1,4 +1,11 @@
-// Plans a copy of whole tensors: from a file where they are one stretch, else through a reader.
+// Plans a copy of whole tensors: a tensor that is one stretch of a file is a region of that file; for any
+// other tensor the job has a source of its own, which reads through a TensorReader. Such sources are numbered
+// after the files of the store:
+//
+//   a store of 2 files, in which tensors 3 and 8 are not in one stretch:
+//   source 0: file 0      source 1: file 1      source 2: tensor 3      source 3: tensor 8
+//
+// A TensorReader belongs to one thread at a time, so readers are taken from a list and put back.
 #include "io/copy/tensor_copy.h"
 
 #include <algorithm>
@@ -6,7 +13,7 @@
 
 namespace mckpt::impl {
 
-// The row-major bytes of a tensor that does not lie so anywhere.
+// The row-major, little-endian bytes of a tensor that no file stores in this form.
 class TensorCopy::TensorBytes final : public ByteSource {
  public:
   TensorBytes(const TensorCopy& copy, i64 tensor, i64 size, i64 item_bytes)

@@ -1,6 +1,11 @@
-// TensorCopy: a copy job that writes tensors of a store, row-major and little-endian, to places of their own,
-// bit for bit. Tensors that are stored so in one stretch of a file are copied from there; the others (at
-// strides, in pieces, or of the other byte order) are read through a TensorReader.
+// TensorCopy: a copy job that writes whole tensors of a store, row-major and little-endian, bit for bit, to
+// places that the caller chose: the conversion of one file format into another (.pt to safetensors and back).
+//
+//   tensor in one stretch of a source file     copied from the file
+//   any other tensor                           read through a TensorReader: at strides (a transposed view in
+//                                              a .pt file), in pieces, big-endian, or compressed
+//
+// One task for each tensor.
 #pragma once
 
 #include <memory>
@@ -11,17 +16,21 @@
 
 namespace mckpt::impl {
 
+// The source regions are fixed at construction; readers for tensors that are not in one stretch are made when
+// threads need them, at most one for each thread.
 class TensorCopy final : public CopyJob {
  public:
+  // Where a tensor goes.
   struct Place {
     i64 tensor = 0;
     i32 file = 0;    // of the output
     i64 offset = 0;  // in it
   };
 
-  // `behind`: the bytes that follow every tensor in the output, if they are the same behind each; with them
-  // the CRC-32 of what is written is taken. `strided_bytes`: as a TensorReader takes it, one for each thread.
-  // Throws what Store::resolve() does: all chunks are looked at. The store outlives it.
+  // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes
+  // is the CRC-32 of each tensor taken. `strided_bytes`: memory for a TensorReader, of which each thread may
+  // have one. Throws what Store::resolve() throws, because all chunks are looked at. The store and `behind`
+  // outlive this.
   TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {},
              i64 strided_bytes = TensorReader::kStridedBytes);
   ~TensorCopy() override;
@@ -40,9 +49,9 @@ class TensorCopy final : public CopyJob {
   Frame frame(const Region&) const override { return {0, static_cast<i64>(behind_.size())}; }
   void write_tail(const Region& region, u32 crc32, std::span<u8> to) const override;
 
-  // The source's, to be asked afterwards whether they are unchanged.
+  // The open files of the source.
   const StoreFiles& files() const { return files_.files(); }
-  // By place, once the copy is done.
+  // The CRC-32 of each tensor's data, by place; valid after the copy.
   std::span<const u32> crc32s() const { return crc32s_; }
 
  private:
@@ -55,11 +64,12 @@ class TensorCopy final : public CopyJob {
   std::string_view behind_;
   i64 strided_bytes_;
   std::vector<Region> sources_;                              // by place
-  std::vector<std::unique_ptr<const ByteSource>> combined_;  // tensors; they count on from the store's files
+  std::vector<std::unique_ptr<const ByteSource>> combined_;  // numbered after the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
 
   mutable std::mutex mutex_;
-  // Readers that are not at work, with what they read last: whoever goes on with it takes the same.
+  // Idle readers, each with the tensor that it read last: the next read of that tensor takes the same reader,
+  // which may still have the bytes.
   mutable std::vector<std::pair<i64, std::unique_ptr<TensorReader>>> idle_;
 };
 

@@ -1,5 +1,16 @@
-// Carries out one slice: lists the pieces of the result, reads the source in blocks, scatters, converts,
-// sums, writes.
+// Carries out a set of windows in five steps (process):
+//
+//   add_pieces   a piece for each window; the first window of a region has its head, the last one its tail
+//   lay_out      sorts pieces by their places in the result; neighbours there are neighbours in the arena
+//   fetch        sorts all moves by the source bytes that they read; reads each stretch that they cover
+//                without a gap in blocks, once, and applies to each block the parts of moves that are in it
+//   finish       casts, fills in heads and tails, takes sums and counts losses
+//   write        one call of the sink for each stretch of neighbouring pieces
+//
+// A block ends with a whole item, and at a page of the file where it can. It is read to an address that
+// equals its file offset modulo a page: the kernel copies pages that are aligned alike several times faster.
+// For the same reason a stretch begins in the arena at its file offset modulo a page; direct writes need that
+// as well.
 #include "io/copy/worker.h"
 
 #include <algorithm>
@@ -19,6 +30,7 @@ constexpr i64 kBlockBytes = 1 << 20;
 
 }  // namespace
 
+// A window of a destination: its place in the file, and in the arena.
 struct CopyWorker::Piece {
   const CopyTask* task;
   const Region* region;
@@ -26,19 +38,20 @@ struct CopyWorker::Piece {
   i64 head = 0, tail = 0;      // bytes of the frame that belong to this piece
   i64 file_offset = 0;         // of its first byte, head included
   i64 item_bytes = 0;          // in the file
-  i64 arena = 0, staging = 0;  // where its first byte, and its first unconverted item, lie
+  i64 arena = 0, staging = 0;  // offsets of its first byte (the head) and of its first item before the cast
   u32* crc = nullptr;          // running, over the pieces of the destination
 
   i64 data_bytes() const { return window.items.items() * item_bytes; }
   i64 bytes() const { return head + data_bytes() + tail; }
 };
 
+// The part of a move that fills a piece, with the source bytes that it reads.
 struct CopyWorker::Fetch {
   i32 file;
   i64 begin, end;  // bytes in the source file
   const Region* source;
   Move move;  // clipped to the piece
-  u8* to;     // where the piece's first item lies
+  u8* to;     // the piece's first item in memory
   i64 to_first;
 };
 
@@ -71,8 +84,8 @@ void CopyWorker::add_pieces(const CopyTask& task, std::span<const Window> window
   }
 }
 
-// Neighbours in a file become neighbours in the arena, and every stretch begins at an address that is equal
-// to its file offset modulo a page: the kernel copies pages that lie alike several times faster.
+// Example: pieces for bytes 5000..5999 and 6000..6499 of a file, and for 9000..9099: arena offsets 904, 1904
+// and 4096 + 808.
 void CopyWorker::lay_out(std::vector<Piece>& pieces) {
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::tie(a.region->file, a.file_offset) < std::tie(b.region->file, b.file_offset);
@@ -139,7 +152,7 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
   std::size_t first = 0;
   while (at < end) {
     i64 block_end = std::min(end, ceil_div(at + kBlockBytes - kPage, kPage) * kPage);
-    // An item is not cut in two: the block ends with a whole one of the tensor that its end lies in.
+    // No item is cut in two: the block ends with a whole item of the region that its end is in.
     for (const Fetch& f : fetches.subspan(first))
       if (f.begin < block_end && block_end < f.end) {
         i64 item = f.source->item_bytes;
@@ -167,7 +180,8 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
   }
 }
 
-// A block that holds several regions is summed region by region: the records that are judged end there.
+// A block with bytes of several regions is summed region by region, because ReadSums can only use blocks that
+// end where a record ends.
 void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes) {
   i32 file = fetches[0].file;
   i64 end = begin + std::ssize(bytes);
@@ -183,7 +197,7 @@ void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<
   part(end);
 }
 
-// Values are converted, frames filled in, checksums taken while the bytes are in the cache.
+// Casts values, fills in frames and takes checksums, while the bytes are in the cache.
 void CopyWorker::finish(std::vector<Piece>& pieces) {
   u8 *arena = arena_.reserve(0), *staging = staging_.reserve(0);
   for (Piece& p : pieces) {
@@ -229,13 +243,13 @@ void CopyWorker::write(const std::vector<Piece>& pieces) {
   }
 }
 
-// Neighbouring pieces that were written at once.
+// Adds the sum of the frames of neighbouring pieces that were written at once.
 void CopyWorker::sum_frames(std::span<const Piece> pieces, const u8* arena) {
   i64 begin = pieces.front().file_offset, end = pieces.back().file_offset + pieces.back().bytes();
   i64 rest = 0;
   u32 sum = 0;
   for (const Piece& p : pieces) {
-    // A record that is carried as it is belongs to no tensor: all of it is frame.
+    // A record that is copied as it is (an object) belongs to no tensor: all of it counts as frame.
     i64 head = p.region->tensor >= 0 ? p.head : p.bytes() - p.tail;
     const u8* bytes = arena + p.arena;
     sum = crc32(sum, {bytes, static_cast<std::size_t>(head)});

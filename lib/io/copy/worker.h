@@ -1,7 +1,16 @@
-// CopyWorker: one thread's share of a copy. It takes windows of destinations, reads what they need from the
-// sources in blocks that stay in the cache, scatters the blocks into an arena that holds the windows as they
-// will be in their files, converts and checks them there, and writes each stretch of a file in one call. Its
-// memory is reused from slice to slice: touching fresh memory costs more than copying.
+// CopyWorker: what one thread does with the tasks of a copy. It carries out a set of windows of destinations
+// at a time:
+//
+//   source files   ====|====|====|===        read in blocks of about 1 MiB, which stay in the cache
+//                       |  apply_move        each block is scattered at once to where its items belong
+//   staging        [items before their cast]               only if the task casts
+//                       |  cast_items
+//   arena          [head|items|tail][head|items|tail]      the windows as they will be in their files
+//                       |  one write for each stretch
+//   sink           ========================
+//
+// Sums of what is read and written, and losses of casts, are taken while the bytes are in the cache. The
+// memory is reused from slice to slice: the first touch of fresh memory costs more than copying.
 #pragma once
 
 #include <vector>
@@ -14,6 +23,7 @@
 
 namespace mckpt::impl {
 
+// What workers have done; counts of several are added.
 struct CopyCounts {
   i64 bytes_read = 0, bytes_written = 0, reads = 0, writes = 0;
   i64 rounded = 0;   // items, as rounded_items() counts them
@@ -27,20 +37,22 @@ struct CopyCounts {
   }
 };
 
-// Page-aligned memory that grows and is never handed back in between.
+// Page-aligned memory that grows and is given back only at the end. Growing loses what it contains. Throws
+// kOutOfMemory.
 class Arena {
  public:
   Arena() = default;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  u8* reserve(i64 bytes);
+  u8* reserve(i64 bytes);  // at least so many bytes; reserve(0): the memory as it is
 
  private:
   u8* data_ = nullptr;
   i64 bytes_ = 0;
 };
 
+// Belongs to one thread. Job, sink and listeners are shared by all threads and outlive it.
 class CopyWorker {
  public:
   // Receivers of what the worker sees; null: none.
@@ -52,8 +64,10 @@ class CopyWorker {
   CopyWorker(const CopyJob& job, CopySink& out, const Listeners& listeners)
       : job_(job), out_(out), sums_(listeners.read), written_(listeners.written), lost_(listeners.lost) {}
 
-  // Carries out tasks that fit together, and one that may be of any size.
+  // Carries out tasks whose destinations fit into memory together. All functions throw what the job, the
+  // sources and the sink throw.
   void run_small(std::span<const CopyTask> tasks);
+  // Carries out one task of any size, in slices (slices_of() has the two limits).
   void run_large(const CopyTask& task, i64 budget_bytes, i64 most_bytes);
 
   const CopyCounts& counts() const { return counts_; }

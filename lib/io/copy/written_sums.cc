@@ -1,3 +1,6 @@
+// Puts the sums of a result's files together. For each file one walk from front to back over data and
+// stretches, both sorted: the frames of a stretch have a sum already, everything else between the data is
+// read. Most of a file is data or frame, so little is read: headers, objects and what an earlier run wrote.
 #include "io/copy/written_sums.h"
 
 #include <algorithm>
@@ -14,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// One file's sums, from front to back.
+// The sums of one file, made from front to back.
 class FileSums {
  public:
   FileSums(const std::string& path, i64 bytes) : file_(path, InputFile::Role::kResult) {
@@ -22,7 +25,7 @@ class FileSums {
     if (file_.size() != bytes) file_.throw_changed();
   }
 
-  // In the order of the file; stretches and data each.
+  // pre: all data are added before the first stretch; each in the order of the file.
   void add(const WrittenSums::Data& d) { sums_.sums.push_back({d.offset, d.bytes, d.crc32}); }
   void add(const WrittenSums::Stretch& s) {
     read_rest(s.begin);
@@ -36,7 +39,7 @@ class FileSums {
   }
 
  private:
-  // What lies before `end` and outside of the data.
+  // Adds the bytes before `end` that are not data to the sum.
   void read_rest(i64 end) {
     for (; next_ < sums_.sums.size() && sums_.sums[next_].offset < end; next_++) {
       const ManifestSum& data = sums_.sums[next_];
@@ -49,8 +52,8 @@ class FileSums {
 
   InputFile file_;
   ManifestFile sums_;
-  i64 at_ = 0;            // up to where the rest is summed
-  std::size_t next_ = 0;  // the first data that do not lie before that
+  i64 at_ = 0;            // the rest is summed up to here
+  std::size_t next_ = 0;  // the first data that do not end before at_
 };
 
 }  // namespace

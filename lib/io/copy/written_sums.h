@@ -1,6 +1,13 @@
-// WrittenSums: the CRC-32 sums of what a copy writes, taken while the bytes are in the cache: of the data of
-// each tensor or chunk, and of what frames them. What was written another way (headers, objects, the tasks of
-// an interrupted run) is read from the files for its sums.
+// WrittenSums: the CRC-32 sums of what a copy writes, for mckpt_manifest.json. They are taken while the bytes
+// are in the processor's cache. Each byte of a file is in exactly one sum:
+//
+//   file         | header |  data of A  | frame |  data of B  | frame | objects |
+//   Data                  [-----A-------]       [------B------]                      a sum each
+//   Stretch               [-----------------------------------------]                of one write: its frames
+//   rest_crc32   [header]               [frame]               [frame] [objects]      one sum, end to end
+//
+// What was not written by the copy (headers, objects, the tasks of an interrupted run) is read from the files
+// for its sums.
 #pragma once
 
 #include <mutex>
@@ -13,6 +20,8 @@
 
 namespace mckpt::impl {
 
+// One object for each rank; the sums of all ranks are gathered into one object before finish(). Memory: an
+// entry for each region and each write.
 class WrittenSums {
  public:
   // The data of a whole destination region.
@@ -21,7 +30,7 @@ class WrittenSums {
     i64 offset, bytes;
     u32 crc32;
   };
-  // Bytes that were written at once, and the sum of those of them that are no region's data.
+  // Bytes that were written at once, and the number and sum of those that are not data of a region.
   struct Stretch {
     i32 file;
     i64 begin, end;
@@ -31,14 +40,15 @@ class WrittenSums {
 
   void add(const Data& data);        // thread-safe
   void add(const Stretch& stretch);  // thread-safe
-  // The data of a task that an earlier run carried out, from the files in `folder`.
+  // Adds the data of a task that an earlier run carried out, read from the files in `folder`.
   void read(const CopyTask& task, const std::string& folder, const std::vector<OutputFile>& files);
 
-  // For those that gather the sums of several ranks.
+  // For gathering the sums of several ranks.
   std::vector<Data>& data() { return data_; }
   std::vector<Stretch>& stretches() { return stretches_; }
 
-  // The entries of the files that hold data. pre: the files in `folder` have all their bytes. Called last.
+  // The manifest's entries for the files that contain data. Reads what has no sum yet. pre: the files in
+  // `folder` have all their bytes; every region was added once. Throws kReadFailed. To be called once.
   std::vector<ManifestFile> finish(const std::string& folder, const std::vector<OutputFile>& files);
 
  private:
@@ -47,8 +57,8 @@ class WrittenSums {
   std::vector<Stretch> stretches_;
 };
 
-// The manifest of all files in `folder`: `summed` and, by their SHA-256, the other files but the marks
-// of staging.
+// The manifest of all files in `folder`: the entries of `summed`, and entries with the SHA-256 of all other
+// files except marks of staging and the manifest itself.
 Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summed, std::string version);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,9 @@
-// Integers as they lie in files: little-endian (and big-endian for the few that need it), at any address.
+// Integers as files store them: little-endian (safetensors, zip, most of a pickle), and big-endian for the
+// doubles of a pickle. The address need not be aligned, so that a header can be read where it is in a buffer.
+//
+//   bytes 10 00 00 00 00 00 00 00        load_le<u64>: 16        load_be<u64>: 0x1000000000000000
+//
+// Nothing here checks a size: the caller has made sure that the bytes are there.
 #pragma once
 
 #include <bit>
@@ -18,7 +23,7 @@ constexpr T byte_swapped(T v) {
   return out;
 }
 
-// pre: sizeof(T) bytes lie at p.
+// pre for both: sizeof(T) bytes are at p.
 template <std::unsigned_integral T>
 T load_le(const u8* p) {
   T v;
@@ -31,6 +36,7 @@ T load_be(const u8* p) {
   return byte_swapped(load_le<T>(p));
 }
 
+// Appends sizeof(T) bytes, the lowest first.
 template <std::unsigned_integral T>
 void append_le(std::vector<u8>& out, T v) {
   for (std::size_t i = 0; i < sizeof(T); i++) out.push_back(static_cast<u8>(v >> 8 * i));

@@ -1,4 +1,11 @@
-// CRC-32 as zip has it, at memory speed.
+// CRC-32 with zip's polynomial: the sum that zip archives (.pt files, records of .distcp files) store, and
+// that mckpt_manifest.json stores for the data of tensors. Sums of stretches that follow each other can be
+// joined without the bytes, so threads sum the parts of a record in any order:
+//
+//   crc32(0, "abcdef")  =  crc32(crc32(0, "abc"), "def")  =  crc32_join(crc32(0, "abc"), crc32(0, "def"), 3)
+//
+// A CRC finds damage, not intent: whoever changes bytes can make them fit their sum. Where a whole file is to
+// be recognised, mckpt uses SHA-256 (io/file/sha256.h).
 #pragma once
 
 #include <span>
@@ -7,10 +14,10 @@
 
 namespace mckpt::impl {
 
-// The checksum of what `before` is the checksum of, followed by `bytes`. The checksum of nothing is 0.
+// Continues a sum: `before` is the sum of the bytes so far (0 if there are none), `bytes` follow them.
 u32 crc32(u32 before, std::span<const u8> bytes);
 
-// The checksum of two pieces put together, from those of the pieces.
+// The sum of two stretches one after the other, from their sums and the length of the second.
 u32 crc32_join(u32 first, u32 second, i64 second_bytes);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,13 @@
+// Reads files by pread, so that threads share a descriptor without a position, and decides for large blocks
+// whether the page cache is worth its cost.
+//
+//   the block is in the page cache    pread: one copy, as fast as memory
+//   it is not                         pread through a descriptor with O_DIRECT: the disk writes into the
+//                                     caller's buffer, without processor time, and nothing is evicted
+//
+// Whether a block is cached is asked of the kernel first by cachestat (Linux 6.5), then by mincore on a
+// mapping that is never touched. A file system without O_DIRECT, and the end of a file that is no whole page,
+// are read through the cache. A file that turns out shorter than its size at opening is kReadFailed.
 #include "io/file/file.h"
 
 #include <fcntl.h>
@@ -19,8 +29,8 @@ namespace {
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr i64 kMostPerCall = i64{1} << 30;
 
-// Linux 6.5 and later, at next to no cost. False also where the system does not know, such as of files that
-// overlayfs shows.
+// Asks cachestat, at next to no cost. False also if the system does not know: a kernel before Linux 6.5, or a
+// file that overlayfs shows.
 bool is_counted_as_cached(int fd, i64 offset, i64 bytes) {
 #ifdef SYS_cachestat
   constexpr long kCachestat = SYS_cachestat;
@@ -37,8 +47,8 @@ bool is_counted_as_cached(int fd, i64 offset, i64 bytes) {
   return pages.cached >= static_cast<u64>(ceil_div(bytes, ByteSource::kPage));
 }
 
-// Any Linux, in a tenth of the time that reading what is cached takes; the mapping is asked about and never
-// touched. True as well where the system does not tell.
+// Asks mincore, on any Linux, in a tenth of the time that reading cached bytes takes. True also if the system
+// gives no answer: then the block is read the usual way.
 bool is_mapped_from_cache(int fd, i64 offset, i64 bytes) {
   std::size_t size = static_cast<std::size_t>(bytes);
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, offset);
@@ -49,7 +59,7 @@ bool is_mapped_from_cache(int fd, i64 offset, i64 bytes) {
   return !known || std::ranges::all_of(pages, [](u8 page) { return (page & 1) != 0; });
 }
 
-// Whether all of a stretch is in the page cache. (A read that does not wait is no way to ask: it starts
+// Whether all of a stretch is in the page cache. (A read with RWF_NOWAIT cannot answer that: it starts
 // reading ahead.)
 bool is_cached(int fd, i64 offset, i64 bytes) {
   return is_counted_as_cached(fd, offset, bytes) || is_mapped_from_cache(fd, offset, bytes);
@@ -172,9 +182,8 @@ void InputFile::read_inside(i64 offset, std::span<u8> to) const {
   }
 }
 
-// Where not all of it is cached, and the file system can do it, all of it comes past the cache, which takes
-// no processor time and throws nothing else out of the cache. What is left, such as the last bytes of a file,
-// comes the usual way.
+// A direct read that fails or ends early is not an error: read_inside() reads the rest, and reports what is
+// wrong, if anything is.
 void InputFile::read_block_inside(i64 offset, std::span<u8> to) const {
   if (!is_cached(fd_, offset, std::ssize(to))) {
     std::string again = cat("/proc/self/fd/", fd_);

@@ -1,6 +1,12 @@
-// Bytes at offsets. Parsers take a ByteSource, so that they run on a file, on a range of one (an item of a
-// .distcp file) and on a span of memory (tests, fuzzing) alike. Data are never mapped: a file that shrinks
-// while it is read gives an error, not a signal.
+// Bytes at offsets: what parsers, readers and copies read from. A parser takes a ByteSource and so runs on a
+// file, on a part of one (the archive that is one chunk in a .distcp file) and on memory (tests, fuzzing).
+//
+//   InputFile     an open file          |
+//   RangeSource   a part of any source  |  each is a ByteSource: size(), read(offset, to)
+//   MemorySource  bytes of the caller   |
+//
+// A read gives all bytes that were asked for, or throws kReadFailed. Files are never read through a mapping:
+// a file that shrinks while it is read gives an error, not a signal.
 #pragma once
 
 #include <span>
@@ -12,19 +18,19 @@
 
 namespace mckpt::impl {
 
+// A fixed number of bytes. Reads are thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   i64 size() const { return size_; }
-  // Fills `to` with the bytes from `offset` on. Thread-safe. Throws kReadFailed, also when they are not all
-  // there.
+  // Fills `to` with the bytes from `offset` on. Throws kReadFailed, also when the range passes the end.
   void read(i64 offset, std::span<u8> to) const;
-  // The same, for large blocks that are read once: what is not in the page cache may come past it, straight
-  // from the disk. pre: the offset and the address are multiples of kPage, and memory behind `to` up to the
-  // next such multiple may be written too.
+  // read() for large blocks that are read once: bytes that are not in the page cache may be read from the
+  // disk past the cache. pre: the offset and the address are multiples of kPage, and memory behind `to` up to
+  // the next such multiple may be written too.
   static constexpr i64 kPage = 4096;
   void read_block(i64 offset, std::span<u8> to) const;
-  // The same into a buffer of its own, which is not allocated before the size is known to be there.
+  // Returns the bytes in a new buffer, which is allocated only after the range was checked.
   std::vector<u8> read(i64 offset, i64 bytes) const;
 
  protected:
@@ -35,13 +41,13 @@ class ByteSource {
   i64 size_;
 
  private:
-  // pre: the range lies inside [0, size()).
+  // pre: the range is inside [0, size()).
   virtual void read_inside(i64 offset, std::span<u8> to) const = 0;
   virtual void read_block_inside(i64 offset, std::span<u8> to) const { read_inside(offset, to); }
   void check_range(i64 offset, i64 bytes) const;
 };
 
-// Does not own the bytes.
+// Bytes in memory, which the caller owns and keeps.
 class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(std::span<const u8> bytes)
@@ -52,10 +58,11 @@ class MemorySource final : public ByteSource {
   std::span<const u8> bytes_;
 };
 
-// Throws kReadFailed when the part is not inside.
+// Throws kReadFailed if the part is not inside `whole`.
 void check_inside(const ByteSource& whole, i64 offset, i64 bytes);
 
-// A part of another source, which must outlive it. Throws kReadFailed when the part is not inside.
+// A part of another source, which must outlive it. The constructor throws kReadFailed if the part is not
+// inside.
 class RangeSource final : public ByteSource {
  public:
   RangeSource(const ByteSource& whole, i64 offset, i64 bytes);
@@ -66,11 +73,11 @@ class RangeSource final : public ByteSource {
   i64 offset_;
 };
 
-// An open regular file, read only. SourceStamps notes it.
+// An open regular file, read only; owns the descriptor. Movable.
 class InputFile final : public ByteSource {
  public:
-  // A source is noted, and may not change while the command runs (io/file/source_stamps.h). A file of the result
-  // is written by the command itself.
+  // SourceStamps checks that a source does not change while the command runs (io/file/source_stamps.h). A
+  // file of the result is written by the command itself and not checked.
   enum class Role { kSource, kResult };
 
   // Opens a path that the user gave, or that Folder::inside() did; links are followed. Throws kNotFound,
@@ -85,7 +92,7 @@ class InputFile final : public ByteSource {
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
-  // For those who see by its bytes that it is not what it was.
+  // Throws kReadFailed: for a caller that finds other bytes in the file than before.
   [[noreturn]] void throw_changed() const;
 
  private:
@@ -97,10 +104,10 @@ class InputFile final : public ByteSource {
   FileStamp stamp_;
 };
 
-// "No such file or directory (ENOENT)"-like text of an errno.
+// The system's text of an errno, such as "No such file or directory".
 std::string errno_text(int error);
 
-// kNotFound for a name that leads nowhere, kReadFailed for the rest, with the path and the system's words.
+// Throws kNotFound if the name leads nowhere, otherwise kReadFailed, with the path and the system's text.
 [[noreturn]] void throw_open_failed(const std::string& path, int error);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,17 @@
-// Opens names below a folder with openat2, or step by step where the kernel does not have it, so that no link
-// leads out of the folder.
+// Opens names below a folder so that no link leads out of it: by openat2 (Linux 5.6), or step by step where
+// the kernel or the sandbox of a container does not know that call. The walk opens one part of the name after
+// the other without following links; a part that is a link is replaced by its text.
+//
+//   left of the name    open folders below the boundary         name: "a/link/c", where a/link -> "../b"
+//   a/link/c            none
+//   link/c              a
+//   ../b/c              a        the link is replaced by its text
+//   b/c                 none     ".." closes a
+//   c                   b        the last part is the result
+//
+// A ".." with no open folder, and a link to an absolute path, end with EXDEV; more than 40 links end with
+// ELOOP, as in the kernel. A rename during the walk cannot lead out: each step starts from a folder that is
+// open.
 #include "io/file/folder.h"
 
 #include <dirent.h>
@@ -28,7 +40,7 @@ constexpr int kFolderFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
 
 std::atomic<bool> links_are_followed = false;
 
-// Closes what it holds.
+// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -47,6 +59,7 @@ class Descriptor {
   int fd_;
 };
 
+// Deleters, so that unique_ptr owns what the C library hands out.
 struct CloseFolder {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
@@ -80,7 +93,8 @@ std::string real_path(const std::string& path) {
   return real ? std::string(real.get()) : path;
 }
 
-// "/cache/models--o--n/snapshots/abc/sub" -> "/cache/models--o--n" when blobs/ lies there; "" elsewhere.
+// "/cache/models--o--n/snapshots/abc/sub" -> "/cache/models--o--n" if that folder contains blobs/; otherwise
+// "".
 std::string cache_repository(const std::string& real) {
   std::size_t at = real.rfind("/snapshots/");
   if (at == std::string::npos || at == 0) return "";
@@ -112,7 +126,7 @@ void check_inside_name(std::string_view name) {
 }
 
 int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
-  std::vector<Descriptor> folders;  // from the boundary down to where the walk stands
+  std::vector<Descriptor> folders;  // those that the walk is in, from the boundary down
   std::string rest(name);
   for (int links = 0; !rest.empty();) {
     std::string_view tail = rest;

@@ -1,10 +1,12 @@
-// Folder: the root of a checkpoint. Names that come from inside a checkpoint are opened through it and cannot
-// leave it: not by "..", not by an absolute name, not by a symbolic link. One exception is built in: in a
-// Hugging Face hub cache every file is a link,
+// Folder: the root of a checkpoint. Names that come from inside a checkpoint (an index, a manifest,
+// .metadata) are opened through it and cannot leave it: not by "..", not by an absolute name, not by a
+// symbolic link. So a downloaded checkpoint cannot make mckpt read /etc/passwd into a result.
+//
+// One exception is built in. In a Hugging Face hub cache every file is a link,
 //   models--org--name/snapshots/<revision>/model.safetensors -> ../../blobs/<hash>
-// so there the boundary is the cache repository (models--org--name), not the snapshot. Who means links out of
-// folders, such as those of a cluster whose checkpoints are spread over several file systems, says so for the
-// whole program: follow_links().
+// so there the boundary is the cache repository (models--org--name), not the snapshot. Users whose
+// checkpoints are spread over several file systems by links allow links out of folders for the whole program,
+// by follow_links().
 #pragma once
 
 #include <optional>
@@ -16,11 +18,14 @@
 
 namespace mckpt::impl {
 
+// A name in a folder.
 struct FolderEntry {
   std::string name;
-  bool folder = false;  // as a link to one is
+  bool folder = false;  // also for a link to a folder
 };
 
+// Keeps the folder open, so that names are looked up in the same folder even if its path is renamed. All
+// functions are thread-safe.
 class Folder {
  public:
   // Opens a path that the user gave. Throws kNotFound, kNotAFolder, kReadFailed.
@@ -31,20 +36,23 @@ class Folder {
 
   const std::string& path() const { return path_; }
 
-  // From here on, links out of any folder are followed, or refused as they are to begin with.
+  // For all folders of the program: follow links that lead out of them. At first such links are refused.
   static void follow_links(bool yes);
 
-  // The path of what the name is, or would be, for those who open files and folders by path. Throws kBadPath
-  // for a link that leads out of the folder.
+  // path()/name, for callers that open files and folders by path; nothing of the name need exist. Throws
+  // kBadPath for a link that leads out of the folder.
   std::string inside(std::string_view name) const;
 
-  // Opens the regular file of that relative name. Throws kBadPath, kNotFound, kNotAFile, kReadFailed.
+  // Opens the regular file `name`, relative to the folder. Throws kBadPath, kNotFound, kNotAFile,
+  // kReadFailed.
   InputFile open_file(std::string_view name, InputFile::Role role = InputFile::Role::kSource) const;
-  // Its size, or nothing when no file of the name is there. Throws kBadPath, kNotAFile.
+  // The size of the file, or nothing if the folder has no file of the name. SourceStamps notes the file as it
+  // notes an opened one. Throws kBadPath, kNotAFile, kReadFailed.
   std::optional<i64> file_bytes(std::string_view name) const;
   bool has_file(std::string_view name) const { return file_bytes(name).has_value(); }
 
-  // The entries of the folder, or of the folder of that name below it, in natural order; hidden names too.
+  // The entries of the folder, or of the folder `name` in it, in natural order; hidden names too. Throws
+  // kBadPath, kNotFound, kReadFailed.
   std::vector<FolderEntry> entries(std::string_view name = "") const;
 
  private:
@@ -58,8 +66,8 @@ class Folder {
 // Throws kBadPath unless the name is relative, without "..", ".", empty parts, NUL or backslash.
 void check_inside_name(std::string_view name);
 
-// openat2(RESOLVE_BENEATH) in user space, for kernels that lack it: a descriptor, or -1 and errno. Exposed
-// for the tests.
+// openat2(RESOLVE_BENEATH) in user space, for kernels that lack it: a descriptor, or -1 and errno (EXDEV if
+// the name leads out of the boundary). Exposed for the tests.
 int open_beneath_by_steps(int boundary, std::string_view name, int flags);
 
 }  // namespace mckpt::impl

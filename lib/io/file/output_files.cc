@@ -1,5 +1,13 @@
-// Creates the files of a result at their final sizes and writes into them, past the page cache where the disk
-// allows it, else in pieces of 64 KiB. Only some files are open at a time.
+// Creates the files of a result and writes into them: large aligned parts past the page cache, the rest
+// through it in pieces of 64 KiB. A write of 2 MiB at offset 1,000, with How::kDirect:
+//
+//   1,000      4,096                          2,097,152    2,098,152
+//   |-- cache --|-------- O_DIRECT, 511 pages -----|-- cache --|
+//
+// The address of the aligned part must be aligned as well; the copy engine lays out its arena for that
+// (io/copy/worker.cc). Below 256 KiB, waiting for the disk costs more than the copy into the cache. A page
+// that two writes may share goes through the cache in both of them: not every file system keeps a direct and
+// a cached write of one page in step.
 #include "io/file/output_files.h"
 
 #include <fcntl.h>
@@ -18,12 +26,13 @@ namespace {
 
 constexpr i64 kDirectUnit = 4096;        // offsets, sizes and addresses that every disk takes
 constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs more than the cache
-// Of one write through the cache. A file system takes one block of memory for all of a larger write, as far
-// as it finds such blocks, and looking for them costs more than the calls (docs/performance.md).
+// The size of one write through the cache. For a larger one the file system looks for blocks of memory as
+// large as the write, and the search costs more than the additional calls (docs/performance.md).
 constexpr i64 kCachedPiece = 64 << 10;
 
 }  // namespace
 
+// The descriptors of an open file, closed with the last writer that uses them.
 struct OutputFiles::Open {
   int fd, direct_fd;  // direct_fd -1: there is no direct way
   Open(int descriptor, int direct) : fd(descriptor), direct_fd(direct) {}
@@ -58,8 +67,8 @@ OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begi
     int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
     Open made(fd, -1);
-    // Reserved space makes writing half as dear again and finds a full disk before anything is written; a
-    // file system that cannot reserve gets the size alone.
+    // Writing into reserved space costs half as much again, but a full disk is found before anything is
+    // written. On a file system that cannot reserve, the file gets its size alone.
     if (files_[i].bytes == 0) continue;
     i64 bytes = files_[i].bytes;
     int error = retried([&] { return ::fallocate(fd, 0, 0, bytes); }) == 0 ? 0 : errno;
@@ -100,19 +109,19 @@ void OutputFiles::write(i32 file, i64 offset, std::span<const u8> bytes) {
   auto part = [&](i64 from, i64 n) {
     return bytes.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(n));
   };
-  // Pages that another write shares go through the cache; no page goes both ways.
+  // The pages at both ends, which another write may share, go through the cache.
   std::span<const u8> rest = write_direct(*opened, offset + head, part(head, middle));
   write_cached(file, *opened, offset, part(0, head));
   i64 done = head + middle - std::ssize(rest);
   write_cached(file, *opened, offset + done, part(done, std::ssize(bytes) - done));
 }
 
-// Returns what could not be written so.
+// Returns the end of `bytes` that could not be written past the cache.
 std::span<const u8> OutputFiles::write_direct(const Open& opened, i64 offset, std::span<const u8> bytes) {
   while (!bytes.empty()) {
     ssize_t n = ::pwrite(opened.direct_fd, bytes.data(), bytes.size(), offset);
     if (n < 0 && errno == EINTR) continue;
-    // The other way says what is wrong, if anything is.
+    // The write through the cache reports what is wrong, if anything is.
     if (n <= 0 || n % kDirectUnit != 0) return bytes;
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += n;

@@ -1,3 +1,9 @@
+// Checks outputs against sources. Whether a path is inside a folder is decided in two ways, since neither
+// suffices: by the parts of both paths with all links resolved (also for paths that do not exist yet), and by
+// device and inode of the path and each folder above it (a folder that is mounted twice has two such paths).
+//
+// A report is recognised by its content: a JSON object whose "schema" is that of a report. Anything else that
+// has the name of a report, such as a file of notes, is not replaced.
 #include "io/file/output_rules.h"
 
 #include <sys/stat.h>
@@ -16,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Larger than any account: the names of what overflowed are the most of it.
+// Larger than any report: most of a large one are the names of tensors whose values overflowed.
 constexpr i64 kMostReportBytes = i64{64} << 20;
 
-// From the root, without links and dots. Where the system does not say where it is, the path as it was given:
-// opening or making it then says what is wrong.
+// The path from the root, without links and dots. If the system cannot resolve the path, the path as given:
+// opening or creating it then reports what is wrong.
 std::string whole_path(const std::string& path) {
   std::error_code ec;
   fs::path whole = fs::weakly_canonical(fs::absolute(path, ec), ec);
@@ -28,7 +34,8 @@ std::string whole_path(const std::string& path) {
   return whole.has_filename() ? whole.string() : whole.parent_path().string();
 }
 
-// Or is it, under this path or another: a mount may give a folder two. pre: both are whole paths.
+// True if `path` is `folder` or is inside it, under this path or another: a mount may give a folder two
+// paths. pre: both are from whole_path().
 bool lies_in(const fs::path& folder, const fs::path& path) {
   if (std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end())
     return true;

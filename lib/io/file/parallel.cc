@@ -1,4 +1,6 @@
-// Starts threads, hands out indexes, and throws the first error of any thread after all have ended.
+// Starts threads, hands out indexes from an atomic counter, and throws the first error of any thread after
+// all have ended. An error sets the counter to its end, so that the other threads finish the index that they
+// have and then stop.
 #include "io/file/parallel.h"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
-// Work shared by threads: indexes are handed out one by one, in order.
+// Threads for work that is a list of independent parts. Indexes are handed out one by one, in order, so that
+// threads that get small parts take more of them:
+//
+//   parallel_for(tensors, threads, [&](int worker, i64 t) { digests[t] = digest(readers[worker], t); });
+//
+// `worker` selects what a call may use alone, such as a reader and its buffers. Threads are started for each
+// call of these functions and have ended when it returns.
 #pragma once
 
 #include <functional>
@@ -10,12 +16,13 @@ namespace mckpt::impl {
 // As many threads as there are processors to run on.
 int default_threads();
 
-// Calls work(worker) in `threads` threads at once, this one among them, and waits for all of them. If the
-// system does not grant that many, fewer do the work. pre: it does not throw.
+// Calls work(worker) in `threads` threads at once, of which the caller's is worker 0, and waits for all of
+// them. If the system grants fewer threads, work() is called fewer times. pre: work() does not throw.
 void run_threads(int threads, const std::function<void(int worker)>& work);
 
 // Calls work(worker, index) for every index in [0, count); at most one call at a time has the same worker,
-// which is below `threads`. The first exception stops the rest and is thrown here.
+// which is below `threads`. After an exception no further index is handed out; the first one is thrown here
+// when all threads have ended.
 void parallel_for(i64 count, int threads, const std::function<void(int worker, i64 index)>& work);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,6 @@
+// Asks file systems for room and makes folders durable. The answer about room can be wrong a moment later;
+// it is a courtesy that refuses hopeless work early. What decides is the reservation of each file's space
+// (io/file/output_files.cc).
 #include "io/file/place.h"
 
 #include <fcntl.h>
@@ -17,7 +20,7 @@
 namespace mckpt::impl {
 namespace {
 
-// /proc, /sys and the like, where even root makes no files.
+// True for /proc, /sys and the like, where even root cannot create files.
 bool is_of_kernel(const std::string& folder) {
   struct statfs fs;
   if (::statfs(folder.c_str(), &fs) != 0) return false;
@@ -35,10 +38,10 @@ std::string parent_folder(const std::string& path) {
 
 void check_room(const std::string& path, i64 bytes, i64 files) {
   struct statvfs fs;
-  // The folder may be still to be made: the first one above that is there tells.
+  // The folder may not exist yet: the first existing one above it answers.
   std::string folder = parent_folder(path);
   while (::statvfs(folder.c_str(), &fs) != 0) {
-    if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will say what is wrong
+    if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will report what is wrong
     folder = parent_folder(folder);
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0 && (errno == EACCES || errno == EROFS))
@@ -50,7 +53,7 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
     throw Error(Code::kNoRoom, "the kernel's own file system takes no files")
         .file(folder)
         .help("write to another folder");
-  if (fs.f_blocks == 0) return;  // it does not say how much it holds: a tmpfs without limit, some of FUSE
+  if (fs.f_blocks == 0) return;  // the size is not known: a tmpfs without limit, some FUSE file systems
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
   if (free < static_cast<u64>(bytes))
     throw Error(Code::kNoRoom, "the file system has not enough space for the output")

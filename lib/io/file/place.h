@@ -1,4 +1,7 @@
-// What has to be known of the place where a result goes.
+// The place where a result is going to be: whether there is room, and how names become durable.
+//
+// A file is safe from a power cut when its bytes are (fsync of the file) and its name is (fsync of the
+// folder). The functions here do the second. They return an errno where the caller words the error.
 #pragma once
 
 #include <string>
@@ -7,20 +10,23 @@
 
 namespace mckpt::impl {
 
+// "a/b" -> "a", "/b" -> "/", "b" -> "."
 std::string parent_folder(const std::string& path);
 
-// Throws kNoRoom when the file system of the path's folder has fewer bytes, or fewer files, free.
+// Throws kNoRoom if the file system of the path's folder lacks free bytes or files, is read-only, is one
+// of the kernel's own (/proc), or if the folder takes no files. Folders of the path need not exist yet. A
+// file system that does not say how much room it has passes.
 void check_room(const std::string& path, i64 bytes, i64 files);
 
 // Makes the names in a folder durable. Returns 0 or an errno.
 int sync_folder(const std::string& folder);
-// Makes a folder and all folders below it durable.
+// Makes the names in a folder and in all folders below it durable. Returns 0 or an errno.
 int sync_folders(const std::string& folder);
-// Makes a folder and those above it that are missing; `durable`: their names are durable. Returns 0 or an
-// errno.
+// Creates a folder and the missing folders above it; `durable`: also makes their names durable. Returns 0 or
+// an errno.
 int make_folders(const std::string& path, bool durable);
 
-// Whether the path still leads to what was opened.
+// Whether the path still leads to the opened file or folder: another process may have renamed it.
 bool leads_to(int fd, const std::string& path);
 
 }  // namespace mckpt::impl

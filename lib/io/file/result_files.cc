@@ -1,3 +1,7 @@
+// Lists the files below a folder and tells parts of a result from the user's own files. With a manifest: a
+// file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the lists
+// below and it is in the folder itself or in hf_assets/. A name that is missing from the lists costs the user
+// a step by hand; a name too many could cost a file.
 #include "io/file/result_files.h"
 
 #include <algorithm>
@@ -22,7 +26,7 @@ constexpr std::string_view kSuffixes[] = {".safetensors", ".safetensors.index.js
                                           ".tiktoken"};
 
 constexpr std::string_view kNames[] = {
-    // Of an iteration of a run.
+    // Of an iteration of a training run.
     "common.pt", "metadata.json", "integrity.json", "train_state.pt", "run_config.yaml",
     "modelopt_run_config.yaml", "mckpt_tensors.json", "mckpt_manifest.json",
     // Of a Hugging Face model.
@@ -37,13 +41,13 @@ bool is_known(std::string_view name) {
          std::ranges::any_of(kSuffixes, [&](std::string_view s) { return name.ends_with(s); });
 }
 
-// What makes a folder a checkpoint.
+// A folder with at least one such file is a checkpoint.
 bool is_data_or_config(std::string_view name) {
   return name == ".metadata" || name == "config.json" || name.ends_with(".safetensors") ||
          name.ends_with(".distcp");
 }
 
-// What mckpt wrote into the folder. Nothing where that is not known: there is no list, or it is damaged.
+// The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.
 std::optional<Manifest> manifest_of(const std::string& folder) {
   try {
     return has_manifest(folder) ? read_manifest(Folder(folder)) : std::nullopt;

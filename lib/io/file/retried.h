@@ -1,11 +1,14 @@
-// A system call that a signal breaks off (EINTR) has done nothing and is made again: open(), flock() and
-// fsync() wait for disks and servers, and do not restart by themselves everywhere.
+// Repeats a system call that a signal interrupted (EINTR): such a call has done nothing. open(), flock() and
+// fsync() wait for disks and servers, and not every system restarts them by itself.
+//
+//   int fd = retried([&] { return ::open(path, O_RDONLY); });      -1 and errno for all errors but EINTR
 #pragma once
 
 #include <cerrno>
 
 namespace mckpt::impl {
 
+// Returns what the last call returned; errno is that of the last call.
 template <typename Call>
 auto retried(Call&& call) -> decltype(call()) {
   for (;;) {

@@ -1,4 +1,9 @@
-// The compression function of SHA-256, once in plain C++ and once with the processor's instructions.
+// The two parts of SHA-256: the compression of blocks of 64 bytes into a state of eight words, written once
+// in plain C++ and once with the processor's instructions; and the padding that ends the stream:
+//
+//   stream: "abc"     one block:  61 62 63 | 80 | 52 zero bytes | 00 00 00 00 00 00 00 18 (24 bits)
+//
+// A stream whose last block has more than 55 bytes needs one more block for the length.
 #include "io/file/sha256.h"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// Records size, times, inode and device of every source file, and compares them at the end.
+// Records size, times, inode and device of every source file, and compares them at every look and at the end.
+//
+// How a tick is waited for: the file's ctime is 12:00:00.500 and a tick takes 20 ms at most. A first look at
+// 12:00:00.505 sleeps for 15 ms and looks again; a first look at 12:00:07 does not wait. ctimes of whole
+// seconds come from file systems that count in seconds, with ticks of up to 2 s. There are at most 5 such
+// waits.
 #include "io/file/source_stamps.h"
 
 #include <fcntl.h>
@@ -26,10 +31,10 @@ FileStamp to_stamp(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-// Nothing where no file is there any more, or none that can be looked at.
+// The stamp of the file that the path leads to now; nothing if there is none, or none that may be looked at.
 std::optional<FileStamp> stamp_at(const std::string& path) {
   struct statx now;
-  // File servers are asked anew: the answer to the first look may still be in the cache.
+  // FORCE_SYNC asks a file server anew: its answer to the first look may still be cached.
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) == 0) {
     auto ns = [](const statx_timestamp& t) { return t.tv_sec * kSecond + t.tv_nsec; };
     return FileStamp{gnu_dev_makedev(now.stx_dev_major, now.stx_dev_minor), now.stx_ino,
@@ -45,11 +50,13 @@ i64 now_ns() {
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 
-// Linux counts in ticks of 10 ms at most; file systems that keep whole seconds in steps of 2 at most.
+// Linux counts in ticks of at most 10 ms (20 ms are waited for); file systems that store whole seconds count
+// in steps of at most 2 s.
 i64 tick_ns(const FileStamp& stamp) { return stamp.changed_ns % kSecond == 0 ? 2 * kSecond : kSecond / 50; }
 
-// The stamp once the tick of the last change is over. One from the future is of another clock, and a file
-// that is written all the time will be told as changed: neither is waited for.
+// The stamp after the tick of the last change has ended. A change time in the future comes from another clock
+// and is not waited for. A file that is written all the time is not waited for either: it will be reported as
+// changed.
 FileStamp settled(int fd, const std::string& path) {
   constexpr int kTries = 5;
   FileStamp stamp = stamp_of_open(fd, path);

@@ -5,15 +5,15 @@
 //   check_sources_unchanged();   before anything is published or answered
 //
 // The stamp of a file is taken when its path is first looked at, before anything of it is read. Every later
-// look compares, and the check at the end looks at all paths again: so a file that was replaced under its
-// name is noticed as well as one that was written to. The time of the last change (ctime) is part of a stamp,
+// look compares, and the check at the end looks at all paths again. So both a file that was written to and a
+// file that was replaced under its name are noticed. The time of the last change (ctime) is part of a stamp,
 // because programs set the time of the last write (mtime) as they like.
 //
 // A file system counts times in ticks. A file that was changed within the tick of its first look is not read
-// before the tick is over, so that any later change gives another time. Not seen are: changes that the file
-// system records no time of (through a shared mapping, until the kernel writes them back; on the disk below
-// the file system), those at which the clock was set back to the very time, and those by another host whose
-// file server answers from an old state.
+// before the tick is over, so that any later change gives another time. Four kinds of change are not seen:
+// writes through a shared mapping that the kernel has not written back yet; writes to the disk below the file
+// system; changes at which the clock was set back to exactly the stamp's time; and changes by another host
+// whose file server answers from an old state.
 #pragma once
 
 #include <mutex>
@@ -26,12 +26,15 @@
 
 namespace mckpt::impl {
 
+// What a file looked like at one moment. Two equal stamps: as far as the file system tells, nothing changed.
 struct FileStamp {
   u64 device = 0, inode = 0;
   i64 bytes = 0, modified_ns = 0, changed_ns = 0;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
+// The stamps of all sources of a command. While an object exists, every InputFile with Role::kSource, and
+// every Folder::file_bytes(), calls its look(). A second object takes over until it is destroyed (in tests).
 class SourceStamps {
  public:
   SourceStamps();
@@ -39,13 +42,13 @@ class SourceStamps {
   SourceStamps(const SourceStamps&) = delete;
   SourceStamps& operator=(const SourceStamps&) = delete;
 
-  // Thread-safe. The stamp of the open file that the path leads to. Throws kReadFailed when it is not that of
-  // the first look.
+  // The stamp of the open file that the path leads to. Thread-safe; the first look may sleep until a tick is
+  // over. Throws kReadFailed if the stamp differs from that of the first look.
   FileStamp look(int fd, const std::string& path);
 
-  // Of the files that are not what they were, the first in the order of their paths; "" where there is none.
+  // The first changed file in the order of the paths; "" if no file changed.
   std::string first_changed() const;
-  // Throws kReadFailed with that file.
+  // Throws kReadFailed with the first changed file.
   void check_unchanged() const;
 
  private:
@@ -54,17 +57,18 @@ class SourceStamps {
   SourceStamps* before_;
 };
 
-// What those who open files call: look() of the last SourceStamps that was made and is still there, or the
-// stamp alone where there is none. pre: fd is open.
+// For code that opens files: look() of the SourceStamps that was made last and still exists, or the stamp
+// alone if none exists. pre: fd is open. Throws kReadFailed.
 FileStamp look_at_source(int fd, const std::string& path);
 
 // The stamp of an open file; `path` is for messages. Throws kReadFailed.
 FileStamp stamp_of_open(int fd, const std::string& path);
 
-// kReadFailed of a file that is not what it was.
+// The error (kReadFailed) about a file that changed.
 Error source_changed(const std::string& path);
 
-// Its check; nothing where there is none. To be called when all was read. Throws kReadFailed.
+// check_unchanged() of the SourceStamps that was made last; does nothing if none exists. To be called after
+// the last read. Throws kReadFailed.
 void check_sources_unchanged();
 
 }  // namespace mckpt::impl

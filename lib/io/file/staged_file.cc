@@ -1,4 +1,10 @@
-// Writes a file under a hidden name: lock, check, fsync, rename.
+// Makes a file under a hidden name and publishes it: lock, check, fsync, rename, remove the hidden folder.
+//
+// Three races are handled. The lock holder may publish and remove the folder between our open and our lock:
+// so after locking, the path must still lead to what was opened, or the loop starts again. Somebody may
+// create the file after our check: without `replace`, the rename is one that never replaces
+// (RENAME_NOREPLACE). And where a file system lacks that rename, the check directly before a plain rename is
+// all there is.
 #include "io/file/staged_file.h"
 
 #include <fcntl.h>
@@ -59,7 +65,8 @@ StagedFile::~StagedFile() {
   if (fd_ >= 0) remove_staging();
 }
 
-// Another run writes a tracker in a moment, and then this one does.
+// Waits in steps of 5 ms for up to options_.wait: another program needs only a moment to write a small file,
+// such as a tracker. False with errno if the lock was not obtained.
 bool StagedFile::lock() const {
   for (auto until = std::chrono::steady_clock::now() + options_.wait;;) {
     if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0) return true;
@@ -68,9 +75,10 @@ bool StagedFile::lock() const {
   }
 }
 
-// Takes over what a killed run left, but not what a living one holds.
+// Makes or takes over the hidden folder, and empties it. A folder that a living program has locked is
+// refused.
 void StagedFile::open_staging() {
-  // Each time that the lock is had, others may have published and removed the folder meanwhile.
+  // Each attempt may find that another program published and removed the folder between open and lock.
   for (int attempt = 0; attempt < 1000; attempt++) {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
     fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
@@ -82,7 +90,6 @@ void StagedFile::open_staging() {
       if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is to be made", error);
       throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
     }
-    // Between open and lock the other may have published and removed it.
     if (leads_to(fd_, staging_)) {
       if (::unlinkat(fd_, name_.c_str(), 0) != 0 && errno != ENOENT)
         fail("cannot remove what an interrupted run left", errno);
@@ -111,7 +118,7 @@ void StagedFile::rename_into_place() const {
   } else {
     int error = errno;
     check_clobber(path_, false);
-    // Not every file system can rename without replacing; the check is then all there is.
+    // Not every file system can rename without replacing.
     if (error != EINVAL && error != ENOSYS) fail("publishing the file failed", error);
   }
   if (::renameat(fd_, name_.c_str(), AT_FDCWD, path_.c_str()) != 0) fail("publishing the file failed", errno);

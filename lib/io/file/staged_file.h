@@ -1,8 +1,11 @@
-// A file that appears under its name only when it is whole. It is written in a hidden folder beside its
-// place, which a later run takes over when this one is killed, made durable, and renamed; what was there
-// before stays until then.
+// StagedFile: a file that appears under its name only when it is complete. It is written in a hidden folder
+// beside its place, made durable, and renamed; an existing file of the name stays until the rename.
 //
 //   DIR/.NAME.mckpt-tmp/NAME   -- write, fsync, rename, fsync of DIR -->   DIR/NAME
+//
+// The hidden folder is locked (flock) while it is in use: of two programs that write the same file, the
+// second is refused (kOutputBusy) or waits. A killed program loses its lock, so the next one takes the folder
+// over and removes what it contains. Unlike a StagedFolder, a StagedFile does not resume.
 #pragma once
 
 #include <chrono>
@@ -15,32 +18,34 @@ namespace mckpt::impl {
 
 class OutputFiles;
 
+// One file that is being made; owns the lock and the hidden folder. For one thread.
 class StagedFile {
  public:
   struct Options {
     bool durable = true;   // false: no fsync; for scratch
-    bool replace = false;  // a file that is there may be replaced
-    // How long another program that writes the same file is waited for.
+    bool replace = false;  // an existing file may be replaced
+    // How long to wait for another program that writes the same file.
     std::chrono::milliseconds wait{0};
   };
 
-  // What can be known before anything is written. Throws kOutputExists, and kNoRoom when the file system has
-  // fewer bytes free.
+  // Refuses what can be refused before anything is written. Throws kOutputExists, kNoRoom if there is no room
+  // for `bytes` bytes, and kWriteFailed if the path does not end in a name.
   static void check(const std::string& path, Options options, i64 bytes);
 
-  // Makes the folder. Throws kOutputExists, kOutputBusy when another program writes the same file,
-  // kWriteFailed.
+  // Makes and locks the hidden folder. Throws kOutputExists, kOutputBusy if another program writes the same
+  // file, kWriteFailed.
   StagedFile(std::string path, Options options);
   // Removes what was written unless publish() was called.
   ~StagedFile();
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
 
-  // Where the file is to be made, and under which name: an empty folder that no one else writes to.
+  // Where to write the file, and its name there: an empty folder that no other program writes to.
   const std::string& folder() const { return staging_; }
   const std::string& name() const { return name_; }
 
-  // pre: `files` is name() in folder(), written. Throws kWriteFailed; then nothing has changed under the
+  // Makes the file durable, gives it its name and removes the hidden folder. pre: `files` is name() in
+  // folder(), completely written. Throws kWriteFailed, kOutputExists; then nothing has changed under the
   // name, unless the message says that the result is published.
   void publish(OutputFiles& files);
 

@@ -1,5 +1,17 @@
-// Makes a folder under a hidden name and publishes it: lock, check what may be replaced, fsync, rename,
-// remove what was replaced, remove the marks. Every step can be repeated after an interruption.
+// Makes a folder under a hidden name and publishes it. The steps, each of which can be repeated after an
+// interruption:
+//
+//   constructor   refuse what may not be replaced; create and lock .NAME.mckpt-tmp; put .NAME.mckpt-old back
+//                 if a run was killed between two renames; empty the folder and write .replaces and .plan,
+//                 or resume if its .plan is this plan
+//   publish       fsync of all folders inside; rename; fsync of the folder above; last step; remove the
+//                 replaced folder; remove the marks, .plan last
+//
+// .plan is written last and removed last: a folder that has it is complete or can be resumed, and a folder
+// without it can be emptied. The rename is the first of these that the file system can do:
+//
+//   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
+//   NAME may be replaced  swap of the two names; NAME to .NAME.mckpt-old, then .NAME.mckpt-tmp to NAME
 #include "io/file/staged_folder.h"
 
 #include <fcntl.h>
@@ -26,7 +38,8 @@ bool is_there(const std::string& path) {
   return ::lstat(path.c_str(), &st) == 0;
 }
 
-// Nobody loses a home folder, or notes beside a checkpoint, to a slip of the finger.
+// Throws if replacing the folder would remove the user's own files, such as a home folder given by mistake,
+// or notes beside a checkpoint.
 void refuse_foreign(const std::string& path, const FileNames& copied) {
   std::vector<std::string> foreign = foreign_files(path, copied);
   if (foreign.empty()) return;
@@ -41,7 +54,7 @@ bool has_plan(const std::string& folder, const std::string& plan) {
   return !plan.empty() && read_mark(folder, kPlanMark) == plan;
 }
 
-// `overwrite` of this run, or of the one that is resumed where the same folder still has the name.
+// True with `overwrite`, or if the run that is resumed had it and the same folder still has the name.
 bool may_replace(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   if (options.replace) return true;
   std::string staging = StagedFolder::staging_path(path), replaced = read_mark(staging, kReplacesMark);
@@ -60,7 +73,7 @@ std::string help_of(const std::string& path, const StagedFolder::Options& option
   return help;
 }
 
-// A mount point keeps its name: no other folder can be renamed to it.
+// True for a mount point: no other folder can be renamed to its name.
 bool is_mount_point(const std::string& path) {
   struct statx st;
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 &&
@@ -103,7 +116,7 @@ std::string hidden_beside(const std::string& path, std::string_view suffix) {
 void StagedFolder::check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
                          i64 files) {
   check_folder(trimmed(path), options, plan);
-  // What an interrupted run has reserved is there already.
+  // An interrupted run has already reserved the space.
   if (!options.resume || !is_begun(path)) check_room(path, bytes, files);
 }
 
@@ -169,7 +182,8 @@ void StagedFolder::lock(const std::string& folder, bool make) {
   throw Error(Code::kOutputBusy, "other programs keep writing this folder").file(path_);
 }
 
-// A run was killed when the old folder had lost its name: before the new one got it, or behind that.
+// After a run that was killed between its two renames or after them: puts the old folder back if no folder
+// has its name, otherwise removes it.
 void StagedFolder::settle_old() const {
   if (!is_there(old_)) return;
   std::error_code error;
@@ -199,7 +213,7 @@ bool StagedFolder::begin_plan() {
   }
   std::string replaced = options_.replace ? folder_identity(path_) : "";
   int error = replaced.empty() ? 0 : write_mark(staging_, kReplacesMark, replaced, options_.durable);
-  // Last: with it the folder is begun.
+  // .plan last: a folder with .plan can be resumed.
   if (error == 0) error = write_mark(staging_, kPlanMark, plan_, options_.durable);
   if (error != 0) fail("cannot write the plan of the output", error);
   return false;
@@ -209,7 +223,7 @@ void StagedFolder::fail(const char* what, int error) const {
   throw Error(Code::kWriteFailed, cat(what, ": ", errno_text(error))).file(path_);
 }
 
-// Which folder is replaced: seldom another one than when the work was begun.
+// Notes which folder is replaced, if that is another one than at the beginning of the work.
 void StagedFolder::note_replaced() const {
   std::string replaced = folder_identity(path_);
   if (read_mark(staging_, kReplacesMark) == replaced) return;
@@ -223,7 +237,7 @@ void StagedFolder::rename_into_place() const {
   int error = errno;
   check_folder(path_, options_, plan_);
   if (!is_there(path_)) {
-    // Not every file system can rename without replacing; a folder that is not empty is not replaced anyway.
+    // Not every file system can rename without replacing; a plain rename replaces at most an empty folder.
     if (error != EINVAL && error != ENOSYS) fail("publishing the folder failed", error);
     if (::rename(staging_.c_str(), path_.c_str()) != 0) fail("publishing the folder failed", errno);
     return;
@@ -239,8 +253,8 @@ void StagedFolder::rename_into_place() const {
   }
 }
 
-// What had the name before has one of two hidden ones now. A run that came meanwhile may have taken the first
-// for its own, which it then holds locked.
+// The replaced folder has one of two hidden names now. It is recognised by its identity, because another run
+// may have made a folder of its own under the first name meanwhile; a folder that is locked is left alone.
 void StagedFolder::remove_replaced() const {
   std::string replaced = read_mark(path_, kReplacesMark);
   if (replaced.empty()) return;
@@ -278,7 +292,7 @@ void StagedFolder::publish(const std::function<void()>& last_step) {
   } catch (Error& e) {
     e.prefix(cat("the result is published as ", escaped(path_, 4096), "; a later step failed: "));
     if (code_info(e.code()).exit != Exit::kRefused) throw;
-    // Something was written.
+    // The exit status "refused" would say that nothing was written.
     Error failed(Code::kWriteFailed, e.message());
     throw failed.file(e.file()).expected(e.expected()).found(e.found()).help(e.help());
   }

@@ -1,17 +1,17 @@
-// A folder that appears under its name only when it is whole. It is made in a hidden folder beside its place
-// that carries the identity of the plan it is made by (io/file/staging_marks.h): a later run with the same plan
-// can go on with what an interrupted one left. What was there before stays until then.
+// StagedFolder: a folder that appears under its name only when it is complete. It is made in a hidden folder
+// beside its place. Marks in the hidden folder (io/file/staging_marks.h) identify the plan it is made by, so
+// that a later run with the same plan can resume. An existing folder of the name stays until the rename.
 //
-//   DIR/.NAME.mckpt-tmp/   -- write, fsync, rename, fsync of DIR -->   DIR/NAME/   -- last step, marks
-//   removed
+//   DIR/.NAME.mckpt-tmp/  --write, fsync, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
 //
-// Whatever is interrupted, one of these is on disk, and --resume goes on from each:
+// Whatever moment the program is killed at, one of these states is on disk, and --resume continues from each:
 //
-//   before the rename        NAME is as it was, .NAME.mckpt-tmp has the marks
-//   after it                 NAME is the result and has the marks; .NAME.mckpt-tmp may be what NAME was
-//   between two renames,     NAME is not there, .NAME.mckpt-old is what it was, and is put back by the next
-//   run;
-//     where one cannot swap  .NAME.mckpt-tmp has the marks
+//   before the rename      NAME is as it was; .NAME.mckpt-tmp has the marks
+//   after the rename       NAME is the result and has the marks; .NAME.mckpt-tmp may be the replaced folder
+//   between two renames    NAME does not exist; .NAME.mckpt-old is the replaced folder, which the next run
+//                          puts back; .NAME.mckpt-tmp has the marks. Only where two names cannot be swapped
+//
+// The hidden folder is locked (flock) while a program makes it; a second program is refused (kOutputBusy).
 #pragma once
 
 #include <functional>
@@ -23,25 +23,30 @@
 
 namespace mckpt::impl {
 
+// One folder that is being made; owns the lock. For one thread of one process: under several ranks, rank 0
+// has the object, and the others write into folder().
 class StagedFolder {
  public:
   struct Options {
     bool durable = true;   // false: no fsync; for scratch
-    bool replace = false;  // a result that is there may be replaced
-    bool resume = false;   // go on with what was begun; not together with `replace`
-    const char* instead = "replace it with `overwrite`";  // of choosing another name for what is there
-    FileNames copied{};                                   // files of the result that are copies, of any name
+    bool replace = false;  // an existing result may be replaced
+    bool resume = false;   // continue an interrupted run; not together with `replace`
+    // What the help of kOutputExists proposes besides "choose another name".
+    const char* instead = "replace it with `overwrite`";
+    FileNames copied{};  // files of the result that are copies and may have any name
   };
 
-  // What can be known before anything is written. Throws kOutputExists, also where files would be removed
-  // that are no part of a result; kNoRoom when the file system has fewer bytes or files free.
+  // Refuses what can be refused before anything is written. Throws kOutputExists, also if files would be
+  // removed that are not part of a result, and for a mount point; kNoRoom if there is no room for so many
+  // bytes or files.
   static void check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
                     i64 files);
 
-  // `plan` identifies what is made: of what, how, by which version. Throws kOutputExists, kOutputBusy when
-  // another program writes the same folder, kOtherPlan, kWriteFailed.
+  // Makes, or takes over, and locks the hidden folder. `plan` is a text that identifies what is made: from
+  // what, how, by which version. Throws kOutputExists, kOutputBusy if another program makes the same folder,
+  // kOtherPlan if a run with another plan is to be resumed, kWriteFailed.
   StagedFolder(std::string path, Options options, std::string plan);
-  // What was not published stays for --resume.
+  // Unlocks. What was not published stays for --resume.
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
@@ -49,16 +54,18 @@ class StagedFolder {
   const std::string& folder() const { return staging_; }  // where to write
   static std::string staging_path(const std::string& path);
   static std::string log_path(const std::string& folder);  // where to keep the log of what is done
-  // Whether a file of that name in the folder goes before it is published.
+  // The folder has the files of an interrupted run of the same plan.
   bool resumes() const { return resumes_; }
-  // The run that is resumed had published the result: nothing is left to write, publish() does the rest.
+  // The interrupted run had published the result: nothing is left to write, publish() does the remaining
+  // steps.
   bool published() const { return published_; }
-  // Whether a result for `path` was begun and not ended: the same plan can go on with it.
+  // Whether a run for `path` was interrupted, before or after the rename: the same plan can resume it.
   static bool is_begun(const std::string& path);
 
-  // `last_step` is done when the result has its name. Throws kWriteFailed: before the result has its name,
-  // then nothing has changed there; behind that, then the message says that it is published. pre: the files
-  // in folder() are written, and durable where that is asked for.
+  // Gives the result its name, then calls `last_step` (such as writing a tracker), removes the replaced
+  // folder and the marks. Throws kWriteFailed and kOutputExists; if the message does not say that the result
+  // is published, nothing has changed under the name. pre: the files in folder() are written, and durable if
+  // Options::durable is set.
   void publish(const std::function<void()>& last_step = {});
 
  private:

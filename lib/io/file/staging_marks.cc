@@ -1,4 +1,6 @@
-// Reads, writes and removes the hidden files that mark an unfinished folder.
+// Reads, writes and removes the hidden files that mark an unfinished folder. Marks are opened without
+// following links, so that a link in a folder that somebody else prepared cannot lead the program to other
+// files.
 #include "io/file/staging_marks.h"
 
 #include <fcntl.h>
@@ -14,7 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
-// In the order of removal: what says that something is left to do goes last.
+// In the order of removal: .plan, which says that something is left to do, is removed last.
 constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kPlanMark};
 constexpr std::size_t kMostBytes = 4096;
 

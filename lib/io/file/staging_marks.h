@@ -1,9 +1,12 @@
-// The marks of a folder that is being made. They are hidden files of mckpt alone, and are removed after the
-// last step of publishing; a result that still has them is whole, and --resume does what is left.
+// The marks of a folder that is being made: hidden files that only mckpt reads. They are removed after the
+// last step of publishing. A result that still has them is complete, and --resume does the steps that are
+// left.
 //
-//   .plan        of what, how and by which version the folder is made
+//   .plan        what is made, from what, how and by which version of mckpt
 //   .done        which tasks are done (io/copy/task_log.h)
-//   .replaces    the folder that had the name of the result when --overwrite was asked to replace it
+//   .replaces    the identity of the folder that had the name of the result when --overwrite began
+//
+// A mark is a small text: at most 4096 bytes of it are read.
 #pragma once
 
 #include <string>
@@ -13,17 +16,19 @@ namespace mckpt::impl {
 
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces";
 
+// Whether a name in a folder is that of a mark, so not that of a file of the result.
 bool is_staging_mark(std::string_view name);
 
-// The text of a mark; "" where the folder has none.
+// The text of a mark; "" if the folder does not have the mark, or it cannot be read.
 std::string read_mark(const std::string& folder, std::string_view name);
-// Returns 0, or an errno: then there is no mark. pre: the folder has none of the name.
+// Writes a mark; `durable`: with fsync. Returns 0, or an errno, and then the folder does not have the mark.
+// pre: the folder does not have the mark.
 int write_mark(const std::string& folder, std::string_view name, std::string_view text, bool durable);
-// Returns 0 or an errno.
+// Removes all marks, .plan last. Returns 0 or an errno.
 int remove_marks(const std::string& folder);
 
-// Tells a folder from every other one that had, or will have, its name: by its inode and the time of its
-// birth, where the file system keeps that. "" where the path leads to no folder.
+// A text that tells a folder from every other folder that had, or will have, its name: its inode, and the
+// time of its birth if the file system stores that ("1234 1763884800 5000"). "" if the path is not a folder.
 std::string folder_identity(const std::string& path);
 
 }  // namespace mckpt::impl

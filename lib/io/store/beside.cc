@@ -1,3 +1,11 @@
+// Walks through the folder of a checkpoint and lists what its store does not read. Folders on the way to the
+// store's own files are entered; other folders are one entry if they are checkpoints, and are entered if not.
+// What bounds the walk, since a folder may be anything, a home folder or a loop of links:
+//
+//   a folder is entered once, by its real path; at most 8 folders deep; at most 10,000 entries and folders
+//
+// What is not entered, or not listed, is an entry with the reason. Other iterations of the training run are
+// one entry each.
 #include "io/store/beside.h"
 
 #include <sys/stat.h>
@@ -28,7 +36,7 @@ bool is_checkpoint_file(std::string_view name) {
          std::ranges::any_of(kCheckpointSuffixes, [&](std::string_view s) { return name.ends_with(s); });
 }
 
-// Of `path` below `root`; "" for the root itself.
+// `path` relative to `root`; "" for the root itself, and for a path that is not in it.
 std::string relative(std::string_view path, std::string_view root) {
   if (!path.starts_with(root)) return "";
   path.remove_prefix(root.size());
@@ -36,6 +44,7 @@ std::string relative(std::string_view path, std::string_view root) {
   return std::string(path);
 }
 
+// One walk.
 class BesideList {
  public:
   BesideList(const std::string& path, const Store* store) : folder_(path) {
@@ -98,13 +107,13 @@ class BesideList {
   void sub_folder(const std::string& path, const std::string& name, int depth) {
     bool leads_to_chosen = path == chosen_ || chosen_.starts_with(cat(path, "/"));
     if (leads_to_chosen || own_folders_.contains(path)) return walk(path, depth + 1);
-    // A run's iterations are checkpoints of their own; what was opened is one of them.
+    // The iterations of a training run are checkpoints of their own; the one that was opened is one of them.
     if (is_iteration(name) && is_iteration(chosen_))
       return add(path, Beside::Kind::kOther, "another iteration");
     if (visited_.size() >= kMostEntries) return stop(path);
-    // By a link a folder may be reached again, or from inside of itself.
+    // A link may lead to a folder a second time, also to one that the walk is in.
     if (!visited_.insert(real_path_of(joined(folder_.path(), path))).second) return;
-    if (chosen_.starts_with("snapshots/")) return;  // of a hub's cache: other revisions, and its own files
+    if (chosen_.starts_with("snapshots/")) return;  // of a hub cache: other revisions, and the cache's own files
     try {
       if (is_checkpoint_folder(folder_, path)) return add(path, Beside::Kind::kCheckpoint);
     } catch (const Error& e) {
@@ -127,7 +136,7 @@ class BesideList {
   }
 
   Folder folder_;
-  std::string chosen_;                      // what of the folder was opened; "": the folder itself
+  std::string chosen_;                      // the store's root inside the folder; "": the folder itself
   NameSet<std::string> own_, own_folders_;  // the files that the store reads, and the folders they are in
   std::set<std::string> visited_;           // real paths of folders
   std::vector<Beside> list_;

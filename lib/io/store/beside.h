@@ -1,9 +1,12 @@
 // What is in the folder of a checkpoint beside the files that its store reads: other checkpoints (the state
-// of an optimizer, a model of another format), JSON files, and what mckpt does not read at all. Hidden files
-// and folders belong to tools and are not looked at.
+// of an optimizer, a model of another format), JSON files, and files that mckpt does not read. `verify` and
+// `inspect` report them, so that no file of a folder is passed over in silence.
 //
 //   run/  pytorch_model_fsdp_0/  scheduler.bin    trainer_state.json  README.md
 //         kCheckpoint            read by a store  kJson               kOther
+//
+// Hidden files and folders belong to tools and are not looked at. Only names are read, no contents, except to
+// recognise a folder as a checkpoint by the names in it.
 #pragma once
 
 #include <string>
@@ -14,28 +17,29 @@
 
 namespace mckpt::impl {
 
+// A file, or a folder that is listed as one thing.
 struct Beside {
   enum class Kind : u8 {
-    kCheckpoint,  // a file or folder that open_store() knows by its name
+    kCheckpoint,  // a file or folder whose names look as if open_store() could open it
     kJson,
     kOther,  // nothing that mckpt reads
   };
   std::string path;  // relative to the folder
   Kind kind = Kind::kOther;
-  std::string reason{};  // why it is not read, where its name does not say it: "a link out of the folder"
+  std::string reason{};  // why it is not read, if its name does not show that: "a broken link"
 };
 
-// Everything of it, ordered as a person counts. `path`: what was opened; a file has nothing beside it.
-// `store`: what open_store(path) gave, or null: none of what is there.
+// Everything beside the store's files, folder by folder, in natural order. `path`: the path that was opened;
+// a file has nothing beside it. `store`: what open_store(path) returned, or null to list everything.
 std::vector<Beside> list_beside(const std::string& path, const Store* store);
 
-// The other checkpoints alone, by their paths.
+// The paths of the other checkpoints alone.
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);
 
-// Without links; the path itself where it leads nowhere.
+// The path with all links resolved; the path itself if it leads nowhere.
 std::string real_path_of(const std::string& path);
 
-// Whether open_store() would take the folder, of that name inside of `folder`, for a checkpoint.
+// Whether open_store() would take the folder `name` inside `folder` for a checkpoint, by the names in it.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
 }  // namespace mckpt::impl

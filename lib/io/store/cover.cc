@@ -1,4 +1,5 @@
-// Checks the chunks of a tensor with core/items/box_cover.h.
+// Collects the boxes of a tensor's chunks and checks them with cover_faults() (core/items/box_cover.h). A
+// tensor that is one chunk, as nearly all tensors of most formats are, is checked without that.
 #include "core/base/error_code.h"
 #include "io/store/cover.h"
 
@@ -13,7 +14,7 @@ std::vector<BoxFault> chunk_faults(const Store& store, i64 tensor, std::size_t m
   for (i64 i = 0; i < chunks; i++) {
     Chunk c = store.chunk(tensor, i);
     if (c.replica) continue;
-    // Nearly all tensors of most formats are one chunk that is all of them.
+    // The shortcut for a single chunk.
     if (chunks == 1 && std::ranges::equal(c.sizes, dims) &&
         std::ranges::equal(c.offsets, zero_offsets(dims.size())))
       return {};

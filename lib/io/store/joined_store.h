@@ -1,14 +1,22 @@
-// JoinedStore: two stores side by side, read as one: the tensors and files of the first, then those of the
-// second, so that one copy can draw on both. Its root is the folder that both lie in.
+// JoinedStore: two stores read as one, so that one copy can read from both: a checkpoint, and the states of
+// its optimizer that the ranks saved in files of their own. Tensors and files of the second are numbered
+// after those of the first:
+//
+//   first  /data/run/iter_10   tensors 0..99    files 0..3        joined: root /data/run
+//   second /data/run/states    tensors 0..49    files 0..1        tensors 100..149, files 4..5
+//
+// The root is the innermost folder that contains both, and the paths of files are relative to it.
 #pragma once
 
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 
+// Reads through both stores; has no data of its own but the list of files.
 class JoinedStore final : public Store {
  public:
-  // Both outlive this. Findings and objects stay theirs. Throws kNotFound.
+  // Both outlive this. Their findings, objects and checks are not taken over. Throws kNotFound if the folder
+  // of one does not exist any more.
   JoinedStore(const Store& first, const Store& second);
 
   i64 tensor_count() const override { return first_.tensor_count() + second_.tensor_count(); }

@@ -1,4 +1,7 @@
-// Translates \d, \w and \s to what POSIX calls them, and refuses what POSIX would read differently.
+// Translates \d, \D, and in brackets \d, \w and \s, to what POSIX calls them, passes \w, \s, \b and escaped
+// signs on (the C library knows them), and refuses what POSIX would read differently. The translation goes
+// through the pattern once, from left to right; brackets have rules of their own: in them a backslash is an
+// ordinary character for POSIX, and "]" ends them unless it comes first.
 #include "io/store/name_regex.h"
 
 #include <array>
@@ -11,6 +14,7 @@ namespace {
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
+// One pattern on its way.
 class Translation {
  public:
   explicit Translation(std::string_view pattern) : pattern_(pattern) {}
@@ -50,7 +54,7 @@ class Translation {
     }
   }
 
-  // In a POSIX set a backslash is an ordinary character.
+  // Takes "\x" inside brackets, where POSIX has classes such as [:alnum:] instead.
   void take_escape_in_set() {
     char c = pattern_[at_ + 1];
     if (c == 'd') {

@@ -1,5 +1,16 @@
-// Builds the tree of names from the sorted list, and folds neighbouring nodes with equal contents into one
-// line.
+// Builds the tree of names and folds what is alike.
+//
+// Names come sorted, so the tree is built along one path: a name shares the first parts of the path with the
+// name before it; the nodes that it does not share are complete and are left. A node that is left gets its
+// likeness, a hash of the names, types and shapes below it. A numbered branch whose likeness its parent has
+// seen before is cut off at once, so a hundred thousand equal layers take the memory of one. (Two hashes of
+// 64 bits that are equal by chance would fold branches that differ.)
+//
+//   insert  layers.0.a.w   layers.0.b.w   layers.1.a.w         path: layers > 0 > a > w
+//                                         ^ leaves w, b and 0: the likeness of layers.0 is known
+//
+// build() makes lines of the nodes: a chain of single children is one label ("model.language_model"),
+// numbered siblings with one likeness are one line, and everything below a layer is a full name.
 #include "io/store/name_tree.h"
 
 #include <algorithm>
@@ -15,12 +26,12 @@
 namespace mckpt::impl {
 namespace {
 
-// Deeper names end in one long component: what follows recurses once a component.
+// Names with more parts end in one long part: the functions below recurse once for each part.
 constexpr int kMaxDepth = 64;
 
-constexpr u32 kNone = 0;  // the root, which is nobody's child
+constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
 
-// One component of the names. Children are in the order of the names, each the `next` of the one before.
+// One part of the names. Children are in the order of the names, each the `next` of the one before.
 struct Node {
   std::string_view name;
   i64 tensor = -1;
@@ -40,13 +51,14 @@ bool is_number(std::string_view s) {
          std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Two phases: insert() for every tensor in order, then build() once.
 class Builder {
  public:
   Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
 
   void insert(i64 tensor) {
     std::string_view name = store_.name(tensor);
-    // What it shares with the name before is there already.
+    // The nodes of the parts that it shares with the name before exist already.
     std::size_t common = common_length(last_, name);
     while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) leave();
     for (;;) {
@@ -83,7 +95,7 @@ class Builder {
     return out;
   }
 
-  // Names come sorted, so a child that is there already is the last one.
+  // The child of that name. Names come sorted, so an existing child of the name is the last one.
   u32 child(u32 parent, std::string_view name) {
     u32 last = nodes_[parent].last;
     if (last != kNone && nodes_[last].name == name) return last;
@@ -94,13 +106,13 @@ class Builder {
     return index;
   }
 
-  // Names come sorted, so nothing is added any more to the node that the path ends with.
+  // Leaves the node at the end of the path, which is complete: names come sorted.
   void leave() {
     u32 index = path_.back().node;
     path_.pop_back();
     measure(index);
-    // All that is behind it in the list is below it. A hundred thousand layers that are alike need it once.
-    // Those at the root are not folded.
+    // All nodes behind it in the list are below it, so cutting it off is a resize. Branches at the root are
+    // not folded.
     if (fold_ && !path_.empty() && is_number(nodes_[index].name) && nodes_[index].first != kNone &&
         !alike_.insert(mix(path_.back().serial, nodes_[index].likeness)).second) {
       nodes_.resize(index + 1);
@@ -140,7 +152,7 @@ class Builder {
     out.push_back(std::move(branch));
   }
 
-  // The node itself where it is a tensor, and what is below it, under names that begin with `prefix`.
+  // Appends the node itself if it is a tensor, and what is below it, under names that begin with `prefix`.
   void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
     std::string name = cat(prefix, nodes_[node].name);
     if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
@@ -151,7 +163,7 @@ class Builder {
     return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1, {}};
   }
 
-  // Whether children are numbered, so that each (or each kind) has a branch.
+  // Whether at least two children are numbers, so that each (or each kind) has a branch.
   bool repeats(u32 node) const {
     int numbered = 0;
     for (u32 c = nodes_[node].first; c != kNone && numbered < 2; c = nodes_[c].next)
@@ -207,15 +219,16 @@ class Builder {
     return out + "}";
   }
 
+  // A part of the name that was inserted last.
   struct Step {
     std::size_t end;  // of the component in the name
     u32 node;
-    u64 serial;  // of all steps there ever were: places of nodes are used again
+    u64 serial;  // the number of the step, counted over all steps: indexes of nodes are used again
   };
 
   const Store& store_;
   bool fold_;
-  std::deque<Node> nodes_;         // half a million do not move when one more comes
+  std::deque<Node> nodes_;         // half a million nodes, which do not move when one is added
   std::unordered_set<u64> alike_;  // numbered branches, by their parent and likeness
   std::string_view last_;          // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;

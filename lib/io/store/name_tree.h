@@ -1,10 +1,14 @@
-// The tensors of a store as a tree of their dotted names, with layers that are alike folded into one:
+// The tensors of a store as a tree of their dotted names, with layers that are alike folded into one. It
+// makes the names of 100,000 tensors readable: `inspect` prints a tree of a few lines.
 //
 //   model
 //   |- layers.{0..27}  x28
 //   |  |- mlp.up_proj.weight        names below a layer stay whole: a level is worth
 //   |                               a line only where it repeats
 //   `- norm.weight
+//
+// Two numbered branches are alike if all names, data types and shapes below them are equal. Layers of two
+// kinds become two lines: layers.{0..2,4..6} x6 and layers.{3,7} x2.
 #pragma once
 
 #include <string>
@@ -14,19 +18,21 @@
 
 namespace mckpt::impl {
 
+// A line of the tree, with the lines below it.
 struct NameTree {
   std::string label;  // not escaped
   i64 tensor = -1;    // the tensor, or the first of those folded together; -1 for a branch
-  i64 copies = 1;     // how many alike the line stands for
+  i64 copies = 1;     // how many branches, or tensors, that are alike the line represents
   i64 bytes = 0;      // of one of them
   i64 tensors = 0;    // in one of them
   std::vector<NameTree> children;
 };
 
-// pre: `tensors` is in natural order. Without `fold`, every numbered branch has a line of its own.
+// The tree of some tensors of the store. Without `fold`, every numbered branch has a line of its own. pre:
+// `tensors` is in natural order.
 std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tensors, bool fold);
 
-// How many lines it takes.
+// The number of lines that the tree takes, with all that is below.
 i64 line_count(const std::vector<NameTree>& tree);
 
 }  // namespace mckpt::impl

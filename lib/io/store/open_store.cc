@@ -1,5 +1,19 @@
-// Finds out what lies at a path and opens it. What it is not is said as plainly as what it is: an empty file,
-// an HTML page and a folder of the wrong kind are named.
+// Finds out what is at a path and opens it. An error about something else names what was found as plainly as
+// what was expected: an empty file, an HTML page, a folder of another kind.
+//
+//   a file      by its first bytes (io/store/sniff.h), then by its suffix; .metadata, a tracker and a
+//               safetensors index mean the folder that they are in
+//   a folder    the first of these that its names show:
+//               .metadata, .distcp                  DCP
+//               .safetensors                        safetensors, with or without an index
+//               latest_checkpointed_iteration.txt   the iteration folder that this tracker file names
+//               mp_rank_*/                          Megatron's folder of ranks
+//               snapshots/                          a model in a Hugging Face hub cache
+//               one iter_*/                         that iteration
+//               .pt, .pth, .bin, .ckpt              torch.save: one file, or ranks, or shards
+//
+// A tracker, a snapshot and an iteration lead to another folder, which is opened in turn; the store has a
+// fact "chosen" that says which one and why.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,7 +45,7 @@ std::string parent_folder(const std::string& path) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Most are misspelt, or names of a hub.
+// The error for a path that does not exist: most are misspelt, or are names of a hub.
 Error not_found(std::string path) {
   Error e(Code::kNotFound, "there is no such file or folder");
   e.file(path);
@@ -60,11 +74,11 @@ bool is_folder(const std::string& path) {
 }
 
 std::unique_ptr<Store> open_file(const std::string& path) {
-  // Files that only make sense with their folder stand for it.
+  // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
   if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path));
-  // Archives one after the other, which no reader of a single one takes; what they hold stands in .metadata.
+  // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp"))
     throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, and no checkpoint by itself")
         .file(path)
@@ -96,7 +110,7 @@ std::unique_ptr<Store> open_file(const std::string& path) {
   }
 }
 
-// What lies in a folder, as far as the choice of a reader goes.
+// What the names in a folder show, as far as the choice of a reader goes.
 struct Contents {
   bool dcp = false, safetensors = false, tracker = false, ranks = false, snapshots = false;
   std::vector<std::string> iterations, torch_files, names;
@@ -107,13 +121,13 @@ struct Contents {
   }
 };
 
-// At the folder itself, or at the one of that name in it.
+// Looks at the names in the folder, or in the folder `name_inside` in it.
 Contents look(const Folder& folder, std::string_view name_inside = "") {
   Contents c;
   for (const FolderEntry& e : folder.entries(name_inside)) {
     std::string_view name = e.name;
     c.names.push_back(e.name);
-    // Ranks that did not gather leave __<rank>.metadata; a save that broke off leaves data alone.
+    // Ranks that did not gather leave __<rank>.metadata; an interrupted save leaves data files alone.
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.safetensors |=
         !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
@@ -132,7 +146,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-// The iteration folder that the tracker file names.
+// The iteration folder that the tracker file names: "10" means iter_0000010, "release" means release.
 std::string tracked_iteration(const Folder& folder) {
   InputFile file = folder.open_file(kTracker);
   std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
@@ -185,7 +199,7 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   return open_iteration(folder, cat("snapshots/", name), "refs/main");
 }
 
-// By its name, of a set of ranks or shards.
+// Whether the file's name shows that it is one of a set of ranks or shards.
 bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
 
 std::unique_ptr<Store> open_folder(const std::string& path) {

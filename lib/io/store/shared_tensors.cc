@@ -1,4 +1,6 @@
-// Finds tensors in the same bytes by sorting their extents.
+// Finds tensors in the same bytes: sorts the extents of all tensors by file and begin, and compares each
+// begin with the furthest end so far. The extent of a view at strides reaches from its first item to its
+// last, so two views that interleave without sharing an item count as shared as well.
 #include "io/store/shared_tensors.h"
 
 #include <algorithm>
@@ -7,12 +9,13 @@
 namespace mckpt::impl {
 namespace {
 
+// Bytes [begin, end) of a file.
 struct Extent {
   i32 file;
   i64 begin, end, tensor;
 };
 
-// From the first item of a tensor to its last.
+// A tensor's bytes, from its first item to its last.
 Extent extent_of(const Store& store, i64 tensor) {
   ChunkData data = store.resolve(tensor, 0);
   i64 items = store.shape(tensor).items();

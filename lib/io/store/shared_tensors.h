@@ -1,4 +1,8 @@
-// Tensors of a store that lie in the same bytes of a file: tied weights, views of one storage.
+// Tensors of a store that share bytes of a file: tied weights, or views of one storage in a .pt file.
+//
+//   embed.weight    bytes 0..4095       lm_head.weight  bytes 0..4095       shared: lm_head.weight
+//
+// A format without shared storage stores such tensors in full, which the conversion reports.
 #pragma once
 
 #include <span>
@@ -8,8 +12,9 @@
 
 namespace mckpt::impl {
 
-// Those of `tensors` whose stretch of a file overlaps that of one before it in the file: of two tied tensors,
-// the second.
+// Those of `tensors` whose stretch of a file overlaps the stretch of a tensor before it, in the order of
+// begin, end and number: of two tied tensors, the second. Tensors of several chunks, and empty ones, are
+// never among them. Throws what Store::resolve() throws.
 std::vector<i64> shared_tensors(const Store& store, std::span<const i64> tensors);
 
 }  // namespace mckpt::impl

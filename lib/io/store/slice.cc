@@ -1,4 +1,6 @@
-// Parses slices as Python writes them.
+// Parses the text between the brackets of a slice: splits it at commas, gives "..." the dimensions that no
+// other part names, and reads each part as an index or as begin:end, where negative numbers count from the
+// end.
 #include "io/store/slice.h"
 
 #include <algorithm>

@@ -1,5 +1,10 @@
-// Which part of a tensor is meant: "w[0:4, :8]", "w[-1]", "w[..., 3]", as Python would take it, without
-// steps.
+// Slices, by which a user names a part of a tensor, as Python would read them, without steps:
+//
+//   of a tensor "w" [10, 8]      w[0:4, :3]    rows 0..3, columns 0..2
+//                                w[-1]         row 9; the result has one dimension, of 8
+//                                w[..., 3]     column 3
+//                                w[8:99]       rows 8 and 9: ranges are cut to the dimension
+//                                w[10]         an error: an index is not
 #pragma once
 
 #include <span>
@@ -17,16 +22,16 @@ struct SliceRange {
   bool single = false;
 };
 
-// "name[...]" -> the name and what stands in the brackets; no brackets: the text is the name and all of it is
-// meant.
+// A text "name[slice]" in its parts.
 struct SlicedName {
   std::string name, slice;
   bool sliced = false;
 };
+// Without brackets at the end, the text is the name, and the whole tensor is meant.
 SlicedName split_sliced_name(std::string_view text);
 
-// One range a dimension; dimensions that the slice does not name are whole. Ranges are cut to the dimension,
-// as in Python; a single index that is not in it throws kUsage, as text that is no slice does.
+// One range for each dimension; dimensions that the slice does not name are whole. Throws kUsage for an index
+// outside its dimension, too many indexes, a step, and a text that is not a slice.
 std::vector<SliceRange> parse_slice(std::string_view slice, std::span<const i64> dims);
 
 }  // namespace mckpt::impl

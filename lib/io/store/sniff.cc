@@ -1,4 +1,6 @@
-// Recognises a file by its first bytes.
+// Recognises a file by its first bytes: first by fixed bytes at fixed places, then by what safetensors, HTML,
+// JSON and pickles begin with, and last by an HDF5 signature further inside. The order matters: a safetensors
+// file has JSON behind its length, and a legacy torch file is a pickle too.
 #include "io/store/sniff.h"
 
 #include <algorithm>
@@ -11,6 +13,7 @@ namespace {
 constexpr i64 kHeadBytes = 512;
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
+// Bytes at a fixed place that only files of one kind have there.
 struct Magic {
   FileKind kind;
   std::size_t at;
@@ -43,7 +46,7 @@ bool begins_like_json(std::string_view head) {
   return i != std::string_view::npos && (head[i] == '{' || head[i] == '[');
 }
 
-// A length that leaves room for the header, and then the JSON of an object.
+// True for eight bytes of a length that is not larger than the file, and then the JSON of an object.
 bool begins_like_safetensors(std::string_view head, i64 file_bytes) {
   if (head.size() < 10) return false;
   u64 length = 0;

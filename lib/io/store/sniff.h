@@ -1,4 +1,11 @@
-// What a file seems to be, by its first bytes.
+// What a file seems to be, by its first bytes: the format to open it with, or the name of something that
+// is not a checkpoint at all, so that an error can say what the user really has: "this is an HTML page, so
+// the download was an error page". A guess only: the reader of the format checks everything.
+//
+//   50 4b 03 04                                    "PK"     kZip: torch.save since 1.6
+//   98 00 00 00 00 00 00 00 7b                     8-byte length and "{"    kSafetensors
+//   89 48 44 46 0d 0a 1a 0a                        "\x89HDF"                kHdf5
+//   76 65 72 73 69 6f 6e 20 68 74 74 70 73 ...     "version https://git-lfs"    kLfsPointer
 #pragma once
 
 #include <string_view>
@@ -7,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// kUnknown: none of the others, which a reader may still recognise by the file's suffix.
 enum class FileKind : u8 {
   kUnknown,
   kEmpty,
@@ -24,10 +32,11 @@ enum class FileKind : u8 {
   kJson,
 };
 
+// Throws kReadFailed.
 FileKind sniff(const ByteSource& file);
 
-// Where the superblock of an HDF5 file lies: at 0, or behind a user block of 512, 1024, 2048 ... bytes, in
-// which anything may stand; -1: this is no HDF5 file.
+// The offset of the superblock of an HDF5 file: 0, or the size of a user block of 512, 1024, 2048 ... bytes,
+// which may contain anything; -1: this is not an HDF5 file. Throws kReadFailed.
 i64 find_hdf5_superblock(const ByteSource& file);
 
 // "a git-lfs pointer (...)", for messages; "" for kUnknown and kSafetensors.

@@ -1,4 +1,5 @@
-// Judges the findings of a checkpoint's readers, and puts them into words.
+// Judges the findings of a checkpoint's readers, and words them. Names from files are escaped here, so that
+// no control bytes of a file reach a terminal.
 #include "core/base/error.h"
 #include "io/store/soundness.h"
 

@@ -1,9 +1,9 @@
 // Whether a checkpoint may be used, judged by what its readers found wrong or odd about it:
 //
-//   finding   problem[MC1107]: model.safetensors: tensor 'x': ...   something is lost: the checkpoint is damaged
-//             warning[MC1501]: ...                                  odd, but nothing is lost
+//   finding   problem[MC1107]: model.safetensors: tensor 'x': ...    something is lost: damage
+//             warning[MC1009]: tensor 'experts.w': ...               odd, but nothing is lost
 //
-// Damage is not converted: the result would look sound.
+// Damage is not converted: the result would look sound. `inspect` and `verify` report all findings instead.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace mckpt::impl {
 
-// A checkpoint is refused because it is damaged. The error is its first problem.
+// The error about a checkpoint that is refused because it is damaged. As an Error, it is the first problem.
 class DamagedCheckpoint : public Error {
  public:
   DamagedCheckpoint(Error first_problem, std::vector<Finding> others, std::string root)
@@ -30,7 +30,7 @@ class DamagedCheckpoint : public Error {
   std::string root_;
 };
 
-// What is odd about a checkpoint that is used all the same: for whoever reports it.
+// What is odd about a checkpoint that is used all the same, for a report.
 struct Oddities {
   std::string root;  // of the checkpoint
   std::vector<Finding> findings;
@@ -39,17 +39,18 @@ struct Oddities {
 // True if no finding is a problem.
 bool is_sound(const Store& store);
 
-// True for a problem of a single record, behind which the rest of a checkpoint can be read.
+// True for a problem of a single tensor or record (missing, incomplete, a hole): the rest of the checkpoint
+// can be read.
 bool is_of_records(const Finding& finding);
 
-// Throws DamagedCheckpoint if one of the findings is a problem.
+// Throws DamagedCheckpoint if one of the findings is a problem. `root`: the checkpoint, for the message.
 void require_sound(std::span<const Finding> findings, const std::string& root);
 
 // "problem[MC1107]"
 std::string finding_kind(const Finding& finding);
 // "model.safetensors: tensor 'x': the data ends early (byte 1,024)"
 std::string finding_text(const Finding& finding);
-// Both, with ": " between them.
+// Kind and text, with ": " between them.
 std::string finding_line(const Finding& finding);
 
 }  // namespace mckpt::impl

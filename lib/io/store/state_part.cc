@@ -1,4 +1,10 @@
-// Decides by name and type whether a tensor is of the model, of its optimizer, or something else.
+// Decides by name and type whether a tensor is of the model, of its optimizer, or something else. A name is a
+// path through dicts, and in folders of several files begins with a file:
+//
+//   "optimizer.bin:state.0.exp_avg"    file optimizer.bin; first parts state, 0, exp_avg; last part exp_avg
+//
+// The first three parts say what the tensor is inside of, the last part what it is. For scales of quantized
+// weights the name must fit another tensor: "w_scale" is a scale only if there is a "w" or a "w_packed".
 #include "io/store/state_part.h"
 
 #include <algorithm>
@@ -9,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-// How the state of an optimizer is called by those who save it beside a model.
+// Names under which the state of an optimizer is saved beside a model.
 constexpr std::string_view kOptimizerWords[] = {"optimizer",
                                                 "optimizers",
                                                 "optim",
@@ -21,7 +27,7 @@ constexpr std::string_view kOptimizerWords[] = {"optimizer",
                                                 "base_optimizer_state",
                                                 "single_partition_of_fp32_groups",
                                                 "fp32_from_fp16_params"};
-// What else is saved beside a model.
+// Names of what else is saved beside a model.
 constexpr std::string_view kOtherWords[] = {"rng_state",
                                             "rng",
                                             "rng_states",
@@ -40,7 +46,7 @@ constexpr std::string_view kOtherWords[] = {"rng_state",
                                             "loss_scaler",
                                             "torch_manual_seed",
                                             "torch_cuda_manual_seed"};
-// The states that optimizers keep of a parameter.
+// Names of the states that optimizers store for each parameter.
 constexpr std::string_view kStateFields[] = {
     "exp_avg",         "exp_avg_sq",  "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
     "momentum_buffer", "exp_inf",     "square_avg",     "acc_delta",      "grad_avg",
@@ -53,7 +59,7 @@ bool is_one_of(const Words& words, std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// The first parts of a name, as a path through dicts and files; they tell what it is inside of.
+// A name in parts, by dots and slashes.
 constexpr std::size_t kFirst = 3;
 struct NameParts {
   std::array<std::string_view, kFirst> first{};
@@ -76,7 +82,7 @@ NameParts parts_of(std::string_view name) {
   return parts;
 }
 
-// By the name of the file that the tensor is in, where a name begins with it.
+// The part by the file that the tensor is in. pre: `file` is "" if the name does not begin with a file.
 StatePart part_of_file(std::string_view file) {
   file = file.substr(file.rfind('/') + 1);
   auto has = [&](std::string_view word) { return file.find(word) != file.npos; };
@@ -86,11 +92,12 @@ StatePart part_of_file(std::string_view file) {
   return StatePart::kModel;
 }
 
-// Behind the name of a quantized weight: what its packed values are multiplied by and shifted with.
+// Ends of names that are the name of a quantized weight and one of these: scales, zero points, shapes,
+// tables.
 constexpr std::string_view kQuantSuffixes[] = {"_scale",      "_scale_inv",     "_scale_2",         "_shape",
                                                "_zero_point", "_g_idx",         "_global_scale",    ".absmax",
                                                ".quant_map",  ".nested_absmax", ".nested_quant_map"};
-// Beside it.
+// Last parts of names beside a "weight" or "weight_packed", and beside a "qweight".
 constexpr std::string_view kBesideWeight[] = {"input_scale", "output_scale",       "k_scale",
                                               "v_scale",     "input_global_scale", "weight_scale_inv"};
 constexpr std::string_view kBesidePacked[] = {"qzeros", "scales", "g_idx"};

@@ -1,9 +1,13 @@
-// What a tensor of a checkpoint is for, as far as its name and its type say it, and how many parameters of
-// the model it holds.
+// What a tensor of a checkpoint is for, as far as its name and its type show it, and how many parameters of
+// the model it contains. `inspect` counts the parameters of a checkpoint by it.
 //
 //   optimizer.state.0.exp_avg     optimizer         rng_state.torch    other
 //   experts.down_proj_blocks      model, two parameters in each uint8
 //   experts.down_proj_scales      other: the numbers by which packed values are multiplied
+//
+// No format says what a tensor is for, so this is a guess by the words that known programs use (torch,
+// Megatron, DeepSpeed, Lightning; GPTQ, AWQ, bitsandbytes, compressed-tensors). A tensor that no word fits is
+// of the model.
 #pragma once
 
 #include <string_view>
@@ -19,16 +23,17 @@ namespace mckpt::impl {
 enum class StatePart : u8 { kModel, kOptimizer, kOther };
 std::string_view part_name(StatePart part);  // "model"
 
-// By the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
+// The part by the name alone: "optimizer.bin:state.0.exp_avg", "rank_3:rng", "model.layers.0.mlp.weight".
 StatePart part_of(std::string_view name);
 
-// The tensors of one store, whose names tell which of them are quantized. The store outlives it.
+// The parts of the tensors of one store: whether a tensor is a scale of a quantized weight depends on the
+// names of the other tensors. The store outlives it. Immutable, so thread-safe.
 class StateParts {
  public:
   explicit StateParts(const Store& store);
 
   StatePart part(i64 tensor) const;
-  // That each item of a tensor of the model holds: more than 1 where values are packed.
+  // The number of parameters in each item of a tensor of the model: more than 1 if values are packed.
   i64 parameters_per_item(i64 tensor) const;
 
  private:
@@ -38,7 +43,7 @@ class StateParts {
   bool is_of_quantization(std::string_view name) const;
 
   const Store& store_;
-  NameSet<std::string_view> names_;  // of all tensors, where some look as if they were quantized
+  NameSet<std::string_view> names_;  // of all tensors, if any tensor looks quantized
   i64 bits_ = 4;                     // of a packed value
 };
 

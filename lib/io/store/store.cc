@@ -1,4 +1,5 @@
-// Functions that all stores share: labels of files, natural order of tensors, look-up by name.
+// Functions that all stores share: labels of files, findings from errors, natural order of tensors, look-up
+// by name (a linear search: callers with many names make a table).
 #include "io/store/store.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::span<const i64> zero_offsets(std::size_t rank) {
 }
 
 std::vector<i64> natural_order(const Store& store) {
-  // Keys that are compared as bytes, all in one place: a name is compared with a dozen others.
+  // A sort compares each name with a dozen others, so each gets a key once, which is compared as plain bytes.
   std::size_t bytes = 0;
   for (i64 t = 0; t < store.tensor_count(); t++) bytes += 2 * store.name(t).size();
   auto keys = std::make_unique_for_overwrite<char[]>(bytes);

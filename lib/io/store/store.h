@@ -1,8 +1,16 @@
-// Store: one checkpoint of any format, opened by its headers only. The tensors stand in columns, not in
-// objects, so that a hundred thousand of them cost megabytes; bytes are read on demand, by TensorReader.
+// Store: one checkpoint of any format, opened by its headers only. Everything that mckpt does with a
+// checkpoint it does through this interface; formats differ below it.
 //
 //   tensor "w" [8, 4]  = chunk 0: box [0, 0] + [5, 4], file 0    -- resolve -->  file 0, byte 4160, float32
 //                        chunk 1: box [5, 0] + [3, 4], file 1    -- resolve -->  file 1, byte 4160, float32
+//
+// Tensors are numbers from 0 on, and their facts are in columns and not in objects, so that a hundred
+// thousand tensors cost megabytes. Opening reads headers (a safetensors header, .metadata); resolve() reads
+// the header of one chunk, if the format has one; data are read on demand by TensorReader
+// (io/values/tensor_reader.h).
+//
+// What is wrong with a part of the checkpoint is a Finding, and the rest can be used; what makes the
+// checkpoint unreadable is thrown.
 #pragma once
 
 #include <functional>
@@ -22,39 +30,41 @@ namespace mckpt::impl {
 
 class ByteSource;  // io/file/file.h
 
-// Where a piece of one tensor lies. A tensor that is not sharded has one chunk that is all of it. The spans
-// point into the store.
+// A piece of one tensor, and where it is stored. A tensor that is not sharded is one chunk. The spans point
+// into the store.
 struct Chunk {
   std::span<const i64> offsets;  // of the box in the global tensor
   std::span<const i64> sizes;    // a size may be 0
   i32 file = -1;                 // index into Store::files()
-  i32 rank = -1;                 // the rank that wrote it, where the format says so
+  i32 rank = -1;                 // the rank that wrote it, if the format says so
   // The bytes of the file that hold the chunk: the data themselves, or an archive that resolve() opens.
-  i64 record_offset = 0;  // -1: they lie in many places
+  i64 record_offset = 0;  // -1: the bytes are in many places
   i64 record_bytes = 0;
   bool replica = false;  // an earlier chunk of the tensor is the same box: readers skip this one
 };
 
-// A stretch of a file for which the format keeps a CRC-32 (zip's polynomial).
+// A stretch of a file for which the format stores a CRC-32 (zip's polynomial).
 struct Checksum {
   i32 file = -1;
   i64 offset = 0;
   i64 bytes = 0;
   u32 crc32 = 0;
   std::string name{};  // of the record
-  i64 tensor = -1;     // that the record belongs to, where it is known
+  i64 tensor = -1;     // the tensor that the record belongs to; -1: not known, or none
 };
 
-// Where the items of a chunk lie, once its own header (if any) is read.
+// Where and how the items of a chunk are stored: what resolve() finds out.
 struct ChunkData {
   i32 file = -1;
   i64 offset = 0;              // of the chunk's first item
   DType dtype = DType::kU8;    // as stored: equal to the tensor's, or resolve() throws
-  std::vector<i64> strides{};  // in items, one a dimension; empty: row-major
+  std::vector<i64> strides{};  // in items, one for each dimension; empty: row-major
   bool big_endian = false;     // the bytes of each element are to be swapped
-  // The stored sum of the bytes that the chunk lies in, where the format keeps one and they lie as they are.
+  // The stored sum of the record that the chunk is in, if the format stores one and the record is not
+  // compressed.
   std::optional<Checksum> checksum{};
-  // Where the items lie in memory, because the file has them compressed: `offset` counts in here. Else null.
+  // The items as bytes that are not bytes of the file, because the file has them compressed: `offset` counts
+  // in here. Otherwise null.
   std::shared_ptr<const ByteSource> unpacked{};
 };
 
@@ -64,16 +74,16 @@ struct Object {
   i32 file = -1;
   i64 record_offset = 0;
   i64 record_bytes = 0;
-  std::string summary;  // "int 10" or "Namespace, 312 fields"; empty where only object() knows
+  std::string summary;  // "int 10" or "Namespace, 312 fields"; empty if only object() knows
 };
 
+// A file of the checkpoint, whether it is there or only named by an index.
 struct StoreFile {
   std::string path;  // relative to Store::root(); "" when the root itself is the file
-  i64 bytes = -1;    // as found on disk; -1: it is not there
+  i64 bytes = -1;    // as found on disk; -1: the file does not exist
 };
 
-// What is wrong or odd, found while looking. Openers collect what leaves the rest readable, and throw what
-// does not.
+// Something wrong or odd. Openers collect what leaves the rest readable, and throw what does not.
 struct Finding {
   Code code = Code::kInternal;
   std::string tensor{}, file{}, message{}, help{};
@@ -82,19 +92,22 @@ struct Finding {
   bool warning = false;  // true: odd, but nothing is lost
 };
 
-// The finding that an error of one part of a checkpoint becomes when the rest is still worth reading.
+// The finding for an error about one part of a checkpoint. Expected and found values and notes become part of
+// the message.
 Finding to_finding(const Error& error);
 
 class PickleValue;  // io/pickle/value.h
 
+// A tensor is an index in [0, tensor_count()). The functions about tensors and chunks may be called from all
+// threads.
 class Store {
  public:
   virtual ~Store() = default;
 
   const std::string& root() const { return root_; }  // what was opened, after following a tracker file
-  // As a person calls it: "safetensors", "torch.save zip", "DCP fsdp_dtensor".
+  // The name of the format, for people: "safetensors", "torch.save zip", "DCP fsdp_dtensor".
   const std::string& format() const { return format_; }
-  i64 ranks() const { return ranks_; }  // that wrote it, where the format says so; 1 otherwise
+  i64 ranks() const { return ranks_; }  // the number of ranks that wrote it; 1 if the format does not say so
   const std::vector<StoreFile>& files() const { return files_; }
   const std::vector<Object>& objects() const { return objects_; }
   const std::vector<Finding>& findings() const { return findings_; }
@@ -111,15 +124,17 @@ class Store {
   virtual std::span<const i64> dims(i64 tensor) const = 0;
   virtual i64 chunk_count(i64 tensor) const = 0;
   virtual Chunk chunk(i64 tensor, i64 index) const = 0;
-  // Opens the chunk's own header and checks it against the table. Thread-safe. Throws.
+  // Opens the chunk's own header, if it has one, and checks it against the table. Throws what is wrong with
+  // it.
   virtual ChunkData resolve(i64 tensor, i64 index) const = 0;
 
-  // The value of objects()[index], or null where the format has none to show. Throws.
+  // The value of objects()[index], or null if the format has none to show. Throws if it cannot be read.
   virtual std::shared_ptr<const PickleValue> object(i64 /*index*/) const { return nullptr; }
-  // Calls `visit` for everything the format keeps a CRC-32 of, in the order of the files. Throws.
+  // Calls `visit` for everything that the format stores a CRC-32 of, in the order of the files. Throws if a
+  // header with such sums cannot be read.
   virtual void each_checksum(const std::function<void(const Checksum&)>& /*visit*/) const {}
-  // What only the format can judge and opening leaves out because it takes long: names that belong together,
-  // objects that read. Nothing where the format has no such checks.
+  // Checks that only the format can make, and that opening leaves out because they take long: that names fit
+  // together, that objects can be read. nullopt: the format has no such checks.
   virtual std::optional<std::vector<Finding>> check(int /*threads*/) const { return std::nullopt; }
 
   Shape shape(i64 tensor) const { return Shape(dims(tensor)); }
@@ -136,7 +151,8 @@ class Store {
 // The path of a file of the store, as messages show it: root, or root/path. For no file (-1): root.
 std::string file_path(const Store& store, i32 file);
 
-// What a column has room for: the path inside the root, or the root's own last part. For no file (-1): "".
+// A short name of a file, for a column: the path inside the root, or the root's last part. For no file (-1):
+// "".
 std::string_view file_label(const Store& store, i32 file);
 
 // Whether the object is a file of its own, beside those of the tensors.
@@ -151,11 +167,11 @@ std::vector<i64> natural_order(const Store& store);
 // The tensor of that name, or -1.
 i64 find_tensor(const Store& store, std::string_view name);
 
-// The index of an item that is counted in row-major order.
+// The index of an item from its row-major number: item 9 of [2, 3, 4] is [0, 2, 1].
 std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 
-// Opens whatever lies at path: a file or a folder of any format. Throws kNotFound, or an error that says what
-// was found there and what was expected.
+// Opens a file or a folder of any format. Throws kNotFound, or an error that says what was found at the path
+// and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path);
 
 // Whether a file of this name is one of torch.save: .pt, .pth, .bin, .ckpt.

@@ -1,4 +1,5 @@
-// Opens the files of a store when they are needed, and closes some when too many are open.
+// Opens the files of a store when they are needed, through the folder of the checkpoint so that no name leads
+// out of it (io/file/folder.h), and checks that the size is still the one that the store found.
 #include "core/base/error.h"
 #include "io/store/store_files.h"
 

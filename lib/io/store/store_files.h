@@ -1,5 +1,11 @@
-// The data files of a store, opened when they are first read. Only so many are open at a time: a checkpoint
-// may have thousands.
+// The data files of a store, opened when they are first read. A checkpoint may have thousands of files, more
+// than a process may open: at most 128 are kept open, and the one that was opened first is closed first.
+//
+//   StoreFiles files(store);
+//   files.open(3)->read(4160, to);       file 3 of store.files()
+//
+//   StoreBytes bytes(store);
+//   bytes[3].read(4160, to);             the same, as a ByteSource that outlives any closing and opening
 #pragma once
 
 #include <list>
@@ -14,13 +20,14 @@
 
 namespace mckpt::impl {
 
+// Shared by all threads of a command's work.
 class StoreFiles {
  public:
   // The store must outlive it.
   explicit StoreFiles(const Store& store);
 
-  // Thread-safe. The file stays open as long as somebody holds it. Throws as InputFile does, and kReadFailed
-  // when the file is not as long as the store found it.
+  // The file stays open as long as the caller holds it. Throws what InputFile throws, and kReadFailed if the
+  // file does not have the size that the store found.
   std::shared_ptr<const InputFile> open(i32 file) const;
 
  private:
@@ -33,7 +40,8 @@ class StoreFiles {
   mutable std::list<i32> open_;  // the one opened last is in front
 };
 
-// One of those files as bytes that stay where they are while files are opened and closed behind them.
+// One file of the store as a ByteSource; the file behind it is opened for each read if it is not open.
+// `files` outlives it.
 class StoreFileBytes final : public ByteSource {
  public:
   StoreFileBytes(const StoreFiles& files, i32 file, i64 size)
@@ -49,7 +57,7 @@ class StoreFileBytes final : public ByteSource {
   i32 file_;
 };
 
-// All files of a store, as copy jobs read them.
+// All files of a store, as copy jobs read them. The store outlives it. Thread-safe.
 class StoreBytes {
  public:
   explicit StoreBytes(const Store& store);

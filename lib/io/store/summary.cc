@@ -1,4 +1,5 @@
-// Counts tensors, parameters and bytes of a store by part and data type.
+// Counts tensors, parameters and bytes of a store in one walk over its table. Sizes are declared by files, so
+// all sums are checked for overflow.
 #include "io/store/summary.h"
 
 #include <algorithm>

@@ -1,4 +1,8 @@
-// What a store holds, in a few numbers.
+// What a store contains, in a few numbers: tensors, parameters and bytes, by part (model, optimizer, other)
+// and by data type. No data are read.
+//
+// Items and parameters differ where values are packed: a uint8 tensor of 1,000 items with two 4-bit values in
+// each is 2,000 parameters of the model, but 1,000 items of its data type.
 #pragma once
 
 #include <vector>
@@ -8,24 +12,27 @@
 
 namespace mckpt::impl {
 
+// Sums over some tensors.
 struct Amount {
   i64 tensors = 0, items = 0, bytes = 0;
-  void add(i64 more_items, i64 more_bytes);
+  void add(i64 more_items, i64 more_bytes);  // a tensor; throws kSizeOverflow
 };
 
+// A value, independent of the store.
 struct StoreSummary {
   Amount all;
-  Amount parts[3];  // by StatePart; of the model, `items` are parameters, packed ones counted one by one
+  Amount parts[3];  // by StatePart; for the model, `items` are parameters, packed ones counted one by one
   struct OfType {
     DType dtype;
     Amount amount;
   };
-  std::vector<OfType> dtypes;  // of most bytes first
-  i64 file_bytes = 0;          // of the files that are there
+  std::vector<OfType> dtypes;  // sorted by bytes, most first
+  i64 file_bytes = 0;          // of the files that exist
 
   const Amount& part(StatePart p) const { return parts[static_cast<std::size_t>(p)]; }
 };
 
+// Throws kSizeOverflow if the declared sizes add up to more than 63 bits.
 StoreSummary summarize(const Store& store);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// Choosing tensors by name, and what is said when no name matches: how many there are and which one is
-// nearest.
+// Chooses tensors by name, and words the error if no name matches: how many tensors there are and which name
+// is nearest by edit distance. Only the first 20,000 names are compared, so that the error comes at once.
 #include "io/store/tensor_choice.h"
 
 #include <algorithm>

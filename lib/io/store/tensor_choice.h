@@ -1,5 +1,10 @@
 // TensorChoice: some of the tensors of a checkpoint, chosen by a glob or a regular expression over their
 // names.
+//
+//   {"*.mlp.*"}                     glob: '*' matches dots too, and the whole name must match
+//   {"layers\\.[0-3]\\.", true}     regular expression: found anywhere in the name
+//
+// A pattern that chooses nothing is an error, with the nearest name, because it is nearly always a mistake.
 #pragma once
 
 #include <span>
@@ -11,6 +16,7 @@
 
 namespace mckpt::impl {
 
+// What the user asked for; a value.
 struct TensorChoice {
   std::string pattern;  // "" chooses all
   bool regex = false;   // the pattern is a regular expression and not a glob
@@ -18,12 +24,12 @@ struct TensorChoice {
   // The chosen tensors in natural order. Throws kUsage for an invalid expression, and kNoSuchTensor with the
   // nearest name when a pattern chooses nothing.
   std::vector<i64> choose(const Store& store) const;
-  // The chosen ones of a list of names, in its order: indices into it.
+  // Chooses from a list of names: the indices of the chosen names, in the order of the list. Throws likewise.
   std::vector<i64> choose(std::span<const std::string_view> names) const;
 };
 
-// The tensor of that name. Throws kNoSuchTensor with the nearest name, or the finding that explains why the
-// store left the tensor out.
+// The tensor of that name. Throws kNoSuchTensor with the nearest name; or, if the store left the tensor out
+// because of a problem, the finding about the problem.
 i64 tensor_named(const Store& store, const std::string& name);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,4 @@
-// The error about tensors that a format cannot hold.
+// The error about tensors that a format cannot contain.
 #include "io/store/tensor_spec.h"
 
 #include "core/base/error.h"

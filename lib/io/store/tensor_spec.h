@@ -1,4 +1,6 @@
-// A tensor that is to be written: what a format's layout needs to know of it.
+// TensorSpec: a tensor that is to be written, as a format's layout needs it: name, data type, dimensions. And
+// the error about tensors that a format cannot contain, such as complex128 in a safetensors file: a layout
+// collects such faults over all tensors, so that the user sees all of them at once.
 #pragma once
 
 #include <span>
@@ -10,16 +12,18 @@
 
 namespace mckpt::impl {
 
+// Does not own the name and the dimensions.
 struct TensorSpec {
   std::string_view name;
   DType dtype = DType::kF32;
   std::span<const i64> dims;
 };
 
-// "'lm_head.weight': why", for throw_not_held.
+// A fault for throw_not_held(): "'lm_head.weight': why".
 std::string not_held(const TensorSpec& tensor, std::string_view why);
 
-// Throws kNotHeld with the first of the faults, unless there are none. `format` is like "a safetensors file".
+// Throws kNotHeld with the number of faults and a note for each of the first ones; does nothing if there are
+// none. `format` is like "a safetensors file".
 void throw_not_held(const std::vector<std::string>& faults, std::string_view format);
 
 }  // namespace mckpt::impl

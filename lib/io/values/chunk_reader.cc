@@ -1,4 +1,5 @@
-// Reads the items of one chunk: as one stretch, at strides, or byte-swapped.
+// Reads the items of one chunk: as one stretch, at strides, or byte-swapped. Where the items are is checked
+// once, at construction, with checked arithmetic, because sizes and strides come from the file.
 #include "io/values/chunk_reader.h"
 
 #include <algorithm>
@@ -78,8 +79,11 @@ void ChunkReader::read(i64 first, std::span<u8> to) {
   if (data_.big_endian) swap_bytes(to, dtype_info(data_.dtype));
 }
 
-// Loads the box that holds the item: a range of one dimension, all of those behind it, one index of those
-// before it. It is as large as it may be, because what is a row here may be a column in the file.
+// Loads the box that contains the item: a range of one dimension, everything of the dimensions behind it, one
+// index of each dimension before it. With sizes [8, 100, 50] and room for 2,000 items: 40 indexes of
+// dimension 1, all 50 of dimension 2, one of dimension 0. The box is as large as allowed, because a row of
+// the tensor may be a column in the file: then the items of each box, small or large, are spread over the
+// whole file.
 void ChunkReader::load_box(i64 item) {
   i64 most = std::max<i64>(1, strided_bytes_ / item_bytes_), below = 1;
   std::size_t d = sizes_.size();

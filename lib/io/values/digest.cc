@@ -1,4 +1,6 @@
-// Computes the SHA-256 of tensors, one tensor for each thread at a time.
+// Computes the SHA-256 of tensors. A digest cannot be computed in parts, so a tensor belongs to one thread,
+// and threads share the list of tensors: one tensor that is much larger than all others is as fast as one
+// thread.
 #include "io/values/digest.h"
 
 #include <algorithm>

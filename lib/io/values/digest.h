@@ -1,5 +1,8 @@
-// SHA-256 of tensors as the rest of the world knows them: over the contiguous little-endian bytes, so that
-// the same values give the same digest in any format and any sharding.
+// SHA-256 of tensors: over the contiguous little-endian bytes of the tensor, so that equal values give equal
+// digests in any format and any sharding. With torch:
+//   hashlib.sha256(t.contiguous().flatten().view(torch.uint8).numpy()).hexdigest()
+//
+//   model.safetensors: w [4, 4]    ckpt/: w = rows 0..1 in one file, rows 2..3 in another    equal digests
 #pragma once
 
 #include <span>
@@ -10,10 +13,11 @@
 
 namespace mckpt::impl {
 
-// Hexadecimal digests of the tensors, in the order asked for. Reads all their bytes, in bounded memory.
+// Hexadecimal digests of the tensors, in the order of `tensors`. Reads all their bytes; each thread needs one
+// TensorReader's memory. Throws what TensorReader::read() throws.
 std::vector<std::string> tensor_digests(const Store& store, std::span<const i64> tensors, int threads);
 
-// Of all bytes of a file.
+// The hexadecimal SHA-256 of all bytes of a file. Throws kReadFailed.
 std::string sha256_of(const ByteSource& file);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,9 @@
-// Converts the bits of one element to a number or to text, for every data type.
+// Converts the bits of one element to a number or to text. Floats of at most 16 bits are described by a row
+// of a table (bits of exponent and mantissa, bias, what the largest codes mean) and computed by one function:
+//
+//   value = (-1)^sign * 1.mantissa * 2^(exponent - bias)        exponent > 0
+//           (-1)^sign * 0.mantissa * 2^(1 - bias)               exponent = 0
+//           2^(code - bias)                                     float8_e8m0fnu, which is only an exponent
 #include "core/base/text.h"
 #include "io/values/element.h"
 
@@ -11,6 +16,7 @@ namespace {
 using Special = SmallFloat::Special;
 using Kind = ElementForm::Kind;
 
+// Bits of exponent and of mantissa, bias of the exponent, and what the largest codes mean.
 struct FloatRow {
   DType dtype;
   SmallFloat form;

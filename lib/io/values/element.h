@@ -1,4 +1,13 @@
-// One element of a tensor as a number: what its bits mean, for every data type.
+// One element of a tensor as a number: what its bits mean, for every data type. Statistics, checks for NaN,
+// and the values that `cat` shows use it.
+//
+//   type               bits        number_bits  per_element  value
+//   bfloat16           0x3fc0      16           1            1.5
+//   float8_e4m3fn      0x7f        8            1            NaN
+//   complex64          two floats  32           2            real, imaginary
+//   float4_e2m1fn_x2   0x21        4            2            0.5, 1 (the low half first)
+//
+// Types of at most 16 bits have so few codes that a table of all values is practical (code_values).
 #pragma once
 
 #include <cstring>
@@ -11,6 +20,7 @@ namespace mckpt::impl {
 
 // A float of up to 16 bits: sign, exponent, mantissa, from the top.
 struct SmallFloat {
+  // What the codes that are not ordinary numbers mean.
   enum class Special : u8 {
     kIeee,   // the largest exponent is for infinities and NaN
     kFn,     // finite but for one NaN of each sign, all ones
@@ -21,14 +31,14 @@ struct SmallFloat {
   int exponent_bits = 0, mantissa_bits = 0, bias = 0;
   Special special = Special::kIeee;
 
-  double value(u32 code) const;
+  double value(u32 code) const;  // pre: the code has no more bits than the type
 };
 
 // The layout of a float type of at most 16 bits, or null.
 const SmallFloat* small_float(DType dtype);
 
-// How the elements of a tensor lie in bytes and what numbers they are. A complex element is two numbers; a
-// byte of float4_e2m1fn_x2 is two as well, the low half first.
+// How the elements of a type are stored and what numbers they are. kCode: numbers of at most 16 bits, whose
+// values code_values() has. A complex element is two numbers, and so is a byte of float4_e2m1fn_x2.
 struct ElementForm {
   enum class Kind : u8 { kCode, kF32, kF64, kI32, kU32, kI64, kU64 };
   Kind kind = Kind::kCode;
@@ -37,7 +47,7 @@ struct ElementForm {
 };
 ElementForm element_form(DType dtype);
 
-// The number at `index` of those packed one after the other, at any address.
+// The value at `index` in an array of T at any address, in this machine's byte order.
 template <typename T>
 T load(const u8* bytes, i64 index) {
   T v;
@@ -45,13 +55,14 @@ T load(const u8* bytes, i64 index) {
   return v;
 }
 
-// The value of every code of a type whose numbers have at most 16 bits. pre: kind is kCode.
+// The value of every code of a type, by code: up to 65,536 values. pre: the kind of the type is kCode.
 std::vector<double> code_values(DType dtype);
 
-// The number at `index` of the bytes. Integers of 64 bits may be rounded; to_text() is exact.
+// The number at `index`, counted in numbers of number_bits from the first byte. Integers of 64 bits may be
+// rounded; number_text() is exact.
 double number_at(DType dtype, const u8* bytes, i64 index);
-// In the shortest form that leads back to the same value of the type's precision (that of float for narrower
-// ones).
+// The number as text: the shortest that reads back as the same value in the type's precision (for types
+// narrower than float: in that of float); "NaN", "Infinity", "-Infinity", "true", "false".
 std::string number_text(DType dtype, const u8* bytes, i64 index);
 
 }  // namespace mckpt::impl

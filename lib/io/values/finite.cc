@@ -1,3 +1,11 @@
+// Finds numbers that are not finite by comparing bits, without floating-point arithmetic: a float is not
+// finite if its bits without the sign are at least those of infinity. The 8-bit types have rules of their own
+// (kRules).
+//
+//   bfloat16    0x7f80 infinity    0xff80 -infinity    0x7fc0 NaN    0x7f7f the largest finite number
+//
+// The scan has two steps: a loop that only counts such numbers in stretches of 4,096, and that compilers turn
+// into vector instructions; and, for the rare stretch with a count, a slow loop that finds places and kinds.
 #include "io/values/finite.h"
 
 #include <algorithm>
@@ -8,8 +16,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Which codes of a type are not finite: those that are `least` or more with the sign bit cut off, or (no
-// sign) equal to it. Of them, `infinity` is one and the others are NaN; 0: the type has no infinity.
+// Which codes of a type are not finite: without the sign bit `least` or more, or (no_sign) equal to `least`.
+// Of these, the code `infinity` is an infinity and the others are NaN; 0: the type has no infinity.
 struct Rule {
   DType dtype;
   bool no_sign;
@@ -42,8 +50,8 @@ T magnitude_mask(const Rule& rule) {
   return rule.no_sign ? static_cast<T>(~T{0}) : static_cast<T>(static_cast<T>(~T{0}) >> 1);
 }
 
-// A sum of comparisons is a loop that compilers turn into vectors; it is cut into stretches that cannot
-// overflow T.
+// The number of codes with least <= (code & mask) <= most. The sum has the type of the codes, because vectors
+// of one type are fastest; 128 numbers at a time cannot overflow it.
 template <typename T>
 [[gnu::always_inline]] inline i64 count_codes(const u8* bytes, i64 count, T mask, T least, T most) {
   i64 total = 0;
@@ -71,6 +79,7 @@ MCKPT_CLONES i64 count(const u8* b, i64 n, u64 mask, u64 least, u64 most) {
   return count_codes<u64>(b, n, mask, least, most);
 }
 
+// Scans numbers of one width: counts in stretches, and looks closer at a stretch with numbers that count.
 template <typename T>
 void scan(const Rule& rule, std::span<const u8> bytes, i64 at, NonFinite& found) {
   const T mask = magnitude_mask<T>(rule), least = static_cast<T>(rule.least);

@@ -1,4 +1,9 @@
-// NaN and infinities among the values of a tensor, looked for at the speed of memory.
+// NaN and infinities among the values of a tensor, found at the speed of memory: `verify` and `stats` look at
+// every value of a checkpoint.
+//
+//   NonFinite found;
+//   scan_non_finite(DType::kBF16, first_mebibyte, 0, found);
+//   scan_non_finite(DType::kBF16, next_mebibyte, 524288, found);      found.first_nan: index in the tensor
 #pragma once
 
 #include <span>
@@ -7,18 +12,20 @@
 
 namespace mckpt::impl {
 
+// Counts and first places. Parts of a tensor may be scanned apart and merged in their order.
 struct NonFinite {
   i64 nans = 0, infinities = 0;
-  i64 first_nan = -1, first_infinity = -1;  // numbers (element_form) counted from the first of the tensor
+  i64 first_nan = -1, first_infinity = -1;  // counted in numbers (element_form) of the tensor; -1: none
 
   i64 count() const { return nans + infinities; }
-  void merge(const NonFinite& later);  // what was found in a later stretch
+  void merge(const NonFinite& later);  // adds what was found in a later stretch
 };
 
 // Whether the type can hold a NaN or an infinity at all.
 bool may_be_non_finite(DType dtype);
 
-// Looks at a stretch of whole numbers; `at` is the index of its first. Adds to what was found before.
+// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`.
+// Does nothing for a type without NaN and infinities.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
 }  // namespace mckpt::impl

@@ -1,7 +1,9 @@
 // Compares tensors of one store, window by window:
 //
 //   one    |------ window ------|   read in order
-//   other  |------ the same ----|   read where the first reader is
+//   other  |-- the same range --|   read when a window of the first tensor arrives
+//
+// Items smaller than a byte have no windows at any item; such tensors are compared by their SHA-256.
 #include "io/values/same_bytes.h"
 
 #include <algorithm>
@@ -44,7 +46,7 @@ bool have_same_bytes(const Store& store, const StoreFiles& files, i64 one, i64 o
 std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<i64, i64>> pairs,
                                   int threads) {
   StoreFiles files(store);
-  std::vector<char> same(pairs.size());  // threads write neighbours
+  std::vector<char> same(pairs.size());  // not bool: threads write neighbours
   parallel_for(std::ssize(pairs), threads,
                [&](int, i64 i) { same[i] = have_same_bytes(store, files, pairs[i].first, pairs[i].second); });
   return {same.begin(), same.end()};

@@ -1,4 +1,10 @@
-// Reads strided items: contiguous lines at once, shorter ones out of a window of the file.
+// Reads strided items in few reads: sorts the loops by their stride in the file, takes as many inner loops
+// into one read as 1 MiB and a limit of waste allow, cuts the first loop that does not fit, and walks over
+// the others one step at a time.
+//
+//   column 0 of a [1000, 1000] float32     1,000 items, 4,000 bytes apart: one wanted item in 1,000, too much
+//                                          waste, so 1,000 reads of 4 bytes
+//   columns 0..9 of it                     10 wanted items in 1,000: one read of 263 rows (1 MiB) at a time
 #include "io/values/strided.h"
 
 #include <algorithm>
@@ -8,9 +14,10 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostReadBytes = 1 << 20;
-// Where less than one byte in so many is wanted, items are read one by one instead.
+// If a read would use less than one byte in so many, the loop is walked one step at a time instead.
 constexpr i64 kMostWaste = 256;
 
+// Copies the items of one loop. The size of an item is a constant, so that each copy is one instruction.
 template <i64 kItemBytes>
 void scatter_line(const u8* from, u8* to, const StridedLoop& loop) {
   for (i64 i = 0; i < loop.count; i++)
@@ -18,6 +25,7 @@ void scatter_line(const u8* from, u8* to, const StridedLoop& loop) {
                 kItemBytes);
 }
 
+// Carries out loops that are sorted and cut.
 class StridedReader {
  public:
   StridedReader(const ByteSource& file, i64 item_bytes, std::vector<u8>& scratch)
@@ -33,6 +41,7 @@ class StridedReader {
   }
 
  private:
+  // One read from the first to the last item of the loops; then each item goes to its place.
   void read_block(std::span<const StridedLoop> loops, i64 offset, u8* to) {
     i64 extent = 1;
     for (const StridedLoop& l : loops) extent += (l.count - 1) * l.file_stride;
@@ -77,7 +86,7 @@ class StridedReader {
 }  // namespace
 
 bool is_row_major(std::span<const i64> sizes, std::span<const i64> strides) {
-  // Of an empty tensor any stride is right, and its other sizes may overflow.
+  // For an empty tensor any stride is right, and the product of its other sizes may overflow.
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
   i64 expected = 1;
   for (std::size_t d = sizes.size(); d-- > 0; expected *= sizes[d])
@@ -102,7 +111,7 @@ void read_strided(const ByteSource& file, i64 offset, std::vector<StridedLoop> l
     if (fits < l.count) {
       StridedLoop rest = {l.count / fits, l.file_stride * fits, l.memory_stride * fits};
       i64 left = l.count % fits;
-      if (left > 0) {  // the odd end goes by itself
+      if (left > 0) {  // the odd end is read by itself
         std::vector<StridedLoop> tail = loops;
         tail[inner].count = left;
         i64 done = l.count - left;

@@ -1,5 +1,11 @@
 // Reads a tensor from its chunks: directly if it is one stretch of a file, else through a window into which
-// every chunk writes its part.
+// every chunk copies its part.
+//
+// A chunk is a box of the tensor, and in row-major order a box is a list of runs (pieces of rows, or several
+// whole rows). For each window: the runs of the chunk that meet the window are found by binary search; their
+// items follow each other in the chunk, so one read gets them; then each run is copied to its place.
+//
+// Where a tensor is one stretch, the window's address equals the file's offset modulo a page.
 #include "io/values/tensor_reader.h"
 
 #include <algorithm>
@@ -17,13 +23,13 @@ constexpr i64 kPage = 4096;
 
 }  // namespace
 
-// A chunk, and where the items that follow each other in it lie in the global tensor: runs of run_items, one
-// for each index of the dimensions before the first whole ones.
+// A chunk as runs of the global tensor: run_items items that follow each other in the chunk and in the
+// tensor, one run for each index of the dimensions before run_dim.
 //
-//   box rows 2..4, columns 0..8 of [8, 8]: one run of 16        box rows 0..8, columns 2..4: eight runs of 2
+//   rows 2 and 3 of [8, 8], all columns: one run of 16 items      columns 2 and 3, all rows: eight runs of 2
 struct TensorReader::Piece {
   Chunk chunk;
-  i32 file = -1;  // of the store; -1: the items lie in memory
+  i32 file = -1;  // of the store; -1: the items are in memory, because the file has them compressed
   std::unique_ptr<ChunkReader> reader;
   std::span<const i64> dims;  // of the tensor
   std::size_t run_dim = 0;    // runs go over this dimension and those behind it
@@ -41,7 +47,7 @@ struct TensorReader::Piece {
     for (std::size_t i = 0; i < run_dim; i++) runs *= chunk.sizes[i];
   }
 
-  // Where run `index` begins in the tensor.
+  // The item of the tensor at which run `index` begins.
   i64 run_begin(i64 index) const {
     i64 at = 0, stride = 1;
     for (std::size_t d = dims.size(); d-- > 0;) {
@@ -56,7 +62,7 @@ struct TensorReader::Piece {
     return at;
   }
 
-  // The first run that ends behind item `at`.
+  // The first run that ends behind item `at` of the tensor; `runs` if there is none.
   i64 run_at(i64 at) const {
     i64 low = 0, high = runs;
     while (low < high) {
@@ -79,6 +85,7 @@ i64 TensorReader::tensor_bytes(const Store& store, i64 tensor) {
   return dtype_bytes(store.dtype(tensor), checked_items(store.dims(tensor)));
 }
 
+// Resolves all chunks of the tensor, which opens their files. After an error no tensor is open.
 void TensorReader::open(i64 tensor) {
   if (tensor == tensor_) return;
   tensor_ = -1;
@@ -100,6 +107,7 @@ void TensorReader::open(i64 tensor) {
   tensor_ = tensor;
 }
 
+// Throws for a hole, and for a chunk outside; chunks that overlap are read all the same.
 void TensorReader::check_cover(i64 tensor) const {
   for (const BoxFault& fault : chunk_faults(store_, tensor))
     if (fault.kind != BoxFault::Kind::kOverlap)
@@ -160,14 +168,14 @@ void TensorReader::read_pieces(i64 begin, i64 end, const Take& take) {
   i64 most = kWindowBytes / item_bytes_;
   for (i64 at = begin; at < end; at += most) {
     i64 stop = std::min(at + most, end);
-    // Backwards, so that the first chunk of those that overlap is the last to write.
+    // Backwards, so that of chunks that overlap the first is the last to write.
     for (std::size_t p = pieces_.size(); p-- > 0;) fill(pieces_[p], at, stop, window_.data());
     take(std::span(window_).first(static_cast<std::size_t>((stop - at) * item_bytes_)), at * item_bytes_);
   }
 }
 
-// Copies the items of [begin, end) that the piece holds to their place in the window. They follow each other
-// in the piece, so they are read at once.
+// Copies the items of [begin, end) that the piece contains to their places in the window. They follow each
+// other in the piece, so they are read at once.
 void TensorReader::fill(const Piece& piece, i64 begin, i64 end, u8* window) {
   i64 first = piece.run_at(begin);
   if (first == piece.runs) return;

@@ -1,6 +1,11 @@
-// Reads the items of a tensor in the order of the global tensor, however it is stored: across files, shards,
-// strides and byte orders, through one window of a megabyte. Digests, statistics, checks and conversions use
-// it.
+// TensorReader: reads the items of a tensor in row-major order, however the tensor is stored: in several
+// files, shards, at strides, compressed, big-endian. Digests, statistics, checks and some conversions use it.
+//
+//   tensor [4, 4] of 2 chunks (columns 0..1 in file 0, 2..3 in file 1)
+//   window    row 0: | 0 | 0 | 1 | 1 |   row 1: | 0 | 0 | 1 | 1 |   ...
+//   filled from both files, then passed to the caller, up to 1 MiB at a time
+//
+// Memory: a window of 1 MiB, as much again for chunks in pieces, and strided_bytes for tensors at strides.
 #pragma once
 
 #include <functional>
@@ -11,35 +16,37 @@
 
 namespace mckpt::impl {
 
+// Keeps the tensor open that it read last, so that reads of parts of it one after the other are cheap.
 class TensorReader {
  public:
   static constexpr i64 kWindowBytes = 1 << 20;
   static constexpr i64 kStridedBytes = 32 << 20;
-  // Takes a stretch of the tensor's contiguous little-endian bytes, whole elements of it, and where it begins
-  // among them, in bytes.
+  // Called with a stretch of the tensor's contiguous little-endian bytes, whole elements, and its offset in
+  // bytes from the tensor's first. The bytes are valid during the call.
   using Take = std::function<void(std::span<const u8> bytes, i64 at)>;
 
-  // A reader belongs to one thread; store and files are shared and outlive it. Of a tensor at strides up to
-  // strided_bytes are kept, in all its chunks: the more, the fewer times its file is read.
+  // A reader belongs to one thread; store and files are shared and outlive it. strided_bytes: memory for a
+  // tensor at strides, in all its chunks together; with more memory, its file is read fewer times.
   TensorReader(const Store& store, const StoreFiles& files, i64 strided_bytes = kStridedBytes);
   ~TensorReader();
 
   // Calls `take` with all bytes of the tensor, in order. Where chunks overlap, the first in the list counts;
-  // an item that no chunk holds is an error (kChunkHole): openers report such tensors and leave them in.
+  // an item that no chunk contains is an error (kChunkHole), although the opener left the tensor in the
+  // store. Throws what resolving and reading chunks throws, with the tensor's name.
   void read(i64 tensor, const Take& take);
-  // The same for items [begin, end). pre: the type's elements fill whole bytes, or the range is the whole
+  // read() for items [begin, end). pre: the type's elements fill whole bytes, or the range is the whole
   // tensor.
   void read(i64 tensor, i64 begin, i64 end, const Take& take);
 
   // The one stretch of a file in which the tensor is stored exactly as it is read; nothing if there is no
-  // such stretch. Throws as read() does.
+  // such stretch. Throws what read() throws.
   struct Stretch {
     i32 file = -1;
     i64 offset = 0;
   };
   std::optional<Stretch> stretch(i64 tensor);
 
-  // Bytes that the tensor has in row-major form.
+  // The number of bytes of the tensor in row-major form. Throws kSizeOverflow.
   static i64 tensor_bytes(const Store& store, i64 tensor);
 
  private:

@@ -1,5 +1,10 @@
-// Computes statistics with all threads: units of a tensor are summed independently and joined in their order,
-// so that the result does not depend on the number of threads. A second pass fills the histogram.
+// Computes statistics with all threads. Tensors are cut into units of 16 Mi items, whatever the number of
+// threads (those of elements smaller than a byte are one unit); each unit is summed by one thread, and the
+// sums of a tensor are merged in the order of its units. So the order of floating-point additions, and with
+// it every bit of the result, does not depend on the threads.
+//
+//   pass 1   each unit: codes counted, or numbers summed; NaN and infinities    -> min, max, mean, deviation
+//   pass 2   each unit of tensors of more than 16 bits, if a histogram is wanted -> counts in bins
 #include "io/values/tensor_stats.h"
 
 #include <cmath>
@@ -17,12 +22,12 @@ namespace {
 
 using Kind = ElementForm::Kind;
 
-// Items that one thread takes at a time. It does not depend on the threads, so neither does the order of
-// additions.
 constexpr i64 kUnitItems = 16 << 20;
-constexpr i64 kLargeItems = i64{1} << 32;  // sizes that are looked into before memory is taken for them
+// Above this size, the chunks of a tensor are resolved before memory is allocated for its units: a file may
+// declare any size.
+constexpr i64 kLargeItems = i64{1} << 32;
 
-// A part of one of the tensors asked for.
+// A part of one of the tensors; `place` is the tensor's place in the list that was asked for.
 struct Unit {
   std::size_t place;
   i64 begin, end;
@@ -37,6 +42,7 @@ struct Open {
   std::optional<Bins> bins;
 };
 
+// One call of tensor_stats: lists units, reads them in all threads, and finishes a tensor with its last unit.
 class StatsRun {
  public:
   StatsRun(const Store& store, std::span<const i64> tensors, int bins, int threads,
@@ -161,6 +167,8 @@ void StatsRun::finish(std::size_t place) {
   if (!open.bins) open_[place].reset();
 }
 
+// All statistics from the counts of codes: first the sum and the extremes, then with the mean known the
+// squared deviations and the bins.
 void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
   TensorStats& s = stats_[place];
   const std::vector<double>& values = values_of(store_.dtype(tensors_[place]));
@@ -187,6 +195,7 @@ void StatsRun::finish_codes(std::size_t place, const CodeCounts& codes) {
   if (bins_ > 0) s.histogram = std::move(bins.counts);
 }
 
+// All statistics but the histogram, whose bins are set up for the second pass.
 void StatsRun::finish_sums(std::size_t place, Open& open) {
   TensorStats& s = stats_[place];
   ValueSums all;

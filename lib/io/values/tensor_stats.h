@@ -1,5 +1,10 @@
 // What the values of a tensor are like: extremes, mean, spread, zeros, NaN, infinities, and a histogram.
-// Exact: types of at most 16 bits are counted value by value, and everything follows from the counts.
+// `stats` shows them.
+//
+// Values of at most 16 bits are counted code by code (a bfloat16 tensor of any size has at most 65,536
+// different values), and everything follows from the counts, in one pass over the data. Other values are
+// summed, and their histogram takes a second pass, because its bins depend on the extremes. Either way the
+// result is the same for any number of threads.
 #pragma once
 
 #include <functional>
@@ -11,19 +16,21 @@
 
 namespace mckpt::impl {
 
+// The statistics of one tensor.
 struct TensorStats {
   i64 numbers = 0;  // as element_form counts them: two for a complex element
   i64 finite = 0, zeros = 0;
   NonFinite non_finite;
-  // Of the finite numbers; not set when there are none. long double holds every integer of 64 bits.
+  // Of the finite numbers; not set when there are none. A long double can be any 64-bit integer.
   long double min = 0, max = 0;
   double mean = 0, deviation = 0;  // the standard deviation of all of them (divided by n)
-  // Equal bins from min to max, the last one closed. Empty when none was asked for, or no number is finite.
+  // Counts in bins of equal width from min to max, the last one closed. Empty if no bins were asked for, or
+  // if no number is finite.
   std::vector<i64> histogram;
 };
 
-// The statistics of these tensors, in the order asked for. The result does not depend on the number of
-// threads. `progress` receives the number of bytes that are read, from any thread.
+// The statistics of tensors, in the order of `tensors`. `bins`: of the histogram; 0: none. `progress` is
+// called with numbers of bytes that were read, from any thread. Throws what TensorReader::read() throws.
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 

@@ -1,4 +1,5 @@
-// Which indexes are shown, and the bytes of one row at a time.
+// Chooses which indexes are shown, and reads the bytes of one row at a time. A tensor with elements smaller
+// than a byte is read whole for each row: such an element need not begin with a byte.
 #include "io/values/value_rows.h"
 
 namespace mckpt::impl {
@@ -6,6 +7,8 @@ namespace {
 
 constexpr i64 kEdge = 3;  // values at either end of a dimension whose middle is left out
 
+// The indexes of a range; with `edges`, a range of more than 7 is cut to 3 at either end with -1 between
+// them.
 std::vector<i64> shown_indexes(const SliceRange& range, bool edges) {
   std::vector<i64> indexes;
   bool some = edges && range.end - range.begin > 2 * kEdge + 1;

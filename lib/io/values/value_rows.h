@@ -1,7 +1,10 @@
-// ValueRows: some values of one tensor, read row by row and shown as text. A slice chooses them; of a large
-// tensor only the edges are taken:
+// ValueRows: some values of one tensor, read row by row and shown as text, as `cat` prints them. A slice
+// chooses them; of a large tensor only the edges are taken:
 //
 //   indexes of a dimension of 1,000     0 1 2 -1 997 998 999        -1: values that are left out
+//
+//   ValueRows rows(store, tensor, ranges, true);
+//   rows.load({4}), rows.text(7, 0);                row 4, column 7 of a matrix
 #pragma once
 
 #include <string>
@@ -13,12 +16,15 @@
 
 namespace mckpt::impl {
 
+// Belongs to one thread; holds one row in memory.
 class ValueRows {
  public:
   // `ranges`: one for each dimension. `edges`: leave out the middle of long dimensions. The store outlives
   // this.
   ValueRows(const Store& store, i64 tensor, std::vector<SliceRange> ranges, bool edges);
 
+  // By dimension: the indexes that are shown, and whether the slice chose a single index, which drops the
+  // dimension.
   std::size_t rank() const { return ranges_.size(); }
   const std::vector<i64>& indexes(std::size_t d) const { return indexes_[d]; }
   bool single(std::size_t d) const { return ranges_[d].single; }
@@ -26,7 +32,8 @@ class ValueRows {
   // Reads the row of the last dimension whose other indexes are `prefix`. Throws what TensorReader throws.
   void load(const std::vector<i64>& prefix);
 
-  // The element at an index of the last dimension of the row, in parts: a complex number has two.
+  // The element at an index of the last dimension, in parts: a complex number has two. pre: load() was
+  // called.
   int parts() const { return form_.per_element; }
   std::string text(i64 index, int part) const {
     return number_text(store_.dtype(tensor_), row_.data(), (index - row_begin_) * parts() + part);

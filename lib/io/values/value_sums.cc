@@ -1,5 +1,11 @@
-// Sums stretches of values with vector instructions; 64-bit integers, and doubles whose squares leave the
-// range of doubles, are summed number by number.
+// Sums stretches of 4,096 numbers with vector instructions and merges the sums. What is not summed with
+// vectors: 64-bit integers, and doubles whose squared deviations a double cannot hold, are summed in long
+// double one by one.
+//
+// The difficult part is the spread. The textbook formula, mean of squares minus square of the mean, subtracts
+// two nearly equal numbers if the mean is large against the spread (weights around 1,000 with a spread of
+// 0.001), and most digits are lost. So deviations are taken from a pivot, the first finite number of the
+// stretch, and stretches are merged by the formula of Chan, Golub and LeVeque, which has no such difference.
 #include "io/values/value_sums.h"
 
 #include <algorithm>
@@ -29,8 +35,8 @@ bool finite(T v) {
   return true;
 }
 
-// Number by number, for those that doubles do not sum well: integers of 64 bits, and doubles whose squared
-// deviations are too large or too small for a double.
+// Sums number by number, in long double, what doubles do not sum well: integers of 64 bits, and doubles whose
+// squared deviations are too large or too small for a double.
 template <typename T>
 ValueSums sum_one_by_one(const u8* bytes, i64 n) {
   ValueSums s;
@@ -54,7 +60,8 @@ ValueSums sum_one_by_one(const u8* bytes, i64 n) {
   return s;
 }
 
-// Whether a double holds this sum of squared deviations, and what it is taken apart into, well.
+// Whether a sum of squared deviations is far enough from the limits of a double that none of its terms
+// overflowed or lost its digits.
 bool fits_a_double(double squares) { return squares > 1e-280 && squares < 1e300; }
 
 // Deviations are taken from a pivot, a number of the stretch, so that a large mean costs no digits. Numbers
@@ -142,12 +149,14 @@ i64 width_of(ElementForm::Kind kind) {
   return wide ? 8 : 4;
 }
 
+// Bins the finite numbers of a stretch. 64-bit integers are binned by their distance from the minimum, since
+// a double cannot tell large neighbours apart.
 template <typename T>
 void bin_stretch(Bins& bins, std::span<const u8> bytes) {
   i64 n = static_cast<i64>(bytes.size() / sizeof(T));
   for (i64 i = 0; i < n; i++)
     if (T v = load<T>(bytes.data(), i); finite(v)) {
-      if constexpr (std::is_integral_v<T> && sizeof(T) == 8)  // two of them may be one double
+      if constexpr (std::is_integral_v<T> && sizeof(T) == 8)  // neighbours may round to one double
         bins.add_at(static_cast<double>(static_cast<long double>(v) - bins.min) * bins.per_width, 1);
       else
         bins.add(static_cast<double>(v), 1);
@@ -156,7 +165,7 @@ void bin_stretch(Bins& bins, std::span<const u8> bytes) {
 
 }  // namespace
 
-// As Chan, Golub and LeVeque do it.
+// squares = squares_a + squares_b + (mean_b - mean_a)^2 * n_a * n_b / (n_a + n_b)
 void ValueSums::merge(const ValueSums& later) {
   if (later.count == 0) return;
   if (count == 0) {
@@ -208,6 +217,7 @@ void Bins::add_numbers(ElementForm::Kind kind, std::span<const u8> bytes) {
   }
 }
 
+// Counts four codes at a time, into the two tables in turns.
 void CodeCounter::add16(std::span<const u8> bytes) {
   u32* tables = tables_.data();
   std::size_t i = 0;
@@ -245,6 +255,8 @@ void CodeCounter::add(int number_bits, std::span<const u8> bytes) {
   }
 }
 
+// Empties the tables: all of a table of 65,536 counters only after many numbers, otherwise the codes that
+// were noted as touched, or the 256 that types of at most 8 bits have.
 CodeCounts CodeCounter::take() {
   CodeCounts out;
   auto take_code = [&](u32 code) {

@@ -1,3 +1,11 @@
+// Compares sums of records with the bytes, in batches of 16,384 records, because a large checkpoint has a
+// million of them. Within a batch:
+//
+//   records    |A|B|------------- C, 100 MiB -------------|
+//   pieces     |A|B|-- C0, 32 --|-- C1 --|-- C2 --|C3, 4|       handed out to threads, summed in any order
+//   judge      A, B; C = join(C0, C1, C2, C3)                   in the order of the file, by one thread
+//
+// So one long record keeps all threads busy, and findings come in the same order for any number of threads.
 #include "io/verify/checksums.h"
 
 #include <algorithm>
@@ -11,9 +19,9 @@
 namespace mckpt::impl {
 namespace {
 
-// Sums that are checked together: a large checkpoint has a million.
+// Records that are checked together.
 constexpr std::size_t kBatch = 16384;
-// Long records are summed in pieces, so that one of them does not keep one thread busy and the others idle.
+// Long records are summed in pieces of this size.
 constexpr i64 kPieceBytes = 32 << 20;
 constexpr i64 kWindowBytes = 1 << 20;
 
@@ -23,7 +31,7 @@ std::string hex(u32 v) {
   return text;
 }
 
-// In windows, of which `window` is the memory.
+// Sums bytes [begin, end) of a file in windows of 1 MiB; `window` is reused memory.
 u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
                const std::function<void(i64)>& progress) {
   while (begin < end) {
@@ -38,6 +46,7 @@ u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<
   return sum;
 }
 
+// The finding about a record whose bytes have another sum, `crc`.
 Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
   return {.code = Code::kBadChecksum,
           .tensor = record.tensor < 0 ? "" : std::string(store.name(record.tensor)),
@@ -49,6 +58,7 @@ Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
           .offset = record.offset};
 }
 
+// One call of check_checksums().
 class Checker {
  public:
   Checker(const Store& store, const StoreFiles& files, int threads, const std::function<void(i64)>& progress)
@@ -73,6 +83,7 @@ class Checker {
   }
 
  private:
+  // A part of a record, its sum, or the reason why it could not be read.
   struct Piece {
     std::size_t record;
     i64 offset, bytes;
@@ -106,7 +117,8 @@ class Checker {
     piece.crc32 = sum_window(0, *file, begin, begin + piece.bytes, window, progress_);
   }
 
-  // Joins the pieces of one record; returns the first piece of the next.
+  // Joins the pieces of one record, the first of which is `p`, and adds a finding if the record does not fit
+  // its sum or cannot be read. Returns the first piece of the next record.
   std::size_t judge(std::size_t p) {
     const Checksum& record = batch_[pieces_[p].record];
     u32 crc = pieces_[p].crc32;

@@ -1,4 +1,8 @@
-// The CRC-32 sums that a store's format keeps, against the bytes that lie there.
+// The CRC-32 sums that a store's format keeps, compared with the bytes on disk. Zip archives (.pt files,
+// records of .distcp files) have a sum for each record; a safetensors file that mckpt wrote has the sums of
+// mckpt_manifest.json; the stores of other formats report no sums.
+//
+//   record "archive/data/0", bytes 832..1855: CRC-32 stored 9a7b1c2d, data 9a7b1c2f     problem[MC1203]
 #pragma once
 
 #include <functional>
@@ -9,20 +13,24 @@
 
 namespace mckpt::impl {
 
+// What check_checksums() returns.
 struct ChecksumResult {
-  i64 records = 0;  // looked at
-  std::vector<Finding> findings;
+  i64 records = 0;                // that were compared, or could not be read
+  std::vector<Finding> findings;  // a problem for each record that does not fit its sum
 };
 
-// Reads everything that has a sum. A record that cannot be read is a finding as well. `progress` is told
-// bytes as they are read, from any thread.
+// Reads everything that has a sum, with all threads. A record that cannot be read is a finding as well.
+// `progress` is called with the number of bytes after each read, from any thread; it may throw kInterrupted,
+// which ends the work. Nothing else is thrown as an Error.
 ChecksumResult check_checksums(const Store& store, const StoreFiles& files, int threads,
                                const std::function<void(i64 bytes)>& progress);
 
-// What is wrong with a record that is read on its own; nothing where its bytes are those of its sum.
+// What is wrong with one record; nothing if its bytes fit its sum. Throws kReadFailed and what opening the
+// file throws.
 std::optional<Finding> checksum_fault(const Store& store, const StoreFiles& files, const Checksum& record);
 
-// Goes on with a CRC-32 over bytes of a file. `going_on` is called now and then, and may throw.
+// Continues the sum `before` over bytes [begin, end) of a file. `going_on` is called after each MiB with the
+// number of bytes, and may throw.
 u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end,
               const std::function<void(i64 bytes)>& going_on = {});
 

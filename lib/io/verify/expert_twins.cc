@@ -1,4 +1,14 @@
-// Finds experts of a layer with equal bytes by sums of their tensors.
+// Finds experts with equal bytes. Which tensors contain experts, and which expert a tensor is, is read from
+// the names that Megatron and Hugging Face use:
+//
+//   experts.3.gate_proj.weight                one expert, number 3
+//   experts.local_experts.3.linear_fc1.weight one expert, number 3
+//   experts.linear_fc1.weight3                one expert, number 3
+//   experts.gate_up_proj [128, 2048, 1536]    128 experts, fused
+//   layers.mlp.experts... [48, 128, ...]      48 layers of 128 experts, stacked
+//
+// Experts are compared if they have the same name without the number (and, stacked, are of the same layer).
+// They are grouped by CRC-32, which 128 experts of a layer seldom share by chance; SHA-256 decides.
 #include "io/verify/expert_twins.h"
 
 #include <algorithm>
@@ -12,14 +22,14 @@
 namespace mckpt::impl {
 namespace {
 
-// The number of an expert in the name of a tensor. It is in one of two places:
+// What a name shows about experts. The number is in one of two places:
 //
 //   experts.3.gate_proj.weight          experts.local_experts.3.linear_fc1.weight
 //   experts.linear_fc1.weight3          experts.linear_fc1.weight3_w.exp_avg
 struct ExpertName {
-  bool expert = false;   // of one expert or several
-  bool stacked = false;  // of several in each layer: "layers.mlp", the first dimension is that of the layers
-  std::size_t at = 0, digits = 0;  // the number, where there is one
+  bool expert = false;   // the tensor belongs to one expert or several
+  bool stacked = false;  // "layers.mlp", without a number: the first dimension is the layers
+  std::size_t at = 0, digits = 0;  // of the number; 0 digits: there is none
 };
 
 std::size_t digits_at(std::string_view name, std::size_t at) {
@@ -28,16 +38,20 @@ std::size_t digits_at(std::string_view name, std::size_t at) {
   return n < 10 ? n : 0;
 }
 
-// Whether the name, or a part of it, ends here.
+// Whether the name, or one of its dotted parts, ends at `at`.
 bool part_ends(std::string_view name, std::size_t at) { return at == name.size() || name[at] == '.'; }
 
-// The number behind `leaf`, which may be that of one half of a gated weight.
+// The digits of the number at `at`, behind the name of a weight. Behind the number, "_w" or "_v" may name one
+// half of a gated weight. 0: there is no number.
 std::size_t leaf_digits(std::string_view name, std::size_t at) {
   std::size_t digits = digits_at(name, at), end = at + digits;
   bool half = name.substr(end).starts_with("_w") || name.substr(end).starts_with("_v");
   return digits > 0 && part_ends(name, half ? end + 2 : end) ? digits : 0;
 }
 
+// Looks for "experts." as a part of the name or at the end of one ("local_experts."), then for a number
+// directly behind it, else for a number behind the name of a weight. A name with "layers." before it but no
+// number behind that is stacked.
 ExpertName expert_name(std::string_view name) {
   constexpr std::string_view kExperts = "experts.", kLayers = "layers.";
   ExpertName out;
@@ -91,6 +105,7 @@ ExpertTwins::Sums::Sums(const ExpertTwins& twins, i64 tensor) : tensor_(tensor) 
   expert_bytes_ = left_ = TensorReader::tensor_bytes(twins.store_, tensor) / experts;
 }
 
+// Cuts the stream of bytes where an expert ends; a sum of one expert may take many calls.
 void ExpertTwins::Sums::take(std::span<const u8> bytes) {
   while (!bytes.empty()) {
     std::span<const u8> part = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(left_)));
@@ -119,6 +134,7 @@ i64 ExpertTwins::compared() const {
   return std::count_if(crcs_.begin(), crcs_.end(), [](const std::vector<u32>& c) { return !c.empty(); });
 }
 
+// The SHA-256 of one expert's bytes, which are read again.
 std::string ExpertTwins::content_digest(TensorReader& reader, const Expert& e) const {
   i64 items = store_.shape(e.tensor).items() / experts_in(e.tensor);
   Sha256 sha;

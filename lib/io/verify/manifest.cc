@@ -1,4 +1,10 @@
-// Writes and reads mckpt_manifest.json.
+// Writes and reads mckpt_manifest.json. The writer makes one fixed text (one file a line, ascending names),
+// so that two runs that write the same bytes write the same manifest. The reader first compares the seal, the
+// SHA-256 of everything before the last line, and then parses with all checks all the same: whoever can
+// change the file can also make a seal that fits.
+//
+// Limits: a manifest of 1 GiB; names that stay in their folder (io/file/folder.h); sums that do not overlap
+// and are inside their file.
 #include "io/verify/manifest.h"
 
 #include <sys/stat.h>
@@ -27,6 +33,7 @@ std::string hex(u32 v) {
   return text;
 }
 
+// Eight hexadecimal digits, such as "0a1b2c3d".
 u32 parse_hex(JsonReader& json) {
   std::string_view text = json.string();
   u32 v = 0;
@@ -36,13 +43,14 @@ u32 parse_hex(JsonReader& json) {
   return v;
 }
 
-// The last line: it seals all the others.
+// The last line, which seals all lines before it.
 std::string seal(std::string_view body) {
   Sha256 sha;
   sha.update({reinterpret_cast<const u8*>(body.data()), body.size()});
   return cat("\"sha256\": \"", sha.hex_digest(), "\"}\n");
 }
 
+// Appends the entry of a file, as one line without its end.
 void append(std::string& out, const ManifestFile& f) {
   out += "{\"name\": ";
   append_json_string(out, f.name);
@@ -58,6 +66,7 @@ void append(std::string& out, const ManifestFile& f) {
   out += "]}";
 }
 
+// [offset, bytes, "crc32"]
 ManifestSum parse_sum(JsonReader& json) {
   ManifestSum s;
   json.begin_array();
@@ -71,6 +80,8 @@ ManifestSum parse_sum(JsonReader& json) {
   return s;
 }
 
+// An entry. Unknown fields are skipped; sums that overlap or leave the file are refused, so that whoever
+// reads by them stays inside the file.
 ManifestFile parse_file(JsonReader& json) {
   ManifestFile f;
   std::string_view key;
@@ -100,10 +111,13 @@ ManifestFile parse_file(JsonReader& json) {
   return f;
 }
 
+// is_below("hf_assets/config.json", "hf_assets")
 bool is_below(std::string_view name, std::string_view folder) {
   return name.size() > folder.size() && name.starts_with(folder) && name[folder.size()] == '/';
 }
 
+// Adds the names of the files in the folder `below` of `folder`, and in those below it that files_of()
+// enters.
 void add_files(const Folder& folder, const std::string& below, const Manifest* manifest,
                std::vector<std::string>& names) {
   for (const FolderEntry& e : folder.entries(below)) {
@@ -194,6 +208,8 @@ std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest
   return names;
 }
 
+// A store is a folder, whose files are listed by their paths, or one file, which the folder that it is in
+// lists.
 ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
   ListedPlace place = listed_place(store.root());
   if (!has_manifest(place.folder)) return;

@@ -1,16 +1,17 @@
 // Manifest: the list of the files that mckpt wrote into a folder, with their digests, so that a later reader
 // can tell that a file was damaged, replaced or left out. Every writer of a folder puts one beside its files;
-// no reader needs it.
+// no reader needs it. docs/formats/manifest.md is the reference.
 //
 //   {"schema": "mckpt.manifest/1", "mckpt": "0.1.0", "files": [
 //   {"name": "config.json", "bytes": 654, "sha256": "<64 hex digits>"},
-//   {"name": "model.safetensors", "bytes": 4096, "rest_crc32": "<8 hex digits>", "tensors": [[304, 512, "<8
-//   hex digits>"], ...]}
+//   {"name": "model.safetensors", "bytes": 4096, "rest_crc32": "<8 hex digits>",
+//    "tensors": [[304, 512, "<8 hex digits>"], ...]}                                (one line in the file)
 //   ],
 //   "sha256": "<of all text before this line>"}
 //
-// A file of tensors has a CRC-32 for the data of each of them (offset, bytes, sum), which whoever takes a
-// tensor compares, and one of all its other bytes, end to end: headers and what lies between.
+// A file with tensors has a CRC-32 for the data of each of them (offset, bytes, sum), so that a reader of one
+// tensor can check that tensor alone, and one CRC-32 for all its other bytes, end to end: headers, and what
+// is between the data. Every byte of the file is in exactly one of these sums.
 #pragma once
 
 #include <optional>
@@ -27,54 +28,59 @@ class Store;
 
 inline constexpr std::string_view kManifestName = "mckpt_manifest.json";
 
+// The sum of the data of a tensor, or of one chunk of it: bytes [offset, offset + bytes) of the file.
 struct ManifestSum {
   i64 offset = 0, bytes = 0;
   u32 crc32 = 0;
 };
 
+// The entry of a file: with `sha256`, or with `rest_crc32` and `sums`.
 struct ManifestFile {
   std::string name;  // relative to the folder
   i64 bytes = 0;
-  std::string sha256{};             // "" of a file of tensors, which has the sums below
-  u32 rest_crc32 = 0;               // of the bytes that no sum is of
+  std::string sha256{};             // "" for a file with tensors, which has the sums below
+  u32 rest_crc32 = 0;               // of all bytes that are in none of the sums
   std::vector<ManifestSum> sums{};  // in the order of the file, without overlap
 };
 
+// A manifest in memory: a value, made by the writer of a folder or by parse_manifest().
 struct Manifest {
   std::string version;              // of the mckpt that wrote it
   std::vector<ManifestFile> files;  // ascending by name
 
-  const ManifestFile* find(std::string_view name) const;
-  std::string text() const;
+  const ManifestFile* find(std::string_view name) const;  // null: not listed
+  std::string text() const;                               // of the file; equal manifests have equal texts
 };
 
-// Throws kBadManifest where a byte of the text was changed or it is not such a list.
+// Throws kBadManifest if the last line does not seal the text, and what the JSON reader throws if the text is
+// not such a list.
 Manifest parse_manifest(std::string_view text);
-// Nothing where the folder has none. Throws what parse_manifest() and reading do, with the file.
+// The manifest in the folder; nothing if the folder has none. Throws what parse_manifest() and reading throw,
+// with the file.
 std::optional<Manifest> read_manifest(const Folder& folder);
 
-// Whether a manifest is in the folder at `path`; false where `path` is not a folder.
+// Whether the folder at `path` contains the name of a manifest; false if `path` is not a folder.
 bool has_manifest(const std::string& path);
 
-// The folder whose manifest lists what is at `path`, and its name there: of a file the folder that it is in,
-// of a folder itself and "".
+// Where a path may be listed: for a file, its folder and its name there; for a folder, the folder and "".
 struct ListedPlace {
   std::string folder, name;
 };
 ListedPlace listed_place(const std::string& path);
 
-// The files of a folder and of the folders below it that hold a file of the manifest. Other folders are one
-// name each, which ends with '/'. Without a manifest: all files of the folder and of those below.
+// The files of a folder and of those folders below it that contain a file of the manifest, sorted. Every
+// other folder is one name, which ends with '/'. Without a manifest (null): all files in all folders below.
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest);
 
-// What the manifest of a store's folder says of the store's files.
+// The sums that the manifest of a store's folder has for the store's files, by file and offset. Entries for
+// files of another size are not used. Not to be copied: it points into itself.
 class ManifestSums {
  public:
-  ManifestSums() = default;  // says nothing
+  ManifestSums() = default;  // knows no sums
   // Throws what read_manifest() does.
   explicit ManifestSums(const Store& store);
 
-  // The sum of the data that begin there; null: none is known.
+  // The sum of the data that begin at this offset; null: none is known.
   const ManifestSum* find(i32 file, i64 offset) const;
 
  private:

@@ -1,3 +1,6 @@
+// Compares a folder with its manifest. A file without tensors that does not exist is MC1302 (incomplete):
+// such a folder may still be converted, and the conversion checks whether the files that it needs exist.
+// Every other difference is MC1314: the file is not the one that mckpt wrote.
 #include "io/verify/manifest_check.h"
 
 #include <algorithm>
@@ -19,12 +22,13 @@ constexpr const char* kHelp =
     "from "
     "another folder, remove mckpt_manifest.json";
 
+// Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
   auto finding = [&](std::string message, Code code = Code::kBadManifest) {
     return Finding{.code = code, .file = listed.name, .message = std::move(message), .help = kHelp};
   };
   std::optional<i64> bytes = folder.file_bytes(listed.name);
-  // Without a file of tensors it is another folder's list, or the folder is of no use.
+  // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
   if (!bytes)
     return finding("is missing, but mckpt_manifest.json lists it",
                    listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
@@ -37,7 +41,7 @@ std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
                      escaped(listed.sha256, 80)));
 }
 
-// What cannot be read is a finding as well.
+// What is wrong with a listed file; a file that cannot be read is a finding as well.
 std::optional<Finding> readable_fault(const Folder& folder, const ManifestFile& listed) {
   try {
     return fault(folder, listed);
@@ -48,6 +52,7 @@ std::optional<Finding> readable_fault(const Folder& folder, const ManifestFile& 
   }
 }
 
+// The CRC-32 of all bytes outside of the data, end to end.
 u32 sum_of_frames(const InputFile& file, const ManifestFile& listed) {
   u32 sum = 0;
   i64 at = 0;
@@ -107,10 +112,10 @@ void require_listed_files(const std::string& path) {
   if (!place.name.empty())
     std::erase_if(manifest.files, [&](const ManifestFile& f) { return f.name != place.name; });
   std::vector<Finding> found = check_listed_files(folder, manifest);
-  // A side file that is not there is not taken either.
+  // A side file that does not exist is not copied either.
   std::erase_if(found, [](const Finding& f) { return f.code == Code::kIncomplete; });
-  // Nothing else sums the headers of safetensors files; what frames a record of a .distcp file has a sum
-  // inside, which is compared when the record is read.
+  // No other check sums the headers of safetensors files. The frame of a record in a .distcp file contains
+  // the sum of the record, which is compared when the record is read.
   std::erase_if(manifest.files, [](const ManifestFile& f) { return !f.name.ends_with(".safetensors"); });
   std::ranges::move(check_frames(folder, manifest, 1), std::back_inserter(found));
   if (found.empty()) return;

@@ -1,4 +1,11 @@
-// Whether the files of a folder are those that its manifest lists.
+// Whether the files of a folder are those that its manifest lists. What is compared, and what it costs:
+//
+//   check_listed_files   presence and size of every file, SHA-256 of files without tensors      small files
+//   check_frames         rest_crc32 of files with tensors: headers, what is between the data    headers
+//   unlisted_files       names that the manifest does not have                                  no reads
+//
+// The data of tensors are not compared here: `verify` compares them by their own sums, and a conversion as it
+// reads them (io/copy/read_sums.h).
 #pragma once
 
 #include <vector>
@@ -8,18 +15,20 @@
 
 namespace mckpt::impl {
 
-// What is not there, has another size, or is beside the tensors and has another SHA-256. Reads no tensors.
+// A problem for each listed file that does not exist, has another size, or (a file without tensors) has
+// another SHA-256, or cannot be read. Reads no data of tensors.
 std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& manifest);
 
-// What of the bytes between the tensors' data is not as it was written, in files that have their size.
+// A problem for each file with tensors whose bytes around the data have another sum. Files of another size
+// are left to check_listed_files().
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads);
 
-// A warning for each file that is not listed.
+// A warning for each file in the folder that is not listed; marks of staging are not files of the result.
 std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manifest);
 
-// What a conversion asks before it takes anything from the folder at `path`, or the file: throws the first of
-// the files there that are not as listed, the headers of safetensors files too, and what read_manifest()
-// throws. Nothing where there is no manifest.
+// The check before a conversion reads the folder, or the file, at `path`: throws an error about the first
+// file that is not as listed, with the number of such files; headers of safetensors files are compared as
+// well. Throws what read_manifest() throws. Does nothing if there is no manifest.
 void require_listed_files(const std::string& path);
 
 }  // namespace mckpt::impl

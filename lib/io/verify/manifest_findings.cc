@@ -1,4 +1,6 @@
-// A manifest that describes most files wrongly belongs to another folder, and one finding says so.
+// Turns what io/verify/manifest_check.h finds into a check of the report. A manifest that describes more than
+// half of its files wrongly was most likely copied from another folder; one finding in front of the others
+// says so, because the user then has to remove one file and not to repair many.
 #include "io/verify/manifest_findings.h"
 
 #include <algorithm>
@@ -11,12 +13,13 @@
 namespace mckpt::impl {
 namespace {
 
+// kPass without findings, kWarn if all are warnings, else kFail.
 Check::Status status_of(const std::vector<Finding>& found) {
   if (found.empty()) return Check::Status::kPass;
   return std::ranges::all_of(found, &Finding::warning) ? Check::Status::kWarn : Check::Status::kFail;
 }
 
-// Files of another folder have other bytes, all but a few.
+// Adds that finding. A list of one file says nothing about folders.
 void tell_other_folder(i64 files, std::vector<Finding>& found) {
   i64 wrong = std::ranges::count(found, false, &Finding::warning);
   if (files < 2 || 2 * wrong <= files) return;
@@ -27,12 +30,13 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
                                .help = "remove it, or copy the one that belongs to this folder"});
 }
 
+// What was found by the manifest of one folder.
 struct Looked {
-  i64 files = 0;  // that are listed
+  i64 files = 0;  // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
   std::vector<Finding> found;
 };
 
-// What `look` finds in the store's folder, by its manifest. Nothing where it has none.
+// What `look` finds in the store's folder, by its manifest; nothing if the folder has no manifest.
 template <typename Look>
 Looked look_by_manifest(const Store& store, Look&& look) {
   Looked out;
@@ -51,7 +55,8 @@ Looked look_by_manifest(const Store& store, Look&& look) {
   return out;
 }
 
-// Returns whether everything is as listed.
+// Adds the check "manifest" with these findings, if there is a manifest. Returns whether everything is as
+// listed; warnings do not count.
 bool add_check(Looked looked, VerifyReport& report) {
   if (looked.files == 0) return true;
   Check::Status status = status_of(looked.found);

@@ -1,5 +1,7 @@
-// What verify reports about the manifest of a folder: the list itself, each file that it names, and files that
-// it does not name.
+// What `verify` reports about the manifest of a folder: the check "manifest", with findings about the list
+// itself, each file that it names, and files that it does not name.
+//
+//   manifest   fail   12 files   problem[MC1314]: config.json: has 655 bytes, but 654 in mckpt_manifest.json
 #pragma once
 
 #include <string>
@@ -9,12 +11,15 @@
 
 namespace mckpt::impl {
 
-// Adds the check "manifest". Damage to the data of tensors is left to the check of the CRC-32 sums. Adds no
-// check where the folder has no manifest. The names of the files that it read are added to `judged`.
+// Adds the check "manifest" about the store's folder to the report; adds nothing if the folder has no
+// manifest. Damage to the data of tensors is left to the check "crc32". The names of the listed files are
+// added to `judged`, so that no other check reports them as not looked at. Findings are values: a manifest
+// that cannot be read is one as well.
 void check_manifest(const Store& store, int threads, NameSet<std::string>& judged, VerifyReport& report);
 
-// Adds the check "manifest" about both sides of a comparison, without the data of tensors, which are compared
-// apart. Returns whether all files are as listed.
+// Adds the check "manifest" about both sides of a comparison: presence and size of files, and SHA-256 of
+// files without tensors. The data of tensors are compared with each other by the caller. Returns whether all
+// files are as listed.
 bool check_listed(const Store& there, const Store& source, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,10 @@
-// Runs the checks of one store: headers, items, checksums, values, experts.
+// Runs the checks of one store. Findings of the store's opener are assigned to checks by their codes
+// (check_of_code), and the checks do not repeat them.
+//
+// A tensor with a problem in its chunks is not read for its values; its items are counted as unseen. All
+// other tensors are read once for values and experts together: cut into units of 16 Mi items for the threads,
+// except experts, which are summed from end to end. Results of units are merged in their order, so the report
+// is the same for any number of threads.
 #include "io/verify/verify.h"
 
 #include <algorithm>
@@ -23,7 +29,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The checks, in the order of the report. What an opener found belongs to one of them by its code.
+// The checks, in the order of the report.
 enum Which : std::size_t {
   kFiles,
   kFormat,
@@ -39,6 +45,7 @@ enum Which : std::size_t {
 
 constexpr i64 kUnitItems = 16 << 20;
 
+// The check that findings with a code belong to.
 Which check_of_code(Code code) {
   switch (code) {
     case Code::kNotFound:
@@ -84,8 +91,8 @@ Which check_of_code(Code code) {
   }
 }
 
-// Of each tensor, what keeps the first of its units that fails from being read. A later unit may fail sooner:
-// only what lies behind one that failed is left out.
+// For each tensor, the failure of its first unit that cannot be read. A later unit may fail before it: so
+// only units behind a failed one are skipped, and the same failure is reported for any number of threads.
 class FirstFailures {
  public:
   bool has_one_before(i64 tensor, i64 unit) {
@@ -98,7 +105,7 @@ class FirstFailures {
     auto [it, added] = first_.try_emplace(tensor, unit, finding);
     if (!added && unit < it->second.first) it->second = {unit, std::move(finding)};
   }
-  // In the order of the tensors. To be called when all is done.
+  // The failures in the order of the tensors. pre: no thread adds any more.
   std::map<i64, std::pair<i64, Finding>>& all() { return first_; }
 
  private:
@@ -106,6 +113,7 @@ class FirstFailures {
   std::map<i64, std::pair<i64, Finding>> first_;
 };
 
+// One call of verify_store(): each check_...() fills in its line of the report.
 class Verifier {
  public:
   Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
@@ -139,6 +147,7 @@ class Verifier {
  private:
   Check& at(std::size_t which) { return report_.checks[which]; }
 
+  // Adds a finding to a check, whose status becomes at least kWarn or kFail.
   void add(Which which, Finding finding) {
     at(which).status =
         std::max(at(which).status, finding.warning ? Check::Status::kWarn : Check::Status::kFail);
@@ -160,9 +169,11 @@ class Verifier {
   int threads_;
   const std::function<void(i64)>& progress_;
   VerifyReport report_;
-  std::unordered_set<i64> unreadable_;  // tensors that a finding says cannot be read whole
+  std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };
 
+// Opens every file, which compares its size. A missing file that the opener has a finding about is not
+// reported again.
 void Verifier::check_files() {
   NameSet<std::string_view> told;
   for (const Finding& f : store_.findings()) told.insert(f.file);
@@ -180,7 +191,8 @@ void Verifier::check_files() {
   }
 }
 
-// Openers check the headers of all files; here they are only counted, and what no other check owns is theirs.
+// Openers check the headers of all files; here files are only counted. Codes of no other check belong to
+// "format".
 void Verifier::check_format() {
   at(kFormat).count = static_cast<i64>(store_.files().size());
   bool indexed = std::any_of(store_.facts().begin(), store_.facts().end(),
@@ -188,8 +200,10 @@ void Verifier::check_format() {
   if (indexed) at(kIndex).count = store_.tensor_count();
 }
 
+// Checks that the chunks of each tensor tile it. A tensor that the opener has a problem with is not checked
+// again, and its data are not read.
 void Verifier::check_coverage() {
-  NameSet<std::string_view> told;  // openers of sharded formats prove the cover themselves
+  NameSet<std::string_view> told;  // openers of sharded formats check the cover themselves
   for (const Finding& f : store_.findings())
     if (!f.warning) told.insert(f.tensor);
   for (i64 t = 0; t < store_.tensor_count(); t++) {
@@ -207,7 +221,7 @@ void Verifier::check_coverage() {
   }
 }
 
-// Each chunk's own header against the table.
+// Compares each chunk's own header with the table.
 void Verifier::check_items() {
   std::atomic<i64> chunks = 0;
   std::vector<char> bad(static_cast<std::size_t>(store_.tensor_count()));
@@ -239,7 +253,7 @@ void Verifier::check_items() {
   at(kItems).count = chunks;
 }
 
-// What only the format can judge.
+// The checks of the format itself (Store::check).
 void Verifier::check_parts() {
   std::optional<std::vector<Finding>> findings = store_.check(threads_);
   if (!findings) return;
@@ -247,12 +261,14 @@ void Verifier::check_parts() {
   for (Finding& f : *findings) add(check_of_code(f.code), std::move(f));
 }
 
+// Compares all records with the sums that the format stores (io/verify/checksums.h).
 void Verifier::check_crc() {
   ChecksumResult result = check_checksums(store_, files_, threads_, progress_);
   at(kCrc).count = result.records;
   for (Finding& f : result.findings) add(kCrc, std::move(f));
 }
 
+// Reads all readable tensors, looks for NaN and infinities, and sums experts.
 void Verifier::check_values() {
   ExpertTwins twins(store_);
   struct Unit {
@@ -262,7 +278,7 @@ void Verifier::check_values() {
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     if (unreadable_.contains(t)) continue;
     i64 items = store_.shape(t).items();
-    // Experts are summed from end to end; other tensors may be cut for the sake of many threads.
+    // Experts are summed from end to end; other tensors are cut, so that threads share a large one.
     i64 step = twins.experts_in(t) > 0 || dtype_info(store_.dtype(t)).bits < 8 ? items : kUnitItems;
     for (i64 begin = 0; begin < items; begin += step)
       units.push_back({t, begin, std::min(items, begin + step)});
@@ -309,7 +325,7 @@ void Verifier::check_values() {
   for (Finding& f : twins.findings(*readers[0])) add(kExperts, std::move(f));
 }
 
-// Where an item is: its index in the tensor, and the chunk that holds it.
+// Reports the first NaN and the first infinity of a tensor by index, and the file and rank of the chunk.
 void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
   std::span<const i64> dims = store_.dims(tensor);
   i64 per_element = element_form(store_.dtype(tensor)).per_element;

@@ -1,5 +1,18 @@
-// Everything that can be checked of a checkpoint by itself: that its files are there, that its chunks make
-// whole tensors, that bytes are what their checksums say, and that values are numbers.
+// verify: everything that can be checked of a checkpoint by itself, without knowing its model or its source.
+//
+//   check     looks at                                            needs
+//   files     files that are named exist and can be opened        headers
+//   format    headers are well formed (checked by the opener)     headers
+//   index     index and files agree (checked by the opener)       headers
+//   coverage  chunks tile every tensor                            headers
+//   items     chunks have the types and sizes of the table        headers of chunks
+//   crc32     bytes fit the sums that the format stores           all records with sums
+//   values    no NaN, no infinities                               all data of tensors
+//   experts   no two experts of a layer are equal                 (the same read)
+//   parts     what only the format can check                      names, objects
+//
+// What is wrong with the checkpoint is a Finding in the report and not an exception, so that one run reports
+// all problems; only failures of the system are thrown.
 #pragma once
 
 #include <functional>
@@ -11,53 +24,58 @@
 
 namespace mckpt::impl {
 
+// A line of the report: one kind of check, how it ended, and how much it looked at.
 struct Check {
+  // In ascending order: a check has the worst status of its findings.
   enum class Status : u8 { kNone, kPass, kWarn, kFail };  // kNone: there was nothing to check
   std::string name;
   Status status = Status::kNone;
-  i64 count = 0;     // of what was looked at
-  std::string unit;  // what was looked at: "tensors"
-  i64 unseen = 0;    // of what could not be looked at, as a finding says
+  i64 count = 0;     // how many were looked at
+  std::string unit;  // of what: "tensors"
+  i64 unseen = 0;    // how many could not be looked at; a finding has the reason
   std::string_view unseen_is = "could not be read";
-  std::string note{};  // what was not looked at on purpose, and why
+  std::string note{};  // what was left out on purpose, and why
 };
+// "none", "pass", "warn" or "fail".
 std::string_view status_name(Check::Status status);
 
-// Where and how two sides differ, for each tensor or object that a finding names.
+// Where and how two sides of a comparison differ, for each tensor or object that a finding names.
 struct Difference {
   std::string tensor{}, file{};
-  std::string at{};  // inside: "[3, 2]" of a tensor, ".lr" of an object
+  std::string at{};  // the place of the first difference: "[3, 2]" in a tensor, ".lr" in an object
   std::string expected{}, found{};
-  i64 items = -1;                   // how many of a tensor differ; -1 of an object
-  std::optional<double> largest{};  // difference of two numbers among these
+  i64 items = -1;                   // how many items of a tensor differ; -1 for an object
+  std::optional<double> largest{};  // the largest difference between two numbers
 };
 
-// What is in the folder and was not looked at.
+// A file or folder beside the checkpoint that was not looked at.
 struct NotRead {
   std::string path;
-  std::string reason{};  // where the path does not say it
+  std::string reason{};  // if the path does not show it
 };
 
+// The answer, a value that the program shows as text or JSON.
 struct VerifyReport {
   std::vector<Check> checks;
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
   std::vector<Difference> differences;
-  std::vector<NotRead> unread;  // files and folders that nothing here was said of
+  std::vector<NotRead> unread;  // files and folders that no check looked at
 
+  // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
-  bool sound() const;
+  bool sound() const;  // no finding is a problem
 };
 
-// Runs all checks; reads all data twice where the format keeps checksums, once where it does not.
-// Findings are values: only a failure of the system is thrown. `progress` is called with the bytes that were
-// read, from any thread; it may throw kInterrupted, which ends the work.
+// Runs all checks; reads all data twice if the format stores checksums, otherwise once. `progress` is called
+// with the number of bytes that were read, from any thread; it may throw kInterrupted, which ends the work.
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress);
 
-// The report of a checkpoint that could not be opened.
+// The report of a checkpoint that could not be opened: the check "format" fails, with the error as its
+// finding.
 VerifyReport unreadable_report(const Error& error);
 
-// Bytes that verify_store() will read.
+// The number of bytes that verify_store() will read, for progress. Throws what Store::each_checksum() throws.
 i64 verify_bytes(const Store& store);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// The cuda module: the CUDA run time, and NVRTC, which compiles the kernel.
+// The cuda module: the CUDA run time, and NVRTC, which compiles the kernel. This file has the module's entry
+// and its description of itself.
 #include <string>
 
 #include "live/cuda/functions.h"

@@ -1,5 +1,7 @@
-// The functions of the cuda module behind `MckptModule::functions`: one GPU of this process, and what is done
-// there. Only the pointers of these functions' own making are GPU memory and lanes.
+// The functions of the cuda module behind `MckptModule::functions`: one GPU of this process, its memory and
+// its lanes. Each function that can fail returns null or the text of the error
+// (runtime/modules/module_abi.h). The module works with plain addresses and opaque pointers, so that mckpt
+// itself is built without CUDA.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +19,39 @@ struct MckptGpuFacts {
   std::int64_t free_bytes, total_bytes;
 };
 
+// The order of use: devices and id, then choose once, then all other functions from any thread.
 struct MckptCudaTable {
   std::uint32_t struct_size;
-  // Those that this process may use. Fails, with the reason, where there is no driver.
+  // The number of GPUs that this process may use. Fails, with the reason, if there is no driver.
   const char* (*devices)(std::int32_t* count);
-  // What a GPU is known by everywhere, kMckptGpuIdBytes.
+  // The identity of a GPU, kMckptGpuIdBytes bytes that are the same in all processes.
   const char* (*id)(std::int32_t device, unsigned char* id);
-  // Everything below is done on this one, whichever thread calls. Called once, before.
+  // Chooses the GPU for all functions below, whichever thread calls them. Called once.
   const char* (*choose)(std::int32_t device);
-  // Other libraries, called by this thread, use it from here on as well.
+  // Makes the chosen GPU also that of other libraries that this thread calls.
   const char* (*use_here)();
   const char* (*facts)(MckptGpuFacts* facts);
-  // Null where there is not so much memory.
+  // Sets `data` to null if there is not so much memory.
   const char* (*allocate)(std::int64_t bytes, void** data);
   const char* (*release)(void* data);
-  // Pins memory of the host, so that it moves at the full speed of the link; not where the system does not
-  // grant it.
+  // Pins memory of the host, so that it is copied at the full speed of the link. Sets `pinned` to false if
+  // the system does not grant it.
   const char* (*register_host)(void* data, std::int64_t bytes, bool* pinned);
   const char* (*unregister_host)(void* data);
-  // A stream, and CUDA's own handle of it.
+  // Makes a lane, which is a stream, and returns CUDA's own handle of it as well.
   const char* (*make_lane)(void** lane, void** stream);
-  const char* (*release_lane)(void* lane);  // waits
+  const char* (*release_lane)(void* lane);  // waits for the lane's work
+  // The work of a lane: each of these returns when the work is given, not when it is done. scatter reads the
+  // batch before it returns. follow makes `lane` wait for the present work of `other`.
   const char* (*copy)(void* lane, const void* from, void* to, std::int64_t bytes);
   const char* (*zero)(void* lane, void* at, std::int64_t bytes);
   const char* (*scatter)(void* lane, const mckpt::impl::ScatterBatch* batch);
   const char* (*follow)(void* lane, void* other);
-  // Returns when all is done. The thread sleeps meanwhile.
+  // Returns when all work of the lane is done. The thread sleeps meanwhile.
   const char* (*wait)(void* lane);
+  // Whether all work of the lane is done. Fails if the work failed.
   const char* (*done)(void* lane, bool* done);
-  // libtorch's CUDA side, without which there are tensors on a GPU but nothing can be done with them.
+  // Loads libtorch's CUDA library. Without it tensors on a GPU can be made, but no operation on them works.
   const char* (*load_torch)();
 };
 }

@@ -1,4 +1,5 @@
-// The device of this process: the GPU that was chosen for its rank, its memory and its lanes.
+// The device of this process: the GPU that was chosen for its rank, its memory and its lanes. The GPUs of all
+// ranks are compared by their identities, because every process numbers its own from 0.
 #include "live/cuda/device.h"
 
 #include <cstring>
@@ -15,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// One GPU. The module stays loaded, so the object owns no resource of CUDA but its memories.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(i32 gpu) : name_(cat("cuda:", gpu)) {}
@@ -24,7 +26,7 @@ class CudaDevice final : public Device {
   bool is_host() const override { return false; }
   std::unique_ptr<Lane> lane() override { return std::make_unique<CudaLane>(); }
   std::unique_ptr<DeviceRanks> ranks(Comm& comm) override { return cuda_ranks(comm); }
-  // Without it a tensor on a GPU is a view that nothing can be done with.
+  // Without libtorch's CUDA library a tensor on a GPU is a view on which no operation works.
   void load_torch() override {
     std::call_once(torch_loaded_, [] {
       if (const char* error = cuda().load_torch())
@@ -39,7 +41,7 @@ class CudaDevice final : public Device {
   std::once_flag torch_loaded_;
 };
 
-// The GPUs that this process may use, at least one.
+// The GPUs that this process may use, at least one. Throws kModuleMissing with the reason if there are none.
 std::vector<GpuId> usable_gpus() {
   i32 count = 0;
   if (const char* error = cuda().devices(&count))
@@ -53,6 +55,7 @@ std::vector<GpuId> usable_gpus() {
   return ids;
 }
 
+// Collective: the GPUs that each rank may use, by rank.
 std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> mine) {
   Gathered all = world.all_gather_v(std::as_bytes(mine));
   std::vector<std::vector<GpuId>> usable;
@@ -69,7 +72,7 @@ std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> 
 std::unique_ptr<Device> cuda_device(Comm& world) {
   std::vector<std::vector<GpuId>> usable = gather_gpus(world, usable_gpus());
   i32 gpu = choose_gpus(usable)[static_cast<std::size_t>(world.rank())];
-  if (world.size() > 1) load_module("nccl");  // what will be missing is told now
+  if (world.size() > 1) load_module("nccl");  // a missing module is reported now, not when it is first used
   check_cuda(cuda().choose(gpu), "choosing a GPU");
   return std::make_unique<CudaDevice>(gpu);
 }

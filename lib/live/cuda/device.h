@@ -1,12 +1,14 @@
 // The GPU of this rank as a Device (live/device/device.h).
+//
+//   host with GPUs 0-3, ranks 0 and 1 see all of them:   rank 0 gets GPU 0, rank 1 gets GPU 1
 #pragma once
 
 #include "live/device/device.h"
 
 namespace mckpt::impl {
 
-// Chooses the GPU, once in a process: of those that a rank may use, the first that no earlier rank has.
-// Collective. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more
+// Collective, and called once in a process: chooses for each rank the first of its usable GPUs that no
+// earlier rank got. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more
 // ranks than GPUs; kRanksFailed.
 std::unique_ptr<Device> cuda_device(Comm& world);
 

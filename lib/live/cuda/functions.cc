@@ -1,4 +1,6 @@
-// MckptCudaTable over the CUDA run time.
+// MckptCudaTable over the CUDA run time. Every function sets the chosen device for its thread, because CUDA
+// remembers it thread by thread, and is guarded, so that errors become texts. Lanes are streams that do not
+// wait for CUDA's default stream; threads that wait for a lane sleep until the GPU's interrupt.
 #include "live/cuda/functions.h"
 
 #include <cuda_runtime_api.h>
@@ -20,7 +22,7 @@ namespace {
 
 void check_cuda(cudaError_t code) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // so that the next call does not tell it again
+  cudaGetLastError();  // clears the error, so that the next call does not return it again
   throw std::runtime_error(std::string(cudaGetErrorString(code)) + " (" + cudaGetErrorName(code) + ")");
 }
 
@@ -30,6 +32,7 @@ int driver_version() {  // 0: there is none
   return driver;
 }
 
+// The number of GPUs; 0 if there are none. Throws for other errors.
 int device_count() {
   int count = 0;
   cudaError_t code = cudaGetDeviceCount(&count);
@@ -38,7 +41,7 @@ int device_count() {
   return count;
 }
 
-// The GPU that was chosen, and the kernel for it.
+// The GPU that was chosen, and the kernel for it: a future while it is being compiled, then a handle.
 struct Chosen {
   std::atomic<int> device = -1;
   std::shared_future<std::string> code;
@@ -51,7 +54,7 @@ Chosen& chosen() {
   return chosen;
 }
 
-// CUDA remembers the device thread by thread.
+// Makes the chosen GPU the present device of this thread.
 void use_device() {
   static thread_local int used = -1;
   int device = chosen().device;
@@ -69,9 +72,10 @@ const char* on_device(Fn&& fn) noexcept {
   });
 }
 
+// A lane: a stream, and an event for waiting.
 struct GpuStream {
   cudaStream_t stream = nullptr;
-  cudaEvent_t reached = nullptr;  // recorded anew by whoever waits or follows
+  cudaEvent_t reached = nullptr;  // recorded anew by each wait and each follow
 };
 
 GpuStream& lane_at(void* lane) { return *static_cast<GpuStream*>(lane); }
@@ -92,6 +96,7 @@ const char* id(std::int32_t device, unsigned char* id) {
   });
 }
 
+// The kernel is compiled in a thread of its own while the context of the GPU is made.
 const char* choose(std::int32_t device) {
   return guarded([&] {
     int major = 0, minor = 0;
@@ -122,7 +127,7 @@ const char* facts(MckptGpuFacts* out) {
   });
 }
 
-// False where memory is out.
+// False if CUDA has not enough memory; other errors are thrown.
 bool granted(cudaError_t code) {
   if (code == cudaErrorMemoryAllocation) {
     cudaGetLastError();
@@ -152,8 +157,9 @@ const char* unregister_host(void* data) {
   return on_device([&] { check_cuda(cudaHostUnregister(data)); });
 }
 
-// A kernel is put on the GPU when it is first asked about. That may have to wait for all other kernels, among
-// them one of NCCL's that waits for another rank, so it is done before there are any.
+// Loads the kernel onto the GPU, which CUDA does when the kernel's attributes are first asked for. Loading
+// may wait for all running kernels, and a kernel of NCCL may wait for another rank; so it is done before the
+// first lane exists.
 void load_kernel() {
   cudaLibrary_t library = nullptr;
   check_cuda(
@@ -175,8 +181,8 @@ const char* make_lane(void** lane, void** stream) {
   });
 }
 
-// Sleeping takes an interrupt to end, which is dear in a virtual machine: what is done already is not waited
-// for.
+// Waits for a lane. Ending a sleep takes an interrupt, which is slow in a virtual machine, so a lane that is
+// done already is not waited for.
 void wait_for(GpuStream& lane) {
   if (cudaError_t code = cudaStreamQuery(lane.stream); code != cudaErrorNotReady) return check_cuda(code);
   check_cuda(cudaEventRecord(lane.reached, lane.stream));
@@ -186,7 +192,7 @@ void wait_for(GpuStream& lane) {
 const char* release_lane(void* lane) {
   return on_device([&] {
     std::unique_ptr<GpuStream> owned(&lane_at(lane));
-    // All three, whatever became of the first; the first error is told.
+    // All three are called, also if the first one fails; the first error is thrown.
     cudaError_t waited = cudaStreamSynchronize(owned->stream);
     cudaError_t stream = cudaStreamDestroy(owned->stream);
     cudaError_t event = cudaEventDestroy(owned->reached);
@@ -234,6 +240,8 @@ const char* done(void* lane, bool* done) {
   });
 }
 
+// The library registers its operations with libtorch when it is loaded; no function of it is called from
+// here.
 const char* load_torch() {
   return guarded([] {
     if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_LOCAL)) throw std::runtime_error(dlerror());
@@ -242,6 +250,7 @@ const char* load_torch() {
 
 }  // namespace
 
+// Also for hosts without a driver or a GPU, and before a GPU is chosen.
 CudaFacts look_at_cuda() {
   CudaFacts facts;
   check_cuda(cudaRuntimeGetVersion(&facts.version));

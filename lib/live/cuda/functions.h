@@ -1,4 +1,4 @@
-// The table of the cuda module, and its description of itself.
+// The parts of the cuda module that its files share: the table, and the facts for its description of itself.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace mckpt::impl {
 
+// The CUDA on this host, as `mckpt env` lists it.
 struct CudaFacts {
-  int version = 0, driver = 0;       // 13000 is 13.0; 0 where there is no driver
+  int version = 0, driver = 0;       // 13000 is 13.0; driver 0: there is none
   std::vector<std::string> devices;  // their names
 };
 

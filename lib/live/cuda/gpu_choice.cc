@@ -1,4 +1,4 @@
-// Ranks choose in their order, each the first GPU that nobody before it has.
+// Ranks choose in their order, each the first GPU that no rank before it has.
 #include "core/base/error.h"
 #include "live/cuda/gpu_choice.h"
 

@@ -1,4 +1,5 @@
-// The scatter kernel: compiled by NVRTC for the chosen GPU while the context is made, and launched.
+// Compiles the scatter kernel with NVRTC. For a GPU that is newer than NVRTC, PTX of the newest known
+// architecture is made, which the driver translates.
 #include "live/cuda/kernel.h"
 
 #include <nvrtc.h>
@@ -10,7 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
-// live/cuda/scatter_batch.h and live/cuda/scatter_kernel.cu, as text.
+// The texts of live/cuda/scatter_batch.h and live/cuda/scatter_kernel.cu, one after the other.
 constexpr char kSource[] =
 #include "live/scatter_source.inc"
     ;
@@ -19,6 +20,7 @@ void check(nvrtcResult result) {
   if (result != NVRTC_SUCCESS) throw std::runtime_error(std::string("NVRTC: ") + nvrtcGetErrorString(result));
 }
 
+// Owns a program of NVRTC.
 struct Program {
   Program() { check(nvrtcCreateProgram(&handle, kSource, "scatter_kernel.cu", 0, nullptr, nullptr)); }
   ~Program() { nvrtcDestroyProgram(&handle); }
@@ -35,6 +37,7 @@ struct Program {
   nvrtcProgram handle = nullptr;
 };
 
+// The compute capabilities that this NVRTC can compile for, in ascending order.
 std::vector<int> known_capabilities() {
   int count = 0;
   check(nvrtcGetNumSupportedArchs(&count));
@@ -43,6 +46,8 @@ std::vector<int> known_capabilities() {
   return known;
 }
 
+// Machine code if NVRTC knows the GPU exactly; PTX for a GPU that is newer than all it knows. Throws for an
+// older one that NVRTC has dropped.
 std::string compile(int capability) {
   std::vector<int> known = known_capabilities();
   bool exact = std::find(known.begin(), known.end(), capability) != known.end();
@@ -50,7 +55,7 @@ std::string compile(int capability) {
     throw std::runtime_error("NVRTC does not compile for compute capability " + std::to_string(capability));
   std::string target =
       exact ? "-arch=sm_" + std::to_string(capability) : "-arch=compute_" + std::to_string(known.back());
-  // A product and a sum are never made one: the host rounds both.
+  // No fused multiply-add: the host rounds the product and the sum, and results must have the same bits.
   const char* options[] = {target.c_str(), "-std=c++17", "-fmad=false"};
   Program program;
   if (nvrtcResult result = nvrtcCompileProgram(program.handle, std::size(options), options);

@@ -1,4 +1,5 @@
-// A lane is a stream; scattering is cut into batches that travel with the launch of the kernel.
+// A lane is a stream. A scatter is cut into batches (scatter_plan.h), each of which is passed by value to one
+// launch of the kernel.
 #include "live/cuda/lane.h"
 
 #include "core/base/error.h"

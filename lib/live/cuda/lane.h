@@ -1,11 +1,12 @@
-// The lane of a GPU: a stream of CUDA.
+// CudaLane: the lane of a GPU, which is a stream of CUDA. All functions give work to the stream and return,
+// except wait().
 #pragma once
 
 #include "live/device/device.h"
 
 namespace mckpt::impl {
 
-// pre of all: the GPU has been chosen.
+// Owns a stream of CUDA. The destructor waits for its work and ignores errors.
 class CudaLane final : public Lane {
  public:
   CudaLane();
@@ -27,7 +28,7 @@ class CudaLane final : public Lane {
   void *lane_ = nullptr, *stream_ = nullptr;
 };
 
-// A GPU's lanes are all of this kind.
+// A lane of a GPU as what it is. pre: the lane was made by a CudaDevice.
 inline CudaLane& cuda_lane(Lane& lane) { return static_cast<CudaLane&>(lane); }
 
 }  // namespace mckpt::impl

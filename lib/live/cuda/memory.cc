@@ -1,4 +1,5 @@
-// Memory of the GPU comes from its driver; pinned memory of the host is made of our own pages.
+// Memory of the GPU comes from its driver; pinned memory of the host is made of pages that this process maps
+// and then pins. Errors give the free and the total memory of the GPU.
 #include "live/cuda/memory.h"
 
 #include <sys/mman.h>
@@ -39,11 +40,12 @@ void GpuMemory::check_room(i64 bytes) const {
   if (MckptGpuFacts gpu = gpu_facts(); gpu.free_bytes < bytes) throw out_of_gpu_memory(bytes, gpu);
 }
 
-// A GPU that has failed says so to whoever waits for it next.
+// Errors are ignored: a GPU that has failed also fails the next wait, which throws.
 void GpuMemory::release(u8* data) { cuda().release(data); }
 
-// Pages of our own that are pinned afterwards: huge ones where the system has them, because pinning costs by
-// the page, touched by several threads. The driver's own way to make such memory takes six times as long.
+// Mapped pages that are pinned afterwards. They are huge pages if the system has them, because pinning costs
+// time for each page, and are touched by several threads. The driver's own allocation of pinned memory takes
+// six times as long.
 class PinnedMemory::Pages {
  public:
   static constexpr const char* kWhat = "the pinned buffers of a GPU";
@@ -68,6 +70,7 @@ class PinnedMemory::Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
+  // The first address of the mapping that is a multiple of 2 MiB, so that huge pages fit.
   u8* data() const {
     std::uintptr_t at = reinterpret_cast<std::uintptr_t>(mapping_);
     return mapping_ + (kHuge - at % kHuge) % kHuge;
@@ -78,7 +81,8 @@ class PinnedMemory::Pages {
 
   std::size_t size() const { return static_cast<std::size_t>(round_up(bytes_, kHuge, kWhat) + kHuge); }
 
-  // Whatever fails here costs time alone: what is not there yet comes when it is pinned.
+  // Makes the pages exist. Errors of madvise() cost only time: pages that are missing are made when they are
+  // pinned.
   void touch() const {
     constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
     constexpr i64 kPiece = 2 * kHuge;
@@ -107,6 +111,7 @@ u8* PinnedMemory::allocate(i64 bytes) {
 
 void PinnedMemory::check_room(i64 bytes) const { check_memory_room(bytes, Pages::kWhat); }
 
+// The pages are unpinned without the lock, because that takes long.
 void PinnedMemory::release(u8* data) {
   std::unique_ptr<Pages> ended;  // without the lock
   std::lock_guard lock(mutex_);

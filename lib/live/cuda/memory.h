@@ -1,4 +1,6 @@
-// Memory of the chosen GPU, and memory of the host that moves there at the full speed of the link.
+// Memory of the chosen GPU, and pinned memory of the host, which is copied to and from the GPU at the full
+// speed of the link. Memory of the host that is not pinned is copied by the driver through a buffer of its
+// own.
 #pragma once
 
 #include <memory>
@@ -9,7 +11,7 @@
 
 namespace mckpt::impl {
 
-// Thread-safe.
+// Memory of the GPU, from its driver. Allocations are slow and wait for the GPU: see KeptMemory. Thread-safe.
 class GpuMemory final : public Memory {
  public:
   u8* allocate(i64 bytes) override;
@@ -17,7 +19,7 @@ class GpuMemory final : public Memory {
   void release(u8* data) override;
 };
 
-// Pinned. Thread-safe.
+// Pinned memory of the host. An allocation costs time for each of its pages. Thread-safe.
 class PinnedMemory final : public Memory {
  public:
   PinnedMemory();

@@ -1,5 +1,5 @@
-// The nccl module: MckptNcclTable over NCCL, with communicators that do not block. The one file that includes
-// nccl.h.
+// The nccl module: MckptNcclTable over NCCL, with communicators that do not block. It is the one file that
+// includes nccl.h.
 #include <nccl.h>
 
 #include <cstdlib>
@@ -14,6 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws NCCL's own words, with the last error of the communicator. A call in progress is not an error.
 void check(ncclResult_t result, ncclComm_t comm = nullptr) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   std::string text = ncclGetErrorString(result);
@@ -24,7 +25,7 @@ void check(ncclResult_t result, ncclComm_t comm = nullptr) {
 
 ncclComm_t comm_at(void* comm) { return static_cast<ncclComm_t>(comm); }
 
-// 22809 -> "2.28.9"
+// The number 22809 is version "2.28.9".
 std::string spelled(int version) {
   return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
          std::to_string(version % 100);
@@ -39,6 +40,7 @@ const char* make_id(unsigned char* id) {
   });
 }
 
+// Starts the connection; settled() reports when all ranks are connected.
 const char* connect(const unsigned char* id, std::int32_t ranks, std::int32_t rank, void** comm) {
   return guarded([&] {
     ncclUniqueId made;
@@ -51,6 +53,7 @@ const char* connect(const unsigned char* id, std::int32_t ranks, std::int32_t ra
   });
 }
 
+// The state of the communicator's last call, which NCCL carries out in a thread of its own.
 const char* settled(void* comm, bool* settled) {
   return guarded([&] {
     ncclResult_t state = ncclSuccess;
@@ -68,6 +71,7 @@ const char* all_gather(void* comm, const void* mine, void* all, std::int64_t byt
   });
 }
 
+// Sends and receives of all parts as one group, which NCCL carries out at once and in any order.
 const char* exchange(void* comm, const MckptNcclPart* sends, std::int32_t send_count,
                      const MckptNcclPart* receives, std::int32_t receive_count, void* stream) {
   return guarded([&] {
@@ -77,7 +81,7 @@ const char* exchange(void* comm, const MckptNcclPart* sends, std::int32_t send_c
     auto keep = [&](ncclResult_t result) {
       if (first == ncclSuccess && result != ncclInProgress) first = result;
     };
-    // A group that has begun is ended whatever happens in it.
+    // A group that was started is always ended, also after an error in it.
     check(ncclGroupStart(), c);
     for (const MckptNcclPart* p = sends; p != sends + send_count; p++)
       keep(ncclSend(p->data, static_cast<std::size_t>(p->bytes), ncclUint8, p->peer, c, s));
@@ -116,8 +120,8 @@ constexpr MckptModule kModule = {kMckptModuleAbi, sizeof(MckptModule), "nccl", d
 }  // namespace
 }  // namespace mckpt::impl
 
-// Multicast over NVLink takes a resource that all jobs of the host share, and a gather gains next to nothing
-// by it; who wants it sets the variable.
+// Turns off NVLink multicast (NVLS), which takes a resource that all jobs of the host share and makes a
+// gather hardly faster. A user who wants it sets the variable, which is not overwritten.
 MCKPT_EXPORT_MODULE {
   setenv("NCCL_NVLS_ENABLE", "0", 0);
   return &mckpt::impl::kModule;

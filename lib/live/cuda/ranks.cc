@@ -1,5 +1,6 @@
-// Ranks of GPUs talk through NCCL. A call never blocks: it is polled until it is in the stream, so that a rank
-// that is lost shows as an error and not as a hang.
+// Ranks of GPUs communicate through NCCL. A call never blocks: it is polled until it is in the stream, so
+// that a rank that is lost shows as an error and not as a hang. After an error the communicator is aborted,
+// because the GPU would otherwise wait for ever for what does not come.
 #include "live/cuda/ranks.h"
 
 #include <array>
@@ -22,8 +23,8 @@ const MckptNcclTable& nccl() {
   return table;
 }
 
-// Waits for something that is asked for again and again: what is quick is found at once, what takes its time
-// costs no core.
+// The pause between two polls: for the first 200 microseconds the thread only yields, so that short work is
+// found at once; later it sleeps, so that long work costs no core.
 class Patience {
  public:
   void pause() {
@@ -38,7 +39,7 @@ class Patience {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// One rank alone.
+// The ranks of a job of one rank: no NCCL is loaded.
 class CudaRank final : public DeviceRanks {
  public:
   int rank() const override { return 0; }
@@ -50,21 +51,24 @@ class CudaRank final : public DeviceRanks {
   void wait(Lane& lane) override { lane.wait(); }
 };
 
+// A communicator. Used by one thread. Errors in a destructor are ignored: the rank that failed reports them.
 class CudaRanks final : public DeviceRanks {
  public:
   explicit CudaRanks(Comm& comm) : activity_(comm.activity()), rank_(comm.rank()), size_(comm.size()) {}
   CudaRanks(const CudaRanks&) = delete;
-  // All ranks end together, unless one fails: then the others may not be there any more.
+  // All ranks end the communicator together, unless one fails: then it is aborted, because the others may be
+  // gone.
   ~CudaRanks() override {
     if (std::uncaught_exceptions() > 0) abort();
     if (!comm_) return;
     try {
       call("ending", [&] { return nccl().finish(comm_); });
       nccl().release(comm_);
-    } catch (const Error&) {  // told by whoever failed
+    } catch (const Error&) {  // reported by the rank that failed
     }
   }
 
+  // Collective: rank 0 makes an identity and sends it to all through the Comm; then all connect.
   void connect(Comm& comm) {
     std::array<unsigned char, kMckptNcclIdBytes> id{};
     if (rank_ == 0) check(nccl().make_id(id.data()), "making an identity");
@@ -91,13 +95,14 @@ class CudaRanks final : public DeviceRanks {
     });
   }
 
-  // A rank that died shows in NCCL's own state, or else to the watch over the ranks, which ends this one.
+  // A rank that died shows in NCCL's state; if it does not, the watch over the ranks ends this one.
   void wait(Lane& lane) override {
     Waiting waiting(activity_, "NCCL");
     for (Patience patience; !cuda_lane(lane).done(); patience.pause()) settled("waiting");
   }
 
  private:
+  // The parts in the form of the table, without empty ones.
   static std::vector<MckptNcclPart> parts(std::span<const Part> given) {
     std::vector<MckptNcclPart> parts;
     for (const Part& p : given)
@@ -105,7 +110,7 @@ class CudaRanks final : public DeviceRanks {
     return parts;
   }
 
-  // Calls NCCL and waits until it has taken what it was given: only then is it in the stream.
+  // Calls NCCL and waits until the call has ended: only then is the work in the stream.
   template <typename Fn>
   void call(const char* what, Fn&& fn) {
     Waiting waiting(activity_, "NCCL");
@@ -114,6 +119,7 @@ class CudaRanks final : public DeviceRanks {
     for (Patience patience; !settled(what); patience.pause()) continue;
   }
 
+  // Whether the last call has ended. Throws if it failed, or if the communicator was aborted.
   bool settled(const char* what) {
     if (!comm_) throw Error(Code::kRanksFailed, cat("NCCL: ", what, ": an earlier call has failed"));
     bool settled = false;
@@ -121,8 +127,8 @@ class CudaRanks final : public DeviceRanks {
     return settled;
   }
 
-  // What the GPU still waits for will not come: it has to be told, or whoever waits for a lane does so for
-  // ever.
+  // Throws if a call failed. The communicator is aborted first: the GPU would wait for ever for data that do
+  // not come, and with it every wait for a lane.
   void check(const char* error, const char* what) {
     if (!error) return;
     Error e(Code::kRanksFailed, cat("NCCL: ", what, ": ", escaped(error, 500)));

@@ -1,9 +1,12 @@
-// The kernel that carries out a ScatterBatch (live/cuda/scatter_batch.h). Conversions give the very bits of
-// lib/core/items/item_cast.cc, those of NaNs included, where the arithmetic of a GPU gives others than a CPU's:
-// so wherever a NaN can come out, its bits are made here.
+// The kernel that carries out a ScatterBatch (live/cuda/scatter_batch.h). Conversions give exactly the bits of
+// lib/core/items/item_cast.cc, those of NaNs included. The arithmetic of a GPU makes other NaNs than a CPU, so
+// wherever a NaN can result, its bits are made here.
 //
-// Compiled at run time, with scatter_batch.h before it and no other header; and by the host's compiler in
-// tests.
+//   block b    tile b of the batch: finds its copy by a binary search over first_tile
+//   thread t   units t, t + 256, t + 512, t + 768 of the tile: neighbouring threads move neighbouring units
+//
+// This file is compiled at run time, with scatter_batch.h before it and no other header, and by the host's
+// compiler in tests.
 namespace mckpt::impl::scatter_kernel {
 
 using u8 = unsigned char;
@@ -11,6 +14,7 @@ using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 
+// The unit of kCopy16, which a thread loads and stores with one instruction.
 struct alignas(16) Bytes16 {
   u64 low, high;
 };
@@ -23,12 +27,14 @@ __device__ inline bool is_nan(float f) { return (__float_as_uint(f) & 0x7fffffff
 __device__ inline bool is_nan(double d) {
   return (static_cast<u64>(__double_as_longlong(d)) & 0x7fffffffffffffff) > 0x7ff0000000000000;
 }
+// The NaN with the bit set that makes it quiet; its other bits are kept.
 __device__ inline float quiet(float nan) { return __uint_as_float(__float_as_uint(nan) | 0x00400000); }
 __device__ inline double quiet(double nan) {
   return __longlong_as_double(__double_as_longlong(nan) | 0x0008000000000000);
 }
 
-// A NaN goes through an addition; infinities of both signs make a negative one.
+// A sum with the NaN of a CPU: a NaN operand is passed on, made quiet; infinity minus infinity is a negative
+// NaN.
 __device__ inline float sum(float a, float b) {
   float s = a + b;
   if (!is_nan(s)) return s;
@@ -42,6 +48,9 @@ __device__ inline double sum(double a, double b) {
   return is_nan(b) ? quiet(b) : __longlong_as_double(static_cast<long long>(0xfff8000000000000));
 }
 
+// bf16 is the upper half of an fp32. To bf16: adds half of the last kept bit, minus one unit if that bit is
+// 0, and cuts; this rounds to nearest, ties to even. A NaN is made quiet, so that cutting does not make it an
+// infinity.
 __device__ inline float from_bf16(u32 h) { return __uint_as_float(h << 16); }
 
 __device__ inline u32 to_bf16(float f) {
@@ -49,6 +58,8 @@ __device__ inline u32 to_bf16(float f) {
   return (is_nan(f) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16) & 0xffff;
 }
 
+// fp16 has 5 bits of exponent (bias 15) and 10 of mantissa, fp32 has 8 (bias 127) and 23: the exponent moves
+// by 112, the mantissa by 13 bits. A subnormal fp16 is mantissa * 2^-24, which is exact in fp32.
 __device__ inline float from_f16(u32 h) {
   u32 sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
   if (exponent == 31) return __uint_as_float(sign | 0x7f800000 | mantissa << 13);
@@ -57,6 +68,8 @@ __device__ inline float from_f16(u32 h) {
   return __uint_as_float(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
+// The limits are fp32 bits: 0x477ff000 is 65520, from which on fp16 rounds to infinity; 0x38800000 is 2^-14,
+// below which fp16 is subnormal.
 __device__ inline u32 to_f16(float f) {
   u32 bits = __float_as_uint(f), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
@@ -66,6 +79,8 @@ __device__ inline u32 to_f16(float f) {
   return sign | (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
 }
 
+// A conversion between fp64 and fp32 by the GPU, except for NaNs: they keep their sign and the upper bits of
+// their mantissa, as on the host.
 __device__ inline float from_f64(u64 bits) {
   double d = __longlong_as_double(static_cast<long long>(bits));
   if (!is_nan(d)) return static_cast<float>(d);
@@ -79,7 +94,8 @@ __device__ inline u64 to_f64(float f) {
   return (bits & 0x80000000) << 32 | 0x7ff8000000000000 | (bits & 0x3fffff) << 29;
 }
 
-// The values in `bits`, of one of the types; kMost is the last type there can be.
+// The values of the items in `bits`, read as `type`. kMost is the last type that can occur, so that code for
+// wider types is not generated.
 template <int kItems, ScatterType kMost, typename Bits>
 __device__ inline void read_values(u32 type, const Bits (&bits)[kItems], float (&values)[kItems]) {
   if (type == kScatterBF16)
@@ -104,6 +120,8 @@ __device__ inline void write_values(u32 type, const float (&values)[kItems], Bit
     for (int i = 0; i < kItems; i++) bits[i] = static_cast<Bits>(to_f64(values[i]));
 }
 
+// Carries out the steps of a conversion on kItems items at once. A sum of two doubles is computed in doubles,
+// every other sum in floats, as cast_items() does.
 template <int kItems, ScatterType kMost, typename Bits>
 __device__ inline void convert(const ScatterCopy& c, Bits (&bits)[kItems]) {
   for (u32 steps = c.steps; steps != 0; steps >>= 8) {
@@ -132,6 +150,7 @@ __device__ inline void store(u8* at, Item item) {
   *reinterpret_cast<Item*>(at) = item;
 }
 
+// kConvert1: one item of 2 or 4 bytes on either side.
 __device__ inline void convert_one(const ScatterCopy& c, const u8* from, u8* to) {
   u32 bits[1] = {c.from_bytes == 2 ? load<u16>(from) : load<u32>(from)};
   convert<1, kScatterF32>(c, bits);
@@ -141,6 +160,7 @@ __device__ inline void convert_one(const ScatterCopy& c, const u8* from, u8* to)
     store(to, bits[0]);
 }
 
+// kConvertWide: one item of 2, 4 or 8 bytes on either side.
 __device__ inline void convert_wide(const ScatterCopy& c, const u8* from, u8* to) {
   u64 bits[1] = {c.from_bytes == 2 ? load<u16>(from) : c.from_bytes == 4 ? load<u32>(from) : load<u64>(from)};
   convert<1, kScatterF64>(c, bits);
@@ -152,8 +172,9 @@ __device__ inline void convert_wide(const ScatterCopy& c, const u8* from, u8* to
     store(to, bits[0]);
 }
 
-// A GPU takes no other address than a multiple of what it loads or stores. The loops are such that the kernel
-// keeps to 32 registers, with which as many threads run at a time as a GPU has room for.
+// Converts an item at any address, byte by byte: a GPU loads and stores only at multiples of the size. The
+// loops are written so that the kernel needs 32 registers, with which the GPU runs as many threads at a time
+// as it can.
 __device__ inline void convert_bytes(const ScatterCopy& c, const u8* from, u8* to) {
   u64 bits[1] = {0};
   for (u32 i = c.from_bytes; i-- > 0;) bits[0] = bits[0] << 8 | from[i];
@@ -161,6 +182,7 @@ __device__ inline void convert_bytes(const ScatterCopy& c, const u8* from, u8* t
   for (u32 i = 0; i < c.to_bytes; i++, bits[0] >>= 8) to[i] = static_cast<u8>(bits[0]);
 }
 
+// kConvert8: eight items of 2 or 4 bytes, loaded and stored 16 or 32 bytes at a time.
 __device__ inline void convert_eight(const ScatterCopy& c, const u8* from, u8* to) {
   u32 bits[8];
   if (c.from_bytes == 16) {
@@ -182,10 +204,12 @@ __device__ inline void convert_eight(const ScatterCopy& c, const u8* from, u8* t
   }
 }
 
+// n / d without a division; see ScatterDivisor.
 __device__ inline u32 quotient(u32 n, const ScatterDivisor& d) {
   return static_cast<u32>(static_cast<u64>(n) * d.multiplier >> 31 >> d.shift);
 }
 
+// The two addresses of a unit. place_of() takes the number of a unit apart into loops and a place in its row.
 struct Place {
   const u8* from;
   u8* to;
@@ -198,7 +222,7 @@ __device__ inline Place place_of(const ScatterCopy& c, u32 unit) {
           c.to + outer * c.outer_to + inner * c.inner_to + static_cast<u64>(at) * c.to_bytes};
 }
 
-// The units of one thread: all are read before the first is written, so that the reads wait together.
+// Copies the units of one thread. All are read before the first is written, so that their delays overlap.
 template <typename Unit>
 __device__ inline void copy_units(const ScatterCopy& c, u32 first) {
   Unit units[kScatterUnitsPerThread];
@@ -214,6 +238,7 @@ __device__ inline void copy_units(const ScatterCopy& c, u32 first) {
     if (first + i * kScatterThreads < c.units) store(to[i], units[i]);
 }
 
+// Converts the units of one thread, one after the other.
 template <typename Fn>
 __device__ inline void convert_units(const ScatterCopy& c, u32 first, Fn convert_unit) {
   for (u32 i = 0; i < kScatterUnitsPerThread; i++) {
@@ -224,7 +249,7 @@ __device__ inline void convert_units(const ScatterCopy& c, u32 first, Fn convert
   }
 }
 
-// The copy that a tile belongs to: the last that begins at it or before.
+// The copy of a tile: the last one whose first tile is not after it.
 __device__ inline const ScatterCopy& copy_of(const ScatterBatch& batch, u32 tile) {
   int low = 0, high = batch.count;
   while (high - low > 1) {
@@ -237,6 +262,7 @@ __device__ inline const ScatterCopy& copy_of(const ScatterBatch& batch, u32 tile
   return batch.copies[low];
 }
 
+// The kernel. Grid: one block for each tile of the batch, kScatterThreads threads in a block.
 extern "C" __global__ void __launch_bounds__(kScatterThreads)
     mckpt_scatter(const __grid_constant__ ScatterBatch batch) {
   const ScatterCopy& c = copy_of(batch, blockIdx.x);

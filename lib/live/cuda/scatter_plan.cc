@@ -1,4 +1,7 @@
 // How a strided copy is cut into units of up to 16 bytes, as wide as addresses, lengths and strides allow.
+// The widest power of two that divides all of them is the number of trailing zero bits of their bitwise or:
+//
+//   from 0x...40, to 0x...80, length 96, strides 128   -->  or = ...e0, 5 zero bits: 32, so units of 16 bytes
 #include "live/cuda/scatter_plan.h"
 
 #include <bit>
@@ -7,8 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The same items with loops as few and rows as long as possible, and what is written walked forward: threads
-// that write side by side are what matters most.
+// The same copy with as few loops and as long rows as possible. The loop with the smaller stride on the
+// written side becomes the inner one, because the speed depends most on threads that write side by side.
 ItemCopy simplified(ItemCopy c) {
   if (c.outer.count == 1) c.outer = {};
   if (c.inner.count == 1) c.inner = std::exchange(c.outer, {});
@@ -36,7 +39,7 @@ ScatterType scatter_type(DType dtype) {
   }
 }
 
-// The steps of cast_items that do something.
+// The steps of cast_items() for this cast, without those that change nothing.
 u32 steps_of(const ItemCast& c) {
   u32 steps = 0, shift = 0;
   auto step = [&](DType from, DType to, u32 add) {
@@ -60,7 +63,8 @@ u32 steps_of(const ItemCast& c) {
   return steps;
 }
 
-// A copy in units.
+// A copy in units: the kind of its units, the rows and loops in units and bytes, and for a conversion its
+// steps.
 struct Piece {
   ScatterKind kind = kCopy1;
   u32 steps = 0;
@@ -74,7 +78,8 @@ struct Piece {
   i64 units() const { return row * inner.count * outer.count; }
 };
 
-// What every row begins at a multiple of, on either side, as far as powers of two go.
+// The bitwise or of all addresses and strides: its trailing zero bits give the alignment of every row on both
+// sides.
 u64 common_bits(const Piece& p) {
   u64 bits = reinterpret_cast<u64>(p.from) | reinterpret_cast<u64>(p.to);
   for (const MoveLoop* loop : {&p.inner, &p.outer})
@@ -86,6 +91,9 @@ MoveLoop in_bytes(const MoveLoop& loop, i64 from_item, i64 to_item) {
   return {loop.from_stride * from_item, loop.to_stride * to_item, loop.count};
 }
 
+// Chooses the units of a copy. Without a cast, the widest that divides all addresses, strides and the row's
+// length; with a cast, eight items at once if both sides are aligned to 16 bytes and rows are multiples of
+// eight.
 Piece in_units(const ItemCopy& c) {
   const ItemCast& v = c.cast;
   i64 from = dtype_bytes(v.from, 1), to = dtype_bytes(v.to, 1);
@@ -100,7 +108,7 @@ Piece in_units(const ItemCopy& c) {
     p.row = c.length * from >> log2;
     return p;
   }
-  // Strides are whole items, so that where the first one lies decides for all.
+  // Strides are whole items, so all items are aligned if the first one is.
   bool aligned = reinterpret_cast<u64>(p.from) % static_cast<u64>(from) == 0 &&
                  reinterpret_cast<u64>(p.to) % static_cast<u64>(to) == 0;
   bool wide = v.from == DType::kF64 || v.via == DType::kF64 || v.to == DType::kF64;
@@ -112,7 +120,8 @@ Piece in_units(const ItemCopy& c) {
   return p;
 }
 
-// The steps [begin, begin + count) of a loop of p, beginning at `from` and `to`.
+// The part [begin, begin + count) of a copy that is too large for one: of its outer loop, or of its inner
+// loop if it has no outer one, or of its row.
 Piece part_of(Piece p, i64 begin, i64 count) {
   MoveLoop* loop = p.outer.count > 1 ? &p.outer : p.inner.count > 1 ? &p.inner : nullptr;
   p.from += begin * (loop ? loop->from_stride : p.from_bytes);
@@ -121,6 +130,7 @@ Piece part_of(Piece p, i64 begin, i64 count) {
   return p;
 }
 
+// Collects copies into a batch and launches the batch when it is full.
 class Batcher {
  public:
   Batcher(const std::function<void(const ScatterBatch&)>& launch, i64 most_units)
@@ -143,6 +153,7 @@ class Batcher {
   }
 
  private:
+  // The copy as the kernel reads it, with the divisors of its loops and its first tile in the present batch.
   ScatterCopy laid_out(const Piece& p) const {
     ScatterCopy c{};
     c.from = p.from, c.to = p.to;

@@ -1,9 +1,12 @@
-// Which rows of a parameter a context-parallel rank computes with, by the parameter's name.
+// Chooses the slicing by the parameter's name: Mamba mixers and gated delta nets are sliced by heads, and
+// their convolutions by heads in each section; everything else is whole. The slices themselves are computed
+// in mappings.
 #include "live/device/cp_rows.h"
 
 namespace mckpt::impl {
 namespace {
 
+// Rows of a parameter of a Mamba mixer; `leaf` is its name in the mixer, `all` the number of its rows.
 std::vector<RowRange> mamba_rows(std::string_view leaf, const MambaConfig& m, i64 tp, const CpRank& cp,
                                  i64 all) {
   MambaSizes sizes{m.inner() / tp, m.heads / tp, m.groups / tp, m.state};
@@ -12,6 +15,7 @@ std::vector<RowRange> mamba_rows(std::string_view leaf, const MambaConfig& m, i6
   return {{0, all}};
 }
 
+// Rows of a parameter of a gated delta net; `row` is its name in the layer.
 std::vector<RowRange> gdn_rows(std::string_view row, const GdnConfig& g, i64 tp, const CpRank& cp, i64 all) {
   if (row.find(".conv1d.") != row.npos)
     return section_cp_slice(gdn_conv_sections({g.qk() / tp, g.v() / tp}), cp);

@@ -1,5 +1,8 @@
 // Which rows of a live parameter a context-parallel rank computes with. Every such rank holds the whole
-// tensor of its tensor-parallel rank, and takes its rows when it needs them.
+// tensor of its tensor-parallel rank and takes its rows when it needs them.
+//
+//   A_log of 8 heads, cp 2      rank 0: rows 0-3      rank 1: rows 4-7
+//   linear_qkv                  all ranks: all rows
 #pragma once
 
 #include "core/hybrid/cp_slice.h"
@@ -7,7 +10,8 @@
 
 namespace mckpt::impl {
 
-// All of them for what is not sliced. Throws kBadSlice where the model does not divide.
+// The rows of one rank, in the order in which it uses them; all rows of a parameter that is not sliced.
+// Throws kBadSlice if the sizes of the mixer do not divide by the number of ranks.
 std::vector<RowRange> cp_rows(const ModelParameter& parameter, const ModelConfig& model, const Grid& grid,
                               i64 cp_rank);
 

@@ -1,4 +1,5 @@
-// Reading device memory on the host: through staging memory, in pieces.
+// Reads device memory on the host, through staging memory and in pieces. A reader makes its lane and its
+// buffer when it first reads from a device that is not the host.
 #include "live/device/device_bytes.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ std::span<const u8> DeviceReader::read(const u8* at, i64 bytes) {
 DeviceBytes::DeviceBytes(Device& device, std::span<const u8> bytes)
     : ByteSource(std::ssize(bytes)), device_(device), bytes_(bytes) {}
 
+// Takes an idle reader, or makes one, and puts it back. A reader is lost if reading throws.
 void DeviceBytes::read_inside(i64 offset, std::span<u8> to) const {
   std::unique_ptr<DeviceReader> reader;
   {

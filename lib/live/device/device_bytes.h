@@ -1,4 +1,8 @@
-// Bytes of a device, for whoever reads them on the host.
+// Bytes of a device, read on the host. On a GPU they are copied through staging memory, 2 MiB at a time; on
+// the host device they are read where they are.
+//
+//   DeviceReader   a span of bytes at a time, for a comparison
+//   DeviceBytes    a stretch of device memory as a ByteSource, so that a copy job can read it like a file
 #pragma once
 
 #include <mutex>
@@ -9,13 +13,13 @@
 
 namespace mckpt::impl {
 
-// One thread at a time.
+// Reads one span after the other through one buffer. Used by one thread at a time.
 class DeviceReader {
  public:
   explicit DeviceReader(Device& device) : device_(device) {}  // outlives this
   static constexpr i64 kMostBytes = 2 << 20;
 
-  // The bytes, until the next call. pre: at most kMostBytes.
+  // The bytes at that address, valid until the next call. pre: bytes <= kMostBytes.
   std::span<const u8> read(const u8* at, i64 bytes);
 
  private:
@@ -24,10 +28,11 @@ class DeviceReader {
   Block staging_;
 };
 
-// A stretch of device memory as a source of files.
+// A stretch of device memory as a source of bytes. Thread-safe: each thread that reads at a time uses a
+// reader of its own, and readers are kept for the next read.
 class DeviceBytes final : public ByteSource {
  public:
-  // The device outlives this.
+  // The device and its memory outlive this object.
   DeviceBytes(Device& device, std::span<const u8> bytes);
 
  private:
@@ -36,7 +41,7 @@ class DeviceBytes final : public ByteSource {
   Device& device_;
   std::span<const u8> bytes_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<DeviceReader>> idle_;  // as many as threads read at once
+  mutable std::vector<std::unique_ptr<DeviceReader>> idle_;  // readers that no thread uses at the moment
 };
 
 }  // namespace mckpt::impl

@@ -1,9 +1,10 @@
-// One connection for each set of ranks, made when it is first asked for.
+// A connection is found by the list of its ranks in the world, which one all_gather gives; so every question
+// costs a collective, and a new set of ranks a connection.
 #include "live/device/device_links.h"
 
 namespace mckpt::impl {
 
-// Where one member finds the link among its own, all do: the members' lists are the same.
+// If one rank finds the connection in its list, all ranks of the connection do, because they made it together.
 DeviceRanks& DeviceLinks::between(Comm& comm) {
   i64 mine = world_.rank();
   std::vector<i64> members(static_cast<std::size_t>(comm.size()));

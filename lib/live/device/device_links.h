@@ -1,5 +1,10 @@
-// DeviceLinks: the devices of ranks, connected once for each set of ranks. Dense weights, experts and the
-// whole job often have the same ranks, and to connect them takes time and memory of the device.
+// DeviceLinks: the devices of ranks, connected once for each set of ranks. The ranks that share dense
+// weights, those that share experts, and the whole job are often the same ranks, and a connection (a
+// communicator of NCCL) takes time and memory of the device.
+//
+//   between(world)   ranks 0 1 2 3    connects
+//   between(dense)   ranks 0 1 2 3    the same connection
+//   between(expert)  ranks 0 2        connects
 #pragma once
 
 #include <memory>
@@ -9,13 +14,15 @@
 
 namespace mckpt::impl {
 
+// The connections of one rank. The object owns them.
 class DeviceLinks {
  public:
-  // Both outlive this.
+  // Device and world outlive this object.
   DeviceLinks(Device& device, Comm& world) : device_(device), world_(world) {}
 
-  // Collective over `comm`, ranks of the world, which outlives this. All that share a link call it in the
-  // same order.
+  // The connection of the ranks of `comm`, which are ranks of the world, in their order there. Collective
+  // over `comm`, which outlives this object. All ranks of a connection ask for their connections in the same
+  // order.
   DeviceRanks& between(Comm& comm);
 
  private:

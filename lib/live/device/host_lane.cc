@@ -1,4 +1,8 @@
-// The lane of the process's own memory: each thing is done when it is given.
+// The lane of the process's own memory: each piece of work is done when it is given. Copies with a cast are
+// done row by row; rows of fewer than 64 items are first packed into a block of 2,048 items, because a cast
+// of a few items at a time is slow:
+//
+//   strided rows of 3 items  --pack-->  [2048 items]  --cast-->  [2048 items]  --unpack-->  strided rows
 #include <algorithm>
 
 #include "core/items/apply_move.h"
@@ -13,6 +17,7 @@ void move_items(const u8* from, u8* to, i64 length, MoveLoop inner, MoveLoop out
   apply_move(m, item, {from, 0}, {to, 0});
 }
 
+// A cast of every row by itself.
 void convert_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
   for (i64 o = 0; o < c.outer.count; o++)
     for (i64 i = 0; i < c.inner.count; i++)
@@ -20,7 +25,7 @@ void convert_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
                     c.to + (o * c.outer.to_stride + i * c.inner.to_stride) * to_item, c.length);
 }
 
-// Rows of a few items: as many of them as fit are converted together, packed.
+// A cast of short rows: as many rows as fit into a block are packed, converted together, and unpacked.
 void convert_short_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
   constexpr i64 kBlock = 2048;
   u8 packed[kBlock * 8], converted[kBlock * 8];

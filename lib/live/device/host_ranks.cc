@@ -1,4 +1,6 @@
-// Ranks whose memory is the host's: device operations become collectives of the Comm.
+// Ranks whose memory is the host's: device operations become collectives of the Comm. The parts for one rank
+// are a stream of bytes; a round takes the next bytes of every stream, copies them into one buffer, and
+// exchanges the buffers.
 #include "live/device/host_ranks.h"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The parts that go to one rank, or come from it, as one row of bytes that is used up from the front.
+// The parts that go to one rank, or come from it, as one stream of bytes that is used up from the front.
 class Stream {
  public:
   void add(const DeviceRanks::Part& part) {
@@ -16,7 +18,7 @@ class Stream {
   }
   i64 left() const { return left_; }
 
-  // Takes the next `bytes`, piece by piece. pre: so many are left.
+  // Takes the next `bytes` bytes and calls fn with them, piece by piece. pre: bytes <= left().
   template <typename Fn>
   void take(i64 bytes, Fn&& fn) {
     left_ -= bytes;
@@ -36,6 +38,7 @@ class Stream {
   i64 left_ = 0;
 };
 
+// The streams of all ranks.
 class Streams {
  public:
   Streams(int ranks, std::span<const DeviceRanks::Part> parts) : of_(static_cast<std::size_t>(ranks)) {
@@ -48,14 +51,14 @@ class Streams {
     return longest;
   }
 
-  // What each rank's share of the next round is, with at most `share` of them.
+  // By rank, the number of bytes in the next round: at most `share` of each stream.
   std::vector<i64> next(i64 share) const {
     std::vector<i64> bytes;
     for (const Stream& s : of_) bytes.push_back(std::min(share, s.left()));
     return bytes;
   }
 
-  // Takes those bytes of every rank, in rank order.
+  // Takes so many bytes of every stream, in the order of the ranks.
   template <typename Fn>
   void take(std::span<const i64> bytes, Fn&& fn) {
     for (std::size_t r = 0; r < of_.size(); r++) of_[r].take(bytes[r], fn);
@@ -71,6 +74,7 @@ i64 sum(std::span<const i64> numbers) {
   return sum;
 }
 
+// Lanes are ignored, because a host lane has done its work when it returns. Used by one thread at a time.
 class HostRanks final : public DeviceRanks {
  public:
   HostRanks(Comm& comm, i64 round_bytes) : comm_(comm), share_(round_bytes / comm.size()) {}
@@ -82,6 +86,7 @@ class HostRanks final : public DeviceRanks {
     comm_.all_gather(std::as_bytes(mine), std::as_writable_bytes(all));
   }
 
+  // The number of rounds is that of the longest stream of any rank, so every rank takes part in every round.
   void exchange(Lane&, std::span<const Part> sends, std::span<const Part> receives) override {
     Streams out(size(), sends), in(size(), receives);
     i64 rounds = ceil_div(std::max(out.longest(), in.longest()), share_);
@@ -92,6 +97,8 @@ class HostRanks final : public DeviceRanks {
   void wait(Lane& lane) override { lane.wait(); }
 
  private:
+  // One collective. Every rank knows the sizes of its own sends and receives of the round; they agree,
+  // because all streams are cut at the same share.
   void exchange_round(Streams& out, Streams& in) {
     std::vector<i64> sent = out.next(share_), received = in.next(share_);
     send_.clear();

@@ -1,4 +1,4 @@
-// Blocks in use are known by their address, kept ones by their size.
+// Blocks in use are found by their address, kept ones by their size; an allocation costs a search in a map.
 #include "live/device/kept_memory.h"
 
 #include <algorithm>

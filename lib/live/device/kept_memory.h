@@ -1,6 +1,6 @@
-// KeptMemory: memory whose blocks are kept when they are given back, for whoever asks next. Unsharding the modules of a
-// model one after the other needs the same few buffers again and again, and new memory is slow: the kernel clears
-// each page, and a GPU waits for all its work.
+// KeptMemory: memory whose blocks are kept for the next allocation when they are given back. Unsharding the
+// modules of a model one after the other needs the same few buffers again and again, and new memory is slow:
+// the kernel clears each page, and a GPU waits for all its work.
 //
 //   allocate 3   [3]          no block is kept
 //   release      (3)
@@ -9,9 +9,9 @@
 //   release both (3) (5)
 //   allocate 7   (5) [7]      no kept block is large enough: the smallest gives way to a new one
 //
-// So there are never more blocks than were in use at one time, and each is as large as the largest request at
-// most. A block that is given back may be handed out at once: the caller sees to it that work on it has ended, or is
-// ordered before the next use (as work of one CUDA stream is). One thread at a time.
+// So there are never more blocks than were in use at one time, and no block is larger than the largest
+// request. A block that is given back may be handed out at once: the caller ensures that work on it has
+// ended, or is ordered before the next use (as work of one CUDA stream is). Used by one thread at a time.
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@
 
 namespace mckpt::impl {
 
+// A Memory on top of another one, from which it takes and to which it returns blocks.
 class KeptMemory final : public Memory {
  public:
   explicit KeptMemory(Memory& from) : from_(from) {}  // outlives this
@@ -32,7 +33,7 @@ class KeptMemory final : public Memory {
   void check_room(i64 bytes) const override { from_.check_room(bytes); }
   void release(u8* data) override;
 
-  i64 most_held_bytes() const { return most_held_; }  // in use or kept, at most at a time
+  i64 most_held_bytes() const { return most_held_; }  // the most bytes that were in use or kept at one time
 
  private:
   void drop_smallest();

@@ -1,4 +1,5 @@
-// The host's memory, which asks the system for room before it takes what is large.
+// The host's memory. Large allocations are checked against the free memory of the system first, because Linux
+// grants more than it has and ends the process later.
 #include "live/device/memory.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ constexpr const char* kWhat = "live tensors and buffers";
 
 }  // namespace
 
+// The free memory is checked without the lock, because that reads files of the system.
 u8* HostMemory::allocate(i64 bytes) {
   i64 room = round_up(bytes, kPage, "an allocation");
   check_room(room);

@@ -1,5 +1,8 @@
-// Memory: where the bytes of live tensors come from. What holds the weights lives as long as they do; what an
-// unsharded module needs comes and goes.
+// Memory: where the bytes of live tensors come from. A model has two kinds: memory of weights, which lives as
+// long as the model, and memory of unsharded modules, which is allocated and freed again and again.
+//
+//   HostMemory      the process's memory, with a check of free memory        GpuMemory      live/cuda/memory.h
+//   KeptMemory      keeps freed blocks for the next use                      PinnedMemory   live/cuda/memory.h
 #pragma once
 
 #include <mutex>
@@ -10,17 +13,18 @@
 
 namespace mckpt::impl {
 
+// The interface. release() gets what allocate() returned, exactly once.
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Aligned by 256. Throws kOutOfMemory that says what was needed and what was free. pre: bytes > 0.
+  // Memory aligned to 256 bytes. Throws kOutOfMemory with the needed and the free bytes. pre: bytes > 0.
   virtual u8* allocate(i64 bytes) = 0;
-  // Throws the same error if so much memory is not available, as far as this is known beforehand.
+  // Throws that error now if so much memory is known not to be available.
   virtual void check_room(i64 bytes) const = 0;
   virtual void release(u8* data) = 0;
 };
 
-// The process's own memory. Thread-safe.
+// The process's own memory, in whole pages. Thread-safe.
 class HostMemory final : public Memory {
  public:
   u8* allocate(i64 bytes) override;
@@ -28,7 +32,7 @@ class HostMemory final : public Memory {
   void release(u8* data) override;
 
   i64 held_bytes() const;  // now
-  i64 peak_bytes() const;  // at most at a time
+  i64 peak_bytes() const;  // the most that was held at one time
 
  private:
   mutable std::mutex mutex_;
@@ -36,7 +40,7 @@ class HostMemory final : public Memory {
   i64 held_ = 0, peak_ = 0;
 };
 
-// A stretch of a Memory that is given back when this ends.
+// A block of a Memory, which is released when the Block is destroyed. Movable; the Memory outlives it.
 class Block {
  public:
   Block() = default;

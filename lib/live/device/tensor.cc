@@ -1,4 +1,4 @@
-// Tensors of libtorch through the table of the torch module.
+// Calls the functions of the torch module's table, and turns the texts that they return into errors.
 #include "live/device/tensor.h"
 
 #include "core/base/error.h"
@@ -11,6 +11,7 @@ namespace {
 
 const MckptTensorTable& table() { return module_functions<MckptTensorTable>("torch"); }
 
+// Errors of libtorch are faults of mckpt: kInternal.
 void check(const char* error) {
   if (error) throw Error(Code::kInternal, cat("libtorch: ", escaped(error, 500)));
 }

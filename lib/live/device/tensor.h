@@ -1,5 +1,8 @@
-// Tensor: a tensor of libtorch, reached through the torch module. It is a view of memory that belongs to whoever
-// made it, or of none: then it is on the meta device and has a type and a shape alone.
+// Tensor: a tensor of libtorch, reached through the torch module. It is a view of memory that belongs to the
+// caller, or it is on the meta device and has only a type and a shape.
+//
+//   Tensor::meta(kBF16, {4096, 1024})                       8 MiB of weights that do not exist yet
+//   Tensor::over(kBF16, {4096, 1024}, memory, device)       the same shape over memory of a group
 #pragma once
 
 #include <memory>
@@ -14,15 +17,17 @@ namespace mckpt::impl {
 
 class Device;
 
+// A shared handle: copies refer to one tensor of libtorch, which is freed with the last of them.
 class Tensor {
  public:
-  // These load the torch module at the first call. Throw kModuleMissing that says how to get it.
+  // Both load the torch module at the first call, and throw kModuleMissing if it is not installed. The memory
+  // of over() outlives the tensor.
   static Tensor meta(DType dtype, const Shape& shape);
   static Tensor over(DType dtype, const Shape& shape, u8* data, Device& device);
   // How many threads libtorch may use in this process.
   static void set_threads(int threads);
 
-  // What libtorch says of it.
+  // The facts that libtorch gives about the tensor.
   struct Facts {
     DType dtype = DType::kBF16;
     Shape shape;
@@ -32,7 +37,8 @@ class Tensor {
   };
   Facts facts() const;
 
-  // Those rows one after the other, in memory of its own. pre: not on the meta device.
+  // A new tensor with these rows one after the other, in memory of its own. pre: not on the meta device;
+  // `rows` is not empty.
   Tensor rows(std::span<const RowRange> rows) const;
 
  private:

@@ -1,5 +1,6 @@
-// The torch module: libtorch on the CPU. It names libtorch_cpu and libc10 only, never libtorch, which pulls
-// in CUDA.
+// The torch module: libtorch on the CPU. It is linked to libtorch_cpu and libc10 only, and not to libtorch,
+// which loads CUDA. A module that was built with another version of libtorch than the one that is loaded
+// refuses to work.
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
@@ -14,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-// libtorch tells its own version in the list of its build settings: "..., TORCH_VERSION=2.11.0, ...".
+// The version of the loaded libtorch, from the list of its build settings: "..., TORCH_VERSION=2.11.0, ...".
 std::string loaded_version() {
   std::string settings = at::show_config(), key = "TORCH_VERSION=";
   std::size_t begin = settings.find(key);

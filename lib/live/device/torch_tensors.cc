@@ -1,5 +1,5 @@
-// MckptTensorTable over ATen. A tensor on another device is made as well as one on the CPU; to do something
-// with it takes the library of that device, which the cuda module loads.
+// MckptTensorTable over ATen. A tensor over memory of another device is made like one on the CPU; operations
+// on it need the library of that device, which the cuda module loads.
 #include "live/device/torch_tensors.h"
 
 #include <ATen/Parallel.h>
@@ -19,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The data types of live tensors, by mckpt's names.
 struct Named {
   std::string_view name;
   at::ScalarType type;
@@ -62,7 +63,7 @@ const char* make(const char* dtype, const std::int64_t* dims, std::int32_t rank,
     at::IntArrayRef sizes(dims, static_cast<std::size_t>(rank));
     at::TensorOptions options = at::TensorOptions().dtype(type_named(dtype));
     at::Device place = data ? at::Device(device) : at::Device(at::kMeta);
-    // Named, the device is not looked up by the address: that would start CUDA.
+    // With a given device, ATen does not look the address up, which would start CUDA.
     at::Tensor made =
         data ? at::for_blob(data, sizes).options(options.device(place)).target_device(place).make_tensor()
              : at::empty(sizes, options.device(place));
@@ -72,6 +73,7 @@ const char* make(const char* dtype, const std::int64_t* dims, std::int32_t rank,
 
 void release(void* tensor) { delete static_cast<at::Tensor*>(tensor); }
 
+// pre: `out` is zeroed, so that the device's name ends with a 0.
 const char* facts(void* tensor, MckptTensorFacts* out) {
   return guarded([&] {
     const at::Tensor& t = tensor_at(tensor);
@@ -86,14 +88,15 @@ const char* facts(void* tensor, MckptTensorFacts* out) {
   });
 }
 
-// Torch works in a stream of its own, which no lane of ours knows: what it was asked for is there when its
-// function returns.
+// Waits for libtorch's work on the device. libtorch uses a stream of its own, which no lane follows, so
+// results must be complete when a function of the table returns.
 void finish_work_on(at::Device device) {
   if (device.is_cpu()) return;
   c10::impl::VirtualGuardImpl guard(device.type());
   guard.synchronizeStream(guard.getStream(device));
 }
 
+// Ranges of rows are views, which at::cat copies one after the other into a new tensor.
 const char* rows(void* tensor, const std::int64_t* pairs, std::int32_t count, void** out) {
   return guarded([&] {
     const at::Tensor& t = tensor_at(tensor);

@@ -1,3 +1,11 @@
+// Three kinds of threads: readers take blocks and read them; with a GPU, one thread uploads them; the calling
+// thread exchanges shared blocks with other ranks.
+//
+//   round r of shared blocks     readers fill its sends -> exchange(r): send, receive, scatter -> its buffer is free
+//   own blocks                   read, upload, scatter, whenever no shared block is to be read
+//
+// Two rounds are in progress at a time: readers fill one buffer while the other is exchanged. The first error
+// stops all threads and is thrown by run().
 #include "live/load/block_loader.h"
 
 #include <algorithm>
@@ -22,12 +30,13 @@ constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
 constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
 constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is on its way up
 
-// What every rank needs, and whether any of them needs more than the blocks themselves.
+// The blocks that every rank needs, and whether any of them needs bytes behind the end of a block.
 struct Needs {
   std::vector<std::vector<u64>> blocks;
   i64 tail_bytes = 0;
 };
 
+// Collective: every rank learns the blocks of all.
 Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
   std::vector<u64> mine{plan.crosses_borders()};
   for (BlockId block : plan.blocks()) mine.push_back(block.packed());
@@ -43,6 +52,7 @@ Needs exchange_needs(const BlockPlan& plan, Comm& sharers) {
   return needs;
 }
 
+// One load of one rank; run() is called once.
 class BlockLoader {
  public:
   BlockLoader(const CopyJob& job, const BlockPlan& plan, const Needs& needs, Device& device,
@@ -94,6 +104,7 @@ class BlockLoader {
     }
   }
 
+  // Runs fn; keeps the first error of any thread, and wakes all threads so that they end.
   void guard(const std::function<void()>& fn) {
     try {
       fn();
@@ -105,6 +116,8 @@ class BlockLoader {
     }
   }
 
+  // The uploader's calls: shared blocks go to their place in the round's buffer, own blocks to the slot's
+  // memory and from there to their places.
   void make_uploader() {
     BlockUploader::Calls calls;
     calls.target = [this](const BlockWork& work) {
@@ -119,11 +132,13 @@ class BlockLoader {
     uploader_.emplace(device_, options_.threads * kSlots, kRoom, std::move(calls));
   }
 
+  // The address of a block in the buffer of a round: first the sends, then the receives.
   u8* place_in(std::size_t round, std::size_t place) const {
     return buffers_[round % kBuffers].data() + static_cast<i64>(place) * kRoom;
   }
 
-  // What to read next; shared blocks first, as others wait for them. Nothing when all is read.
+  // The next block to read: shared blocks first, because other ranks wait for them. Nothing when all are
+  // taken.
   std::optional<BlockWork> take() {
     std::unique_lock lock(mutex_);
     while (!error_) {
@@ -140,7 +155,8 @@ class BlockLoader {
     return std::nullopt;
   }
 
-  // In the host's memory, shared blocks are read where they are sent from, and others taken apart at once.
+  // The work of a reader. With a GPU, blocks are read into slots of the uploader. With the host's memory,
+  // shared blocks are read into the buffer from which they are sent, and other blocks are scattered at once.
   void read() {
     CopyCounts counts;
     std::unique_ptr<Lane> lane;
@@ -161,13 +177,13 @@ class BlockLoader {
         read_block(work->block, own.data(), counts);
         scatter(work->block, own.data(), *lane, copies, counts);
       }
-      if (options_.stop && *options_.stop)
+      if (options_.observer && options_.observer->stop())
         throw Error(Code::kInterrupted, "stopped before everything was loaded");
     }
     add(counts);
   }
 
-  // Returns how much it is.
+  // Reads a block with its tail. Returns the number of bytes, which is smaller at the end of a file.
   i64 read_block(i64 block, u8* to, CopyCounts& counts) const {
     BlockId id = plan_.blocks()[static_cast<std::size_t>(block)];
     const ByteSource& source = job_.source(id.file);
@@ -178,11 +194,13 @@ class BlockLoader {
     return bytes;
   }
 
+  // Called when a send of the round is on the device. The last one starts the round's exchange.
   void arrived(std::size_t round) {
     std::lock_guard lock(mutex_);
     if (--unread_[round] == 0) changed_.notify_all();
   }
 
+  // Moves the items of a block from `data`, on the device, to their places, and counts them.
   void scatter(i64 block, const u8* data, Lane& lane, std::vector<ItemCopy>& copies, CopyCounts& counts) {
     copies.clear();
     plan_.copies(block, data, copies);
@@ -191,9 +209,11 @@ class BlockLoader {
     for (const ItemCopy& c : copies) bytes += dtype_bytes(c.cast.to, c.items());
     counts.bytes_written += bytes;
     counts.writes++;
-    if (options_.written_bytes) *options_.written_bytes += bytes;
+    if (options_.observer) options_.observer->done(bytes);
   }
 
+  // Exchanges the blocks of round r with the other ranks and scatters them. Collective over the ranks of the
+  // host.
   void exchange(std::size_t r, Lane& lane) {
     const BlockShare::Round& round = share_.rounds()[r];
     {
@@ -240,9 +260,9 @@ class BlockLoader {
   std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // to be read next
   std::size_t exchanged_ = 0;                             // rounds
   std::vector<i64> unread_;                               // by round, of its sends
-  CopyCounts counts_, uploaded_;                          // the latter the uploader's
+  CopyCounts counts_, uploaded_;                          // uploaded_: of the uploader's thread
   std::vector<ItemCopy> uploaded_copies_;
-  std::optional<BlockUploader> uploader_;  // none where staging memory is the device's own
+  std::optional<BlockUploader> uploader_;  // none if staging memory is the device's own
 };
 
 }  // namespace

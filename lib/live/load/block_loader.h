@@ -1,31 +1,34 @@
-// The block loader: carries out a job whose destinations are a device's memory. Every block of the sources is
-// read once by the ranks that share a host, each by one of several threads, into staging memory; goes up to
-// the device; and is taken apart there. Blocks that several ranks need go from device to device.
+// The block loader: carries out a job whose destinations are a device's memory. Every block of 4 MiB of the
+// sources is read once by the ranks that share a host: a thread of one rank reads it into staging memory, it
+// is copied to the device, and its items are moved to their places there. Blocks that several ranks need go
+// from device to device.
 //
 //   threads read -> staging, one uploads -> scatter             a rank's own blocks
 //                            one uploads -> round buffer        shared ones, which the calling thread sends,
 //                                           exchange, scatter   receives and takes apart, round by round
 //
-// The buffers it takes do not depend on the model; its plan has some tens of bytes for every block.
+// The size of the buffers does not depend on the model; the plan takes some tens of bytes for every block.
 #pragma once
 
-#include <atomic>
 #include <optional>
 
+#include "core/base/observer.h"
 #include "io/copy/worker.h"
 #include "live/load/block_plan.h"
 
 namespace mckpt::impl {
 
+// Plain values; the pointers may be null and otherwise outlive the call.
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system does not grant as many
-  const std::atomic<bool>* stop = nullptr;
-  std::atomic<i64>* written_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends and receives at a time; the default suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };
 
-// Collective over the ranks that share the sources; `ranks` are those of `sharers`.
+// Collective over the ranks that share the sources; `ranks` connects the devices of `sharers`. Returns what
+// this rank read and wrote. Throws kReadFailed, kInterrupted, kRanksFailed; the destinations are then partly
+// written.
 CopyCounts load_blocks(const CopyJob& job, const BlockPlan::Address& address, Device& device, Comm& sharers,
                        DeviceRanks& ranks, const BlockLoadOptions& options);
 

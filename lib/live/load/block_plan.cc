@@ -1,4 +1,9 @@
-// Sorts the moves of a job by the block of the source file that they read.
+// Sorts the moves of a job by the blocks that they read:
+//
+//   moves of all tasks  -->  fetches (file byte, move, address)  -->  (block, fetch) pairs, sorted  -->  by block
+//
+// copies() then clips the fetches of a block to the block, so that a move that spans ten blocks is cut when
+// it is used.
 #include "core/base/error.h"
 #include "live/load/block_plan.h"
 
@@ -37,7 +42,8 @@ void BlockPlan::add_task(const CopyTask& task, const Address& address) {
   }
 }
 
-// Blocks are cut off at the end of a file, so that this is seen here or never.
+// Throws kReadFailed if the move reads beyond the end of its file. The loader cannot see this: it cuts the
+// last block off at the end of the file.
 void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
   i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
   i64 end = fetch.source + fetch.move.source().end() * item;
@@ -48,13 +54,15 @@ void BlockPlan::check_inside(const Fetch& fetch, i64 file_bytes) const {
         .found(end);
 }
 
+// Lists the stretches of a move that writes zeros.
 void BlockPlan::add_zeros(const Move& m, i64 item, u8* to) {
   for (i64 o = 0; o < m.outer.count; o++)
     for (i64 i = 0; i < m.inner.count; i++)
       zeros_.push_back({to + (m.to + o * m.outer.to_stride + i * m.inner.to_stride) * item, m.length * item});
 }
 
-// A fetch of strips, or of what lies far apart, uses only some of the blocks between its ends.
+// The (block, fetch) pairs. A move with strides may use only some of the blocks between its first and last
+// item.
 std::vector<BlockPlan::Use> BlockPlan::uses() {
   std::vector<Use> all;
   std::vector<Move> parts;
@@ -73,6 +81,7 @@ std::vector<BlockPlan::Use> BlockPlan::uses() {
   return all;
 }
 
+// Appends the parts of a fetch whose items begin in the block.
 void BlockPlan::clip(const Fetch& fetch, BlockId block, std::vector<Move>& out) const {
   i64 item = dtype_bytes(casts_[static_cast<std::size_t>(fetch.cast)].from, 1);
   auto first_item_from = [&](i64 byte) { return ceil_div(std::max<i64>(byte - fetch.source, 0), item); };

@@ -1,6 +1,10 @@
-// BlockPlan: what loading reads. The source files are divided into blocks; an item belongs to the block of
-// its first byte. For every block with items for this rank the plan lists the places of the items, so that a
-// block is read once, by any rank, and its items are copied to their places from wherever the block is.
+// BlockPlan: what loading reads. The source files are divided into blocks of 4 MiB; an item belongs to the
+// block of its first byte. For every block with items for this rank, the plan lists the places of the items,
+// so that a block is read once, by any rank, and its items are copied to their places from wherever the block
+// is.
+//
+//   file 0   | block 0 | block 1 | block 2 | ...        this rank needs items in blocks 1 and 2
+//   block 1  --copies(data)-->  rows 5-9 of w to device memory 0x..., rows 0-3 of v to 0x...
 #pragma once
 
 #include <functional>
@@ -12,10 +16,10 @@
 
 namespace mckpt::impl {
 
-// A block of a source file. Ordered by file and place.
+// A block of a source file. Blocks are ordered by file and place; packed() keeps the order.
 struct BlockId {
-  // Small enough that what is read is still in the cache when it moves on, large enough that calls do not
-  // count.
+  // Small enough that a block is still in the processor's cache when it is copied on, large enough that the
+  // number of calls does not matter.
   static constexpr i64 kBytes = 4 << 20;
   static constexpr i64 kTailBytes = 16;  // of the next block, for an item that crosses the border
 
@@ -30,34 +34,36 @@ struct BlockId {
   friend bool operator==(const BlockId&, const BlockId&) = default;
 };
 
+// The plan of one rank. It keeps no reference to the job. const functions are thread-safe.
 class BlockPlan {
  public:
-  // Where a destination's file begins in memory.
+  // Returns the address in device memory at which a destination's file begins.
   using Address = std::function<u8*(i32 file)>;
   // Throws kReadFailed if a source is beyond the end of its file.
   BlockPlan(const CopyJob& job, const Address& address);
 
-  // In ascending order.
+  // The blocks with items for this rank, in ascending order.
   std::span<const BlockId> blocks() const { return blocks_; }
-  // Whether something of a block of this plan needs bytes behind its end.
+  // Whether an item of a block of this plan has bytes behind the block's end.
   bool crosses_borders() const { return crosses_borders_; }
-  // Appends the copies of the block's items. `data`: the address of the block's first byte.
+  // Appends the copies of the items of blocks()[block]. `data`: the address of the block's first byte on the
+  // device.
   void copies(i64 block, const u8* data, std::vector<ItemCopy>& out) const;
 
   struct Stretch {
     u8* at = nullptr;
     i64 bytes = 0;
   };
-  // What is padding, and has no source.
+  // The padding of the destinations, which has no source and is filled with zeros.
   std::span<const Stretch> zeros() const { return zeros_; }
 
  private:
   // A move from a file into memory.
   struct Fetch {
     i32 file, cast;
-    i64 source;  // byte of the file, of the item 0 of the region
+    i64 source;  // the byte of the file at which item 0 of the region begins
     Move move;
-    u8* to;  // of the item 0 of the destination
+    u8* to;  // the address of item 0 of the destination
   };
   struct Use {
     BlockId block;

@@ -1,4 +1,6 @@
-// Assigns every block to a reader; all ranks compute the same assignment.
+// Goes through all blocks in order and gives each to the rank that needs it and has the fewest to read so
+// far; a block goes into the present round unless a rank would send or receive too many. The cost is a sort
+// of all ranks' lists.
 #include "live/load/block_share.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 namespace mckpt::impl {
 
 BlockShare::BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 round_blocks) {
+  // One rank's need of one block; `index` is the block's number in that rank's list.
   struct Need {
     u64 block;
     int rank;
@@ -34,6 +37,8 @@ BlockShare::BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 r
       if (reader == rank) own_.push_back(of_block[0].index);
       continue;
     }
+    // A block does not fit into the round if its reader would send, or one of the others would receive, too
+    // many.
     bool full = at(sent, reader) == round_blocks;
     for (const Need& n : of_block) full |= n.rank != reader && at(received, n.rank) == round_blocks;
     if (rounds_.empty() || full) begin_round();

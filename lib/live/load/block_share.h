@@ -2,9 +2,10 @@
 // together. A block that only one rank needs is read by that rank. A block that several need is read by the
 // one of them that has least to read so far, and is sent from there to the others, round by round:
 //
-//   round 0: ranks send and receive some blocks       round 1: ...
+//   needs     rank 0: A B C     rank 1: B C D            A: read by 0     D: read by 1     (own)
+//   round 0   B: read by 1, sent to 0; C: read by 0, sent to 1
 //
-// All ranks compute the same from the same lists, so that only the lists are exchanged.
+// All ranks compute the same assignment from the same lists, so that only the lists are exchanged.
 #pragma once
 
 #include <span>
@@ -14,9 +15,10 @@
 
 namespace mckpt::impl {
 
+// The assignment, as one rank sees it. A value.
 class BlockShare {
  public:
-  // Of a round: a block of the plan with the ranks that it goes to, or the one that it comes from.
+  // A block that this rank sends in a round, with the ranks that it goes to; and a block that it receives.
   struct Send {
     i64 block = 0;  // an index into this rank's list
     std::vector<int> to;
@@ -29,11 +31,11 @@ class BlockShare {
     std::vector<Send> sends;
     std::vector<Receive> receives;
   };
-  // `needed`: by rank, the blocks that it needs, ascending, as numbers that mean the same to all.
-  // `round_blocks`: how many a rank sends, and receives, in a round at most.
+  // `needed`: by rank, the blocks that it needs, ascending, as packed numbers. `round_blocks`: the most
+  // blocks that a rank sends, and that it receives, in a round.
   BlockShare(std::span<const std::vector<u64>> needed, int rank, i64 round_blocks);
 
-  std::span<const i64> own() const { return own_; }  // that nobody else needs
+  std::span<const i64> own() const { return own_; }  // blocks that no other rank needs
   std::span<const Round> rounds() const { return rounds_; }
   i64 blocks_read() const { return blocks_read_; }  // by this rank
 

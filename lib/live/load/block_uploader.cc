@@ -1,10 +1,12 @@
-// The thread that uploads filled slots, and the queues between it and the readers.
+// The thread that uploads filled slots, and the queues between it and the readers. A device does not report
+// when work has landed, so the thread looks every 100 microseconds while something is in progress.
 #include "live/load/block_uploader.h"
 
 #include <chrono>
 
 namespace mckpt::impl {
 
+// The memory of all slots is one block of the host and one of the device.
 BlockUploader::BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls)
     : calls_(std::move(calls)),
       staging_(device.staging(), slots * slot_bytes),
@@ -49,8 +51,8 @@ void BlockUploader::stop() {
   freed_one_.notify_all();
 }
 
-// False: all is done, or stopped. Otherwise `slot` is the next filled one, or null: it is time to look after
-// what is under way, because nobody tells when that has landed.
+// Waits for the next slot. False: all is done, or stopped. Otherwise `slot` is the next filled one, or null
+// if it is time to look whether uploads have landed.
 bool BlockUploader::next(bool some_under_way, Slot*& slot) {
   constexpr std::chrono::microseconds kLook(100);  // much less than what is under way takes
   std::unique_lock lock(mutex_);
@@ -64,6 +66,8 @@ bool BlockUploader::next(bool some_under_way, Slot*& slot) {
   return !stopped_ && (slot || some_under_way);
 }
 
+// Slots are uploaded in the order in which they were filled. The oldest upload is looked at first, so slots
+// become free in that order too.
 void BlockUploader::run() {
   std::deque<Slot*> under_way;
   for (Slot* slot; next(!under_way.empty(), slot);) {

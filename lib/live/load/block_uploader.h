@@ -1,6 +1,6 @@
-// BlockUploader: brings blocks that were read up to a device. Threads that read take free slots and hand them
-// on when they are filled; one thread does for all of them what is done with the device, because calls of
-// many threads into a GPU's driver wait for each other.
+// BlockUploader: copies blocks that were read to a device. Reading threads take free slots and pass them on
+// when they are filled; one thread makes all calls into the device for them, because calls of many threads
+// into a GPU's driver wait for each other.
 //
 //   take -> read into the slot -> hand_on -> upload, behind -> landed, and the slot is free again
 #pragma once
@@ -17,44 +17,48 @@
 
 namespace mckpt::impl {
 
-// What is to be read: a block of the plan, and where it goes when it is one of a round.
+// A block to read: its number in the plan, and for a shared block its round and its place there.
 struct BlockWork {
   i64 block = 0;
   std::optional<std::size_t> round;
   std::size_t place = 0;  // among the round's sends
 };
 
+// The slots and their queues. take() and hand_on() are called by readers, run() by the uploading thread,
+// end() and stop() by any thread.
 class BlockUploader {
  public:
+  // A slot: staging memory of the host for one block, memory of the device for it, and a lane. A slot belongs
+  // to the thread that took it until hand_on().
   struct Slot {
-    BlockWork work;
-    i64 bytes = 0;
-    u8* staging = nullptr;
+    BlockWork work;         // set by the reader
+    i64 bytes = 0;          // the number of bytes in `staging`, set by the reader
+    u8* staging = nullptr;  // memory of the host for one block with its tail
 
    private:
     friend class BlockUploader;
     u8* landing = nullptr;
     std::unique_ptr<Lane> lane;
   };
-  // All are called by the thread in run().
+  // The functions by which the uploader asks its user. All are called by the thread in run().
   struct Calls {
-    // Null: the block lands in the slot's own memory.
+    // The address on the device for the block; null: the slot's own memory there.
     std::function<u8*(const BlockWork&)> target;
-    // Gives the lane what follows the upload.
+    // Gives the lane the work that follows the upload, such as a scatter.
     std::function<void(const BlockWork&, const u8* data, Lane&)> behind;
-    // All of that is done.
+    // Called when the upload and the work behind it are done.
     std::function<void(const BlockWork&)> landed;
   };
 
   // The device outlives this.
   BlockUploader(Device& device, int slots, i64 slot_bytes, Calls calls);
 
-  Slot* take();  // waits; null: stopped
-  void hand_on(Slot* slot);
-  // Uploads until all that was handed on has landed and end() was called, or stop().
+  Slot* take();              // a free slot; waits for one. Null after stop()
+  void hand_on(Slot* slot);  // passes a filled slot to the uploading thread
+  // Uploads slots until end() was called and all have landed, or until stop().
   void run();
-  void end();   // nothing more is handed on
-  void stop();  // whoever waits here returns
+  void end();   // no slot will be passed on any more
+  void stop();  // ends all waiting here, at once
 
  private:
   bool next(bool some_under_way, Slot*& slot);

@@ -1,11 +1,28 @@
+// Both ways of loading make a job whose destinations are the model's memory, and give it to the block loader.
+// The groups' weights are marked as being written from the beginning to the end.
 #include "live/load/load.h"
 
 #include "convert/jobs/chunk_jobs.h"
+#include "convert/plan/model_proofs.h"
+#include "live/model/all_chunks.h"
 #include "live/model/chunks.h"
+#include "live/model/live_proof.h"
 #include "live/model/shape_exchange.h"
 
 namespace mckpt::impl {
 namespace {
+
+// A load as a conversion: the job of this rank, and on rank 0 that of all ranks, which is what is proved.
+struct LoadPlan {
+  LoadPlan(const LiveModel& model, const KeyTable& keys) : mine(model, keys) {
+    if (model.world().rank() == 0) all = &conversion.parts.make<AllChunks>(model, keys);
+    conversion.job_of_rank = true;
+  }
+
+  Conversion conversion;
+  LiveChunks mine;
+  const AllChunks* all = nullptr;  // on rank 0
+};
 
 CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& job,
                     const BlockLoadOptions& options) {
@@ -25,6 +42,7 @@ CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& j
 
 }  // namespace
 
+// The parameters' types at run time are left out of the setup, so that every key has its source's type.
 KeyTable live_keys(const LiveModel& model) {
   const Grid& grid = model.setup().grid;
   const RunSetup& run = model.setup().run;
@@ -35,8 +53,15 @@ CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& 
                            const BlockLoadOptions& options) {
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
-  LiveChunks chunks(model, keys);
-  return run_load(model, chunks, import_job(source, keys, chunks), options);
+  LoadPlan plan(model, keys);
+  Conversion& c = plan.conversion;
+  c.job = std::make_unique<ChunkJob>(import_job(source, keys, plan.mine));
+  if (plan.all) {
+    c.proved_job = std::make_unique<ChunkJob>(import_job(source, keys, plan.all->chunks));
+    c.proof = import_proof(source, keys.map(), plan.all->plan.layout);
+  }
+  prove_on_rank_0(c, model.world(), options.threads);
+  return run_load(model, plan.mine, *c.job, options);
 }
 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
@@ -44,8 +69,16 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
                                 const BlockLoadOptions& options) {
   model.refuse_unsharded(0, "loaded");
   exchange_shapes(model);
-  LiveChunks chunks(model, keys);
-  return run_load(model, chunks, gather_job(checkpoint, {stored_keys, stored}, {keys, chunks}), options);
+  LoadPlan plan(model, keys);
+  Conversion& c = plan.conversion;
+  c.job = std::make_unique<ChunkJob>(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}));
+  if (plan.all) {
+    c.proved_job =
+        std::make_unique<ChunkJob>(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.all->chunks}));
+    c.proof = gather_proof(stored_keys, plan.all->plan.layout);
+  }
+  prove_on_rank_0(c, model.world(), options.threads);
+  return run_load(model, plan.mine, *c.job, options);
 }
 
 }  // namespace mckpt::impl

@@ -1,5 +1,9 @@
-// Loading: values from files into the stored weights of every rank, each rank what it has; then the compute
-// weights are made of them, once.
+// Loading: values from files into the stored weights of every rank; then the compute weights are made from
+// them, once.
+//
+//   files  --job (import or gather)-->  moves  --block loader-->  stored weights  --refresh-->  compute weights
+//
+// Each byte of the files is read once by each host, whatever the number of its ranks.
 #pragma once
 
 #include "convert/keys/stored_chunks.h"
@@ -8,17 +12,19 @@
 
 namespace mckpt::impl {
 
-// The keys of the model's checkpoint on its grid, with the types of the source: what loading passes nothing
-// through, so that main weights are those of the files.
+// The keys of the model's checkpoint on its grid, in the types of the source: loading passes values through
+// no other type, so that main weights are those of the files. The model outlives the table.
 KeyTable live_keys(const LiveModel& model);
 
-// Each is collective, and gives the model memory where it has none. Shapes and sizes of the whole model are
-// exchanged in one collective, before anything is read: ranks that do not agree throw kRanksFailed.
+// Both functions are collective over all ranks of the job, and allocate the model's memory if it has none.
+// Shapes and sizes of the whole model are exchanged in one collective before anything is read: ranks that do
+// not agree throw kRanksFailed. After an error the weights are not complete, and reading them throws
+// kReadFailed. `keys`: live_keys().
 
-// From a Hugging Face folder; the map's tensors are those of the store. `keys`: live_keys().
+// From a Hugging Face folder. pre: the tensors of the model's map are those of the store.
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
                            const BlockLoadOptions& options);
-// From a sharded checkpoint of any grid. `from`: its chunks.
+// From a sharded checkpoint of any grid: `stored` are its chunks under the keys of `stored_keys`.
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
                                 const KeyTable& stored_keys, const ChunkList& stored,
                                 const BlockLoadOptions& options);

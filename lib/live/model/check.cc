@@ -1,3 +1,6 @@
+// A check lists the stretches of parameters that a rank has, cuts them into pieces, and lets each thread
+// compare pieces: it reads the piece from the files through a HoldingReader, and from the device through a
+// DeviceReader.
 #include "live/model/check.h"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveChec
                                       {setup.run.vocab_rows, std::nullopt, setup.run.groups});
 }
 
-// In pieces, so that all threads have something to do.
+// Adds a stretch of a parameter, cut into pieces of 4 Mi items so that all threads have something to do.
 void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
   constexpr i64 kPieceItems = 4 << 20;
   if (dtype_bytes(type, items.items()) != std::ssize(bytes))
@@ -31,6 +34,8 @@ void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::
   bytes_ += std::ssize(bytes);
 }
 
+// Compares one piece. Returns the first byte that differs, counted from the beginning of the piece; -1: none
+// does.
 i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
   ModelParameter p = as_stored_[static_cast<std::size_t>(piece.parameter)];
   p.dtype = piece.via, p.typed_by_run = true;
@@ -51,11 +56,11 @@ i64 LiveCheck::first_wrong_byte(const Piece& piece, Worker& worker) const {
 void LiveCheck::compare(const char* what) {
   std::vector<i64> wrong(pieces_.size());
   parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
-    if (options_.stop && *options_.stop)
+    if (options_.observer && options_.observer->stop())
       throw Error(Code::kInterrupted, "stopped before everything was compared");
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[static_cast<std::size_t>(worker)]);
-    if (options_.checked_bytes) *options_.checked_bytes += std::ssize(pieces_[at].bytes);
+    if (options_.observer) options_.observer->done(std::ssize(pieces_[at].bytes));
   });
   i32 told = -1;
   for (std::size_t i = 0; i < pieces_.size(); i++) {
@@ -83,6 +88,7 @@ void LiveCheck::check_stored() {
   compare("stored weights");
 }
 
+// The expected values are those of the source, passed through the type of the stored weights.
 void LiveCheck::check_live(i32 module) {
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
     for (i64 member : group->bucket().members) {

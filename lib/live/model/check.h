@@ -1,35 +1,40 @@
-// LiveCheck: whether a model in memory holds what the files of the source say. The source is read once more,
-// along the runs of the rules for this rank's cell as Megatron holds it at run time; neither the keys of a
-// checkpoint nor the plan that loaded the model take part.
+// LiveCheck: whether a model in memory contains what the files of the source contain. The source is read once
+// more, along the runs of the rules for this rank's cell as Megatron holds it at run time; neither the keys
+// of a checkpoint nor the plan that loaded the model are used, so a fault in them shows.
+//
+//   source files  --rule of the parameter-->  expected bytes   ==?   device memory of stored or live weights
+//
+// The cost is a read of the rank's share of the files, and a copy of its weights to the host.
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/holding_reader.h"
 #include "live/device/device_bytes.h"
 #include "live/model/model.h"
 
 namespace mckpt::impl {
 
+// Plain values; the pointers may be null and otherwise outlive the check.
 struct LiveCheckOptions {
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // set from outside: a check ends with Error(kInterrupted)
-  std::atomic<i64>* checked_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the check
 };
 
+// The check of one rank. It is not collective: every rank checks its own weights. Findings are kept in
+// differences(), one for each parameter and check.
 class LiveCheck {
  public:
   struct Difference {
-    std::string parameter, what;
-    i64 item = 0;  // of the parameter's local order: the first that differs
+    std::string parameter, what;  // what: "stored weights" or "live values"
+    i64 item = 0;                 // the first that differs, in the parameter's local order
   };
 
-  // The map's tensors are those of the store. Both outlive this. pre: the model is loaded.
+  // pre: the model is loaded, and the tensors of its map are those of the store. Both outlive this object.
   LiveCheck(const LiveModel& model, const Store& source, const LiveCheckOptions& options = {});
 
-  // The stored weights that this rank has, and the buffers.
+  // Compares the stored weights that this rank has, and the buffers.
   void check_stored();
-  // The live values of the parameters of a sharded module. pre: it is unsharded.
+  // Compares the live values of the parameters of a sharded module. pre: the module is unsharded.
   void check_live(i32 module);
 
   i64 parameters() const { return parameters_; }  // compared so far
@@ -37,7 +42,7 @@ class LiveCheck {
   const std::vector<Difference>& differences() const { return differences_; }
 
  private:
-  // A stretch of a parameter: where the values are that it should have.
+  // A stretch of a parameter: its items, the cast from the source, and the device memory to compare.
   struct Piece {
     i32 parameter = 0;
     ItemRange items;
@@ -51,7 +56,7 @@ class LiveCheck {
     DeviceReader live;
   };
   void add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes);
-  void compare(const char* what);  // all that was added
+  void compare(const char* what);  // compares everything that was added, with all workers
   i64 first_wrong_byte(const Piece& piece, Worker& worker) const;
 
   const LiveModel& model_;

@@ -1,8 +1,12 @@
+// The boxes of the chunks come from FsdpLayout, the same function that lays out a checkpoint, applied to the
+// groups of the model as they are packed in memory; so the keys and boxes are those under which this rank
+// saves.
 #include "core/base/error.h"
 #include "live/model/chunks.h"
 
 namespace mckpt::impl {
 
+// A tensor of which the rank holds nothing is left out. Groups are numbered first, then buffers.
 LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(model), keys_(keys) {
   std::vector<FsdpGroup> groups;
   for (LiveGroup* group : model.groups()) {
@@ -21,6 +25,7 @@ LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(mo
   }
 }
 
+// Adds one box of the rank. Its place is counted from the first stored item of its group.
 void LiveChunks::add(const FsdpTensor& t, i32 key) {
   const ModelParameter& p = model_.parameters()[static_cast<std::size_t>(t.parameter)];
   const LiveModel::Seat& seat = model_.seat(t.parameter);

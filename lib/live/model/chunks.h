@@ -1,5 +1,10 @@
-// LiveChunks: what one rank's model stores, as chunks of a key table. A "file" is a stretch of memory: the
-// stored weights of a group, or a buffer; so that the jobs that read and write files fill and read a model.
+// LiveChunks: what one rank's model stores, as chunks of a key table. A "file" is a stretch of memory, the
+// stored weights of a group or a buffer, so that the jobs that read and write files also fill and read a
+// model:
+//
+//   file 0   stored weights of group 0     [ linear_qkv rows 0-11 | linear_proj rows 0-5 ]     2 chunks
+//   file 1   stored weights of group 1     ...
+//   file 9   the buffer expert_bias        1 chunk
 #pragma once
 
 #include "convert/keys/stored_chunks.h"
@@ -7,9 +12,10 @@
 
 namespace mckpt::impl {
 
+// The chunks of one rank, made anew after every change of the sharding. const functions are thread-safe.
 class LiveChunks final : public ChunkList {
  public:
-  // The model is sharded, and the table is of the same model and grid. Both outlive this.
+  // pre: the model is sharded, and the table is of the same model and grid. Both outlive this object.
   LiveChunks(const LiveModel& model, const KeyTable& keys);
 
   i64 size() const override { return std::ssize(chunks_); }
@@ -20,10 +26,10 @@ class LiveChunks final : public ChunkList {
   std::string name(i64 c) const override { return keys_[key(c)].name; }
   Place place(i64 c) const override { return {at(c).file, at(c).offset, at(c).dtype, std::nullopt}; }
 
-  // The chunk of a key whose box begins there; -1: this rank has none.
+  // The chunk of a key whose box begins at `offsets`; -1: this rank has none.
   i64 find(i32 key, std::span<const i64> offsets) const;
   i32 file_count() const { return static_cast<i32>(files_.size()); }
-  // Empty unless the model is loaded.
+  // The device memory of a file, or of a chunk in it. Empty unless the model is loaded.
   std::span<u8> memory(i32 file) const;
   std::span<u8> bytes(i64 chunk) const;
 

@@ -1,4 +1,8 @@
-// Allocates the buffers of a group and starts its gathers and casts.
+// Allocates the buffers of a group and starts its gathers and casts. Work is given to the group's lane and
+// waited for later, so that the gathers of the next group overlap with the computation of this one.
+//
+//   begin_unshard    lane follows the model's gathers, all_gather into `gathered`, gathers follow the lane
+//   finish_unshard   wait for the lane
 #include "live/model/group.h"
 
 #include <cassert>
@@ -16,6 +20,7 @@ Lane& LiveGroup::lane() {
   return *lane_;
 }
 
+// All items of the bucket if nothing is sharded, else the rank's shard.
 ItemRange LiveGroup::stored_items() const {
   if (how_.strategy == Strategy::kNoShard) return {0, buffer().bucket_items};
   return {how_.shard * buffer().shard_items, (how_.shard + 1) * buffer().shard_items};
@@ -40,6 +45,7 @@ i64 LiveGroup::weight_bytes() const {
          (how_.main ? dtype_bytes(*how_.main, stored_items().items()) : 0);
 }
 
+// Waits for writes without throwing their failures: the weights are freed either way.
 void LiveGroup::drop() {
   assert(!unsharded());
   writes_.settle();
@@ -59,6 +65,8 @@ std::span<u8> LiveGroup::stored() const {
   return {main_.data(), static_cast<std::size_t>(main_.bytes())};
 }
 
+// Casts the main weights to the rank's own part of the compute weights. If the compute weights are whole
+// (optim, optim_grads), the parts of other ranks are old until the next gather.
 void LiveGroup::begin_refresh() {
   assert(loaded() && !unsharded());
   writes_.wait();
@@ -83,6 +91,9 @@ i64 LiveGroup::gather_bytes() const {
   return gathers ? dtype_bytes(how_.compute, buffer().bucket_items) : 0;
 }
 
+// The whole buffer is `gathered` memory if the compute weights are sharded over several ranks, else the
+// compute weights themselves. A gather is needed in the first case, and in the second only if the other
+// ranks' parts are old.
 void LiveGroup::begin_unshard() {
   if (unsharded()) return;
   assert(loaded());
@@ -109,7 +120,7 @@ void LiveGroup::finish_unshard() {
 }
 
 void LiveGroup::reshard() {
-  // Goes when nothing is on its way there any more, and also when waiting for that fails.
+  // The buffer is freed when the gather into it has ended, and also if waiting for that fails.
   Block gathered = std::move(gather_);
   whole_ = nullptr;
   if (!std::exchange(under_way_, false)) return;

@@ -1,3 +1,5 @@
+// Builds the model, shards its modules, and unshards them. A group counts the modules that keep it unsharded
+// (users_): the first one starts the gather, the last one frees the buffer.
 #include "live/model/model.h"
 
 #include <algorithm>
@@ -11,12 +13,15 @@ namespace {
 
 std::size_t at(i32 i) { return static_cast<std::size_t>(i); }
 
+// The parameters of this rank's cell, adjusted by the setup.
 std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
   std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
   setup.adjust(parameters);
   return parameters;
 }
 
+// This rank's cell. Throws kBadGrid if the job has another number of ranks than the grid, kBadLayout for
+// pipeline stages.
 Cell cell_in(const LiveSetup& setup, const Comm& world) {
   check_grid(setup.grid);
   refuse_pipeline(setup.grid);
@@ -28,13 +33,13 @@ Cell cell_in(const LiveSetup& setup, const Comm& world) {
   return cell_of(setup.grid, world.rank());
 }
 
-// The ranks that differ in their data-parallel places only and hold the same copy of the buffers. Each of
-// their sets is named by its lowest rank's cell.
+// Collective. The ranks that share one copy of the buffers of a cell, ordered by shard. A set of such ranks
+// is numbered by its replica and its cell.
 std::unique_ptr<Comm> sharing(Comm& world, i64 cell, i64 cells, const FsdpPlace& place) {
   return world.split(static_cast<int>(place.replica * cells + cell), static_cast<int>(place.shard));
 }
 
-// The second names of parameters: a tied output layer is the embedding.
+// Gives the embedding its second name, that of the output layer, if the model ties them.
 void tie_names(const std::vector<ModelParameter>& parameters, bool tied, ModuleTree& tree) {
   if (!tied) return;
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++)
@@ -88,8 +93,8 @@ void LiveModel::refuse_unsharded(i32 module, const char* what) const {
               .help("reshard it first");
 }
 
-// Of the module and those inside it, what no other sharded module has. Tied weights count where they have
-// their first name.
+// The parameters of the module and of the modules inside it that no other sharded module has. Tied weights
+// belong to the module of their first name.
 std::vector<i32> LiveModel::members_for(i32 module) const {
   std::vector<i32> members;
   for (i32 p : tree_.parameters_below(module)) {
@@ -104,6 +109,7 @@ std::vector<i32> LiveModel::members_for(i32 module) const {
   return members;
 }
 
+// The new groups are made before the old ones are dropped.
 void LiveModel::fully_shard(i32 module) {
   refuse_unsharded(module, "sharded anew");
   std::vector<GroupMember> members;
@@ -131,6 +137,8 @@ void LiveModel::fully_shard(i32 module) {
     sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
 }
 
+// Strategies that shard no parameters need no units, unless the engine makes units for all sharded
+// strategies.
 void LiveModel::wrap() {
   const FsdpSetup& fsdp = setup_.fsdp;
   bool units = fsdp.strategy == Strategy::kOptimGradsParams ||
@@ -193,7 +201,8 @@ i64 LiveModel::received_bytes() const {
   return bytes;
 }
 
-// For all of it at once: memory that nobody has touched yet still counts as free.
+// Checks the memory for all weights at once, because allocated memory that was not written yet still counts
+// as free. Collective over the ranks of a host if they share its memory.
 void LiveModel::check_memory_room() const {
   i64 bytes = 0;
   for (i32 p = 0; p < static_cast<i32>(parameters_.size()); p++) {
@@ -233,6 +242,9 @@ i64 LiveModel::weight_bytes() const {
   return bytes;
 }
 
+// The groups that unsharding a module needs: those of its own parameters and of modules inside it that are
+// not sharded on their own; and of sharded modules inside it those whose parameters the module's layer reads
+// directly.
 std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   std::vector<LiveGroup*> out;
   for (i32 p : tree_.parameters_below(module)) {
@@ -247,6 +259,8 @@ std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   return out;
 }
 
+// Gives the tensors of a group's parameters their place in the whole buffer, or puts them back on the meta
+// device.
 void LiveModel::set_tensors(LiveGroup& group) {
   for (i64 m = 0; m < std::ssize(group.bucket().members); m++) {
     i32 p = static_cast<i32>(group.bucket().members[static_cast<std::size_t>(m)]);
@@ -276,7 +290,7 @@ void LiveModel::prefetch(i32 module) {
   try {
     for (LiveGroup* group : groups_for(module)) {
       int& users = users_[group];
-      held.push_back(group);  // counted from here on, however far it comes
+      held.push_back(group);  // counted from here on, so that let_go() undoes it after an error
       if (users++ > 0) continue;
       group->begin_unshard();
       set_tensors(*group);
@@ -291,6 +305,7 @@ void LiveModel::reshard(i32 module) {
   if (std::exception_ptr failed = let_go(module)) std::rethrow_exception(failed);
 }
 
+// Gives up the module's hold on its groups. All groups are let go, also after an error in one of them.
 std::exception_ptr LiveModel::let_go(i32 module) {
   std::exception_ptr first;
   for (LiveGroup* group : std::exchange(held_[at(module)], {})) {
@@ -307,7 +322,7 @@ std::exception_ptr LiveModel::let_go(i32 module) {
 
 void LiveModel::refresh() {
   refuse_unsharded(0, "refreshed");
-  wait_for_writes();  // of all, so that none is made anew when one's writes have failed
+  wait_for_writes();  // of all groups, so that no group is refreshed if the writes of one have failed
   for (LiveGroup* group : groups()) group->begin_refresh();
   for (LiveGroup* group : groups()) group->finish_refresh();
 }

@@ -1,11 +1,20 @@
 // LiveModel: one rank's part of a model that is sharded as Megatron-FSDP shards it, with libtorch's tensors.
-// It is built from a configuration on the meta device; loading gives it memory.
+// It is built from a configuration on the meta device, without memory; loading gives it memory and values.
 //
 //   modules --own--> parameters --fully_shard--> groups (flat buffers)     unshard: parameters get their
 //   "decoder.layers.0"           marks, tensor            |  tensors       values, gathered from the ranks
 //                                                         '- stored weights: this rank's shard
 //
-// Collectives (construction, unshard, whatever says so) are called by all ranks of the job in the same order.
+// The life of a model:
+//
+//   LiveModel(...)      parameters and modules; tensors on the meta device
+//   wrap()              groups: which rank has which shard
+//   load_from_...()     allocate(), fill the stored weights, refresh()
+//   unshard(m) ... reshard(m)    as often as needed: the values of one module are whole in between
+//   save_job(), export_model()   read the stored weights
+//
+// Collective functions (construction, unshard, prefetch, allocate, loading, exporting) are called by all
+// ranks of the job in the same order.
 #pragma once
 
 #include <exception>
@@ -20,18 +29,22 @@
 
 namespace mckpt::impl {
 
+// How a training run sets the model up; equal on all ranks.
 struct LiveSetup {
   Grid grid;
   RunSetup run;
   FsdpSetup fsdp;
-  std::optional<DType> main_dtype = DType::kF32;  // of trained parameters' main weights; none: they have none
-  std::function<void(std::vector<ModelParameter>&)> adjust = [](auto&) {};  // which are frozen
+  std::optional<DType> main_dtype = DType::kF32;  // of the main weights of trained parameters; empty: there are none
+  std::function<void(std::vector<ModelParameter>&)> adjust = [](auto&) {};  // marks the frozen parameters
 };
 
+// The model of one rank, used by one thread. It owns its groups and buffers; map, ranks, device and memory
+// outlive it.
 class LiveModel {
  public:
-  // Collective. All outlive this. `gathered` is memory of the device, for what unsharding needs. Throws what
-  // ModelMap::parameters() does, kBadGrid when the world is not that of the grid, kModuleMissing.
+  // Collective. All arguments outlive the model. `gathered` is memory of the device, for unsharded buffers.
+  // Throws what ModelMap::parameters() throws, kBadGrid if the number of ranks is not that of the grid,
+  // kModuleMissing.
   LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& device, Memory& gathered);
 
   const ModelMap& map() const { return map_; }
@@ -46,53 +59,57 @@ class LiveModel {
   const ModuleTree& modules() const { return tree_; }
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ParameterMarks& marks(i32 parameter) const { return marks_[static_cast<std::size_t>(parameter)]; }
-  // On the meta device unless its module is unsharded; buffers, unless loaded.
+  // The tensor of a parameter. It is on the meta device unless its module is unsharded; that of a buffer,
+  // unless the model is loaded.
   const Tensor& tensor(i32 parameter) const { return tensors_[static_cast<std::size_t>(parameter)]; }
 
-  // Packs the parameters of a module, and of those inside it that are not sharded on their own, into groups.
-  // Called again it does so anew, and weights that were loaded are gone. Throws kBadLayout while one of these
-  // modules is unsharded, or when they belong to a module that was sharded before.
+  // Packs the parameters of a module, and of the modules inside it that are not sharded on their own, into
+  // groups. A second call packs them anew and frees weights that were loaded. Throws kBadLayout if one of
+  // these modules is unsharded, or if a module around this one was sharded before it.
   void fully_shard(i32 module);
-  // Every layer that is an FSDP unit under the setup, then the model: as Megatron-FSDP wraps it.
+  // Shards every layer that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
   void wrap();
   const std::vector<i32>& sharded_modules() const { return sharded_; }  // in the order of their numbers
   const std::vector<std::unique_ptr<LiveGroup>>& groups_of(i32 sharded_module) const;
   std::vector<LiveGroup*> groups() const;
 
-  // The place of a parameter.
+  // The place of a parameter: its group, its number in the group, and the module that it was sharded with.
   struct Seat {
     LiveGroup* group = nullptr;  // null: not sharded, or a buffer
     i64 member = 0;
-    i32 module = -1;  // that it was sharded with
+    i32 module = -1;
   };
   const Seat& seat(i32 parameter) const { return seats_[static_cast<std::size_t>(parameter)]; }
   // A buffer's own bytes, on the device; empty unless loaded.
   std::span<u8> buffer_bytes(i32 parameter) const;
-  // The stored weights of a parameter that this rank has, as rows of it; none where it has none.
+  // The stored weights of a parameter that this rank has, as rows of the parameter; nothing if it has none.
   std::optional<Tensor> stored_shard(i32 parameter) const;
 
-  // Collective. Memory for everything. pre: every parameter is sharded; else throws kBadLayout.
+  // Collective. Allocates all weights and buffers. Throws kBadLayout if a parameter is in no group,
+  // kOutOfMemory.
   void allocate();
-  void drop();  // gives it back. Throws kBadLayout while a module is unsharded.
+  void drop();  // frees all weights and buffers. Throws kBadLayout while a module is unsharded.
   bool loaded() const;
-  i64 weight_bytes() const;    // that this rank holds while nothing is unsharded
-  i64 received_bytes() const;  // from other ranks so far, by unsharding
-  // Throws kBadLayout, saying what cannot be done, while the module or one inside it is unsharded.
+  i64 weight_bytes() const;    // the memory of this rank's weights and buffers
+  i64 received_bytes() const;  // received from other ranks so far, by unsharding
+  // Throws kBadLayout, "a module cannot be <what>", while the module or one inside it is unsharded.
   void refuse_unsharded(i32 module, const char* what) const;
-  // Whoever reads stored weights begins with it. Throws kReadFailed when a write has failed.
+  // Waits until no load writes into the weights. Called before stored weights are read. Throws kReadFailed if
+  // a load has failed.
   void wait_for_writes() const;
 
-  // Collective. Gives the parameters of the module their values, those of modules inside it that are sharded
-  // on their own only where a fused path reads them directly. What two modules share stays until both are
-  // resharded. Throws kBadLayout unless loaded. When it or prefetch() throws, the module is sharded.
+  // Collective. Gives the parameters of the module their values. Parameters of modules inside it that are
+  // sharded on their own get values only if a fused path of the layer reads them directly. Groups that two
+  // modules share stay unsharded until both are resharded. Throws kBadLayout unless loaded. If unshard() or
+  // prefetch() throws, the module is sharded.
   void unshard(i32 module);
-  // The same, but what comes from other ranks may be on its way still: unshard() waits for it.
+  // Collective. Starts what unshard() does and does not wait for other ranks; unshard() waits.
   void prefetch(i32 module);
-  void reshard(i32 module);  // done also when it throws
-  void refresh();            // of every group
+  void reshard(i32 module);  // the module is sharded afterwards, also if it throws
+  void refresh();            // makes the compute weights of all groups from the stored ones
 
-  // The rows of an unsharded parameter that this rank's place among the context-parallel ranks computes with.
-  // Throws kBadLayout while it is sharded.
+  // The rows of an unsharded parameter with which this rank computes, by its place among the context-parallel
+  // ranks. Throws kBadLayout while the parameter is sharded.
   Tensor cp_slice(i32 parameter) const;
 
  private:
@@ -100,7 +117,7 @@ class LiveModel {
   std::vector<LiveGroup*> groups_for(i32 module) const;
   void check_memory_room() const;
   void set_tensors(LiveGroup& group);
-  std::exception_ptr let_go(i32 module);  // reshards it; returns what went wrong first
+  std::exception_ptr let_go(i32 module);  // reshards it; returns the first error
   // The ranks that share a kind of buffers of this rank, ordered by shard.
   struct Sharers {
     std::unique_ptr<Comm> comm;
@@ -126,8 +143,8 @@ class LiveModel {
   ModuleTree tree_;
   std::vector<i32> sharded_;
   std::vector<std::vector<std::unique_ptr<LiveGroup>>> groups_;  // by module
-  std::vector<std::vector<LiveGroup*>> held_;                    // by module: what it keeps unsharded
-  std::unordered_map<LiveGroup*, int> users_;                    // modules that keep a group unsharded
+  std::vector<std::vector<LiveGroup*>> held_;                    // by module: the groups that it keeps unsharded
+  std::unordered_map<LiveGroup*, int> users_;                    // the number of modules that keep a group unsharded
 };
 
 }  // namespace mckpt::impl

@@ -1,4 +1,4 @@
-// Builds the tree of modules from the names of parameters.
+// Builds the tree from the names of parameters: every part of a name before a dot is a module.
 #include "core/base/error.h"
 #include "live/model/module_tree.h"
 
@@ -12,7 +12,8 @@ std::string_view parent_of(std::string_view name) {
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
-// The layer of which a table's row names the rest: the name without as many words as the row has.
+// The layer of a parameter. The row of the family's table is the part of the name inside the layer, so the
+// layer's name is the parameter's name without as many words as the row has.
 std::string_view layer_of(const ModelParameter& p) {
   std::string_view name = p.name;
   for (std::size_t words = std::ranges::count(p.row->megatron, '.') + 1; words > 0; words--)
@@ -22,6 +23,7 @@ std::string_view layer_of(const ModelParameter& p) {
 
 }  // namespace
 
+// The layer of a parameter that belongs to a unit becomes a unit of the parameter's class.
 ModuleTree::ModuleTree(const std::vector<ModelParameter>& parameters) {
   modules_.push_back({});
   by_name_.emplace("", 0);
@@ -36,6 +38,7 @@ ModuleTree::ModuleTree(const std::vector<ModelParameter>& parameters) {
   }
 }
 
+// The module of that name; it and the modules around it are added if they are missing.
 i32 ModuleTree::module_named(std::string_view name) {
   if (auto known = by_name_.find(std::string(name)); known != by_name_.end()) return known->second;
   i32 parent = module_named(parent_of(name));
@@ -67,6 +70,7 @@ i32 ModuleTree::layer_around(i32 module) const {
   return module;
 }
 
+// Modules inside `module` have larger numbers, but others may be between them.
 std::vector<i32> ModuleTree::parameters_below(i32 module) const {
   std::vector<i32> out;
   for (i32 m = module; m < size(); m++)

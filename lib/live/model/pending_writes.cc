@@ -1,4 +1,4 @@
-// Counts writes in progress, and lets readers wait for them.
+// Counts writes in progress under a mutex, and lets readers wait for the count to become 0.
 #include "core/base/error.h"
 #include "live/model/pending_writes.h"
 

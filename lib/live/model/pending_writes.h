@@ -1,4 +1,8 @@
-// Writes into a group's weights that are under way elsewhere. Whoever reads the weights waits for them.
+// PendingWrites: writes into a group's weights that another thread or lane carries out. Code that reads the
+// weights waits for them.
+//
+//   loader   w = begin() ............ w.done()             end without done(): the writes failed
+//   reader            wait() ........ returns              wait() throws kReadFailed
 #pragma once
 
 #include <condition_variable>
@@ -9,9 +13,11 @@
 
 namespace mckpt::impl {
 
+// One for each group. All functions are thread-safe.
 class PendingWrites {
  public:
-  // One write, from begin() until done(). One that ends without done() has failed: the weights are not whole.
+  // One write, from begin() until done(). A Write that is destroyed without done() has failed: the weights
+  // are not complete.
   class Write {
    public:
     Write(Write&& from) noexcept : of_(from.of_) { from.of_ = nullptr; }
@@ -26,11 +32,11 @@ class PendingWrites {
   };
 
   Write begin();
-  // Returns when none is under way. Throws kReadFailed when one has failed.
+  // Returns when no write is in progress. Throws kReadFailed if one has failed.
   void wait();
-  // As wait(), but failures are not reported.
+  // Returns when no write is in progress, failed or not.
   void settle();
-  // What failed before counts no more: the weights are going to be written anew.
+  // Forgets earlier failures, because the weights are about to be written anew.
   void forget_failures();
 
  private:

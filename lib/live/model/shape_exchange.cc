@@ -1,4 +1,5 @@
-// Exchanges the sizes of all parameters in one collective and compares them.
+// Exchanges the sizes of all groups, and a digest of all names, shapes and types, in one collective, and
+// compares them with what this rank expects of each other rank.
 #include "live/model/shape_exchange.h"
 
 #include <cstring>
@@ -9,7 +10,8 @@
 namespace mckpt::impl {
 namespace {
 
-// What a rank has, as numbers: two for all names, shapes and types, three for every group.
+// What a rank has, as numbers: two of a digest of the grid and all names, shapes and types, then three for
+// every group: items of the bucket, and begin and end of the rank's shard.
 std::vector<i64> numbers_of(const LiveModel& model) {
   std::string text = to_string(model.setup().grid);
   for (const ModelParameter& p : model.parameters())

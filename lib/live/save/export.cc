@@ -1,16 +1,25 @@
+// One round of an export, on each rank:
+//
+//   1  pack       the rank's own items of every batch of the round, batch by batch, into the send buffer
+//   2  exchange   with all ranks: what they need for their batches, against what this rank needs for its own
+//   3  unpack     the items of the own batch, with casts, into a window in the order of the files
+//   4  write      the window, by the threads of a WriteQueue, while the next round begins
+//
+// All ranks compute the plan of every round from the same layout, so that no sizes are exchanged.
 #include "live/save/export.h"
 
 #include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
+#include "live/model/chunks.h"
 #include "live/save/export_windows.h"
 #include "live/save/write_queue.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Memory that grows and is not handed back in between.
+// A block of at least `bytes`: the present one, or a larger one in its place, whose contents are undefined.
 u8* reserve(Block& block, Memory& memory, i64 bytes) {
   if (block.bytes() >= bytes) return block.data();
   block = Block();
@@ -18,17 +27,16 @@ u8* reserve(Block& block, Memory& memory, i64 bytes) {
   return block.data();
 }
 
+// One export of one rank; run() is called once.
 class LiveExporter {
  public:
-  LiveExporter(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places, CopySink& out,
-               const LiveExportOptions& options)
+  LiveExporter(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks, const ChunkJob& job,
+               CopySink& out, const LiveExportOptions& options)
       : device_(model.device()),
         ranks_(model.world_ranks()),
         activity_(model.world().activity()),
-        holders_(keys, run_of(model), model.setup().adjust),
-        chunks_(holders_.layout, holders_.table_key),
-        tensors_(keys.map(), places),
-        plan_(export_job(nullptr, keys, chunks_, tensors_)),
+        chunks_(chunks.chunks),
+        plan_(job),
         live_(model, keys),
         task_(plan_, ranks_.rank()),
         options_(options),
@@ -36,8 +44,8 @@ class LiveExporter {
         queue_(out, options.writers) {}
 
   LiveExportCounts run() {
-    // At worst all that is sent comes from one rank, to every other, and is as much wider than what is
-    // written as what that rank receives; and two windows are put together or written.
+    // The worst case: one rank sends everything of a round, to every other rank, in a type that is wider than
+    // the written one; what it receives has that type too; and two windows are being filled or written.
     i64 windows = widest_ratio(plan_) * ranks_.size() + 2;
     std::vector<Batch> batches = export_batches(plan_, ranks_.size(), options_.memory_bytes / windows);
     std::size_t writers = static_cast<std::size_t>(ranks_.size());
@@ -50,24 +58,25 @@ class LiveExporter {
  private:
   using Batch = std::vector<ExportUnit>;
 
-  // Of the batch that this rank writes: where it goes, and what it is put together of.
+  // A stretch of a tensor in the batch that this rank writes: its place in a file, and the parts that make it
+  // up.
   struct Own {
     ItemRange items;
     ItemCast cast;
     i32 file;
-    i64 offset;  // of the tensor, there
+    i64 offset;  // of the tensor, in the file
     std::vector<ExportPart> parts;
   };
 
-  // Batch r is written by rank r. What a rank has of its own batch goes straight to where it would receive
-  // it.
+  // One round. Batch r is written by rank r. A rank packs what it has of its own batch directly into the
+  // receive buffer.
   void round(std::span<const Batch> batches) {
-    if (options_.stop && *options_.stop)
+    if (options_.observer && options_.observer->stop())
       throw Error(Code::kInterrupted, "stopped before everything was exported");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
-    std::vector<ItemCopy> packs;      // `to` is filled in when all sizes are known
-    std::vector<std::size_t> writer;  // of each of them
+    std::vector<ItemCopy> packs;      // `to` is set when all sizes are known
+    std::vector<std::size_t> writer;  // by pack: the rank that writes it
     std::vector<Own> own;
     for (std::size_t w = 0; w < batches.size(); w++)
       for (const ExportUnit& unit : batches[w]) {
@@ -100,7 +109,8 @@ class LiveExporter {
     activity_.made_progress();
   }
 
-  // Stretches one after the other; the one that is left out takes no room.
+  // Reserves memory for a stretch of `bytes[r]` for each rank and returns their addresses; `left_out` gets no
+  // memory.
   std::vector<u8*> lay_out(Block& block, std::span<const i64> bytes, std::size_t left_out) {
     i64 all = 0;
     std::vector<i64> begins;
@@ -114,15 +124,18 @@ class LiveExporter {
     return places;
   }
 
+  // The device memory of one of this rank's chunks. Throws kInternal if the model has no such chunk.
   const u8* chunk_address(i32 chunk) const {
     i64 mine = live_.find(chunks_.key(chunk), chunks_.box(chunk).offsets);
     if (mine < 0)
       throw Error(Code::kInternal,
                   "a rank lacks a chunk that it should have: the model is sharded in another way")
-          .tensor(holders_.layout.key(holders_.layout.chunk(chunk).key).name.text);
+          .tensor(chunks_.name(chunk));
     return live_.bytes(mine).data();
   }
 
+  // Gives the exchange to the lane: parts of no bytes are left out, and the own part stays where it was
+  // packed.
   void exchange(const std::vector<u8*>& sent, const std::vector<i64>& send_bytes,
                 const std::vector<u8*>& received, const std::vector<i64>& receive_bytes) {
     std::vector<DeviceRanks::Part> sends, receives;
@@ -139,11 +152,11 @@ class LiveExporter {
   // A stretch of a file.
   struct Write {
     i32 file;
-    i64 offset, window, bytes;  // window: where it lies there
+    i64 offset, window, bytes;  // window: the place in the window
   };
 
-  // What follows each other in a file is written in one go, from addresses that are equal to the offsets
-  // modulo a page, as direct writing wants it.
+  // Places the units in the window. Units that follow each other in a file become one write. The address of a
+  // write in the window equals its offset in the file modulo a page, as direct writing requires.
   std::vector<Write> place(const std::vector<Own>& units, std::vector<i64>& places) {
     std::vector<Write> writes;
     i64 end = 0;
@@ -162,7 +175,7 @@ class LiveExporter {
     return writes;
   }
 
-  // In the window whose turn it is, as soon as what it held before is written.
+  // Unpacks what was received into the next window, when the earlier contents of the window are written.
   void put_together(const std::vector<Own>& units, std::vector<u8*> received) {
     std::vector<i64> places;
     next_writes_ = place(units, places);
@@ -188,14 +201,14 @@ class LiveExporter {
     lane_->download(put, {staged, static_cast<std::size_t>(bytes)});
   }
 
-  // In pieces, so that several threads have something to write.
+  // Gives the window to the queue, in pieces of 8 MiB so that several threads write at once.
   void start_writing() {
     constexpr i64 kPieceBytes = 8 << 20;
     const Window& window = windows_[next_window_];
     const u8* data = (device_.is_host() ? window.device : window.staging).data();
     std::vector<WriteQueue::Stretch> pieces;
     for (const Write& w : next_writes_) {
-      if (options_.written_bytes) *options_.written_bytes += w.bytes;
+      if (options_.observer) options_.observer->done(w.bytes);
       for (i64 at = 0, end; at < w.bytes; at = end) {
         end = std::min(w.bytes, (w.offset + at + kPieceBytes) / kAlignment * kAlignment - w.offset);
         pieces.push_back({w.file, w.offset + at, {data + w.window + at, static_cast<std::size_t>(end - at)}});
@@ -213,10 +226,8 @@ class LiveExporter {
   Device& device_;
   DeviceRanks& ranks_;
   Activity& activity_;
-  FsdpPlan holders_;
-  PlannedChunks chunks_;
-  PlacedTensors tensors_;
-  ChunkJob plan_;
+  const PlannedChunks& chunks_;  // of all ranks
+  const ChunkJob& plan_;
   LiveChunks live_;
   LiveExportCounts counts_;
 
@@ -226,24 +237,21 @@ class LiveExporter {
   std::array<Window, WriteQueue::kWindows> windows_;
   std::size_t next_window_ = 0;
   std::vector<Write> next_writes_;
-  // Last, so that they end before the memory that they work on.
+  // The last members, so that they end before the memory that they use is freed.
   std::unique_ptr<Lane> lane_;
   WriteQueue queue_;
 };
 
 }  // namespace
 
-FsdpRun run_of(const LiveModel& model) {
-  const LiveSetup& setup = model.setup();
-  FsdpRun run{{setup.main_dtype, nullptr}, setup.grid, setup.run, setup.fsdp};
-  run.fsdp.saved = false;
-  return run;
+ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors) {
+  return export_job(nullptr, keys, chunks.chunks, tensors);
 }
 
-LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, const LiveExportOptions& options) {
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
+                              const ChunkJob& job, CopySink& out, const LiveExportOptions& options) {
   model.wait_for_writes();
-  return LiveExporter(model, keys, places, out, options).run();
+  return LiveExporter(model, keys, chunks, job, out, options).run();
 }
 
 }  // namespace mckpt::impl

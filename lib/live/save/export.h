@@ -1,40 +1,44 @@
-// Exporting: the stored weights of all ranks into Hugging Face tensors. Every rank writes its share of each
-// round; what it needs of other ranks' shards comes to it in one exchange a round, so that each byte crosses
-// once and the memory needed does not depend on the model:
+// Exporting: the stored weights of all ranks become Hugging Face tensors. The tensors are cut into windows in
+// the order of the files, and every rank writes one window of each round; what it needs of other ranks'
+// shards comes to it in one exchange for each round, so that each byte crosses once and the memory does not
+// depend on the model:
 //
 //   batch 0 | batch 1 | ... | batch R-1 | batch R | ...     windows of tensors, in the order of the files
-//   rank 0    rank 1          rank R-1    rank 0            who writes them
+//   rank 0    rank 1          rank R-1    rank 0            the rank that writes them
 //   '----------- round 0 -------------'
+//
+//   16 GB of bf16 with fp32 main weights, 4 ranks, 32 MiB:   32 / (2 * 4 + 2) = 3.2 MiB a batch
 #pragma once
 
-#include <atomic>
-
+#include "core/base/observer.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/fsdp_plan.h"
-#include "live/model/chunks.h"
+#include "live/model/all_chunks.h"
+#include "live/model/model.h"
 
 namespace mckpt::impl {
 
+// What one rank wrote and received.
 struct LiveExportCounts {
   i64 bytes_written = 0;   // by this rank
-  i64 bytes_received = 0;  // of shards, its own among them
+  i64 bytes_received = 0;  // bytes of shards, its own included
 };
-
-// Which rank gives which chunk: the grid and setup of the model.
-FsdpRun run_of(const LiveModel& model);
 
 struct LiveExportOptions {
-  // Of the device, for all buffers, about, whatever the number of ranks. With much more, windows of the host
-  // leave the cache before they are written, which takes half as long again.
+  // The memory of the device for all buffers together, about, whatever the number of ranks. With much more,
+  // windows in the host's memory leave the cache before they are written, and the export takes half as long
+  // again.
   i64 memory_bytes = i64{32} << 20;
   int writers = 1;  // threads that write a window; they pay where the page cache is passed by
-  const std::atomic<bool>* stop = nullptr;  // set from outside: ends with Error(kInterrupted)
-  std::atomic<i64>* written_bytes = nullptr;
+  Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the export
 };
 
-// Collective. Throws what export_job() and the sink throw. pre: the model is loaded and wrapped; `keys` are
-// live_keys().
-LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const TensorPlaces& places,
-                              CopySink& out, const LiveExportOptions& options = {});
+// The job of an export over all ranks: `chunks` are of all of them, `tensors` say what is asked for. All outlive
+// the job. Throws what export_job() throws.
+ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors);
+
+// Carries out a live_export_job(). Collective. Throws what the sink throws. pre: the model is loaded and wrapped;
+// `keys` are live_keys().
+LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
+                              const ChunkJob& job, CopySink& out, const LiveExportOptions& options = {});
 
 }  // namespace mckpt::impl

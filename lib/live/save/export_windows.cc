@@ -1,3 +1,5 @@
+// Cuts the tasks of an export job into batches, and the moves of a task at the borders of a window. In the
+// plan of an export, the "file" of a source region is the number of the rank that has the chunk.
 #include "live/save/export_windows.h"
 
 #include <algorithm>
@@ -32,6 +34,7 @@ i64 widest_ratio(const ChunkJob& plan) {
   return ratio;
 }
 
+// The strides on the packed side are those of items one after the other.
 ItemCopy ExportPart::packing(const u8* chunk_bytes, u8* sent, DType type) const {
   ItemCopy copy{chunk_bytes + dtype_bytes(type, move.from),
                 sent,
@@ -62,6 +65,7 @@ const CopyTask& ExportTask::go_to(i64 index) {
   return task_;
 }
 
+// The parts of the moves that write items of the window.
 std::vector<ExportPart> ExportTask::clipped(std::span<const PlannedMove> planned, ItemRange window) const {
   std::vector<ExportPart> parts;
   std::vector<Move> moves;

@@ -1,5 +1,8 @@
-// The windows of an export: stretches of tensors in the order of the files, who writes them, and what of each
-// comes from which rank.
+// The windows of an export: stretches of tensors in the order of the files, the ranks that write them, and
+// the items of each that come from each rank.
+//
+//   task 0 (100 items), task 1 (60 items), batches of 64 items:
+//       batch 0: task 0 [0, 64)     batch 1: task 0 [64, 100), task 1 [0, 28)     batch 2: task 1 [28, 60)
 #pragma once
 
 #include "convert/jobs/chunk_jobs.h"
@@ -7,38 +10,40 @@
 
 namespace mckpt::impl {
 
-// A stretch of what a task writes.
+// A stretch of the tensor that a task of the export writes.
 struct ExportUnit {
   i64 task = 0;
   ItemRange items;
 };
 
-// Everything in batches of about so many bytes, or smaller, so that all ranks have something to write.
+// All tensors of the plan in batches of at most about `most_bytes`, and small enough that every rank has a
+// batch.
 std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes);
 
-// As many times wider may items be that are stored than those that are written.
+// The largest ratio of the size of a stored item to that of the written one, rounded up: 2 for fp32 to bf16.
 i64 widest_ratio(const ChunkJob& plan);
 
-// What goes from one rank's chunk into a window; the items of its source, one after the other, are what is
-// sent.
+// The items that one rank sends for a window, from one of its chunks. They are sent one after the other, in
+// the order of the move.
 struct ExportPart {
   Move move;
   i32 chunk = 0, rank = 0;
 
   i64 bytes(i64 item_bytes) const { return move.items() * item_bytes; }
-  // The two halves of the way: out of the chunk into what is sent, and from there to the window.
+  // The two halves of the way: from the chunk into the send buffer, and from the receive buffer into the
+  // window.
   ItemCopy packing(const u8* chunk_bytes, u8* sent, DType type) const;
   ItemCopy unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const;
 };
 
-// A task at a time, with the moves of one rank apart: of all windows but its own it needs only those, and
-// they get fewer as the windows of more ranks get more.
+// One task of the export at a time, with the moves from this rank's chunks listed apart: for the windows of
+// other ranks only those are needed, which keeps the work of a rank small if there are many ranks.
 class ExportTask {
  public:
   ExportTask(const ChunkJob& plan, i32 rank) : plan_(plan), rank_(rank) {}
-  const CopyTask& go_to(i64 index);  // plans it unless it is there
+  const CopyTask& go_to(i64 index);  // plans the task, unless it is the present one
 
-  // In the same order on every rank.
+  // The parts of a window of the present task, all or this rank's, in the same order on every rank.
   std::vector<ExportPart> parts(ItemRange window) const { return clipped(task_.plan.moves(), window); }
   std::vector<ExportPart> own_parts(ItemRange window) const { return clipped(own_, window); }
 

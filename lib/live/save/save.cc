@@ -1,3 +1,5 @@
+// Pairs every chunk that the layout assigns to this rank with the chunk of the same key and box in memory. A
+// chunk that several ranks hold is written by the rank that the layout chose; the others leave it out.
 #include "live/save/save.h"
 
 #include "core/base/error.h"
@@ -7,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What the job refers to: its two sides, and the memory that one of them is.
+// What the job refers to and keeps: its two sides, and the memory of the model as sources of bytes.
 struct Saved {
   Saved(const LiveModel& model, const KeyTable& keys, const DcpLayout& layout, std::span<const i32> table_key)
       : live(model, keys), planned(layout, table_key) {

@@ -1,3 +1,4 @@
+// A queue under a mutex. Each thread takes the oldest stretch and writes it without the lock.
 #include "live/save/write_queue.h"
 
 #include <system_error>
@@ -32,6 +33,7 @@ void WriteQueue::wait(std::size_t window) {
   if (failure_) std::rethrow_exception(failure_);
 }
 
+// The work of one thread. A failure is kept for wait(), and clears the queue.
 void WriteQueue::write() {
   std::unique_lock lock(mutex_);
   for (;;) {

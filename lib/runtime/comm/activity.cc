@@ -1,4 +1,5 @@
-// Phases and waits of one rank, kept as a stack whose outer entries are in the Phase and Waiting objects.
+// Phases and waits of one rank, kept as a stack whose outer entries are in the Phase and Waiting objects:
+// each object remembers the entry that it replaced and puts it back when it is destroyed.
 #include "runtime/comm/activity.h"
 
 #include <utility>

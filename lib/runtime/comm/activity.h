@@ -1,11 +1,12 @@
-// What this rank is doing, for whoever watches the ranks of the job (runtime/watch/rank_watch.h):
+// Activity: what this rank is doing, for the thread that watches the ranks of the job
+// (runtime/watch/rank_watch.h):
 //
 //   prepare > load > ... > write      phases, entered and left by the thread that runs the command
 //   waiting in "barrier"              the collective in which the rank waits for others, if it does
-//   progress                          a number that changes whenever something went on
+//   progress                          a number that changes whenever the work goes on
 //
-// Each Comm has one, shared with the Comms that are split from it. It costs next to nothing where nobody
-// watches. All functions are thread-safe.
+// Each Comm has one, shared with the Comms that are split from it. Without a watch an Activity costs an
+// atomic addition or an uncontended mutex for each call. All functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -16,27 +17,30 @@
 
 namespace mckpt::impl {
 
+// One for each process of a job. The thread of the command writes it, through Phase, Waiting and
+// made_progress(); the thread of the watch reads it 20 times a second.
 class Activity {
  public:
   struct Now {
     const char* phase = "prepare";
     const char* waiting = nullptr;  // the call in which the rank waits for others
-    i64 calls = 0;                  // in which it has waited so far
-    i64 progress = 0;               // any other number: something went on
+    i64 calls = 0;                  // the number of such calls so far
+    i64 progress = 0;               // a changed number means progress; its size means nothing
   };
   Now now() const;
   void made_progress() { steps_++; }
 
   // Claims that an error of this rank is the one to report; see claiming_errors in runtime/comm/claim.h.
-  // Returns when it is, and at once where nobody watches. `may_follow`: the error may be what the end of
-  // another rank looks like from here.
+  // Returns when the claim is granted, and at once if there is no watch; a rank whose claim is refused does
+  // not return. `may_follow`: the error may be a consequence of the end of another rank.
   void claim(bool may_follow) const;
   void when_claimed(std::function<void(bool may_follow)> claim);  // set by the watch
 
-  // What is done last, by one rank of those that are left, when all are ended because one is lost: temporary files
-  // are removed. It must not throw, and may be called while the command still runs. Empty takes it back.
+  // Sets the last action of a job whose ranks are all ended because one is lost, such as removing temporary
+  // files. One of the remaining ranks does it. `last` must not throw, and may be called while the command
+  // still runs. An empty function removes the action.
   void when_lost(std::function<void()> last);
-  // Called by the watch. Who changes `last` meanwhile waits.
+  // Called by the watch. A thread that calls when_lost() meanwhile waits.
   void do_last() const;
 
  private:
@@ -52,8 +56,8 @@ class Activity {
   std::function<void()> last_;
 };
 
-// A part of the work in which something goes on: `counter` changes, or made_progress() is called, now and
-// then. Phases nest, and the innermost counts. For the thread that runs the command.
+// A part of the work in which a rank should make progress: `counter` changes, or made_progress() is called,
+// now and then. Phases nest, and the innermost counts. For the thread that runs the command.
 class Phase {
  public:
   // pre: the name is a literal; the counter outlives the phase.
@@ -68,8 +72,8 @@ class Phase {
   const std::atomic<i64>* outer_counter_;
 };
 
-// While it lives, this rank waits for others in a call of that name: it is not to blame for the lack of
-// progress.
+// During its lifetime this rank waits for others in a call of that name, so that the watch does not blame
+// this rank for the lack of progress.
 class Waiting {
  public:
   Waiting(Activity& of, const char* call);  // pre: a literal

@@ -1,9 +1,11 @@
-// Errors in a scope that holds what other ranks use: a folder that all write into, a model with its
-// communicators. When such a scope is left by an error, other ranks fail as well, because of what is gone. So
-// the error is claimed before the scope is left:
+// Errors in a scope that owns what other ranks use: a folder that all ranks write into, a model with its
+// communicators. When such a scope is left by an error, the other ranks fail as well, because the folder or
+// the communicators are gone. So the error is claimed as the one to report before the scope is left:
 //
-//   rank 1   reads a damaged file -> claims -> gives up the folder -> reports
-//   rank 0                                      misses the folder   -> claims: too late, says nothing
+//   rank 1   reads a damaged file -> claims -> removes the folder -> reports
+//   rank 0                                     misses the folder   -> claims: too late, reports nothing
+//
+// Without a claim the user might see the message of rank 0 and look for the wrong cause.
 #pragma once
 
 #include <exception>
@@ -13,11 +15,11 @@
 
 namespace mckpt::impl {
 
-// True for an error that may be what another rank's end looks like from here: the launcher sends signals to
-// all ranks when one of them is lost, and calls of MPI then fail.
+// True for an error that may be a consequence of another rank's end: the launcher sends signals to all ranks
+// when one of them is lost, and calls of MPI then fail.
 inline bool may_follow(Code code) { return code == Code::kInterrupted || code == Code::kRanksFailed; }
 
-// Runs fn. An error in it is claimed as the one to report before it is thrown on.
+// Runs fn and returns its result. An error in fn is claimed before it is thrown on.
 template <typename Fn>
 auto claiming_errors(Comm& comm, Fn&& fn) {
   try {

@@ -1,6 +1,11 @@
-// Ranks that work together: who am I, how many are we, and the few collectives that planning needs. Every
-// rank of a Comm calls the collectives in the same order; a failure throws Error(kRanksFailed) with the
-// library's own words.
+// Comm: ranks that work together. A rank learns its number and how many ranks there are, and has the few
+// collectives that planning needs. Every rank of a Comm calls the same collectives in the same order; a
+// failure throws Error(kRanksFailed) with the library's own words.
+//
+//   4 ranks, all_gather_v("a", "", "bc", "d")   -->   every rank: bytes "abcd", begins 0 1 1 3 4
+//
+// Collectives are called by one thread at a time. They wait for all ranks, so a rank that throws before a
+// collective must end the job (Job::end) and not leave the others waiting.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +20,10 @@ namespace mckpt::impl {
 
 enum class Reduce { kSum, kMax };
 
-// Messages are cut into pieces of at most so many bytes, since MPI counts in 32 bits.
+// The largest message. Larger ones are cut into pieces, because MPI counts bytes in 32 bits.
 inline constexpr i64 kLargestMessage = i64{1} << 30;
 
-// What every rank gave, in rank order.
+// The contributions of all ranks, one after the other in rank order: what all_gather_v() returns.
 struct Gathered {
   std::vector<std::byte> bytes;
   std::vector<i64> begins;  // one more than there are ranks
@@ -30,6 +35,8 @@ struct Gathered {
   }
 };
 
+// The interface. There are two: a process alone (local_comm) and the ranks of a launcher (mpi_comm). Tests
+// add their own.
 class Comm {
  public:
   explicit Comm(std::shared_ptr<Activity> activity = std::make_shared<Activity>())
@@ -40,19 +47,21 @@ class Comm {
   virtual int size() const = 0;
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
-  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks. In every
-  // rank, or in none, `mine` may be its own place in `all`.
+  // pre: `mine` has the same size in every rank, and `all` has that size times the number of ranks. `mine`
+  // may be the rank's own place in `all`, either in every rank or in none.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual Gathered all_gather_v(std::span<const std::byte> mine) = 0;
-  // Every rank gives every rank a part: `send` has them one after the other, send_bytes[r] of them for rank
-  // r, and `receive` gets receive_bytes[r] of them from rank r. pre: both are at most kLargestMessage bytes.
+  // Every rank sends a part to every rank (MPI_Alltoallv): `send` has the parts one after the other,
+  // send_bytes[r] bytes for rank r, and `receive` gets receive_bytes[r] bytes from rank r. pre: both are at
+  // most kLargestMessage bytes, and rank a sends rank b as many bytes as rank b expects from rank a.
   virtual void exchange(std::span<const std::byte> send, std::span<const i64> send_bytes,
                         std::span<std::byte> receive, std::span<const i64> receive_bytes) = 0;
-  // pre: every rank has as many numbers.
+  // pre: every rank passes equally many numbers. Every rank gets the results in place of its numbers.
   virtual void all_reduce(std::span<i64> numbers, Reduce op) = 0;
-  // Ranks of one colour form a new Comm, ordered by key and then by rank. Null where the colour is negative.
+  // Ranks of one colour form a new Comm, ordered by key and then by rank. Collective over all ranks, those of
+  // a negative colour included, which get null.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
-  // Has the launcher end every rank of the job with this exit status. Returns where there is no launcher.
+  // Lets the launcher end every rank of the job with this exit status. Returns if there is no launcher.
   virtual void abort(int status) = 0;
 
  protected:
@@ -62,7 +71,7 @@ class Comm {
   std::shared_ptr<Activity> activity_;
 };
 
-// One rank, alone.
+// A Comm of one rank, for which no collective waits.
 std::unique_ptr<Comm> local_comm();
 
 // All ranks that the launcher started, by the mpi module. Messages are cut into pieces of at most

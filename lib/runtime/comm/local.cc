@@ -1,4 +1,4 @@
-// The Comm of a process that nobody launched: one rank, for which every collective is a copy.
+// The Comm of a process that no launcher started: one rank, for which every collective is a copy.
 #include <algorithm>
 
 #include "runtime/comm/comm.h"

@@ -1,4 +1,6 @@
-// The mpi module: MckptCommTable over MPI. The one file that includes mpi.h.
+// The mpi module: MckptCommTable over MPI. It is the one file that includes mpi.h, and is built as
+// libmckpt_mpi.so, so that mckpt itself runs on hosts without MPI. Errors of MPI are returned as texts
+// (MPI_ERRORS_RETURN) and do not end the process.
 #define OMPI_SKIP_MPICXX 1
 #include <dlfcn.h>
 #include <mpi.h>
@@ -35,8 +37,8 @@ int thread_level(MckptThreads threads) {
   }
 }
 
-// Open MPI loads components of its own that take its symbols from the global scope, where a library that came
-// in by dlopen of this module is not.
+// Open MPI loads components of its own that look for its symbols in the global scope. A library that was
+// loaded as a dependency of this module is not in that scope, so it is opened once more, globally.
 void make_mpi_global() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info) && info.dli_fname)
@@ -132,7 +134,7 @@ const char* exchange(void* comm, const void* send, const std::int32_t* send_coun
   });
 }
 
-// The first line of what MPI says about itself: callable before MPI_Init.
+// Reports the name and version of the MPI library. May be called before MPI_Init.
 const char* describe(MckptFactSink sink, void* context) {
   return guarded([&] {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";

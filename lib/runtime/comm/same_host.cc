@@ -1,4 +1,5 @@
-// A host is told apart by its name, the boot of its kernel and its network namespace.
+// A host is identified by its name, the last boot of its kernel and its network namespace. Ranks of one host
+// are the ranks with equal identities; the first of them gives the colour of the new Comm.
 #include "runtime/comm/same_host.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,6 @@
-// Which way a process joins its job, and which way it leaves it.
+// Which way a process joins its job, and which way it leaves it: a process that was started alone loads no
+// MPI; with a watch, an error is reported by one rank and the watch ends the processes; without a watch,
+// MPI_Abort does.
 #include "runtime/job/job.h"
 
 #include <optional>
@@ -30,7 +32,7 @@ Comm& Job::comm() {
 
 void Job::watch(const WatchLimits& limits, const std::function<void()>& met) {
   if (watch_ || limits.silence_s <= 0 || alone()) return;
-  // From before MPI_Init on, which waits for every rank.
+  // The clock starts before MPI_Init, which waits for every rank.
   std::optional<StartLimit> start(std::in_place, limits, launch_.rank, launch_.size, ends_);
   if (comm().size() == 1) return;
   watch_ = std::make_unique<RankWatch>(comm(), limits, ends_, [&] {

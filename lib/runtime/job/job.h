@@ -1,7 +1,7 @@
-// The job of ranks that this process is part of. The program makes one and owns it; work that is shared among ranks
-// takes its Comm.
+// Job: the job of ranks that this process is part of. The program makes one and owns it; work that is shared
+// among ranks takes its Comm.
 //
-//   Job job(launch, ends);    nothing is loaded and nobody is waited for
+//   Job job(launch, ends);    nothing is loaded and no rank is waited for
 //   job.comm()                joins the job: through MPI, or as a rank alone
 //   job.watch(limits)         from here on, a rank that is lost ends the job (runtime/watch/rank_watch.h)
 //   job.leave()               the way out after success: all ranks leave together
@@ -20,6 +20,7 @@ namespace mckpt::impl {
 
 class RankWatch;
 
+// One for each process, used by the thread of the command. Exactly one of leave() and end() is called, last.
 class Job {
  public:
   Job(Launch launch, Ends ends);
@@ -27,30 +28,31 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // As the launcher says.
+  // The numbers that the launcher put into the environment.
   int rank() const { return launch_.rank; }
-  int size() const { return launch_.size; }  // 0: it does not say
+  int size() const { return launch_.size; }  // 0: not known
   bool alone() const { return launch_.size == 1; }
 
   // All ranks of the job. A process that was started alone gets the local Comm and loads nothing. Throws
   // Error(kModuleMissing), or Error(kRanksFailed) when MPI sees another job than the launcher started.
   Comm& comm();
 
-  // Every rank calls it together. Does nothing for a rank alone, and for a silence of 0. `met` is called when all
-  // ranks have introduced themselves; a rank that waits for others longer than the limit reports that they do not
-  // come.
+  // Collective. Does nothing for a rank alone, and for a silence of 0. `met` is called when all ranks have
+  // introduced themselves; a rank that waits for the others longer than the limit reports that they are
+  // missing.
   void watch(
       const WatchLimits& limits, const std::function<void()>& met = [] {});
-  // Of all ranks that end with an error, one reports its own: they are watched, and share a host.
+  // True if exactly one of all ranks that end with an error reports its own: the ranks are watched and share
+  // a host.
   bool one_reports() const;
-  // How a lost rank is reported from now on.
+  // Sets how a lost rank is reported. Called before watch(), which copies the function.
   void report_by(std::function<void(const Error&)> report) { ends_.report = std::move(report); }
 
   // The two ways out, called last.
   void leave();
-  // Ends all ranks with this status, and returns only when this one is alone. `tell` is called first, unless
-  // another rank's error came before and is reported there; an error that `may_follow` from another's waits
-  // for that a moment.
+  // Ends all ranks with this status; returns only if this process is the only rank. `tell` reports the error
+  // and is called first, unless the error of another rank came before and is reported there. An error that
+  // `may_follow` from another rank's waits a moment for that one.
   void end(int status, const std::function<void()>& tell, bool may_follow);
 
  private:

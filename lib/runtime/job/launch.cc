@@ -1,4 +1,4 @@
-// The variables of each launcher, of which the first that is set counts.
+// The variables of each launcher; the first launcher whose rank is set counts.
 #include "runtime/job/launch.h"
 
 #include <charconv>
@@ -8,6 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A whole text that is a number of 0 or more; nothing for any other text.
 std::optional<int> number(const char* text) {
   int v = 0;
   if (!text) return {};

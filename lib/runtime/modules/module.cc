@@ -1,4 +1,4 @@
-// Finds a module's file, loads it, and checks that it is of this build before anything of it is called.
+// Finds a module's file, loads it, and checks that it is of this build before any of its functions is called.
 #include "runtime/modules/module.h"
 
 #include <dlfcn.h>
@@ -46,6 +46,7 @@ Error mismatch(std::string message) {
   return e;
 }
 
+// Throws kModuleMismatch unless the table is of this version of the interface and of the module of this name.
 void check_table(const MckptModule* table, std::string_view name) {
   if (!table) throw mismatch(cat("the ", name, " module gives no table"));
   if (table->abi_version != kMckptModuleAbi)

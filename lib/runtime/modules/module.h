@@ -1,6 +1,11 @@
-// Finding and loading modules (runtime/modules/module_abi.h), in the folders of
+// Finding and loading modules (runtime/modules/module_abi.h) in the folders of
 // runtime/system/module_folders.h. A loaded module stays until the process ends: libtorch, CUDA and MPI do
 // not survive being unloaded.
+//
+//   module_functions<MckptCommTable>("mpi")    find libmckpt_mpi.so, dlopen, check the versions, return its table
+//
+// A module is loaded only when a command needs it: loading libtorch takes half a second, reading headers
+// takes milliseconds.
 #pragma once
 
 #include <span>
@@ -13,6 +18,7 @@
 
 namespace mckpt::impl {
 
+// A module that mckpt can use, for lists and messages.
 struct ModuleKind {
   std::string_view name;     // "mpi": the file is libmckpt_mpi.so
   std::string_view purpose;  // "parallel runs over ranks"
@@ -21,6 +27,7 @@ struct ModuleKind {
 
 std::span<const ModuleKind> module_kinds();
 
+// A loaded module: the path of its file, and its table, which is valid until the process ends.
 struct Module {
   std::string path;
   const MckptModule* table;
@@ -29,23 +36,24 @@ struct Module {
 // The path of a module's file, or "" when no folder has it.
 std::string find_module(std::string_view name);
 
-// Loads a module at the first call. Throws Error(kModuleMissing) that says how to get it, or
-// Error(kModuleMismatch). pre: `name` is one of module_kinds().
+// Loads a module at the first call, and returns the loaded one later. Thread-safe. Throws
+// Error(kModuleMissing) with a help that names how to get it, or Error(kModuleMismatch). pre: `name` is one
+// of module_kinds().
 const Module& load_module(std::string_view name);
 
-// The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) when
-// it has fewer than are wanted.
+// The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) if
+// the table is smaller than the wanted one.
 const void* module_functions(std::string_view name, std::size_t wanted_bytes);
 template <typename Table>
 const Table& module_functions(std::string_view name) {
   return *static_cast<const Table*>(module_functions(name, sizeof(Table)));
 }
 
-// The same for one file that is known.
+// Loads one file of a known path, every time it is called: for tests and `mckpt env`.
 Module load_module_file(const std::string& path, std::string_view name);
 
-// What a module says about itself, in its order. Throws Error(kModuleMissing) when its library does not work
-// here.
+// The module's description of itself, as (key, value) pairs in the module's order, such as ("version",
+// "2.11.0"). Throws Error(kModuleMissing) if the module's library does not work on this host.
 std::vector<std::pair<std::string, std::string>> describe_module(const Module& module);
 
 }  // namespace mckpt::impl

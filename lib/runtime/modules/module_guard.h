@@ -1,4 +1,4 @@
-// What a module's functions are wrapped in, so that no exception crosses the C border.
+// guarded(): the wrapper of every function of a module, so that no exception crosses the C border.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,8 @@
 
 namespace mckpt::impl {
 
-// Runs fn. Returns null, or the text of what it threw, valid until this thread's next call.
+// Runs fn. Returns null, or the text of the exception that fn threw, which is valid until this thread's next
+// call into the module.
 template <typename Fn>
 const char* guarded(Fn&& fn) noexcept {
   static thread_local std::string text;

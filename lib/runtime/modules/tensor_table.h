@@ -1,5 +1,6 @@
-// The functions of the torch module behind `MckptModule::functions`: tensors, and what only libtorch does
-// with them. Memory belongs to the caller; a tensor is a view of it, or of none (on torch's meta device).
+// The functions of the torch module behind `MckptModule::functions`: tensors, and operations that only
+// libtorch has. Memory belongs to the caller; a tensor is a view of it, or has no memory (on torch's meta
+// device). Errors are returned as texts, as module_abi.h describes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@ extern "C" {
 
 enum { kMckptTensorDims = 64 };
 
-// What a tensor says about itself.
+// The facts about one tensor. The text `dtype` is a constant of the module.
 struct MckptTensorFacts {
   const char* dtype;  // "bfloat16"
   char device[32];    // "cpu", "cuda:0", "meta"
@@ -18,11 +19,13 @@ struct MckptTensorFacts {
   std::int64_t dims[kMckptTensorDims];
 };
 
+// Tensors are opaque pointers: make() and rows() make them, release() frees them, but never the memory of
+// make().
 struct MckptTensorTable {
   std::uint32_t struct_size;
   const char* (*set_threads)(std::int32_t threads);
-  // A row-major tensor over `data`, which lies on `device` and must outlive it; on the meta device where that
-  // is null.
+  // A row-major tensor over `data`, which is on `device` and must outlive the tensor. A null `data` makes a
+  // tensor on the meta device.
   const char* (*make)(const char* dtype, const std::int64_t* dims, std::int32_t rank, void* data,
                       const char* device, void** tensor);
   void (*release)(void* tensor);

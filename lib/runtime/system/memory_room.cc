@@ -1,4 +1,4 @@
-// Reads /proc/meminfo and the limits of control groups, old and new.
+// Reads /proc/meminfo, the memory limits of control groups in the kernel's old and new form, and RLIMIT_AS.
 #include "runtime/system/memory_room.h"
 
 #include <sys/resource.h>
@@ -30,6 +30,7 @@ std::optional<i64> number_of(const std::string& path, std::string_view name) {
   return {};
 }
 
+// Lowers the room to `bytes` if that is less than the room so far.
 void lower(MemoryRoom& room, i64 bytes, std::string_view of) {
   if (room.bytes >= 0 && room.bytes <= bytes) return;
   room.bytes = std::max<i64>(0, bytes);
@@ -44,8 +45,9 @@ constexpr GroupFiles kOldGroups{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"
                                 "total_"};
 constexpr GroupFiles kNewGroups{"/sys/fs/cgroup", "memory.max", "memory.current", ""};
 
-// A group and all it lies in: each may have a limit. Inside a container the path may be that of the host, of
-// which only the last part is to be seen, as the root.
+// Lowers the room by the limits of a group and of all groups around it. Inside a container the path may be
+// that of the host, of which the container sees only the last part, as the root; folders that do not exist
+// are skipped.
 void lower_by_groups(MemoryRoom& room, const std::string& root, const GroupFiles& files, std::string group) {
   for (;;) {
     std::string folder = cat(root, files.folder, group == "/" ? "" : group, "/");

@@ -1,5 +1,11 @@
-// How much memory this process could still get, and the error that says so. Linux grants memory that it has
-// not got and ends a process when it uses it, without a word; so what is large is asked for here first.
+// How much memory this process could still get, and the error that reports it. Linux grants more memory than
+// it has and ends a process when it uses it, without a message; so large amounts are checked here before they
+// are allocated:
+//
+//   check_memory_room(40 GB, "live tensors")
+//       MemAvailable + SwapFree                      62 GB
+//       container's limit - used + page cache        32 GB      -->  throws: 32 GB free, by the container's limit
+//       ulimit -v                                    -
 #pragma once
 
 #include <string>
@@ -10,19 +16,21 @@
 
 namespace mckpt::impl {
 
+// The smallest of all limits, and which limit it is.
 struct MemoryRoom {
-  i64 bytes = -1;  // -1: the system does not tell
-  std::string of;  // what has no more: "the system", "the limit of this container", "ulimit -v"
+  i64 bytes = -1;  // -1: not known
+  std::string of;  // the limit that is the smallest, as a message names it: "the system"
 };
 
-// The least of what the machine has available, swap included, and what each limit leaves. What files occupy
-// in the page cache counts as free. `root` stands before the paths of the system's own files: for tests.
+// The smallest of the memory that the machine has available, swap included, and the memory that each limit
+// leaves. The page cache counts as free. `root` is put before the paths of the system's own files, for tests.
 MemoryRoom memory_room(const std::string& root = "");
 
-// kOutOfMemory with what was needed and what is free. `what` is "live tensors and buffers".
+// The error kOutOfMemory with the needed and the free bytes. `what` names the memory: "live tensors and
+// buffers".
 Error out_of_memory(i64 needed_bytes, std::string_view what);
 
-// Throws it when so much cannot be had. Looks at the system only for as much as 64 MiB.
+// Throws out_of_memory() if the process could not get so much. Amounts below 64 MiB are not checked.
 void check_memory_room(i64 needed_bytes, std::string_view what);
 
 }  // namespace mckpt::impl

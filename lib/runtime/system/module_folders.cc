@@ -1,4 +1,4 @@
-// Reads $MCKPT_MODULE_PATH and the place of the program.
+// Reads $MCKPT_MODULE_PATH and the place of the program, by the link /proc/self/exe.
 #include "runtime/system/module_folders.h"
 
 #include <algorithm>

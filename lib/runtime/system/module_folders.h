@@ -1,4 +1,5 @@
-// The folders of files that are loaded or started on demand: modules and helper programs.
+// The folders with files that are loaded or started on demand: modules (libmckpt_mpi.so) and helper programs
+// (mckpt-hdf5).
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace mckpt::impl {
 
-// The folders, each with a slash behind it: those of $MCKPT_MODULE_PATH (separated by ':'),
-// that of the program,
-// and ../lib/mckpt from there.
+// The folders in the order in which they are searched, each with a slash at its end: those of
+// $MCKPT_MODULE_PATH (separated by ':'), that of the program, and ../lib/mckpt from there. They may not
+// exist.
 std::vector<std::string> module_folders();
 
 }  // namespace mckpt::impl

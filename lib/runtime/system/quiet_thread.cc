@@ -1,4 +1,5 @@
-// Signals are blocked while the thread is made, because it inherits the mask.
+// A thread inherits the signal mask of its maker: all signals are blocked while the thread is made, and then
+// the maker's mask is set again.
 #include "runtime/system/quiet_thread.h"
 
 #include <csignal>

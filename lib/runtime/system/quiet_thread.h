@@ -1,4 +1,4 @@
-// A thread that takes no signals: they are for the thread that runs the command.
+// A thread that receives no signals: signals are handled by the thread that runs the command.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,8 @@
 
 namespace mckpt::impl {
 
-// Throws kRanksFailed where the system grants no thread.
+// Starts a thread that runs `run` with all signals blocked. Throws kRanksFailed if the system grants no
+// thread.
 std::thread quiet_thread(std::function<void()> run);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,6 @@
-// Shared memory of System V, which needs no path that all ranks see, and is removed from the system as soon as it
-// is made: Linux lets others open it by its id as long as one process has it.
+// Shared memory of System V, which needs no path that all ranks see. It is removed from the system as soon as
+// it is made: Linux still lets other processes open it by its id while one process has it mapped, and it
+// cannot be left behind.
 #include "runtime/watch/board.h"
 
 #include <pthread.h>
@@ -17,7 +18,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Words that two processes may touch at once. A reader may see half of a new text, for one heartbeat.
+// A text as atomic words, because two processes may use it at once. A reader may see half of a new text,
+// until the next heartbeat.
 constexpr std::size_t kTextWords = sizeof(Beat::Text) / 8;
 using SharedText = std::array<std::atomic<u64>, kTextWords>;
 static_assert(std::atomic<u64>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -142,7 +144,7 @@ bool Board::has_died(int place) {
   if (p.left || p.died || !p.begun) return p.died;
   int result = pthread_mutex_trylock(&p.lives);
   if (result == EBUSY) return false;
-  // The thread ends in order as well, right after its rank has left.
+  // The thread also ends, and drops the mutex, right after its rank has left: that is not a death.
   if (result == EOWNERDEAD && !p.left) p.died = 1;
   if (result == EOWNERDEAD) pthread_mutex_consistent(&p.lives);
   if (result == EOWNERDEAD || result == 0) pthread_mutex_unlock(&p.lives);

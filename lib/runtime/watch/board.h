@@ -1,13 +1,13 @@
 // The board on which the ranks of one host see each other: memory that they share, with a place for each.
 //
-//   teller, told, status     which rank reports for all, whether it has, and the exit status of the job
+//   teller, told, status     which rank reports for all, whether it has reported, and the exit status of the job
 //   place 0   lives | heartbeat, phase, waiting, calls, progress | left
 //   place 1   ...
 //
-// `lives` is a robust mutex that a thread of the rank holds for as long as its process exists: when the process
-// ends, however it ends, the kernel hands the mutex on to whoever asks next. So a death is seen at once, also
-// where the process number says nothing, as in a container. The memory has no name and no file: it is gone with
-// the last process that has it.
+// `lives` is a robust mutex that a thread of the rank holds for as long as its process exists: when the
+// process ends, however it ends, the kernel gives the mutex to the next rank that asks. So a death is seen at
+// once, also in containers, where a rank cannot ask for the process number of another. The memory has no name
+// and no file: it is freed with the last process that has it.
 #pragma once
 
 #include <array>
@@ -19,21 +19,24 @@
 
 namespace mckpt::impl {
 
-// What a rank writes at its place.
+// The heartbeat that a rank writes at its place: what its Activity was at that moment.
 struct Beat {
   using Text = std::array<char, 32>;  // ends with a 0
-  i64 number = 0;                     // 0: none yet
+  i64 number = 0;                     // counts the heartbeats; 0: none yet
   i64 calls = 0, progress = 0;        // as in Activity
   Text phase = {}, waiting = {};
 
-  // Whether something went on between the two.
+  // False if the rank made progress between the two heartbeats, or is in another phase or call.
   bool same_activity(const Beat& other) const;
 };
 Beat beat_of(const Activity::Now& now);
 
+// The memory, mapped into this process. Movable; every process writes only its own place and the teller's
+// fields, which are atomic. No function waits for another rank.
 class Board {
  public:
-  // A new one with that many places, which others open by its id. Throws kRanksFailed.
+  // make() creates a board with that many places, which other processes open by its id. pre: all that open
+  // the board have done so before the maker ends. Both throw kRanksFailed.
   static Board make(int places);
   static Board open(i64 id, int places);
   Board(Board&& other) noexcept;
@@ -42,20 +45,21 @@ class Board {
   i64 id() const { return id_; }
   int places() const { return places_; }
 
-  // Called by the one thread that then lives as long as the rank does.
+  // Marks the rank as alive. Called by the one thread that lives as long as the rank.
   void begin(int place);
   void write(int place, const Beat& beat);
   Beat read(int place) const;
-  void leave(int place);  // the rank is done: its end is no death
+  void leave(int place);  // the rank is done: the end of its process is not a death
   bool has_left(int place) const;
   bool has_died(int place);
 
   // The place of the rank that reports for all; -1: none yet.
   int teller() const;
-  // False where another rank was faster. pre: `before` is what teller() gave.
+  // Makes the rank of `place` the teller. False if another rank was faster. pre: `before` is a result of
+  // teller().
   bool become_teller(int place, int before = -1);
-  void tell(int status);            // it has reported: the job ends with that status
-  std::optional<int> told() const;  // the status
+  void tell(int status);            // the teller has reported: the job ends with that status
+  std::optional<int> told() const;  // that status; nothing before tell()
 
  private:
   struct Place;

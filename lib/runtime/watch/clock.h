@@ -1,5 +1,7 @@
-// Time as a watch counts it: a process that was stopped, or a host that was suspended, blames nobody when it goes
-// on.
+// Time as a watch counts it: a process that was stopped, or a host that was suspended, does not blame the
+// others for the time in which it did not look itself.
+//
+//   ticks at 0.0, 0.1, 0.2 s, then the host sleeps, then at 3600 s, with most_s = 1     counted: 0.1 + 0.1 + 1 s
 #pragma once
 
 #include <algorithm>
@@ -7,11 +9,12 @@
 
 namespace mckpt::impl {
 
+// Belongs to one thread.
 class WatchClock {
  public:
-  // Between two calls of tick() at most `most_s` count.
+  // Of the time between two calls of tick(), at most `most_s` seconds count.
   explicit WatchClock(double most_s) : most_s_(most_s) {}
-  // Seconds since the last call, as far as they count.
+  // The seconds since the last call, at most `most_s`.
   double tick() {
     auto now = std::chrono::steady_clock::now();
     double passed = std::chrono::duration<double>(now - last_).count();

@@ -1,4 +1,5 @@
-// The verdicts of the watch, in the order in which they count: silent, still, all wait.
+// The verdicts of the watch, in the order in which they count: silent, still, all wait. Of several ranks the
+// one that is over its limit for the longest time is named, because the others may be its consequences.
 #include "core/base/error.h"
 #include "runtime/watch/judge.h"
 
@@ -66,7 +67,7 @@ std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, c
   }
   if (quiet >= 0) return silent(team, quiet, ranks[quiet], limits);
   if (stuck >= 0) return still(team, stuck, ranks[stuck], limits);
-  // What ranks of other hosts are at is not known here: one of them may be slow.
+  // What ranks of other hosts do is not known here: the ranks of this host may wait for a slow one of them.
   if (team.whole_job && all_stand_still && behind >= 0) return all_wait(team, behind, ranks[behind], limits);
   return {};
 }

@@ -1,4 +1,9 @@
-// Which rank is to blame when nothing goes on.
+// The judge: which rank is to blame when a job makes no progress. A pure function of what one rank has seen
+// of the others, so that tests need no processes.
+//
+//   rank 0   waiting in "barrier", still for 1900 s, heartbeat 0.1 s ago
+//   rank 1   phase "write", not waiting, still for 1850 s, heartbeat 0.1 s ago      -->  rank 1 hangs in "write"
+//   rank 2   no heartbeat for 31 s                                                  -->  comes first: rank 2 is lost
 #pragma once
 
 #include <optional>
@@ -11,22 +16,23 @@
 
 namespace mckpt::impl {
 
-// What is known of a rank.
+// What this process has seen of a rank so far.
 struct RankState {
   double silent_s = 0;  // since its last heartbeat
   double still_s = 0;   // since its last progress
-  bool left = false;    // it is done
-  Beat beat;            // the last one
+  bool left = false;    // the rank is done
+  Beat beat;            // its last heartbeat
 
   void pass(double seconds) { silent_s += seconds, still_s += seconds; }
   void hear(const Beat& heard);
 };
 
-// The error of a rank that is silent; else of the one in whose phase nothing goes on; else, where all ranks of
-// the job are known and wait for each other, of the one that is behind. Never of one that waits while another
-// works. Nothing while all is well.
+// The error about the rank that is silent for the longest time; else about a rank that makes no progress and
+// does not wait; else, if all ranks of the job are known and all wait, about the rank with the fewest calls.
+// A rank that waits while another one works is never blamed. Nothing while all is well.
 std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, const WatchLimits& limits);
 
+// The error about a rank whose process ended without leaving the board.
 Error rank_died(const Team& team, int place, const RankState& state);
 
 }  // namespace mckpt::impl

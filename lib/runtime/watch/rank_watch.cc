@@ -1,5 +1,5 @@
-// Two threads of a rank meet here: that of the command claims, ends and leaves; that of the watch looks at the
-// board. They share `claimed_`, `left_` and `stop_`; all else between ranks is on the board.
+// Two threads of a rank meet here. The thread of the command claims, ends and leaves; the thread of the watch
+// looks at the board. They share `left_` and `stop_` under a mutex; everything between ranks is on the board.
 #include "runtime/watch/rank_watch.h"
 
 #include <unistd.h>
@@ -17,20 +17,22 @@ namespace {
 // How often the watch looks.
 constexpr std::chrono::milliseconds kStep(50);
 
-// The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others of its
-// host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
+// The times below are for a host with a core for every rank. Open MPI, when a process fails, asks the others
+// of its host to end after 2 seconds and kills them after 4; those of other hosts after 6 and 8.
 //
-// An error that may follow from another waits so long for that to show: on one host for the board, on several until
-// the launcher has killed this rank.
+// How long an error that may follow from another rank's error waits for that one: on one host for the board,
+// on several hosts until the launcher has killed this rank.
 constexpr double kFollowSeconds = 0.3, kFollowOtherHostSeconds = 12;
-// Where there are other hosts the launcher may have killed the rank that died, and kills this one next.
+// With other hosts, the launcher may have killed the rank that died and will kill this one next: a death is
+// reported only after this time.
 constexpr double kDeathOtherHostSeconds = 0.5;
-// So long the teller waits for the others to end.
+// How long the teller waits for the others to end.
 constexpr double kGraceSeconds = 1;
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Made by the first rank of the host; its id travels through the Comm.
+// The board of this host. The first rank of the host makes it and sends its id through the Comm. Collective
+// over all ranks of the job.
 Board board_of(Comm& comm, const Team& team) {
   std::optional<Board> made;
   std::optional<Error> failed;
@@ -68,7 +70,7 @@ RankWatch::RankWatch(Comm& comm, WatchLimits limits, Ends ends, Team team, const
   met();
   comm_.activity().when_claimed([this](bool may_follow) { claim(may_follow); });
   thread_ = quiet_thread([this] { run(); });
-  // Nobody has anything to tell before everybody is there.
+  // No rank reports an error before all ranks have a watch.
   comm_.barrier();
 }
 
@@ -104,7 +106,7 @@ void RankWatch::leave() {
   changed_.wait(lock, [&] { return left_; });
 }
 
-// The thread that is this rank's life on the board.
+// The watch's thread: while it lives, the rank is alive on the board.
 void RankWatch::run() {
   board_.begin(team_.own);
   WatchClock clock(std::min(1.0, limits_.silence_s / 5));
@@ -130,7 +132,7 @@ void RankWatch::look(double passed_s) {
   if (std::optional<int> status = board_.told()) end_process(*status);
   int teller = board_.teller();
   telling_s_ = teller < 0 ? 0 : telling_s_ + passed_s;
-  if (telling_s_ > limits_.silence_s) board_.tell(lost_status());  // it is stuck
+  if (telling_s_ > limits_.silence_s) board_.tell(lost_status());  // the teller is stuck
   if (teller == team_.own) return;
   std::optional<Error> found = cause();
   if (!found || !board_.become_teller(team_.own, teller)) return;
@@ -142,8 +144,8 @@ bool RankWatch::all_left() const {
   return std::all_of(states_.begin(), states_.end(), [](const RankState& s) { return s.left; });
 }
 
-// What this rank sees of the others. Where one is about to tell its error nobody else is blamed, unless that
-// one dies over it.
+// The error that this rank sees in the others. While there is a teller no other rank is blamed, but the
+// teller itself is if it dies before it has reported.
 std::optional<Error> RankWatch::cause() const {
   int teller = board_.teller();
   double patience_s = team_.whole_job ? 0 : kDeathOtherHostSeconds * team_.ranks_per_core;
@@ -163,7 +165,7 @@ void RankWatch::end_process(int status) {
                std::chrono::duration<double>(kGraceSeconds * team_.ranks_per_core);
     while (others_live() && std::chrono::steady_clock::now() < end) sleep_for(0.01);
     comm_.activity().do_last();
-    // Not every launcher ends a job by itself.
+    // Not every launcher ends the other hosts' ranks by itself.
     if (!team_.whole_job) comm_.abort(status);
   }
   ends_.exit(status);

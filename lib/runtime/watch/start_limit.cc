@@ -1,4 +1,5 @@
-// The clock that runs until the ranks have met.
+// The clock that runs until the ranks have met. It counts with a WatchClock, so that a process that was
+// stopped itself does not blame the others when it continues.
 #include "runtime/watch/start_limit.h"
 
 #include <algorithm>
@@ -11,12 +12,12 @@ namespace mckpt::impl {
 namespace {
 
 constexpr double kStepSeconds = 0.1;
-// A rank that ends has its launcher end the others: a turn is as long as that takes. Of ranks whose turn is
-// the same one, several may report.
+// When a rank ends, its launcher ends the others: a turn is as long as that takes. Ranks from 4 on have the
+// same turn, so several of them may report.
 constexpr double kTurnSeconds = 3;
 constexpr int kMostTurns = 4;
 
-// Nothing is known of the other ranks' hosts yet: all might share this one.
+// The hosts of the other ranks are not known yet: all ranks might share this one.
 double ranks_per_core(int ranks) {
   return std::max(1.0, static_cast<double>(ranks) / std::max(1u, std::thread::hardware_concurrency()));
 }

@@ -1,6 +1,9 @@
-// How long the ranks of a job may take to meet. Before they share a board nothing is known of a rank that was
-// stopped or hangs, and MPI waits for it for ever: in MPI_Init, and in the exchange that the board needs. So each
-// rank has a clock of its own for that time.
+// StartLimit: how long the ranks of a job may take to meet. Before they share a board nothing is known of a
+// rank that was stopped or hangs, and MPI waits for it for ever: in MPI_Init, and in the exchange that the
+// board needs. So each rank has a clock of its own for that time.
+//
+//   limit 30 s, 4 ranks, rank 2 never starts:   rank 0 reports and ends after 30 s, and the launcher ends the others;
+//                                               rank 1 would have reported after 33 s, rank 3 after 39 s
 #pragma once
 
 #include <condition_variable>
@@ -12,13 +15,14 @@
 
 namespace mckpt::impl {
 
+// The clock of one rank. It runs in a thread of its own from construction to destruction.
 class StartLimit {
  public:
-  // From now on the ranks have limits.silence_s to meet, longer where they share cores. Then the error is
-  // reported and the process ends, both in a thread of its own. The ranks' clocks run out one after the other,
-  // so that one of them reports for all. `size` is 0 where the launcher does not say it.
+  // From now on the ranks have limits.silence_s seconds to meet, more if they share cores. Then the error is
+  // reported and the process ends, both in the thread of the clock. The clocks of the ranks run out one after
+  // the other, so that one of them reports for all. `size`: 0 if the launcher does not give it.
   StartLimit(const WatchLimits& limits, int rank, int size, Ends ends);
-  ~StartLimit();  // they have met
+  ~StartLimit();  // the ranks have met: stops the clock
   StartLimit(const StartLimit&) = delete;
   StartLimit& operator=(const StartLimit&) = delete;
 

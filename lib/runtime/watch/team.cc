@@ -1,4 +1,4 @@
-// Who shares a board: ranks of one kernel that see the same memory of System V.
+// Ranks share a board if they run under one kernel and see the same memory of System V (one IPC namespace).
 #include "runtime/watch/team.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What a rank says of itself.
+// What a rank sends to the others about itself; plain bytes.
 struct Introduction {
   HostId host;
   u64 memory = 0;  // the namespace of shared memory
@@ -29,6 +29,8 @@ Introduction introduction() {
   return me;
 }
 
+// The largest number of ranks per core of any host. The cores of a host are the union of those that its ranks
+// may use.
 double fullest(const std::vector<Introduction>& all) {
   std::map<HostId, std::pair<cpu_set_t, int>> hosts;
   double most = 1;

@@ -1,5 +1,7 @@
-// The ranks of a job introduce themselves once, through the Comm: which are on this host and share a board, and
-// how many ranks share a core.
+// Team: the ranks of a job introduce themselves once, through the Comm: which ranks are on this host and
+// share a board, and how many ranks share a core.
+//
+//   8 ranks on hosts a (ranks 0-3) and b (4-7)    on rank 5: ranks 4 5 6 7, own 1, first_of_host 4, whole_job false
 #pragma once
 
 #include <string>
@@ -17,18 +19,17 @@ struct Team {
     i64 pid = 0;
   };
   std::vector<Rank> ranks;
-  int own = 0;            // the place of this rank
-  int first_of_host = 0;  // the rank in whose process the board is made
-  bool whole_job = true;  // the job has no other ranks
-  double ranks_per_core =
-      1;  // of the job's fullest host, at least 1: as many times longer may everything take
+  int own = 0;                // the place of this rank
+  int first_of_host = 0;      // the rank in whose process the board is made
+  bool whole_job = true;      // the job has no ranks without a place on this board
+  double ranks_per_core = 1;  // on the job's fullest host, at least 1: limits are multiplied by it
 
   int size() const { return static_cast<int>(ranks.size()); }
   // "rank 3 (host x, process 4711)"
   std::string name(int place) const;
 };
 
-// Collective.
+// Collective: one all_gather over all ranks of the job.
 Team meet(Comm& comm);
 
 }  // namespace mckpt::impl

@@ -93,7 +93,7 @@ struct Case {
   }
 };
 
-// Asks the run to stop after so many bytes, and notes what it is told.
+// Asks the run to stop after `stop_after` bytes, and records the calls that it gets.
 class Watcher final : public Observer {
  public:
   explicit Watcher(i64 stop_after = -1) : stop_after_(stop_after) {}

@@ -146,6 +146,14 @@ class ApartDevice final : public Device {
   HostDevice host_;
 };
 
+struct WrittenBytes final : Observer {
+  void done(i64 more) override { bytes += more; }
+  std::atomic<i64> bytes = 0;
+};
+struct Stopped final : Observer {
+  bool stop() override { return true; }
+};
+
 template <typename Kind>
 class BlockLoader : public testing::Test {};
 using Devices = testing::Types<HostDevice, ApartDevice>;
@@ -157,11 +165,11 @@ TYPED_TEST(BlockLoader, BringsEveryItemToItsPlaceAndReadsEachBlockOnce) {
     add_tasks(job);
     TypeParam device;
     std::unique_ptr<DeviceRanks> ranks = device.ranks(world());
-    std::atomic<i64> written = 0;
+    WrittenBytes written;
     CopyCounts counts = load_blocks(job, [&](i32 file) { return job.address(file); }, device, world(), *ranks,
-                                    {.threads = threads, .written_bytes = &written});
+                                    {.threads = threads, .observer = &written});
     EXPECT_EQ(job.wrong(), std::vector<std::size_t>{});
-    EXPECT_EQ(written, counts.bytes_written);
+    EXPECT_EQ(written.bytes, counts.bytes_written);
     i64 reads = counts.reads;
     world().all_reduce({&reads, 1}, Reduce::kSum);
     EXPECT_EQ(reads, 4 + 3 + 2);  // up to byte 14,800,003; from 4 MiB - 7 to 10.6 MiB; two ends
@@ -180,12 +188,12 @@ TYPED_TEST(BlockLoader, SaysWhatCannotBeRead) {
     load_blocks(job, [&](i32 file) { return job.address(file); }, device, *alone, *ranks, {.threads = 2});
   });
   EXPECT_NE(said.find("passes the end"), said.npos) << said;
-  std::atomic<bool> stop = true;
+  Stopped stop;
   MadeJob other(std::vector<i64>{4 * kMiB});
   other.add(0, 0, 4 * kMiB, no_cast(DType::kU8), {{.length = 4 * kMiB}}, 4 * kMiB);
   said = thrown_by([&] {
     load_blocks(other, [&](i32 file) { return other.address(file); }, device, *alone, *ranks,
-                {.threads = 2, .stop = &stop});
+                {.threads = 2, .observer = &stop});
   });
   EXPECT_NE(said.find("stopped"), said.npos) << said;
 }

@@ -11,6 +11,7 @@
 #include "io/copy/engine.h"
 #include "io/file/output_files.h"
 #include "live/load/load.h"
+#include "live/model/all_chunks.h"
 #include "live/model/check.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
@@ -56,15 +57,14 @@ void expect_exported_right(const GoldenSource& source, const LiveModel& model, c
   TensorPlaces places = places_in(*source.store, *source.map);
   NamedChunks exported(*source.store, *source.store);
   CompareSink sink(*source.store, exported);
+  AllChunks holders(model, keys);
+  PlacedTensors tensors(keys.map(), places);
+  ChunkJob plan = live_export_job(keys, holders, tensors);
   LiveExportCounts counts =
-      export_model(model, keys, places, sink, {.memory_bytes = memory_bytes, .writers = 2});
+      export_model(model, keys, holders, plan, sink, {.memory_bytes = memory_bytes, .writers = 2});
   EXPECT_EQ(sink.differences().size(), 0u);
   i64 bytes[] = {counts.bytes_written, counts.bytes_received};
   world().all_reduce(bytes, Reduce::kSum);
-  FsdpPlan holders(keys, run_of(model), model.setup().adjust);
-  PlannedChunks chunks(holders.layout, holders.table_key);
-  PlacedTensors tensors(keys.map(), places);
-  ChunkJob plan = export_job(nullptr, keys, chunks, tensors);
   i64 written = 0, stored = 0;
   for (i64 t = 0; t < plan.task_count(); t++) {
     const TensorPlaces::Place& p =
@@ -202,7 +202,10 @@ TEST(LiveRoundTrip, ExportsWhatMainWeightsAreNow) {
   m.reshard(0);
   NamedChunks exported(*source.store, *source.store);
   CompareSink sink(*source.store, exported);
-  export_model(m, keys, places_in(*source.store, *source.map), sink);
+  TensorPlaces places = places_in(*source.store, *source.map);
+  AllChunks holders(m, keys);
+  PlacedTensors tensors(keys.map(), places);
+  export_model(m, keys, holders, live_export_job(keys, holders, tensors), sink);
   i64 differences = std::ssize(sink.differences());
   world().all_reduce({&differences, 1}, Reduce::kSum);
   EXPECT_EQ(differences, 1);

@@ -1,20 +1,24 @@
 // Each rank compares its share of an exported folder with the source, byte by byte; rank 0 compares names and
 // shapes.
-#include "live/save/exported_folder.h"
+#include "live/round_trip/exported_folder.h"
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
+#include "io/copy/engine.h"
+#include "io/copy/observed_sink.h"
 
 namespace mckpt::impl {
 
 namespace {
 
-// A line each. `may_lack`: by tensor of the source.
+// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the
+// source, whether an export leaves it out.
 std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
                                    const Store& there) {
   std::vector<std::string> lines;
@@ -30,8 +34,8 @@ std::vector<std::string> described(const Store& source, const std::vector<bool>&
   return lines;
 }
 
-// Others may still be writing there: under its new name they make nothing in it any more. What they have open
-// is gone with them, so that this is quick.
+// Removes a folder in which other ranks may still be writing. The folder is renamed first, so that they
+// create nothing more in it; files that they have open disappear with their processes.
 void remove_in_use(const std::string& path) {
   std::error_code ignored;
   std::string aside = cat(path, "_lost");
@@ -41,6 +45,7 @@ void remove_in_use(const std::string& path) {
 
 }  // namespace
 
+// Collective: the name is known when all ranks have it from rank 0.
 ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() == 0) {
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
@@ -54,23 +59,30 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
   world.activity().when_lost([path = path_] { remove_in_use(path); });
 }
 
+// A rank that leaves by an error ends the job, and removes the folder when the other ranks have ended: see
+// Activity::when_lost().
 ScratchFolder::~ScratchFolder() {
-  world_.activity().when_lost({});
+  if (std::uncaught_exceptions() == exceptions_) world_.activity().when_lost({});
   std::error_code ignored;
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }
 
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
-                               CopyOptions how) {
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
+                               Observer& observer) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
   if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
   NamedChunks chunks(*there, *source.store);
   ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
-  how.first_task = job.task_count() * ranks.rank() / ranks.size();
-  how.end_task = job.task_count() * (ranks.rank() + 1) / ranks.size();
-  found.bytes = run_copy(job, sink, how).bytes_written;
+  ObservedSink observed(sink, observer);
+  found.bytes = run_copy(job, observed,
+                         {.threads = threads,
+                          .memory_bytes = i64{64} << 20,
+                          .stop = [&] { return observer.stop(); },
+                          .first_task = job.task_count() * ranks.rank() / ranks.size(),
+                          .end_task = job.task_count() * (ranks.rank() + 1) / ranks.size()})
+                    .bytes_written;
   for (const CompareSink::Difference& d : sink.differences())
     found.differences.push_back(cat("exported ", escaped(source.store->name(d.key)), " from item ", d.item,
                                     " of what ", escaped(file_label(*there, d.file)), " holds of it on"));

@@ -1,16 +1,19 @@
-#include "tools/live_folder.h"
+// A model in memory has no identity that a later run could compare: an interrupted save is begun anew.
+#include "live/save/folders.h"
 
 #include <algorithm>
 
 #include "convert/objects/megatron_args.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/model_proofs.h"
 #include "convert/run/rank_sums.h"
 #include "convert/run/run.h"
+#include "hf/model.h"
+#include "live/model/all_chunks.h"
+#include "live/model/live_proof.h"
 #include "live/save/export.h"
 #include "live/save/save.h"
-#include "runtime/comm/activity.h"
-#include "tools/process/interrupt.h"
 
 namespace mckpt::impl {
 namespace {
@@ -34,21 +37,6 @@ class SummingSink final : public CopySink {
 RunOptions run_options(const LiveFolderOptions& options) {
   return {.threads = options.threads, .durable = options.durable, .can_overwrite = false};
 }
-
-// The caller shows the progress of its phase, and of several of them.
-class PhaseObserver final : public Observer {
- public:
-  PhaseObserver(std::atomic<i64>* bytes, Activity& activity) : bytes_(bytes), activity_(activity) {}
-  void done(i64 bytes) override {
-    if (bytes_) *bytes_ += bytes;
-    activity_.made_progress();
-  }
-  bool stop() override { return *stop_flag(); }
-
- private:
-  std::atomic<i64>* bytes_;
-  Activity& activity_;
-};
 
 constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export
 
@@ -74,22 +62,29 @@ StagedFolder::Options live_staging(bool durable) {
 }
 
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
-                     const std::string& path, const LiveFolderOptions& options) {
-  HfLayout hf(model.map(), source_types(model.map().sources()), kMostShardBytes);
-  std::vector<PartSums::Place> data = data_places(hf);
-  LiveExportOptions how{.stop = stop_flag()};
-  // A GPU has room for windows that keep a disk busy.
-  if (!model.device().is_host())
-    how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
+                     const std::string& path, const LiveFolderOptions& options, Observer& observer) {
   Conversion c;
+  auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kMostShardBytes);
+  auto& chunks = c.parts.make<AllChunks>(model, keys);
+  auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
+  auto job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
+  const ChunkJob& exported = *job;
+  c.job = std::move(job);
+  c.proof = export_proof(keys, hf);
   c.path = path, c.identity = kLiveIdentity;
   c.layout = &hf.layout, c.files = hf.layout.output_files();
   add_beside(c, {plan_assets(source.path, ""), {}});
+  prove_on_rank_0(c, model.world(), options.threads);
+
+  std::vector<PartSums::Place> data = data_places(hf);
+  LiveExportOptions how{.observer = &observer};
+  // A GPU has room for windows that keep a disk busy.
+  if (!model.device().is_host())
+    how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
   PartSums parts(data);
-  PhaseObserver observer(options.written_bytes, model.world().activity());
   run(c, run_options(options), model.world(), observer, [&](const DataTarget& to) {
     SummingSink summed(to.out, parts);
-    LiveExportCounts counts = export_model(model, keys, hf.places, summed, how);
+    LiveExportCounts counts = export_model(model, keys, chunks, exported, summed, how);
     gather_sums(parts, model.world());
     if (model.world().rank() == 0) parts.join_into(to.sums);
     return CopyCounts{.bytes_written = counts.bytes_written};
@@ -99,20 +94,27 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   return bytes;
 }
 
+// What is proved of a checkpoint is its inverse: that its chunks make every tensor of the model, each item once.
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
-                   const std::string& target, const LiveFolderOptions& options) {
+                   const std::string& target, const LiveFolderOptions& options, Observer& observer) {
+  Conversion c;
+  auto& chunks = c.parts.make<AllChunks>(model, keys, true);
+  DcpLayout& layout = chunks.plan.layout;
   FsdpRun setup = run_of(model);
   setup.fsdp.saved = true;
-  Conversion c;
-  auto& plan = c.parts.make<FsdpPlan>(keys, setup, model.setup().adjust);
-  DcpLayout& layout = plan.layout;
   add_run_objects(layout, {model.map().model(), setup, 0, source.config.max_positions});
-  c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, plan.table_key));
+  c.job = std::make_unique<ChunkJob>(save_job(model, keys, layout, chunks.plan.table_key));
   c.job_of_rank = true;
+  if (model.world().rank() == 0) {
+    auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kMostShardBytes);
+    auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
+    c.proved_job = std::make_unique<ChunkJob>(live_export_job(keys, chunks, tensors));
+    c.proof = export_proof(keys, hf);
+  }
   c.identity = kLiveIdentity;
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
   plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table)});
-  PhaseObserver observer(options.written_bytes, model.world().activity());
+  prove_on_rank_0(c, model.world(), options.threads);
   run(c, run_options(options), model.world(), observer);
   i64 bytes = 0;
   for (i64 i = 0; i < layout.chunk_count(); i++) {

@@ -1,0 +1,27 @@
+// A tensor that no parameter reads is a copy of one that is read, or is computed by the model.
+#include "convert/plan/model_proofs.h"
+
+#include "convert/plan/hf_layout.h"
+
+namespace mckpt::impl {
+
+ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout) {
+  ProofInput input{side_of(source), side_of(layout)};
+  for (const UnreadTensor& u : map.unread()) (u.of >= 0 ? input.copies : input.dropped).push_back(u.tensor);
+  return input;
+}
+
+ProofInput export_proof(const KeyTable& keys, const HfLayout& hf) {
+  auto items = [&hf](i64 t) { return hf.place(t).file < 0 ? -1 : hf.place(t).shape.items(); };
+  auto name = [&hf](i64 t) { return std::string(hf.sources[static_cast<i32>(t)].name); };
+  ProofInput input{side_of(keys), {hf.sources.size(), name, items}};
+  for (const UnreadTensor& u : keys.map().unread())
+    if (u.of >= 0) input.repeats.push_back(u.tensor);
+  return input;
+}
+
+ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout) {
+  return {side_of(from), side_of(layout)};
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,25 @@
+// The plan is the one that `mckpt convert hf-to-fsdp` makes for the same grid.
+#include "live/model/all_chunks.h"
+
+#include "live/model/model.h"
+
+namespace mckpt::impl {
+namespace {
+
+FsdpRun with_places(FsdpRun run, bool saved) {
+  run.fsdp.saved = saved;
+  return run;
+}
+
+}  // namespace
+
+FsdpRun run_of(const LiveModel& model) {
+  const LiveSetup& setup = model.setup();
+  return {{setup.main_dtype, nullptr}, setup.grid, setup.run, setup.fsdp};
+}
+
+AllChunks::AllChunks(const LiveModel& model, const KeyTable& keys, bool saved)
+    : plan(keys, with_places(run_of(model), saved), model.setup().adjust),
+      chunks(plan.layout, plan.table_key) {}
+
+}  // namespace mckpt::impl

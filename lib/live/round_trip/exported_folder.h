@@ -1,0 +1,40 @@
+// The folder into which a live model is exported only for a comparison: a temporary folder that is removed
+// afterwards, and the differences between it and the model's own files.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "hf/model.h"
+#include "core/base/observer.h"
+#include "runtime/comm/comm.h"
+
+namespace mckpt::impl {
+
+// A folder that every rank knows. Rank 0 removes it; where a rank is lost or fails, the rank that ends the job does.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(Comm& world);  // collective
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  Comm& world_;
+  bool mine_;
+  std::string path_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+// What one rank found in its share of the tensors: the bytes compared, and a line for each difference.
+struct FolderComparison {
+  i64 bytes = 0;
+  std::vector<std::string> differences;
+};
+// Collective: each rank compares its share.
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
+                               Observer& observer);
+
+}  // namespace mckpt::impl

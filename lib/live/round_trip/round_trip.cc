@@ -1,0 +1,219 @@
+// Every phase is timed in every rank, and the slowest rank counts. A rank notes the differences that it finds, and
+// the ranks put them together at the end.
+#include "live/round_trip/round_trip.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <iterator>
+
+#include "convert/source/checkpoint.h"
+#include "core/base/error.h"
+#include "core/base/observer.h"
+#include "core/base/text.h"
+#include "io/file/source_stamps.h"
+#include "io/store/store.h"
+#include "live/device/kept_memory.h"
+#include "live/load/load.h"
+#include "live/model/check.h"
+#include "live/model/model.h"
+#include "live/round_trip/exported_folder.h"
+#include "live/save/folders.h"
+#include "mappings/fsdp/layout.h"
+#include "runtime/comm/claim.h"
+
+namespace mckpt::impl {
+namespace {
+
+using Until = RoundTripOptions::Until;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostDifferences = 20;  // that are named
+
+// What a phase hands down: its steps have no names of their own for whoever watches the round trip.
+class WithinPhase final : public Observer {
+ public:
+  explicit WithinPhase(Observer& outer) : outer_(outer) {}
+  void done(i64 bytes) override { outer_.done(bytes); }
+  bool stop() override { return outer_.stop(); }
+
+ private:
+  Observer& outer_;
+};
+
+class RoundTrip {
+ public:
+  RoundTrip(LiveModel& model, const HfModel& source, const RoundTripOptions& options, Observer& observer)
+      : model_(model),
+        ranks_(model.world()),
+        source_(source),
+        options_(options),
+        observer_(observer),
+        within_(observer),
+        keys_(live_keys(model)) {}
+
+  void go() {
+    load();
+    check_sources_unchanged();
+    if (options_.until == Until::kLoad) return;
+    unshard_all();
+    if (options_.until == Until::kUnshard) return;
+    check_all();
+    check_sources_unchanged();
+    if (options_.until == Until::kCheck) return;
+    if (options_.checkpoint) through_checkpoint(*options_.checkpoint);
+    export_and_compare();
+  }
+
+  RoundTripResult result(const KeptMemory& gathered) {
+    gather_differences();
+    i64 most[] = {model_.weight_bytes(), gathered.most_held_bytes()};
+    ranks_.all_reduce(most, Reduce::kMax);
+    result_.weights_bytes = most[0], result_.gathered_bytes = most[1];
+    result_.compared = options_.until == Until::kCompare;
+    return std::move(result_);
+  }
+
+ private:
+  BlockLoadOptions loading() { return {.threads = options_.threads, .observer = &within_}; }
+  LiveCheckOptions checking() { return {.threads = options_.threads, .observer = &within_}; }
+
+  void stop_if_asked() {
+    if (observer_.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
+  }
+
+  // Runs fn, which returns the bytes that this rank moved.
+  void phase(const char* name, const std::function<i64()>& fn) {
+    observer_.begin(name, 0);
+    auto begin = Clock::now();
+    i64 bytes = fn();
+    i64 micros = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
+    observer_.end();
+    ranks_.all_reduce({&bytes, 1}, Reduce::kSum);
+    ranks_.all_reduce({&micros, 1}, Reduce::kMax);
+    result_.phases.push_back({name, static_cast<double>(micros) / 1e6, bytes});
+    stop_if_asked();
+  }
+
+  void load() {
+    for (i64 time = 0; time < options_.repeat; time++)
+      phase("load", [&] { return load_from_model(model_, keys_, *source_.store, loading()).bytes_read; });
+  }
+
+  // Every module once. Where `ahead`, what the next module needs of other ranks is on its way meanwhile.
+  void each_module(bool ahead, const std::function<void(i32)>& visit) {
+    const std::vector<i32>& modules = model_.sharded_modules();
+    for (std::size_t i = 0; i < modules.size(); i++) {
+      model_.unshard(modules[i]);
+      if (ahead && i + 1 < modules.size()) model_.prefetch(modules[i + 1]);
+      visit(modules[i]);
+      model_.reshard(modules[i]);
+      ranks_.activity().made_progress();
+      stop_if_asked();
+    }
+  }
+
+  void unshard_all() {
+    for (i64 time = 0; time < options_.repeat; time++)
+      phase("unshard", [&] {
+        i64 before = model_.received_bytes(), reported = before;
+        each_module(!model_.device().is_host(), [&](i32) {
+          observer_.done(model_.received_bytes() - reported);
+          reported = model_.received_bytes();
+        });
+        return model_.received_bytes() - before;
+      });
+  }
+
+  void check_all() {
+    phase("check", [&] {
+      LiveCheck check(model_, *source_.store, checking());
+      check.check_stored();
+      each_module(false, [&](i32 module) { check.check_live(module); });
+      note_differences(check);
+      return check.bytes();
+    });
+  }
+
+  void through_checkpoint(const std::string& folder) {
+    phase("save", [&] {
+      i64 bytes = save_to_folder(model_, keys_, source_, folder, {options_.threads, options_.durable}, within_);
+      return ranks_.rank() == 0 ? bytes : 0;
+    });
+    model_.drop();
+    phase("reload", [&] {
+      CheckpointModel saved(open_store(folder), open_hf_model(source_.path, options_.model),
+                            {.model = options_.model}, {0, std::nullopt, model_.setup().run.groups});
+      result_.oddities = saved.oddities();
+      return load_from_checkpoint(model_, keys_, saved.store(), saved.keys(), saved.chunks(), loading())
+          .bytes_read;
+    });
+    observer_.begin("check", 0);
+    LiveCheck check(model_, *source_.store, checking());
+    check.check_stored();
+    note_differences(check);
+    observer_.end();
+  }
+
+  void export_and_compare() {
+    std::optional<ScratchFolder> scratch;
+    if (!options_.output) scratch.emplace(ranks_);
+    std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
+    claiming_errors(ranks_, [&] {  // the folder goes when it is left with an error
+      phase("export", [&] {
+        LiveFolderOptions how{options_.threads, options_.output && options_.durable};
+        i64 bytes = export_to_folder(model_, keys_, source_, folder, how, within_);
+        return ranks_.rank() == 0 ? bytes : 0;
+      });
+      phase("compare", [&] {
+        FolderComparison found = compare_share(source_, folder, ranks_, options_.threads, within_);
+        std::ranges::move(found.differences, std::back_inserter(differences_));
+        return found.bytes;
+      });
+      check_sources_unchanged();
+      ranks_.barrier();  // no rank looks at the folder any more
+    });
+  }
+
+  void note_differences(const LiveCheck& check) {
+    for (const LiveCheck::Difference& d : check.differences())
+      differences_.push_back(cat(d.what, " of ", escaped(d.parameter), " on rank ", ranks_.rank(), " from item ",
+                                 d.item, " on"));
+  }
+
+  // The first of every rank, until there are enough.
+  void gather_differences() {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(differences_.size(), kMostDifferences); i++)
+      text += differences_[i] + '\n';
+    Gathered all = ranks_.all_gather_v(std::as_bytes(std::span(text)));
+    std::string_view rest(reinterpret_cast<const char*>(all.bytes.data()), all.bytes.size());
+    for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1))
+      if (result_.differences.size() < kMostDifferences) result_.differences.emplace_back(rest.substr(0, end));
+    result_.difference_count = std::ssize(differences_);
+    ranks_.all_reduce({&result_.difference_count, 1}, Reduce::kSum);
+  }
+
+  LiveModel& model_;
+  Comm& ranks_;
+  const HfModel& source_;
+  const RoundTripOptions& options_;
+  Observer& observer_;
+  WithinPhase within_;
+  KeyTable keys_;
+  std::vector<std::string> differences_;  // that this rank found
+  RoundTripResult result_;
+};
+
+}  // namespace
+
+RoundTripResult round_trip(LiveModel& model, const KeptMemory& gathered, const HfModel& source,
+                           const RoundTripOptions& options, Observer& observer) {
+  if (options.checkpoint)  // refuses what cannot be saved
+    FsdpLayout(model.parameters(), source.map->model(), model.setup().grid, model.setup().fsdp);
+  RoundTrip trip(model, source, options, observer);
+  trip.go();
+  return trip.result(gathered);
+}
+
+}  // namespace mckpt::impl

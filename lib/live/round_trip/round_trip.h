@@ -1,0 +1,60 @@
+// A round trip: a Hugging Face model is loaded into a live sharded model, compared there, and exported again.
+//
+//   load -> unshard -> check [-> save -> reload] -> export -> compare
+//
+//   load      files into the stored weights of every rank
+//   unshard   every sharded module once, for its time alone
+//   check     stored weights and live values against the files, read along the rules and not along the plan
+//   save      the sharded model as a checkpoint, and back: what is exported comes out of the checkpoint
+//   compare   the exported folder with the source, bit by bit
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "hf/model.h"
+#include "io/store/findings.h"
+
+namespace mckpt::impl {
+
+class KeptMemory;
+class LiveModel;
+class Observer;
+
+struct RoundTripOptions {
+  enum class Until { kLoad, kUnshard, kCheck, kCompare };
+
+  int threads = 1;  // of each rank
+  i64 repeat = 1;   // loading and unsharding are done so many times
+  Until until = Until::kCompare;
+  std::optional<std::string> output;      // where the exported folder is kept; none: in a folder that is removed
+  std::optional<std::string> checkpoint;  // where the model is saved; none: it is not
+  bool durable = true;                    // false: no fsync of these two
+  HfModelOptions model{};                 // with which the source was opened
+};
+
+// One part of the work, in the slowest rank; bytes of all ranks together.
+struct RoundTripPhase {
+  const char* name;
+  double seconds = 0;
+  i64 bytes = 0;
+};
+
+// Over all ranks.
+struct RoundTripResult {
+  bool compared = false;  // what came back too, not only what was loaded
+  std::vector<RoundTripPhase> phases;
+  i64 weights_bytes = 0, gathered_bytes = 0;  // of the rank with most
+  i64 difference_count = 0;
+  std::vector<std::string> differences;  // the first of them
+  std::vector<Finding> oddities;         // of the checkpoint that was saved; nothing is expected here
+};
+
+// Collective. `gathered` is the memory that the model gathers weights in; the source's map is the model's.
+// observer.begin() has the name of each phase. Throws what loading, saving and exporting throw, and kInterrupted.
+RoundTripResult round_trip(LiveModel& model, const KeptMemory& gathered, const HfModel& source,
+                           const RoundTripOptions& options, Observer& observer);
+
+}  // namespace mckpt::impl
