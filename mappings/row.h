@@ -40,6 +40,8 @@ enum class Needs : u8 {
   kExpertsHub,    // [experts, in, out]
 };
 
+// A Hugging Face tensor of a row: its name after the section's prefix, and the shape that the config
+// promises.
 struct Source {
   std::string_view name;
   std::string_view shape;

@@ -1,4 +1,6 @@
-// Groups the parameters of a model into buckets and packs each bucket.
+// Groups the parameters of a model into buckets and packs each bucket. Indices change on the way:
+// buckets_of() speaks of positions in the list of members, and a finished group speaks of the model's
+// parameters again.
 #include "core/base/error.h"
 #include "mappings/fsdp/groups.h"
 

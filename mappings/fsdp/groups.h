@@ -1,4 +1,10 @@
 // The flat buffers of a model under Megatron-FSDP: which parameters share a buffer, and how each is packed.
+//
+//   parameters of one cell -> members (no buffers; unit = layer)  -> buckets_of(): members that share a buffer
+//                                                                 -> pack(): the place of each in its buffer
+//
+// All ranks of one tensor- and expert-parallel cell have the same groups, so they are computed once for a
+// cell.
 #pragma once
 
 #include "core/fsdp/param_groups.h"
@@ -6,6 +12,7 @@
 
 namespace mckpt::impl {
 
+// How a training run configures Megatron-FSDP.
 struct FsdpSetup {
   Strategy strategy = Strategy::kOptimGradsParams;
   Engine engine = Engine::kV1;
@@ -15,6 +22,7 @@ struct FsdpSetup {
   bool saved = true;  // false: accept layouts that ranks can hold but not save
 };
 
+// One flat buffer and the parameters in it. Member i of the bucket is parameter i of the buffer.
 struct FsdpGroup {
   Bucket bucket;  // members: indices into the parameters
   FlatBuffer buffer;

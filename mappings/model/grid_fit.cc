@@ -1,4 +1,6 @@
-// Checks which parallel sizes divide the layers, experts and heads of a model.
+// Checks which parallel sizes divide the layers, experts and heads of a model. The checks of heads matter
+// with context parallelism only: the ranks of a context-parallel group hold the same parameters and share the
+// heads among them.
 #include "core/base/error.h"
 #include "mappings/model/grid_fit.h"
 

@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// The defaults are those of a parameter that every rank holds whole.
 struct ParameterMarks {
   bool tensor_model_parallel = false;
   int partition_dim = -1;

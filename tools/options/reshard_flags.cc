@@ -1,4 +1,8 @@
-// The flags that say what `convert reshard` reads.
+// The flags that say what `convert reshard` reads. Three kinds of sources exclude each other in part:
+//
+//   a checkpoint of a known model              names and packing from --assets, or from the checkpoint
+//   the same with --rank-states                states of the optimizer from files of each rank
+//   --any-model                                no table: all parameters in one buffer
 #include "core/base/error.h"
 #include "tools/options/reshard_flags.h"
 
@@ -20,6 +24,7 @@ void ReshardFlags::declare(CommandLine& line) {
   checkpoint_.declare(line);
 }
 
+// Refuses flags that contradict each other, with the reason.
 void ReshardFlags::check() const {
   if (weights_only_ && rank_states_)
     throw Error(

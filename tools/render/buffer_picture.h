@@ -13,6 +13,8 @@
 
 namespace mckpt::impl {
 
+// How and how wide to draw. The label is asked for with the number of a shard, because with HSDP shards and
+// ranks differ.
 struct PictureStyle {
   bool unicode = true;
   int columns = 80;                             // the widest line allowed

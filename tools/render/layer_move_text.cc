@@ -1,4 +1,5 @@
-// The help texts of convert group, ungroup, hybrid-to-gpt and gpt-to-hybrid.
+// The help texts of convert group, ungroup, hybrid-to-gpt and gpt-to-hybrid, in the order of LayerWay: the
+// help of --pattern, the description, the examples.
 #include "tools/render/layer_move_text.h"
 
 namespace mckpt::impl {

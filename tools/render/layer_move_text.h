@@ -1,4 +1,5 @@
-// The help texts of the conversions between forms of layer names.
+// The help texts of the conversions between forms of layer names. They are apart from the command, which has
+// one set of options for four ways.
 #pragma once
 
 #include <vector>
@@ -7,6 +8,7 @@
 
 namespace mckpt::impl {
 
+// The texts of one way.
 struct LayerWayText {
   const char *pattern_help, *description;
   std::vector<const char*> examples;

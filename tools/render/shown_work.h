@@ -11,6 +11,8 @@
 
 namespace mckpt::impl {
 
+// Made before the work begins: from then on signals set the stop flag instead of ending the program. One
+// phase is shown at a time.
 class ShownWork : public Observer {
  public:
   explicit ShownWork(const GlobalFlags& flags) : flags_(flags) { stop_flag(); }

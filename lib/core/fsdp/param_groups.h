@@ -19,6 +19,7 @@ namespace mckpt::impl {
 
 inline constexpr i64 kNoUnit = -1;
 
+// What grouping must know of a parameter.
 struct Parameter {
   Shape shape;                 // TP-local
   DType dtype = DType::kBF16;  // during training, after the cast of the whole model
@@ -31,6 +32,7 @@ struct Parameter {
 // The strategies with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but no_shard.
 enum class UnitScope : u8 { kFullShardOnly, kAllSharded };
 
+// How a training run groups its parameters.
 struct Grouping {
   Strategy strategy = Strategy::kOptimGradsParams;
   UnitScope units = UnitScope::kFullShardOnly;
@@ -40,6 +42,7 @@ struct Grouping {
 // The bucket size if none is configured. pre: dp_cp > 0, the ranks of a dense group.
 i64 default_bucket_items(i64 dp_cp);
 
+// Parameters that share one flat buffer.
 struct Bucket {
   std::vector<i64> members;  // in order of registration, which is the order that pack() takes
   bool expert = false;

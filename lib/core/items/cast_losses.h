@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// The number of items that a cast moved out of range.
 struct CastLosses {
   i64 infinite = 0, zero = 0;  // items
 };
