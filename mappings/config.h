@@ -1,5 +1,11 @@
 // ModelConfig: the numbers of a model that rules and tables need (lib/hf reads them from config.json). A size
-// that a family does not have is 0.
+// that a family does not have is 0. It contains no names and no parsing, so a test can write a model as a few
+// numbers:
+//
+//   ModelConfig m;  m.text.hidden = 16;  m.text.heads = 4;  m.text.kv_groups = 2;  m.text.head_dim = 8;
+//
+// The reader refuses negative numbers and numbers from 2^28 on, so a product of two fits 63 bits; rules check
+// what must divide.
 #pragma once
 
 #include <optional>
@@ -38,6 +44,9 @@ struct TowerConfig {
   std::vector<LayerSpec> layers;
 };
 
+// Mixture of experts: the number of routed experts and the width of each; `shared_ffn` is the width of the
+// experts that every token passes; `latent` is the width that the experts work on if it is not the hidden
+// size.
 struct MoeConfig {
   i64 experts = 0, ffn = 0, shared_ffn = 0, latent = 0;
   bool expert_bias = false;  // a buffer of the router, always fp32
@@ -45,22 +54,29 @@ struct MoeConfig {
   bool router_bias = false;
 };
 
+// Multi-head latent attention: ranks of the low-rank projections, and the sizes of the parts of a head:
+// without position (nope), rotary (rope), and of the values.
 struct MlaConfig {
   i64 q_lora = 0, kv_lora = 0, nope = 0, rope = 0, v_dim = 0;  // q_lora 0: no low-rank queries
 };
 
+// Gated delta net, a linear attention with a recurrent state: numbers and sizes of key and value heads, taps
+// of the convolution.
 struct GdnConfig {
   i64 key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, conv_kernel = 0;
   i64 qk() const { return key_heads * key_dim; }
   i64 v() const { return value_heads * value_dim; }
 };
 
+// Mamba-2: heads, their size, the size of a state, and the groups of heads that share their B and C.
 struct MambaConfig {
   i64 heads = 0, head_dim = 0, state = 0, groups = 0, conv_kernel = 0;
   i64 inner() const { return heads * head_dim; }
   i64 group_state() const { return groups * state; }
 };
 
+// What a vision tower has besides its TowerConfig: the patches that it reads, and the mergers behind it.
+// `merge` is the side of the square of patches that a merger joins.
 struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
   i64 deepstack = 0;  // number of deepstack mergers
@@ -73,6 +89,7 @@ struct MtpConfig {
   std::vector<LayerSpec> layers;  // of one depth
 };
 
+// All numbers of one model. `tied`: the output layer is the embedding, and the file has no lm_head.
 struct ModelConfig {
   std::string model_type;
   i64 vocab = 0;

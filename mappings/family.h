@@ -14,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// How often a section is written in a model, and with which numbers in its names.
 enum class Scope : u8 {
   kOnce,
   kLayers,     // every layer of the tower
@@ -26,6 +27,7 @@ enum class Scope : u8 {
 // The pipeline stages that hold a section. Layers belong to one stage each, MTP to the last.
 enum class Stage : u8 { kFirst, kFirstAndMtp, kLast, kLastOfMany };
 
+// The model of which the section is a part; it gives the TowerConfig for shapes and conditions.
 enum class Tower : u8 { kText, kVision };
 
 // The rows of a layer by its kind: first the rows of its mixer, then those of its feed-forward part.
@@ -34,6 +36,8 @@ struct LayerRows {
   std::span<const Row> dense{}, moe{};
 };
 
+// A part of a model: prefixes for both sides, and the rows that follow them. A section has either `rows` or
+// `layer`.
 struct Section {
   Scope scope = Scope::kOnce;
   std::string_view megatron, hugging_face;  // prefixes of the names of the rows
@@ -51,6 +55,8 @@ struct Unread {
   Needs needs = Needs::kAlways;
 };
 
+// The views of a Family point into tables that live as long as the program, or into the OwnFamily or
+// PlainFamily that made it.
 struct Family {
   std::string_view name;
   std::span<const std::string_view> model_types;  // of config.json

@@ -1,4 +1,7 @@
-// Fills placeholders of a name with numbers.
+// Fills the placeholders of a name with numbers, and checks the placeholders of a table:
+//
+//   append_name("layers.{L}.experts.{E}.w", L = 3, E = 7)  ->  layers.3.experts.7.w
+//   placeholders("layers.{L}.experts.{E}.w")               ->  "LE"
 #include "core/base/error.h"
 #include "mappings/name_pattern.h"
 

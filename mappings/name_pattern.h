@@ -1,4 +1,6 @@
-// Names with placeholders: "layers.{L}.mlp.experts.{E}.up_proj.weight".
+// Names with placeholders: "layers.{L}.mlp.experts.{E}.up_proj.weight". A placeholder is one capital letter
+// in braces; row.h lists the letters and their meaning. Filling a name is done for every parameter and expert
+// of a model, so it appends to a string and parses nothing.
 #pragma once
 
 #include <array>

@@ -1,5 +1,8 @@
 // The names of conditions and which of them a model meets.
 #include "mappings/needs.h"
+// The names of conditions, and which of them a model meets. The three forms of experts are conditions that no
+// configuration answers: they come from the tensors of the file (mappings/model/accounting.h), so their
+// function is null.
 #include "core/base/error.h"
 #include "mappings/config.h"
 
@@ -8,6 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
+// One condition: its enumerator, its name in map files, and the test.
 struct Condition {
   Needs needs;
   std::string_view name;

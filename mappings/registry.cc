@@ -1,4 +1,12 @@
 // The list of families, found by the model_type of config.json or by name, and the checks of their tables.
+//
+// The built-in tables are checked by tests, a family with rows of a map file whenever it is made. The check
+// of a row:
+//
+//   {"mlp.experts.linear_fc1.weight{E}",      placeholders that the section fills
+//    "gated_mlp",                             a rule that exists and takes so many sources
+//    {{"mlp.experts.{E}.gate_proj.weight",    {E} on both sides, or a rule that takes one expert of a tensor
+//      "expert_ffn hidden"}, ...}}            words of a shape that are known
 #include "mappings/registry.h"
 
 #include <algorithm>
@@ -47,6 +55,7 @@ ScopeLetters letters_of(Scope scope) {
   return {};
 }
 
+// True for rules that take one expert out of a tensor of all: the source has no {E}, the parameter has one.
 bool takes_one_of_many(const Row& row) {
   return row.rule.starts_with("expert_") || row.rule.starts_with("gated_expert");
 }
@@ -85,6 +94,7 @@ void check_letters(const Section& section, const Row& row) {
   }
 }
 
+// The rule, the number of sources, the words of the shapes, the placeholders.
 void check_row(const Section& section, const Row& row) {
   const Rule& rule = rule_named(row.rule);
   std::size_t sources = 0;
@@ -102,6 +112,7 @@ bool exclusive(Needs a, Needs b) {
   return (a == Needs::kTied && b == Needs::kUntied) || (a == Needs::kUntied && b == Needs::kTied);
 }
 
+// Rows of one list that can apply to one model must not have one name or one source.
 void check_twice(const Section& section, std::span<const Row> rows) {
   for (std::size_t i = 0; i < rows.size(); i++)
     for (std::size_t j = i + 1; j < rows.size(); j++) {

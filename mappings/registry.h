@@ -1,4 +1,9 @@
-// The list of model families, and the look-up of a model's family.
+// The list of model families, and the look-up of a model's family:
+//
+//   config.json: "model_type": "qwen3_moe"   ->   the Family qwen3_moe: sections, rows, forms of experts
+//
+// A model type that no table has is an error which names the nearest one; nothing is guessed from the
+// tensors.
 #pragma once
 
 #include <string>
@@ -11,6 +16,7 @@ namespace mckpt::impl {
 struct Family;
 struct Section;
 
+// All built-in families, in the order in which `mckpt mappings list` prints them.
 const std::vector<const Family*>& all_families();
 
 // The family of a model_type of config.json. Throws kUnknownModel with `architecture` and the nearest family.

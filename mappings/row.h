@@ -20,6 +20,8 @@
 
 namespace mckpt::impl {
 
+// A Hugging Face tensor of a row: its name after the section's prefix, and the shape that the config
+// promises.
 struct Source {
   std::string_view name;
   std::string_view shape;

@@ -1,4 +1,5 @@
-// Checks the answer of a rule: its runs must be as many items as the shape that it states.
+// The table of all rules, their look-up by name, and the checks around a call of a rule: the number of
+// sources and the cell are checked before, and an error of the rule gets a note with the rule's name.
 #include "mappings/rule.h"
 
 #include "core/base/error.h"

@@ -40,6 +40,8 @@ struct Part {
   i64 count = 1;
 };
 
+// What a rule may look at. A rule is a pure function of this: no files, no names, no order of calls. The
+// references outlive the call.
 struct RuleInput {
   const ModelConfig& model;
   const TowerConfig& tower;              // the one of the two in `model` that has the parameter
@@ -49,6 +51,10 @@ struct RuleInput {
   i64 padded_vocab = 0;  // rows of the vocabulary with padding; 0: no padding
 };
 
+// What one cell holds of a parameter. The runs one after the other are the items of `shape` in row-major
+// order:
+//
+//   gated_mlp, gate and up [4, 2], cell 1 of 2:   shape [4, 2], partition_dim 0, runs 0[4+4] 1[4+4]
 struct Holding {
   LocalShape shape;
   int partition_dim = -1;     // the dimension that is split over the cells; -1: every cell holds all of it
@@ -56,6 +62,7 @@ struct Holding {
   float addend = 0;           // added to every value on import, subtracted on export
 };
 
+// One way to make a Megatron parameter from Hugging Face tensors.
 struct Rule {
   std::string_view name;                    // as `mckpt mappings` and map files write it
   std::span<const std::string_view> roles;  // of its sources, in the order of a row's names
@@ -74,6 +81,7 @@ const Rule& rule_named(std::string_view name);  // throws kUsage with the neares
 // the config contradict each other; each error names the number.
 Holding hold(const Rule& rule, const RuleInput& in);
 
+// The shape of the whole parameter, over `parts` cells. Throws kSizeOverflow.
 GlobalShape global_shape(const Holding& holding, i64 parts);
 
 // A part of a fused parameter that is stored under a key of its own: rows of the local tensor. The parts of all

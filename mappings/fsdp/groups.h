@@ -1,4 +1,10 @@
 // The flat buffers of a model under Megatron-FSDP: which parameters share a buffer, and how each is packed.
+//
+//   parameters of one cell -> members (no buffers; unit = layer)  -> buckets_of(): members that share a buffer
+//                                                                 -> pack(): the place of each in its buffer
+//
+// All ranks of one tensor- and expert-parallel cell have the same groups, so they are computed once for a
+// cell.
 #pragma once
 
 #include "core/base/int.h"
@@ -13,6 +19,7 @@ struct FsdpSetup;
 struct Grid;
 struct ModelParameter;
 
+// One flat buffer and the parameters in it. Member i of the bucket is parameter i of the buffer.
 struct FsdpGroup {
   Bucket bucket;  // members: indices into the parameters
   FlatBuffer buffer;

@@ -41,6 +41,8 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
 // Throws kBadLayout for a grid with pipeline stages.
 void refuse_pipeline(const Grid& grid);
 
+// The keys and boxes of every rank that shares one cell. Costs: packing once for all ranks, then one step a
+// key and rank.
 class FsdpLayout {
  public:
   using Group = FsdpGroup;

@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// How a training run configures Megatron-FSDP.
 struct FsdpSetup {
   Strategy strategy = Strategy::kOptimGradsParams;
   Engine engine = Engine::kV1;

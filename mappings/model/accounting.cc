@@ -1,5 +1,11 @@
 // Compares the tensors of the files with those that the tables need: finds the form of the experts, pairs
 // tensors and parameters, and reports everything that has no partner.
+//
+//   tensors of the file    a  b  c  d       b has all experts, so many parameters read it: checked once
+//   sources of the rows    a  b  b     e    c has a row in `unread` (a copy, or not needed): accepted
+//                                           d: "unmatched"; e: "missing"
+//
+// All mismatches are collected and thrown as one error, because a wrong config makes hundreds of them.
 #include "mappings/model/accounting.h"
 
 #include <algorithm>
@@ -42,6 +48,7 @@ struct Votes {
   std::string fused_tensor, hub_tensor;
 };
 
+// Counts a fused tensor whose shape shows which dimension is first; a square one shows nothing.
 void vote(const Site& site, const Row& row, const ModelConfig& model, const SourceTable& sources,
           Votes& votes) {
   i32 at = sources.find(source_name(site, row, row.sources[0].name, 0));
@@ -104,6 +111,7 @@ class FormFinder {
   Votes votes_;
 };
 
+// Marks the tensors that rows read. One pass over all sites, then unread(), then report_unmatched().
 class Accountant {
  public:
   Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)

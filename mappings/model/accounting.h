@@ -1,4 +1,6 @@
-// Checks that the tensors of a checkpoint and the parameters of a model match one to one.
+// Checks that the tensors of a checkpoint and the parameters of a model match one to one: every parameter
+// finds its tensors with the shapes that the config promises, every tensor is read or is known not to be
+// needed. Only headers are looked at.
 #pragma once
 
 #include <string>

@@ -1,5 +1,15 @@
 // Pairs the parameters of a model with its tensors (ModelMap), and lists the parameters that one rank of a
 // grid holds.
+//
+// A rank's list is made in one walk over the tables: sites of other pipeline stages are left out, experts of
+// other ranks are left out, layer and expert numbers become local in `name` and stay global in `global_name`:
+//
+//   pp = 2, 4 layers, ep = 2, 8 experts, a rank of stage 1 and ep 1
+//     name           decoder.layers.0.mlp.experts.linear_fc1.weight0
+//     global_name    decoder.layers.2.mlp.experts.linear_fc1.weight4
+//
+// The holding of a row is the same in every layer, and for experts with a tensor each the same for every
+// expert, so it is computed once and shared; a model of 100,000 parameters has some dozens of holdings.
 #include "mappings/model/expand.h"
 
 #include <algorithm>
@@ -36,6 +46,8 @@ Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell
   return {grid, cell, cell.pp * l, (cell.pp + 1) * l, cell.ep * e, (cell.ep + 1) * e};
 }
 
+// True if the pipeline stage of the rank has the site. Layers of the text tower are divided among the stages;
+// the vision tower is on the first.
 bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
   i64 last = place.grid.pp - 1, stage = place.cell.pp;
   if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
@@ -53,6 +65,7 @@ bool on_stage(const Site& site, const ModelConfig& model, const Place& place) {
   return false;
 }
 
+// Calls the rule with the shapes that the row promises; no file is looked at.
 Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row& row, Part part, i64 expert,
                    i64 vocab_rows) {
   std::vector<GlobalShape> shapes;
@@ -127,6 +140,7 @@ UnitClass unit_class_of(const Site& site) {
   return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
 }
 
+// The one type of a parameter's sources. Throws kUnaccounted if they have several.
 DType common_type(const SourceTable& sources, const ModelParameter& p, const ModelConfig& model) {
   DType promised = model.dtype.value_or(DType::kF32), type = promised;
   for (std::size_t s = 0; s < p.sources.size() && p.sources[s] >= 0; s++) {

@@ -1,4 +1,6 @@
-// Renames the parameters of a hybrid model from layer numbers to group and member.
+// Renames the parameters of a hybrid model from layer numbers to group and member. The layer is found by its
+// flat name, and written again in the form of names in memory (core/hybrid/names.h). MTP layers and the final
+// norm keep their names.
 #include "mappings/model/grouped_names.h"
 
 #include "core/base/error.h"
@@ -28,6 +30,7 @@ char symbol_of(const LayerSpec& layer) {
   return 0;
 }
 
+// "attention and a dense MLP at once", for messages.
 std::string words_of(const LayerSpec& layer) {
   constexpr const char* kMixers[] = {"", "attention", "latent attention", "a gated delta net", "Mamba"};
   constexpr const char* kFfns[] = {"", "a dense MLP", "a mixture of experts"};

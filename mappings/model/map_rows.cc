@@ -1,4 +1,12 @@
 // Adds the rows of a map file to a copy of a family's tables, or replaces rows by them.
+//
+//   a row of the file whose Megatron name the table has     replaces all rows of that name
+//   a new name, with "after": the name of a row             follows the last row of that name, in the same list
+//   anything else                                           kBadMap
+//
+// Tables are shared by families and constant, so a list of rows is copied before it is changed, and the
+// copies are kept in the OwnFamily. A Megatron name in the file is whole; the prefix of the section is cut
+// off.
 #include "mappings/model/map_rows.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A family with the user's own rows: a map file adds rows to the built-in tables, or replaces rows.
+// A family with the user's own rows: a map file (`map_file`) adds rows to the built-in tables, or replaces
+// rows. The file's JSON is read elsewhere; these types are its content.
 #pragma once
 
 #include <deque>
@@ -10,6 +11,7 @@
 
 namespace mckpt::impl {
 
+// One row of the file. Its names are whole: no prefix of a section is put before them.
 struct MapRow {
   std::string megatron;   // the whole name, with placeholders
   std::string rule = {};  // empty: the row has one source, split as partition_of() decides
@@ -28,6 +30,7 @@ struct MapRow {
   friend bool operator==(const MapRow&, const MapRow&) = default;
 };
 
+// A tensor that no parameter reads, and why nothing is lost.
 struct MapUnread {
   std::string name, copy_of, reason;
 
@@ -41,6 +44,8 @@ struct MapFile {
   friend bool operator==(const MapFile&, const MapFile&) = default;
 };
 
+// Owns copies of all that it changes. Its Family points into it, so it neither moves nor is copied, and must
+// outlive every use of family().
 class OwnFamily {
  public:
   // Throws kBadMap, kUnknownPartition for a row without a rule.

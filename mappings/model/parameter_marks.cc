@@ -1,4 +1,6 @@
-// Computes the marks of a parameter from its row and rule.
+// Computes the marks of a parameter from its row and rule, exceptions included: what Megatron does is not
+// always what its layout would suggest. Attention sinks are split over the heads without a mark; the down
+// projections of latent attention are whole on every rank and marked as split along dimension 0.
 #include "mappings/model/parameter_marks.h"
 
 #include "core/fsdp/grid.h"

@@ -1,5 +1,10 @@
 // Decides how a parameter is split when its row names no rule: by its mark, by a list of known names, or as a
 // norm.
+//
+//   decoder.layers.0.mlp.linear_fc2.weight     known name              dimension 1: rule row
+//   decoder.layers.0.my_norm.weight            ends in norm.weight     whole on every rank: rule replicate
+//   decoder.layers.0.mlp.linear_fc1.weight     known and fused         refused: the row must name the rule
+//   decoder.layers.0.adapter.weight            no evidence             refused
 #include "mappings/model/partition.h"
 
 #include <algorithm>

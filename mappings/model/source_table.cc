@@ -1,4 +1,5 @@
-// A list of tensors with an index by name.
+// A list of tensors with an index by name. Names are views of the caller's memory, or of the table's own
+// deque, which never moves them.
 #include "mappings/model/source_table.h"
 
 namespace mckpt::impl {

@@ -14,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// One tensor as the headers describe it.
 struct SourceTensor {
   std::string_view name;
   std::span<const i64> dims;   // valid only if header_known
@@ -21,6 +22,7 @@ struct SourceTensor {
   bool header_known = true;    // false: an index names the tensor, but its file is missing
 };
 
+// Look-ups take constant time; the hash is keyed, because names come from files (core/base/name_hash.h).
 class SourceTable {
  public:
   // `name` and `dims` must outlive the table. Returns the tensor's index, or -1 if the name exists already.

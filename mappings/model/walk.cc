@@ -1,4 +1,11 @@
 // Unrolls the sections of a family over the layers, experts and MTP depths of a model.
+//
+//   sections     embedding   layers         norm   mtp head, layers, tail   output
+//   2 layers,    embedding   layer 0, 1     norm   head 0, layer 0, tail 0   output
+//   2 depths                                       head 1, layer 0, tail 1
+//
+//   rows of experts           linear_fc1.weight0, weight1, ..., then linear_fc2.weight0, weight1, ...
+//   rows that alternate       weight0, bias0, weight1, bias1, ...
 #include "mappings/model/walk.h"
 
 #include "mappings/config.h"

@@ -28,6 +28,7 @@ struct Site {
   i64 unit = -1;    // its FSDP unit; only layers are units
 };
 
+// Calls visit(site) for every place of the model, section by section; the three MTP sections depth by depth.
 void each_site(const Family& family, const ModelConfig& model, const std::function<void(const Site&)>& visit);
 
 // The lists of rows that apply; for a layer: the rows of its mixer and of its feed-forward part.

@@ -1,4 +1,7 @@
-// The rows that families share: attention, feed-forward, experts, MTP, the vision tower of Qwen.
+// The rows that families share: attention, feed-forward, experts, MTP, the vision tower of Qwen. A family's
+// own file lists only what is peculiar to it and names these lists in its sections. Rows of one list are in
+// the order in which Megatron registers the parameters; the strings after the names are shapes in the words
+// of mappings/shape_text.h.
 #pragma once
 
 #include "mappings/family.h"
@@ -37,6 +40,8 @@ inline constexpr Row kAttentionRows[] = {
      Needs::kQkNorm},
 };
 
+// A dense gated MLP with Hugging Face names as in Llama. Megatron has the norm before it in its first linear
+// layer.
 inline constexpr Row kDenseRows[] = {
     {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
     {"mlp.linear_fc1.weight",
@@ -166,6 +171,7 @@ inline constexpr Row kMergerRows[] = {
     {"linear_fc2.bias", "replicate", {{{"linear_fc2.bias", "out_hidden"}}}},
 };
 
+// Released models have a tensor for each expert; transformers 5 writes all experts as one tensor.
 inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
 inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";

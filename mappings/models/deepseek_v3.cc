@@ -1,5 +1,16 @@
 // DeepSeek-V3: latent attention, a router with a bias for each expert, MTP layers whose numbers follow those
 // of the decoder.
+//
+//   layer 61 of a model with 61 layers   model.layers.61.enorm.weight   <->   mtp.layers.0.enorm.weight
+//                                        model.layers.61.mlp...         <->   mtp.layers.0.mtp_model_layer.mlp...
+//
+// Peculiar to this family:
+// - Queries, keys and values come from low-rank projections (down, norm, up). A model without q_lora_rank has
+//   a plain linear_q_proj.
+// - The input norm is a parameter of its own; attention of other families has it in linear_qkv.
+// - The bias of the router is a persistent buffer: always fp32, and not packed by FSDP.
+// - An MTP layer of the file repeats the embedding and the output layer. These copies are not read (kUnread).
+// - A padded vocabulary is a multiple of 1280 rows a cell.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,4 +1,18 @@
-// Llama 3, Qwen2 and 2.5, Qwen3: one decoder of attention and gated MLP.
+// Llama 3, Qwen2 and 2.5, Qwen3: one decoder of attention and gated MLP. The three have one table; conditions
+// of rows (Needs) make the differences:
+//
+//              bias of q, k, v      norm of each query and key head
+//   llama      no                   no
+//   qwen2      yes                  no
+//   qwen3      no                   yes
+//
+// Layer 3 of such a model, in the file and in Megatron:
+//
+//   model.layers.3.                     decoder.layers.3.
+//     self_attn.{q,k,v}_proj.weight       self_attention.linear_qkv.weight
+//     input_layernorm.weight              self_attention.linear_qkv.layer_norm_weight
+//     mlp.{gate,up}_proj.weight           mlp.linear_fc1.weight
+//     mlp.down_proj.weight                mlp.linear_fc2.weight
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,4 +1,6 @@
-// The families, one file for each kind of model; registry.cc makes one list of them.
+// The families, one file for each kind of model; registry.cc makes one list of them. A family is data: tables
+// of rows and sections, checked by check_family(). A new family is a file, a line here and in registry.cc,
+// and a reader of its config in lib/hf (docs/adding_a_model.md).
 #pragma once
 
 #include <span>

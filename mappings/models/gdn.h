@@ -1,5 +1,8 @@
-// The rows of gated delta nets. Qwen3-Next stores the input projection in two tensors grouped by key head,
-// Qwen3.5 in four flat ones.
+// The rows of gated delta nets, the linear attention of Qwen3-Next and Qwen3.5. Qwen3-Next stores the input
+// projection in two tensors grouped by key head, Qwen3.5 in four flat ones; all other rows are shared:
+//
+//   in_proj_qkvz, in_proj_ba                             ->  self_attention.in_proj   rule gdn_in_proj_grouped
+//   in_proj_qkv, in_proj_z, in_proj_b, in_proj_a         ->  self_attention.in_proj   rule gdn_in_proj
 #pragma once
 
 #include "mappings/row.h"
@@ -22,6 +25,7 @@ inline constexpr Row kGdnOutNorm = {
 inline constexpr Row kGdnOut = {
     "self_attention.out_proj.weight", "row", {{{"linear_attn.out_proj.weight", "hidden gdn_v"}}}};
 
+// Qwen3-Next, in the order in which Megatron registers the parameters.
 inline constexpr Row kGroupedGdnRows[] = {
     kGdnTimeStep,
     kGdnDecay,
@@ -37,6 +41,7 @@ inline constexpr Row kGroupedGdnRows[] = {
     kGdnOut,
 };
 
+// Qwen3.5, in the same order.
 inline constexpr Row kFlatGdnRows[] = {
     kGdnTimeStep,
     kGdnDecay,

@@ -1,6 +1,13 @@
 // gpt-oss as stored in bf16: experts fused, input dimension first, gate and up in alternate columns. The
 // names determine the form: a quantised file has other names (_blocks and _scales), and shapes do not help
-// because released models are square. fc1 is not split on disk, because the activation is not SiLU.
+// because released models are square.
+//
+// Peculiar to this family:
+// - One learnable softmax offset for each head (`sinks`), split over the cells like the heads.
+// - Biases everywhere: q, k, v, the output projection, the router and both layers of the experts.
+// - Expert weights and biases alternate in Megatron's order: weight0, bias0, weight1, bias1, ...
+//   (`alternates`).
+// - fc1 is not split on disk, because the activation is not SiLU.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,5 +1,18 @@
 // Nemotron-H: one block a layer, chosen by the hybrid pattern: Mamba, attention, MLP or experts. MLPs are not
-// gated. Hugging Face counts the layers of all MTP depths in one sequence.
+// gated.
+//
+//   pattern M-*     backbone.layers.0.mixer.in_proj    Mamba         decoder.layers.0.mixer.in_proj
+//                   backbone.layers.1.mixer.up_proj    MLP           decoder.layers.1.mlp.linear_fc1
+//                   backbone.layers.2.mixer.q_proj     attention     decoder.layers.2.self_attention.linear_qkv
+//
+// Peculiar to this family:
+// - Every block is called `mixer` in the file, and its norm `norm`; Megatron has three names for them.
+// - Hugging Face counts the layers of all MTP depths in one sequence: with 2 layers a depth, layer 1 of depth
+//   1 is mtp.layers.3 ({F} = depth * layers + layer). The parts before and after the layers of a depth are in
+//   its first and last.
+// - Experts may work on a latent width, with a projection of the hidden size before and after them
+//   (fc1_latent_proj, fc2_...).
+// - The embedding has two spellings in files of different origin.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

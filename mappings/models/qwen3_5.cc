@@ -1,5 +1,12 @@
 // Qwen3.5 and 3.6, dense and with experts, with the vision tower or as the language model alone: gated delta
 // nets and gated attention as in Qwen3-Next, with flat input projections.
+//
+//   with vision       model.language_model.layers.0. ...    language_model.decoder.layers.0. ...
+//                     model.visual.blocks.0. ...            vision_model.decoder.layers.0. ...
+//   language alone    model.layers.0. ...                   decoder.layers.0. ...
+//
+// Peculiar to this family: the vision tower has no deepstack mergers (Qwen3-VL has them), MTP is stored
+// without the prefix of the language model ("mtp."), and fused experts are the usual form.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"

@@ -1,4 +1,9 @@
-// Qwen3-MoE. Layers in mlp_only_layers, or skipped by decoder_sparse_step, have a dense MLP.
+// Qwen3-MoE: the decoder of Qwen3 with a mixture of experts instead of the MLP. Layers in mlp_only_layers, or
+// skipped by decoder_sparse_step, have a dense MLP; the list of layers in ModelConfig says which.
+//
+//   model.layers.0.mlp.experts.7.{gate,up}_proj.weight      decoder.layers.0.mlp.experts.linear_fc1.weight7
+//   model.layers.0.mlp.experts.7.down_proj.weight           decoder.layers.0.mlp.experts.linear_fc2.weight7
+//   model.layers.0.mlp.gate.weight                          decoder.layers.0.mlp.router.weight
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

@@ -1,4 +1,6 @@
-// Qwen3-Next: gated delta nets, gated attention in some layers, and experts in every layer.
+// Qwen3-Next: gated delta nets in most layers, gated attention in some, and experts in every layer or in
+// every few, always with a shared expert beside them if the config gives its width. The output gate of
+// attention is in q_proj, beside the queries of each head; rule `qkv` takes the two apart.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 #include "mappings/models/gdn.h"

@@ -1,5 +1,11 @@
 // Qwen3-VL, dense and with experts: the language model of Qwen3 after a vision tower with deepstack mergers.
-// Megatron-Bridge freezes all but the mergers of the model with experts.
+//
+//   pixels -> patch_embed -> blocks 0 .. n -> merger            -> as tokens into the language model
+//                              |  |  |
+//                              '--'--'---- deepstack mergers    -> into its first layers
+//
+// Megatron-Bridge freezes all but the mergers of the model with experts (kTrained), so a checkpoint of such a
+// run packs frozen and trained parameters apart. The language model has no MTP.
 #include "mappings/models/blocks.h"
 #include "mappings/models/families.h"
 

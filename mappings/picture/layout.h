@@ -13,6 +13,7 @@ struct RuleExample;
 
 inline constexpr i32 kEveryCell = -1;
 
+// One item as it is drawn: what it is (part and item) and who holds it.
 struct Square {
   i32 part = -1;  // of the example's parts; -1: padding
   i64 item = 0;   // of the source
@@ -25,6 +26,7 @@ struct RowLabel {
   std::string_view text;
 };
 
+// One matrix of squares: a source, or what one cell holds.
 struct Panel {
   std::string title, shape;
   i64 rows = 0, columns = 0;
@@ -35,6 +37,7 @@ struct Panel {
   bool gap_above(i64 row) const { return row > 0 && row % group_rows == 0; }
 };
 
+// Sources first, then every cell of every expert.
 struct Picture {
   std::vector<Panel> sources, cells;
 };

@@ -1,4 +1,13 @@
-// Draws a rule with characters: the sources, then every cell.
+// Draws a rule with characters: the sources, then every cell. Output for `mckpt mappings draw row`:
+//
+//   weight                 cell 0     cell 1
+//   [3, 4]                 [3, 2]     [3, 2]
+//   w0  w1  w2  w3         w0  w1     w2  w3
+//   w4  w5  w6  w7         w4  w5     w6  w7
+//   w8  w9 w10 w11         w8  w9    w10 w11
+//
+// (the cells are printed below the sources). lay_out() calls the rule and looks every item of its runs up in
+// the sources.
 #include "mappings/picture/picture.h"
 
 #include <algorithm>

@@ -1,4 +1,11 @@
-// Runs that many rules share: whole tensors, equal parts of rows or columns, parts of sections.
+// Parts that many rules share: checks of numbers and shapes, and holdings that are boxes of rows.
+//
+// A holding of row boxes, worked out: two blocks of 4 rows with 10 items each, part 1 of 2.
+//
+//   block {slot 0, row 0, 4 rows}  ->  rows 2 and 3  ->  run [20+20]
+//   block {slot 0, row 4, 4 rows}  ->  rows 6 and 7  ->  run [60+20]        local shape [4, 10]
+//
+// Every check throws before a run is made, so a rule never returns runs that leave their source.
 #include "core/base/error.h"
 #include "mappings/rules/blocks.h"
 
@@ -50,6 +57,7 @@ Shape weight_or_bias(const RuleInput& in, int slot, i64 rows, i64 columns) {
 
 void RowRuns::add(i32 slot, i64 first_row, i64 rows) { add(slot, first_row, rows, 0, 1); }
 
+// Only boxes without a loop are joined.
 void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
   ItemRun run{slot, first_row * row_items_, rows * row_items_, {}, {}};
   if (times > 1) run.inner = {step * row_items_, times};
@@ -62,6 +70,7 @@ void RowRuns::add(i32 slot, i64 first_row, i64 rows, i64 step, i64 times) {
   }
 }
 
+// Block by block: the cell's part of block 0, then that of block 1, and so on.
 Holding hold_blocks(std::span<const RowBlock> blocks, const Shape& like, Part part, std::string_view what) {
   RowRuns rows(like.row_items());
   i64 local_rows = 0;

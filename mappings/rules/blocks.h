@@ -34,8 +34,9 @@ inline ItemRange own_part(i64 n, Part part, std::string_view what) {
   return equal_part(n, part.count, part.index, what);
 }
 
-// Collects runs that are boxes of rows, one after the other; a box that continues the one before is joined
-// with it.
+// Collects runs that are boxes of rows, one after the other. A box that continues the box before it is joined
+// with it, and a box of no rows is left out, so the runs are few: rows [0, 4) and then [4, 6) of one slot are
+// one run.
 class RowRuns {
  public:
   explicit RowRuns(i64 row_items) : row_items_(row_items) {}
@@ -51,6 +52,7 @@ class RowRuns {
   std::vector<ItemRun> runs_;
 };
 
+// Rows [first_row, first_row + rows) of source `slot`: a section of a fused parameter, over all cells.
 struct RowBlock {
   i32 slot = 0;
   i64 first_row = 0, rows = 0;

@@ -1,9 +1,20 @@
-// The layers of an expert without a gate, taken from a tensor of all experts:
+// The layers of an expert without a gate, taken from a tensor of all experts (E experts of width I, hidden
+// size H):
 //
 //   expert_column             [E, I, H]   first layer of an expert without gate: rows in equal parts
 //   expert_row                [E, H, I]   second layer: columns in equal parts
 //   expert_row_transposed     [E, I, H]   second layer, stored transposed
 //   expert_replicate          [E, H]      bias of the second layer: every cell holds all of it
+//
+// For example E = 2, I = 4, H = 2, expert 1 (items 8 to 15 of the source), cell 1 of 2:
+//
+//   expert_column             12 13 14 15, the last two rows        run [12+4]              local [2, 2]
+//   expert_row                10 11 | 14 15, the last two columns   run [10+2 x2/4]         local [2, 2]
+//   expert_row_transposed     12 14 | 13 15, turned                 run [12+1 x2/2 x2/1]    local [2, 2]
+//   expert_replicate          2 3 of the bias                       run [2+2]               local [2]
+//
+// Gated first layers are in gated_expert.cc. Experts with a tensor each use the plain rules `gated_mlp`,
+// `column` and `row`.
 #include "mappings/rules/expert.h"
 
 #include "core/base/error.h"
@@ -46,11 +57,13 @@ ItemRun columns_as_rows(i64 begin, i64 rows, i64 row_items, Loop columns) {
 
 namespace {
 
+// The roles of the sources, as errors name them.
 constexpr std::string_view kUp[] = {"up_proj"};
 constexpr std::string_view kDown[] = {"down_proj"};
 constexpr std::string_view kDownBias[] = {"down_proj_bias"};
 constexpr std::string_view kWidth = "the width of an expert";
 
+// Rows of the slice of one expert.
 Holding hold_column(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   expect_shape(in, 0, kUp[0], {s.experts, s.width, s.hidden}, "experts, their width and the hidden size");
@@ -68,6 +81,7 @@ Holding hold_row(const RuleInput& in) {
   return {LocalShape{{s.hidden, own.items()}}, 1, {canonical(strip)}, 0};
 }
 
+// The cell's rows of the file are its columns in Megatron: a transpose, as one run with two loops.
 Holding hold_row_transposed(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   expect_form(in, kDown[0], {s.experts, s.width, s.hidden}, {s.experts, s.hidden, s.width}, "expert_row");

@@ -1,5 +1,10 @@
 // Every family of rules, one file each; rule.cc makes one table of them. A new family is a file, and a line
 // here and in rule.cc.
+//
+//   column row replicate vocab     plain parameters, and the padded vocabulary
+//   qkv mla                        attention: fused queries, keys and values; joined down projections
+//   gated_mlp gated_expert expert  feed-forward layers, dense and one expert of a tensor of all
+//   gdn mamba                      recurrent mixers, whose in_proj fuses five or six sections
 #pragma once
 
 #include <span>

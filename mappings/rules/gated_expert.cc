@@ -11,6 +11,22 @@
 #include "mappings/key_split.h"
 #include "mappings/rule.h"
 #include "mappings/rules/blocks.h"
+// The first layer of one gated expert, taken from a tensor with gate and up of all experts. The parameter is
+// the same for every form, [2n, hidden] with the cell's part of gate above its part of up:
+//
+//   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
+//   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up
+//   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
+//   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
+//   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
+//
+// The units of one expert of width I = 4 in the file, and what two cells hold of them:
+//
+//   in halves    g0 g1 g2 g3 u0 u1 u2 u3        cell 0   g0 g1 u0 u1
+//   in turn      g0 u0 g1 u1 g2 u2 g3 u3        cell 1   g2 g3 u2 u3
+//
+// A unit is a row of `hidden` items, a column (its items are then `2I` apart in the file), or one item of a
+// bias.
 #include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 
@@ -21,6 +37,7 @@ constexpr std::string_view kRoles[] = {"gate_up_proj"};
 constexpr std::string_view kBiasRoles[] = {"gate_up_proj_bias"};
 constexpr std::string_view kWidth = "the width of an expert";
 
+// The slice of one expert is a gated MLP of its own.
 Holding hold_rows(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   Shape slice = {2 * s.width, s.hidden};
@@ -51,6 +68,7 @@ Holding hold_transposed(const RuleInput& in) { return hold_columns(in, in.model.
 
 Holding hold_interleaved(const RuleInput& in) { return hold_columns(in, 1, 2); }
 
+// Gate in the even rows of the slice, up in the odd ones: two runs, each of every other row.
 Holding hold_alternating(const RuleInput& in, const ExpertSizes& s, const Shape& slice) {
   ItemRange own = own_part(s.width, in.part, kWidth);
   i64 first = in.expert * slice[0] + 2 * own.begin;

@@ -4,6 +4,14 @@
 //
 //   cell 0    gate rows [0, n)      up rows [0, n)
 //   cell 1    gate rows [n, 2n)     up rows [n, 2n)
+//
+// A width of 4 rows over 2 cells, and over 1:
+//
+//   2 cells   g0 g1 u0 u1 | g2 g3 u2 u3         read as if by 1 cell, row 2 would be u0 where g2 belongs
+//   1 cell    g0 g1 g2 g3 u0 u1 u2 u3
+//
+// Checkpoints of Megatron-FSDP therefore store the halves under keys of their own, `_w` (gate) and `_v` (up),
+// whose rows are in global order for any number of cells.
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

@@ -3,6 +3,17 @@
 //
 //   in_proj   [z: inner][x: inner][B: groups * state][C: groups * state][dt: heads]
 #include "mappings/config.h"
+// Mamba-2: in_proj is z, x, B, C, dt and the convolution is x, B, C, in both formats; every cell holds its
+// part of each. The parallel size must divide the number of heads and the number of groups, so that no cell
+// is without a group.
+//
+//   in_proj   [z: inner][x: inner][B: groups * state][C: groups * state][dt: heads]
+//
+// 4 heads of one row, 2 groups with a state of 1, over 2 cells:
+//
+//   source    z0 z1 z2 z3 x0 x1 x2 x3 B0 B1 C0 C1 dt0 dt1 dt2 dt3         (16 rows)
+//   cell 0    z0 z1       x0 x1       B0    C0    dt0 dt1                 (8 rows)
+//   cell 1          z2 z3       x2 x3    B1    C1         dt2 dt3         (8 rows)
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
@@ -13,6 +24,7 @@ namespace {
 constexpr std::string_view kInProjRoles[] = {"in_proj"};
 constexpr std::string_view kConvRoles[] = {"conv1d"};
 
+// The sections follow each other in one source; every cell has its part of each.
 Holding hold_sections(const RuleInput& in, std::span<const FusedSection> sections, const Shape& shape) {
   own_part(in.model.mamba.heads, in.part, "the number of Mamba heads");
   own_part(in.model.mamba.groups, in.part, "the number of Mamba groups");

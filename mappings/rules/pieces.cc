@@ -1,4 +1,12 @@
-// Key splits: the rows of a fused parameter that checkpoints store under keys of their own.
+// Key splits: the rows of a fused parameter that checkpoints store under keys of their own. The pieces of a
+// gated parameter whose whole has 8 rows, over 2 cells (each holds 4 rows):
+//
+//   local rows of a cell     0 1 | 2 3
+//   key                      _w  | _v        pieces {"_w", first_row 0, rows 2}, {"_v", first_row 2, rows 2}
+//
+// Joined over the cells, `_w` is all of gate and `_v` all of up, whatever the number of cells. A piece of a
+// key is named by a suffix (weight -> weight_w, in_proj.weight -> in_proj.weight.query), except that the
+// pieces of MLA's joined down projection replace the name of the module.
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/rules/blocks.h"
@@ -18,6 +26,7 @@ i64 half_of_rows(const GlobalShape& whole) {
   return whole.shape[0] / 2;
 }
 
+// The sections of the whole parameter. Throws kBadSplit if their rows are not the rows of `global`.
 std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model, const GlobalShape& global) {
   if (split == KeySplit::kSwiglu) {
     i64 half = half_of_rows(global);

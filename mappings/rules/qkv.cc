@@ -5,6 +5,14 @@
 //
 // Every letter is one head of `dim` rows. The rows of all groups are then cut into equal parts, also with
 // fewer groups than cells: a cut may fall inside a group and even inside a head, and nothing is held twice.
+//
+// 4 query heads in 2 groups, heads of one row (8 rows):
+//
+//   whole      q0 q1 k0 v0 | q2 q3 k1 v1
+//   2 cells    q0 q1 k0 v0   q2 q3 k1 v1              a group each
+//   4 cells    q0 q1   k0 v0   q2 q3   k1 v1          half a group each
+//
+// The cells must divide the number of query heads, and be a multiple or a divisor of the number of groups.
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/rules/blocks.h"
@@ -16,6 +24,7 @@ namespace {
 constexpr std::string_view kRoles[] = {"q_proj", "k_proj", "v_proj"};
 constexpr std::string_view kJoinedRoles[] = {"qkv"};
 
+// The sizes of the fused parameter in rows. `rows` is the sum over all groups, and checked against overflow.
 struct Heads {
   i64 groups, per_group, dim;
   i64 twins;             // 2 with an output gate: a gate beside every query head
@@ -38,6 +47,7 @@ Heads heads_of(const TowerConfig& tower) {
   return h;
 }
 
+// Megatron's own condition on heads, groups and the parallel size.
 void check_cells(const TowerConfig& tower, Part part) {
   own_part(tower.heads, part, "the number of query heads");
   if (tower.kv_groups % part.count == 0 || part.count % tower.kv_groups == 0) return;
@@ -47,11 +57,15 @@ void check_cells(const TowerConfig& tower, Part part) {
       .found(tower.kv_groups);
 }
 
+// Where the heads of one kind begin: the source and the row. Three sources begin at row 0; a joined source
+// has three origins.
 struct Origin {
   i32 slot = 0;
   i64 row = 0;  // the first row of the first head
 };
 
+// Adds the rows of group g in Megatron's order: queries, gates if there are any, one key head, one value
+// head.
 void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& rows) {
   i64 first = q.row + g * h.per_group * h.dim * h.twins;
   if (h.twins == 1) {
@@ -64,6 +78,7 @@ void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& row
   rows.add(v.slot, v.row + g * h.dim, h.dim);
 }
 
+// Lists the groups that the cell's rows touch, then cuts the rows of other cells off at both ends.
 Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Origin v) {
   check_cells(in.tower, in.part);
   const Shape& like = in.sources[0].shape;
@@ -75,6 +90,7 @@ Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Orig
   return {LocalShape{like.with_dim(0, own.items())}, 0, cut(rows.take(), items), 0};
 }
 
+// Three tensors, weights or biases.
 Holding hold_qkv(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   i64 hidden = positive(in.tower.hidden, "the hidden size");
@@ -89,6 +105,7 @@ Holding hold_qkv(const RuleInput& in) {
   return hold_heads(in, h, {0, 0}, {1, 0}, {2, 0});
 }
 
+// One tensor: all queries above all keys above all values.
 Holding hold_joined(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   expect_rank(in, 0, kJoinedRoles[0], 1, 2);

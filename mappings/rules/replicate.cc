@@ -1,7 +1,13 @@
-// Replicated: every cell holds all of it.
+// Replicated: every cell holds all of it. Used for norms, routers, biases of row-parallel layers, and the
+// patch and position embeddings of a vision tower.
 //
 // The output norm of gated delta nets is the one tensor whose values change: Megatron stores all norms of
 // such a model less one; Hugging Face stores all of them less one except this one.
+//
+//   linear_attn.norm.weight in the file   1.25  0.75  1        ->   in Megatron   0.25  -0.25  0
+//
+// Export adds the one again. The sum is computed in the wider of the two types; core/items/item_cast.h counts
+// values that the constant rounds.
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

@@ -2,6 +2,12 @@
 // the cells, so every cell holds all of it: rule `replicate`.
 //
 //   cell t holds W[:, t*n : (t+1)*n], n = columns / cells: one run, a strip
+//
+//   weight [3, 4]              cell 0 of 2, [3, 2]     cell 1 of 2, [3, 2]
+//    0  1  2  3                 0  1                    2  3
+//    4  5  6  7                 4  5                    6  7
+//    8  9 10 11                 8  9                   10 11
+//                              run [0+2 x3/4]          run [2+2 x3/4]: 3 pieces of 2 items, 4 items apart
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 

@@ -1,4 +1,15 @@
-// The sections of each kind of fused parameter, from the numbers of the model.
+// The sections of each kind of fused parameter, from the numbers of the model, with the suffix of each
+// section's key:
+//
+//   gated delta net, in_proj   .query .key (key heads * key size)  .value .z (value heads * value size)
+//                              .beta .alpha (value heads)
+//   gated delta net, conv1d    .query .key .value
+//   Mamba, in_proj             .z .x (heads * head size)  .B .C (groups * state)  .dt (heads)
+//   Mamba, conv1d              .x .B .C
+//   MLA, joined down           linear_q_down_proj (query rank)  linear_kv_down_proj (key-value rank + rotary part)
+//
+// 2 key heads of 2 rows and 4 value heads of 1 row: .query 4, .key 4, .value 4, .z 4, .beta 4, .alpha 4,
+// together 24 rows.
 #include "mappings/rules/sections.h"
 
 #include "core/base/error.h"

@@ -13,6 +13,8 @@ namespace mckpt::impl {
 enum class KeySplit;
 struct ModelConfig;
 
+// A range of rows of a fused parameter that comes from one kind of head, such as all queries. Sections are
+// listed without gaps from row 0 on, so the first row of a section is the sum of the rows before it.
 struct FusedSection {
   std::string_view name;
   i64 rows = 0;  // over all cells
@@ -21,6 +23,7 @@ struct FusedSection {
 // pre: not kNone and not kSwiglu, whose halves depend on the parameter. Throws kModelNumbers.
 std::vector<FusedSection> sections_of(KeySplit split, const ModelConfig& model);
 
+// The rows of the whole parameter. Throws kSizeOverflow.
 i64 rows_of(std::span<const FusedSection> sections);
 
 }  // namespace mckpt::impl

@@ -1,7 +1,10 @@
 // Vocabulary: column parallel over the padded vocabulary. Padding rows are zeros at the global end, so only
-// the last cells see any.
+// the last cells have any.
 //
 //   V = 5, padded to 8, 4 cells      0 1 | 2 3 | 4 . | . .
+//
+// Padding has no source: its run has the slot kPaddingSlot, import writes zeros, and export skips these rows.
+// The number of rows with padding comes from vocab_rows() (mappings/model/expand.h).
 #include <algorithm>
 
 #include "core/base/error.h"

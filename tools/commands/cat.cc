@@ -1,4 +1,15 @@
-// mckpt cat: values of one tensor.
+// mckpt cat: the values of one tensor, or of a part of it.
+//
+//   $ mckpt cat tiny_qwen3_moe 'model.norm.weight[:6]'
+//   model.norm.weight  bfloat16  [6] of [16]                     (on stderr)
+//   0.96875  0.93359375  0.80859375  1.09375  0.98046875  1.0625
+//
+//   {"schema": "mckpt.cat/1", "ok": true, "name": "model.norm.weight", "dtype": "bfloat16", "tensor_shape": [16],
+//    "offsets": [0], "shape": [2], "values": [0.96875, 0.93359375], "problems": []}         [:2] with --json
+//
+// The argument is first looked up as a name, because a name may itself end in brackets; if no tensor has it,
+// the brackets at its end are a slice, as in numpy. Values are printed in the shortest form that reads back
+// as the same value. A tensor of more than 1000 values is shown by its edges unless a slice was given.
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
@@ -20,6 +31,8 @@ namespace {
 // More values than this are shown by their edges, unless a slice asked for them.
 constexpr i64 kManyValues = 1000;
 
+// The tensor and the range of each dimension that is printed. A range that came from a single index ([3] and
+// not [3:4]) is no dimension of the answer.
 struct Target {
   i64 tensor = -1;
   std::vector<SliceRange> ranges;
@@ -38,6 +51,8 @@ struct Target {
   }
 };
 
+// Finds the tensor and reads the slice. Throws kNoSuchTensor with the nearest name, kUsage for a slice that
+// does not fit the shape.
 Target find_target(const Store& store, const std::string& text) {
   Target target;
   // A name may end in brackets itself.
@@ -52,6 +67,7 @@ Target find_target(const Store& store, const std::string& text) {
   return target;
 }
 
+// Numbers with offsets and shape of the slice, so that a program can place the values in the tensor.
 void write_json(Output& out, const Store& store, const Target& target) {
   ValueRows values(store, target.tensor, target.ranges, false);
   AnswerJson json(out);
@@ -67,6 +83,7 @@ void write_json(Output& out, const Store& store, const Target& target) {
   json.end_answer();
 }
 
+// The name goes to stderr, so that stdout has numbers only.
 void write_text(Output& out, const GlobalFlags& flags, const Store& store, const Target& target) {
   std::vector<i64> shape = target.shape();
   note(flags, cat(escaped(store.name(target.tensor)), "  ", dtype_name(store.dtype(target.tensor)), "  ",

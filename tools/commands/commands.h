@@ -1,4 +1,12 @@
-// Every command: one function in one file of the same name.
+// Every command: one function in one file of the same name. The table of commands is in
+// tools/command_table.cc.
+//
+// A command declares its arguments on the line, calls parse(), does its work through the library, prints its
+// answer with Output, and returns the exit status:
+//
+//   0  done, equal, healthy     1  the answer is no: different, or problems were found
+//
+// It throws Error for everything that ends it early (exit statuses 2 to 5); main prints errors.
 #pragma once
 
 #include "core/base/error_code.h"

@@ -1,4 +1,15 @@
-// mckpt convert: one table of modes. A mode declares its own options and does the work.
+// mckpt convert MODE SRC DST: one table of modes. A mode declares its own options and does the work.
+//
+//   mckpt convert --color never hf-to-fsdp Qwen3-0.6B ckpt --tp 2
+//                               '-- the first word that is no option chooses the row of kModes;
+//                                   the line is then that of the command "convert hf-to-fsdp"
+//
+// Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work
+// cannot be shared runs in rank 0 alone, and the other ranks end at once.
+//
+// All modes have the same flow, in tools/run_conversion.h and the library:
+//
+//   options -> plan (headers only) -> proof -> [--dry-run ends here] -> copy -> publish -> report
 #include "tools/commands/convert_modes.h"
 
 #include "core/base/error.h"
@@ -10,6 +21,8 @@
 namespace mckpt::impl {
 namespace {
 
+// A row of the table. The name is what the user types; the summary is shown in the list of modes and as the
+// title of the mode's help page.
 struct Mode {
   std::string_view name, summary;
   Exit (*run)(CommandLine&);
@@ -36,7 +49,8 @@ constexpr Mode kModes[] = {
      convert_safetensors_to_pt},
 };
 
-// The mode stands first among the arguments that are no options; --help may stand alone.
+// The position of the mode among the arguments: the first word that is not an option. --color and --progress
+// have a value, which is skipped.
 std::size_t mode_index(const CommandLine& line) {
   const std::vector<std::string>& args = line.args();
   for (std::size_t i = 0; i < args.size(); i++) {
@@ -49,6 +63,7 @@ std::size_t mode_index(const CommandLine& line) {
   return args.size();
 }
 
+// An unknown mode, or none: lists the modes and names the nearest one.
 [[noreturn]] void throw_unknown_mode(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Mode& m : kModes) names.push_back(m.name);

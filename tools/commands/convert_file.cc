@@ -1,4 +1,11 @@
 // convert pt-to-safetensors and safetensors-to-pt: the tensors of a store into one file, bit for bit.
+//
+//   $ mckpt convert pt-to-safetensors model.pt model.safetensors
+//   plan    19 in -> 19 out: 19 copied; dropped 0, invented 0        (on stderr)
+//   model.safetensors
+//
+// Both modes take the same options, declared in FileFlags; they differ in the planner of the library. The
+// work is not shared among ranks.
 #include "convert/plan/file.h"
 
 #include <sys/stat.h>
@@ -13,6 +20,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The options of both modes. `planning()` is what the planner takes.
 struct FileFlags {
   ConvertOptions options;
   bool tensors_only = false;
@@ -34,6 +42,7 @@ void FileFlags::declare(CommandLine& line, const char* source, const char* targe
       "hold is refused before anything is written. Prints the path of the result.");
 }
 
+// Refuses a DST that is a folder: these modes write one file, and its name is not guessed.
 void FileFlags::parse(CommandLine& line) {
   line.parse();
   struct stat st;

@@ -1,5 +1,12 @@
-// convert hf-to-fsdp: a Hugging Face model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of any grid
-// would have saved.
+// convert hf-to-fsdp: a Hugging Face model into the fsdp_dtensor checkpoint that a Megatron-FSDP run of any
+// grid would have saved.
+//
+//   $ mckpt convert hf-to-fsdp tiny_qwen3_moe ckpt --tp 2 --dp 2 --dry-run
+//   plan    45 in -> 41 out: 39 copied, 2 fused; dropped 0, invented 0
+//           4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.1 KiB
+//
+// The options become one HfToFsdpOptions, a plain struct; planning, proof and copying are the library's
+// (convert/plan/hf_to_fsdp.h), running and the report are common to all modes (tools/run_conversion.h).
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/plan/conversion.h"
@@ -16,6 +23,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The options of the mode by subject, each with its own declarations.
 struct HfToFsdpFlags {
   ConvertOptions options;
   HfModelFlags model;
@@ -50,6 +58,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   options.check();
 }
 
+// Throws kUsage for values that are not one of the choices, kBadGrid for a grid that is not valid.
 HfToFsdpOptions HfToFsdpFlags::planning() const {
   Grid sizes = grid.grid();
   return {.source = options.source,

@@ -3,6 +3,16 @@
 #include <vector>
 
 #include "convert/plan/conversion.h"
+// convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a
+// model of another form has for them.
+//
+//   ungroup          [*-]M  ->  *-M         decoder.layers.0.mlp.*        ->  decoder.layers.1.mlp.*
+//   group            *-M    ->  [*-]M       the way back
+//   hybrid-to-gpt    *-*-   ->  2 layers    decoder.layers.3.mlp.*        ->  layer 1 of decoder.layers.mlp.*
+//   gpt-to-hybrid    2 layers  ->  *-*-     the way back
+//
+// The four modes share one struct of options; `way` says which of them are declared. Their help texts are in
+// tools/render/layer_move_text.cc.
 #include "convert/plan/relayer.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
@@ -23,6 +33,8 @@ struct LayerWayText {
   std::vector<const char*> examples;
 };
 
+// The help texts of the four ways, in the order of LayerWay: the help of --pattern, the description, the
+// examples.
 const LayerWayText& text_of(LayerWay way) {
   static const LayerWayText kTexts[] = {
       {"the pattern of SRC, with its groups; by default that of its args",
@@ -55,6 +67,7 @@ const LayerWayText& text_of(LayerWay way) {
   return kTexts[static_cast<int>(way)];
 }
 
+// The options of the four modes as text, and the options of the planner that parse() makes of them.
 struct LayerFlags {
   ConvertOptions options;
   std::string keys = "auto", layers = "auto", norms = "keep";
@@ -64,6 +77,8 @@ struct LayerFlags {
   void parse(CommandLine& line);
 };
 
+// pre: planning.way is set; it decides which options exist. An option left at its default leaves the
+// planner's own default.
 void LayerFlags::parse(CommandLine& line) {
   const LayerWayText& text = text_of(planning.way);
   options.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",

@@ -1,4 +1,10 @@
-// The modes of `mckpt convert`, each in a file of its own.
+// The modes of `mckpt convert`, each in a file of its own, or several in one where they differ little.
+// convert.cc has the table of their names. A mode receives the line of "convert MODE" and returns the exit
+// status of the program:
+//
+//   convert_hf_to_fsdp.cc     hf-to-fsdp           convert_reshard.cc    reshard
+//   export.cc                 fsdp-to-hf           convert_layers.cc     group, ungroup, and to and from GPT
+//   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 #pragma once
 
 #include "core/base/error_code.h"

@@ -1,4 +1,9 @@
 // convert reshard: a sharded checkpoint, with its optimizer states, onto another grid or strategy.
+//
+//   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
+//
+// Three groups of options: what is read (ReshardFlags), the new grid (GridFlags), how Megatron-FSDP packs on
+// it (FsdpFlags). Values are never cast: the states of the optimizer belong to the weights bit for bit.
 #include "convert/plan/reshard.h"
 
 #include "convert/plan/conversion.h"
@@ -15,6 +20,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The options of the mode by subject.
 struct ReshardModeFlags {
   ConvertOptions options;
   ReshardFlags source;
@@ -25,6 +31,7 @@ struct ReshardModeFlags {
   ReshardOptions planning() const;
 };
 
+// Flags that exclude each other are refused here, before ranks meet or files are opened.
 void ReshardModeFlags::parse(CommandLine& line) {
   options.declare(line,
                   "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "

@@ -1,4 +1,16 @@
 // mckpt env: what this mckpt is and runs on, and which of its modules are here and load.
+//
+//   mckpt 0.1.0
+//     compiler   gcc 12.2.0, Release
+//     processor  AMD EPYC, 2 cores
+//     ranks      1
+//
+//   mpi        runs over several ranks (Open MPI)
+//     file       /opt/mckpt/libmckpt_mpi.so
+//     version    Open MPI v4.1.4
+//
+// Each module is really loaded, and the HDF5 helper really started, because a file that exists may still need
+// a library that does not. Exit status 1: a module is here and does not load.
 #include <sched.h>
 
 #include <fstream>
@@ -19,6 +31,11 @@
 namespace mckpt::impl {
 namespace {
 
+// What is known of one module: its file, what it says about itself, or why it does not load and how to get
+// it.
+//
+//   {"name": "mpi", "purpose": "runs over several ranks (Open MPI)", "built": true, "path": "...", "loads": true,
+//    "facts": {"version": "Open MPI v4.1.4"}, "problem": null, "help": null}
 struct ModuleReport {
   std::string_view name, purpose;
   std::string path;                                        // "": no file was found
@@ -29,20 +46,21 @@ struct ModuleReport {
   bool faulty() const { return !path.empty() && !loads(); }
 };
 
+// "built", or why the build has no such module, as CMake recorded it.
 std::string_view build_state(std::string_view name) {
   for (const ModuleBuild& build : kModuleBuilds)
     if (build.name == name) return build.state;
   return "unknown to this build";
 }
 
-// What is said of a module that nobody finds.
+// Fills in a module without a file: whether this build should have it, and how to get it.
 void report_absent(ModuleReport& report, std::string_view get) {
   std::string_view state = build_state(report.name);
   report.problem = state == "built" ? "built, but not found beside the program" : cat("not built: ", state);
   report.help = get;
 }
 
-// `facts` loads the module, or starts the program, and tells about it.
+// `facts` loads the module, or starts the program, and returns what it says about itself.
 template <typename Facts>
 ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
   if (report.path.empty()) {
@@ -59,11 +77,13 @@ ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
   return report;
 }
 
+// Loads the module into this process, as a command that needs it would.
 ModuleReport look_at_module(const ModuleKind& kind) {
   return look_at({kind.name, kind.purpose, find_module(kind.name), {}, {}, {}}, kind.get,
                  [&](const std::string&) { return describe_module(load_module(kind.name)); });
 }
 
+// HDF5 is a program and no module: its version is asked for by starting it.
 ModuleReport look_at_hdf5() {
   using Facts = std::vector<std::pair<std::string, std::string>>;
   return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(), {}, {}, {}}, kHdf5HelperHelp,
@@ -79,7 +99,7 @@ std::string processor() {
   return "unknown";
 }
 
-// Those this process may use: a container or a launcher may give fewer than there are.
+// The processors that this process may use: a container or a launcher may give fewer than the machine has.
 int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
@@ -94,6 +114,7 @@ std::string compiler() {
 #endif
 }
 
+// Every module has the same fields; null if there is nothing to say.
 void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, int ranks) {
   AnswerJson json(out);
   json.begin_answer("env", ok).field("version", MCKPT_VERSION).field("compiler", compiler());

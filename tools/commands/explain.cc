@@ -1,4 +1,18 @@
-// mckpt explain: what an error code means.
+// mckpt explain [CODE]: what an error code means, from the table in core/base/error_codes.inc; without a
+// code, all titles.
+//
+//   $ mckpt explain MC0102
+//   MC0102: a shape is not valid
+//
+//   A dimension is negative, or there are more dimensions than a tensor can have
+//   (64).
+//
+//   Exit status 3.
+//
+//   $ mckpt explain MC0102 --json
+//   {"schema": "mckpt.explain/1", "ok": true, "code": "MC0102", "exit": 3, "title": "a shape is not valid", ...}
+//
+// Explanations of the library name settings; the program shows them as flags (tools/render/setting_names.h).
 #include <algorithm>
 #include <cctype>
 
@@ -12,7 +26,8 @@
 namespace mckpt::impl {
 namespace {
 
-// "MC0102", "mc0102", "0102" and "102" all mean the same code.
+// "MC0102", "mc0102", "0102" and "102" all mean the same code. Throws kUnknownCode with the codes that begin
+// like the text, or the nearest one.
 const CodeInfo& find_code(std::string_view text) {
   std::string_view digits = text;
   if (digits.size() > 2 && std::toupper(digits[0]) == 'M' && std::toupper(digits[1]) == 'C')

@@ -1,4 +1,10 @@
-// mckpt export: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same.
+// mckpt export SRC DST: a sharded checkpoint into a Hugging Face folder. `convert fsdp-to-hf` is the same
+// command under another name; only the name in its JSON answer differs.
+//
+//   ckpt/iter_0001000  +  names, packing, config and tokenizer of the original model  ->  out_hf
+//                         (--assets, or what mckpt kept in the checkpoint)
+//
+// --dtype auto gives every tensor the type that it has in the original model, keep the type that is stored.
 #include "convert/plan/export.h"
 
 #include "convert/keys/value_options.h"
@@ -15,6 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The options of the command, and the types that they ask for.
 struct ExportFlags {
   ConvertOptions options;
   CheckpointFlags checkpoint;
@@ -52,6 +59,7 @@ void ExportFlags::parse(CommandLine& line) {
     throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
 }
 
+// auto, keep, or one type for all; rules by name apply in each case.
 ExportTypes ExportFlags::types() const {
   ExportTypes types{.rules = rules.options().rules};
   if (dtype == "keep") types.kind = ExportTypes::kStored;
@@ -61,6 +69,7 @@ ExportTypes ExportFlags::types() const {
   return types;
 }
 
+// `command` is the name that the JSON answer has.
 Exit run_export(CommandLine& line, std::string_view command) {
   ExportFlags flags;
   flags.parse(line);

@@ -1,4 +1,12 @@
 // mckpt formats: the file formats and the data types that mckpt knows.
+//
+//   format              read  written  recognised by
+//   safetensors         yes   yes      a length of 8 bytes and a JSON header
+//   torch.save legacy   yes   no       torch's number in a pickle, before torch 1.6
+//   GGUF                no    no       its first 4 bytes
+//
+// The table of formats is written here by hand; a format that is read or written newly needs a row. Data
+// types come from the table of the library.
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -61,6 +69,7 @@ void write_json(Output& out) {
   json.end_answer();
 }
 
+// Two tables: formats, then data types with their names in torch and in safetensors.
 void write_text(Output& out) {
   using enum Align;
   TextTable formats({{"format", kLeft}, {"read", kLeft}, {"written", kLeft}, {"recognised by", kLeft}});

@@ -1,4 +1,16 @@
-// mckpt inspect: what is stored at a path.
+// mckpt inspect PATH...: what is stored at a path, from headers alone.
+//
+//   tiny_qwen3_moe
+//   safetensors folder | 2 files | architecture Qwen3MoeForCausalLM | model_type qwen3_moe | ...
+//   model  45 tensors  7,408 params  14.5 KiB
+//   bfloat16 100 %
+//                                                               then one of:
+//   lm_head.weight     [32, 16]    bfloat16    1.00 KiB         a tree of tensors (--tree: unfolded)
+//   args.num_layers  2                                          the objects (--args)
+//   q_proj  [32, 16]  ## ##  full, 2 x 16 rows                  who holds what (--map)
+//
+// Several paths are several cards; in JSON one path is an object, several are a list in one object. Exit
+// status 1: a problem was found in one of them.
 #include "core/base/error_code.h"
 #include "core/items/dtype.h"
 #include "io/file/source_stamps.h"
@@ -17,12 +29,14 @@
 namespace mckpt::impl {
 namespace {
 
+// What the command line asks for. `map`: a glob, "" for all tensors.
 struct Options {
   std::vector<std::string> paths;
   bool tree = false, args = false;
   std::optional<std::string> map;
 };
 
+// Tensors, items and bytes; the items of a model are its parameters.
 void write_amount(JsonWriter& json, const Amount& a) {
   json.begin_object()
       .field("tensors", a.tensors)
@@ -67,6 +81,7 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
   write_findings(json, store.findings());
 }
 
+// All checkpoints are opened before anything is printed: an answer is whole or an error.
 Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   std::vector<std::unique_ptr<Store>> stores;
   for (const std::string& path : options.paths) stores.push_back(open_store(path));
@@ -88,6 +103,7 @@ Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
   return all_sound ? Exit::kOk : Exit::kNo;
 }
 
+// The card of one checkpoint, and below it the map, the objects or the tree.
 void write_text(Output& out, const Store& store, const std::string& path, const Options& options) {
   write_card(out, store, path);
   if (options.map) {

@@ -1,4 +1,15 @@
-// mckpt layout: how Megatron-FSDP packs parameters of given shapes into one bucket.
+// mckpt layout SHAPE...: how Megatron-FSDP packs parameters of given shapes into one bucket. No file is read.
+//
+//   $ mckpt layout 10x4 10 --world 4
+//      #  shape    offset  rows  items of each rank
+//   a  0  [10, 4]       0    10  r0 [0, 16)  r1 [16, 32)  r2 [32, 40)
+//   b  1  [10]         40    10  r2 [0, 8)  r3 [8, 10)
+//
+//   0                16               32               48
+//   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
+//    r0               r1               r2               r3
+//
+// Exit status 1: a shard would cut a row in two; the answer then names a number of ranks that does not.
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/grid.h"
@@ -13,7 +24,7 @@
 namespace mckpt::impl {
 namespace {
 
-// "10x4", "10" or "scalar".
+// "10x4", "10" or "scalar". Throws kUsage, and what Shape throws for sizes that overflow.
 Shape parse_shape(std::string_view text) {
   if (text == "scalar") return {};
   std::vector<i64> dims;

@@ -1,4 +1,11 @@
-// mckpt ls: one line for each tensor.
+// mckpt ls PATH [GLOB]: one line for each tensor, from headers alone, unless --digest asks for the bytes.
+//
+//   name                                    dtype     shape     bytes  where
+//   model.layers.0.self_attn.k_norm.weight  bfloat16  [8]          16  model-00001-of-00002.safetensors @ 6440
+//   model.layers.0.self_attn.q_proj.weight  bfloat16  [32, 16]  1,024  model-00001-of-00002.safetensors @ 3352
+//
+// -q prints names only, for scripts. With --as, the list is that of a rank of a training run (ls_as.h). Exit
+// status 1: the checkpoint has a problem.
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "io/store/soundness.h"
@@ -16,6 +23,7 @@
 namespace mckpt::impl {
 namespace {
 
+// One object with all tensors and problems, or (`lines`) an object a line without them.
 void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
                 std::span<const std::string> digests) {
   AnswerJson json(out);

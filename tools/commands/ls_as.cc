@@ -1,4 +1,10 @@
 // Parses what rank is meant, lays its share of the model out, and prints it.
+//
+//   options -> grid, rank -> cell -> ModelMap::parameters() -> at run time: names and local shapes
+//                                                           -> as saved: FsdpLayout, keys and boxes
+//
+// No checkpoint is made: the share is computed from the model's config and headers, and --digest gathers the
+// bytes of each tensor from the Hugging Face files.
 #include "tools/commands/ls_as.h"
 
 #include "convert/jobs/held_tensors.h"
@@ -36,6 +42,7 @@ void write_json(Output& out, bool lines, std::span<const HeldTensor> held, i64 r
   json.end_answer();
 }
 
+// Keeps the tensors that GLOB chooses, in the order of the choice.
 void choose(const TensorChoice& choice, std::vector<HeldTensor>& held) {
   std::vector<std::string_view> names;
   for (const HeldTensor& h : held) names.push_back(h.name);
@@ -69,7 +76,8 @@ void LsAs::declare(CommandLine& line) {
   values_.declare(line);
 }
 
-// Throws where a name of the options matches no parameter of any rank; this rank may lack it all the same.
+// Throws if a name in --freeze or --dtype-rule matches no parameter of any rank. A name that only this rank
+// lacks is right.
 void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
   const DtypeRules rules = values_.options().rules;
   const FrozenNames frozen = fsdp_.frozen();

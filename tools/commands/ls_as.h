@@ -1,4 +1,13 @@
 // mckpt ls HF_DIR --as megatron|fsdp: what one rank of a Megatron run would hold of a Hugging Face model.
+//
+//   $ mckpt ls tiny_qwen3_moe --as megatron --tp 2 --rank 1 '*layers.0.self*qkv*'
+//   name                                                          dtype     shape     bytes
+//   decoder.layers.0.self_attention.linear_qkv.layer_norm_weight  bfloat16  [16]         32
+//   decoder.layers.0.self_attention.linear_qkv.weight             bfloat16  [32, 16]  1,024
+//
+//   $ mckpt ls tiny_qwen3_moe --as fsdp --tp 2 --dp 2 --rank 3 '*layers.0.self*linear_qkv.weight'
+//   name                                                            ...  shape     bytes  held
+//   model.module.decoder.layers.0.self_attention.linear_qkv.weight  ...  [64, 16]    640  [20, 16] at [44, 0]
 #pragma once
 
 #include "core/base/error_code.h"
@@ -14,6 +23,8 @@ struct GlobalFlags;
 struct RunSetup;
 struct TensorChoice;
 
+// The options of this form of `ls`, and its answer. Declared beside the options of `ls` itself, which apply
+// to both forms.
 class LsAs {
  public:
   void declare(CommandLine& line);

@@ -1,4 +1,15 @@
-// mckpt mappings: the tables of the model families, whether a model fits its table, and what the rules do.
+// mckpt mappings WHAT: the tables of the model families, whether a model fits its table, and what the rules
+// do.
+//
+//   list              the families and their model types
+//   show FAMILY       the rows of its table: Megatron name, rule, Hugging Face names, shapes
+//   check HF_DIR      pairs every tensor with a parameter:  "qwen3_moe: 33 Megatron parameters from 45 tensors"
+//   draw [RULE]       the picture of a rule, item by item; without a rule, the list of pictures
+//
+//   {"schema": "mckpt.mappings/1", "ok": true, "family": "qwen3_moe", "architecture": "Qwen3MoeForCausalLM",
+//    "parameters": 33, "tensors": 45, "data": true, "unlike_copies": 0, "unread": []}               check --json
+//
+// check throws kUnaccounted, which lists what does not match.
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "hf/model.h"
@@ -18,6 +29,8 @@
 namespace mckpt::impl {
 namespace {
 
+// Opens the model, which pairs and accounts, and compares copies that are not read with the tensors that they
+// should repeat; a copy that differs is a warning.
 void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
   HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));

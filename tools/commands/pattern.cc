@@ -2,6 +2,21 @@
 // pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
 // mean.
 #include "core/hybrid/pattern.h"
+// mckpt pattern: a HybridStack layer pattern explained. One of four questions is answered at a time:
+//
+//   PATTERN                          what does it say: layers, groups, pipeline segments, names in checkpoints
+//   PATTERN --segment                is it valid as one segment
+//   PATTERN --pp-size 2 --pp-rank 1  which layers does this pipeline stage run
+//   --from-ratios 8,0.25,0.25        which pattern do the old arguments mean: MM*-M*M-
+//
+// A pattern that is refused is an answer and not an error: the byte at fault, a class for scripts, what
+// helps, exit status 1.
+//
+//   $ mckpt pattern 'M[*E-]'
+//     M[*E-]
+//        ^ byte 3
+//   moe_not_last_in_group: an E must be the last layer of its group
+//   help: end the group after the E
 #include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
 #include "core/hybrid/pattern_warnings.h"
@@ -16,6 +31,7 @@
 namespace mckpt::impl {
 namespace {
 
+// What the command line asks. `pattern` and `ratios` exclude each other.
 struct Options {
   std::optional<std::string> pattern, ratios;
   std::string dialect = "grouped";
@@ -55,6 +71,7 @@ void declare(CommandLine& line, Options& o) {
   line.example("mckpt pattern --from-ratios 56,0.08,0.5");
 }
 
+// Refuses combinations of options that ask two questions, or none.
 void check_usage(const Options& o) {
   if (!o.pattern && !o.ratios) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios");
   if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
@@ -65,11 +82,13 @@ void check_usage(const Options& o) {
     throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
 }
 
+// The answer to every question about a pattern that is refused.
 Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure& failure) {
   out.json() ? write_failure_json(out, pattern, failure) : write_failure_text(out, pattern, failure);
   return Exit::kNo;
 }
 
+// The answer to "what does it say": layers, names, totals, and warnings about names that collide.
 Exit answer_pattern(Output& out, const Options& o, bool verbose) {
   Checked<LayerPattern> checked = check_pattern(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
@@ -85,6 +104,7 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "is it a valid segment".
 Exit answer_segment(Output& out, const Options& o, bool verbose) {
   Checked<std::vector<PatternItem>> checked = check_segment(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
@@ -95,6 +115,8 @@ Exit answer_segment(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "what does this stage run". The MTP part is cut off: it belongs to the last stage and is not
+// divided.
 Exit answer_stage(Output& out, const Options& o, bool verbose) {
   StageRequest request = o.stage;
   request.pp_size = o.pp_size.value_or(1);
@@ -113,6 +135,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
   return Exit::kOk;
 }
 
+// The answer to "which pattern do these ratios mean"; "N,A,M" is taken apart here.
 Exit answer_ratios(Output& out, const Options& o) {
   std::string_view text = *o.ratios;
   std::size_t first = text.find(','), second = text.find(',', first == text.npos ? first : first + 1);

@@ -1,4 +1,11 @@
-// mckpt stats: what the values of tensors are like.
+// mckpt stats PATH [GLOB]: what the values of tensors are like. Reads all data of the tensors chosen, and
+// shows progress.
+//
+//   name               dtype     shape     min   max   mean     std  zeros  NaN  Inf  min to max
+//   model.norm.weight  bfloat16  [16]   0.8086  1.18  0.991  0.0812      0    0    0  |.    :#: ....  .|
+//
+// Minimum, maximum, mean, deviation and histogram are those of the finite values; NaN and infinities are
+// counted, with the index of the first. JSON has exact numbers.
 #include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "io/file/source_stamps.h"

@@ -1,4 +1,9 @@
-// Collects the records of the answer and writes them out in large pieces.
+// Collects the records of the answer and writes them out in large pieces. Numbers are 8 bytes, lowest byte
+// first; a text is its length as a number, then its bytes:
+//
+//   kGroup  4 0 0 0 0 0 0 0  "conv"  ...         the kind is one byte
+//
+// The reader, lib/io/hdf5, treats the answer as untrusted.
 #include "hdf5/answer.h"
 
 #include <unistd.h>
@@ -53,7 +58,7 @@ void Answer::finish() {
   write_out();
 }
 
-// Where nobody reads any more there is nothing left to do.
+// If the reader is gone, the process ends: no one can use the rest of the answer.
 void Answer::write_out() {
   for (std::string_view rest = done_; !rest.empty();) {
     ssize_t n = ::write(kOutput, rest.data(), rest.size());

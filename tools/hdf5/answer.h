@@ -1,5 +1,6 @@
-// The answer, written to standard output as io/hdf5/wire.h has it. A record appears whole or
-// not at all.
+// The answer, written to standard output in the format of io/hdf5/wire.h. A record is written whole or not at
+// all: a dataset that turns out to be damaged half way through its record is dropped, and a fault is written
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 namespace mckpt::impl {
 
+// One answer of the process. begin(), fields, end(), for each record; finish() once.
 class Answer {
  public:
   Answer();
@@ -21,11 +23,14 @@ class Answer {
   Answer& text(std::string_view v);
   void end();
 
+  // A record about something that cannot be read, with whom it is due to: damage of the file, or a feature
+  // that mckpt lacks.
   void fault(std::string_view name, hdf5_wire::Blame blame, std::string_view words);
   // Writes the last record and all that is left.
   void finish();
 
  private:
+  // If the reader is gone, the process ends.
   void write_out();
 
   std::string done_, record_;

@@ -1,4 +1,11 @@
-// Reads attributes that are text or numbers.
+// Reads attributes that are text or numbers, one value each, as Keras and h5py write them:
+//
+//   "layer_names"      3 strings        more than one value: the number and the kind
+//   "epoch"            int 12
+//   "keras_version"    str 2.11.0       texts are cut at 4096 bytes
+//
+// An attribute that cannot be read becomes a fault of its own, and the walk continues. A fault ends the list
+// after 4096 attributes of one object.
 #include "hdf5/attributes.h"
 
 #include <algorithm>
@@ -13,11 +20,13 @@ namespace {
 constexpr std::size_t kMostText = 4096, kMostFixed = std::size_t{1} << 20;
 constexpr int kMostAttributes = 4096;
 
+// The value as text, and its type as Python calls it; "" if it is described only.
 struct Value {
   const char* type = "";
   std::string text;
 };
 
+// What the library passes back to visit() for each attribute.
 struct Visit {
   Answer& out;
   const std::string& owner;

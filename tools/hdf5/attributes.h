@@ -1,4 +1,4 @@
-// The attributes of a group or dataset, as text.
+// The attributes of a group or dataset, as text: settings of a model that are stored beside the tensors.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 namespace mckpt::impl {
 
+// Adds a kAttribute record for each attribute of the object, and a fault for each one that cannot be read.
 void answer_attributes(Answer& out, const std::string& name, hid_t object);
 
 }  // namespace mckpt::impl

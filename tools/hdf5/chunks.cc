@@ -1,4 +1,11 @@
-// Asks the library for the place of every chunk of a dataset.
+// Asks the library for the place of every chunk of a dataset. A dataset of 5 x 4 items in chunks of 2 x 2 has
+// a grid of 3 x 2 places, numbered row by row; a chunk that was never written has no bytes:
+//
+//   place 0  place 1        answer: 5 chunks written, then for each
+//   place 2  place 3                place, address, bytes, filters that were skipped
+//   place 4    -
+//
+// The library is asked to read each chunk while the driver only notes where the bytes would be (fd_driver.h).
 #include "hdf5/chunks.h"
 
 #include <algorithm>
@@ -8,7 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Saturates: it is compared with a limit.
+// The number of places of the grid. Saturates, because it is compared with a limit.
 hsize_t places(const std::vector<hsize_t>& dims, const std::vector<hsize_t>& chunk) {
   hsize_t all = 1;
   for (std::size_t d = 0; d < dims.size(); d++) {
@@ -27,8 +34,8 @@ void step(std::vector<hsize_t>& at, const std::vector<hsize_t>& dims, const std:
   }
 }
 
-// Where the library would read the chunk at a place, and the filters that it skips. False where none was
-// written (or the index is damaged: then fewer are found than there are).
+// Where the library would read the chunk at a place, and the filters that it skips. False if the chunk was
+// never written, or the index is damaged: then fewer chunks are found than the library counts.
 bool find_chunk(hid_t dataset, const std::vector<hsize_t>& at, Stretch& stretch, std::uint32_t& mask) {
   char none;  // is not written to: the driver reads nothing
   stretch = {};

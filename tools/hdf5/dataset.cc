@@ -1,4 +1,12 @@
 // Reports type, shape, filters and storage of one dataset.
+//
+//   contiguous   one stretch of the file                  offset and size
+//   compact      at most 64 KiB in the header             the bytes themselves
+//   chunked      a grid of chunks, filtered (gzip, ...)   chunk shape, filters, a place for each chunk
+//   virtual, external files                               refused: the data are in other files
+//
+// Filters are not run here: mckpt inflates chunks itself. Numbers that the library reports are passed on and
+// checked by mckpt.
 #include "hdf5/dataset.h"
 
 #include <algorithm>
@@ -13,6 +21,7 @@ namespace {
 using hdf5_wire::Blame;
 using hdf5_wire::Storage;
 
+// One dataset that is open, with what was read of its header.
 struct Dataset {
   const std::string& name;
   hid_t id, type, properties;
@@ -20,6 +29,7 @@ struct Dataset {
   std::vector<hsize_t> dims;
 };
 
+// Each writes a fault and returns false, so that a caller can return its result.
 bool damaged(Answer& out, const Dataset& d, std::string_view words) {
   out.fault(d.name, Blame::kDamaged, words);
   return false;
@@ -30,6 +40,7 @@ bool unsupported(Answer& out, const Dataset& d, std::string_view words) {
   return false;
 }
 
+// The value of items that were never written, as bytes of the type; empty for the default, zero.
 bool add_fill_value(Answer& out, const Dataset& d) {
   H5D_fill_value_t state;
   if (H5Pfill_value_defined(d.properties, &state) < 0) return damaged(out, d, library_words());
@@ -52,6 +63,7 @@ bool add_contiguous(Answer& out, const Dataset& d) {
   return true;
 }
 
+// The data are a part of the header, so the bytes themselves are sent.
 bool add_compact(Answer& out, const Dataset& d) {
   constexpr hsize_t kMostBytes = 64 << 10;  // what fits into a header
   hsize_t bytes = d.element.bytes;
@@ -66,6 +78,7 @@ bool add_compact(Answer& out, const Dataset& d) {
   return true;
 }
 
+// Each filter with its first parameter, in the order in which they were applied when the chunk was written.
 bool add_filters(Answer& out, const Dataset& d) {
   unsigned options = 0;
   if (H5Pget_chunk_opts(d.properties, &options) < 0) return damaged(out, d, library_words());
@@ -85,6 +98,7 @@ bool add_filters(Answer& out, const Dataset& d) {
   return true;
 }
 
+// Chunk shape, filters, and the places of the chunks; a damaged index drops the whole record.
 bool add_chunked(Answer& out, Effort& effort, const Dataset& d) {
   int rank = static_cast<int>(d.dims.size());
   std::vector<hsize_t> chunk(d.dims.size());

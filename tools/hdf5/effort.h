@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// A budget for one file: 65,536 places and one more for each 16 bytes of the file.
 class Effort {
  public:
   explicit Effort(std::uint64_t file_bytes) : places_(kPlaces + file_bytes / kBytesPerPlace) {}

@@ -1,4 +1,9 @@
 // A virtual file driver of the HDF5 library over standard input; every call that would write is refused.
+//
+//   H5Fopen("/input") -> open_input: no file is opened      H5D... -> read_input: pread(0, user block + address)
+//
+// The driver is C: functions in a table, and state in three variables of this file, since a process reads one
+// file.
 #include "hdf5/fd_driver.h"
 
 #include <sys/stat.h>
@@ -17,6 +22,7 @@ constexpr haddr_t kMostAddress = haddr_t{1} << 62;
 haddr_t file_begin = 0, file_bytes = 0;
 Stretch* located = nullptr;
 
+// The library's own part comes first; it casts between the two.
 struct File {
   H5FD_t base;  // first, as the library wants it
   haddr_t end_of_allocation;

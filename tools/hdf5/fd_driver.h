@@ -14,7 +14,7 @@ hid_t input_access(std::int64_t begin);
 // Of that file, from its superblock on.
 std::uint64_t input_bytes();
 
-// Where the library would have read stored data.
+// Where the library would have read stored data: the place of the last such read, and how many there were.
 struct Stretch {
   std::uint64_t address = 0, bytes = 0;
   int count = 0;  // of reads

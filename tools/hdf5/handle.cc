@@ -1,4 +1,5 @@
-// Collects the error stack of the HDF5 library as one line.
+// Collects the error stack of the HDF5 library as one line. The stack has an entry for each function that
+// failed; the first says what the caller wanted, the last what was wrong.
 #include "hdf5/handle.h"
 
 namespace mckpt::impl {

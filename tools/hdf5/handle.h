@@ -7,7 +7,8 @@
 
 namespace mckpt::impl {
 
-// Handle<H5Dclose> dataset(H5Dopen2(...)); false when the library gave none.
+// Closes the id at the end of its scope: Handle<H5Dclose> dataset(H5Dopen2(...)); false when the library gave
+// none.
 template <herr_t (*kClose)(hid_t)>
 class Handle {
  public:

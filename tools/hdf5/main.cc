@@ -1,9 +1,17 @@
 // mckpt-hdf5: opens the HDF5 file that is its standard input and answers on its standard output what is in it
-// and where (io/hdf5/wire.h). mckpt starts it; the data themselves are read by mckpt. The library that it
-// uses is written for files that mean well, so it runs in a sandbox.
+// and where (io/hdf5/wire.h). mckpt starts it; the data themselves are read by mckpt.
 //
 //   mckpt-hdf5 SUPERBLOCK_OFFSET CPU_MS <file >answer
 //   mckpt-hdf5 version
+//
+// The HDF5 library is written for files that mean well, so it runs in a sandbox. The order of run() matters:
+// the library is loaded first, with all that it needs of the system, then every right is given up, and only
+// then the first byte of the file is read.
+//
+//   mckpt --start--> mckpt-hdf5: load library, enter sandbox, walk the file --answer--> mckpt: check, read data
+//
+// Exit status: 0 answered, kExitUsage, kExitNoSandbox (with what the system refused), 1 for anything else.
+// The kernel ends the process for a forbidden call or when its time is used up; mckpt then reports that.
 #include <unistd.h>
 
 #include <charconv>

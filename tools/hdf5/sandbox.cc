@@ -1,4 +1,12 @@
-// Sets resource limits and installs the seccomp filter.
+// Sets resource limits and installs the seccomp filter: a small program that the kernel runs at each system
+// call.
+//
+//   architecture as expected?  no -> kill
+//   pread64 of descriptor 0, write to descriptor 1, mmap of anonymous memory without PROT_EXEC  -> allow
+//   memory, time, futex, exit  -> allow
+//   all other calls  -> kill the process (SIGSYS)
+//
+// Opening files is not allowed, nor are sockets, new processes or changes of the limits.
 #include "hdf5/sandbox.h"
 
 #include <linux/audit.h>

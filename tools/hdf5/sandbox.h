@@ -5,6 +5,7 @@
 
 namespace mckpt::impl {
 
+// What the process may use up; beyond it, memory is refused and the process is ended (SIGPROF).
 struct SandboxLimits {
   long memory_bytes = 0;  // of address space
   long cpu_ms = 0;

@@ -1,4 +1,12 @@
-// Reads an HDF5 data type as a number type, or as text that says what it is.
+// Reads an HDF5 data type as a number type, or as text that says what it is. Numbers are described by their
+// bits, because HDF5 has no fixed list of types:
+//
+//   IEEE float, 16 bits     kFloat, 2 bytes, sign at 15, exponent 5 bits at 10, mantissa 10 bits at 0, bias 15
+//   bfloat16                the same with exponent 8 bits at 7, mantissa 7 bits at 0, bias 127
+//   {r, i} of two floats    kComplex, as h5py writes it
+//   enum {FALSE, TRUE}      kBool
+//
+// mckpt decides which of its types has these bits.
 #include "hdf5/type.h"
 
 #include <string_view>
@@ -23,7 +31,7 @@ ElementType other(std::string what, bool text = false) {
   return t;
 }
 
-// Integers and floats: everything that the library knows of the bits.
+// Integers and floats: everything that the library knows of the bits. Types that no tensor has become words.
 ElementType number(hid_t type, TypeClass kind) {
   ElementType t;
   H5T_order_t order = H5Tget_order(type);
@@ -61,6 +69,7 @@ ElementType compound(hid_t type) {
   return other("compound values of " + std::to_string(members) + " fields");
 }
 
+// An enumeration is stored as its integer; {FALSE, TRUE} is bool.
 ElementType enumeration(hid_t type) {
   TypeHandle base(H5Tget_super(type));
   return number(base, is_bool(type) ? TypeClass::kBool : TypeClass::kInteger);

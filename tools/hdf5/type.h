@@ -1,4 +1,4 @@
-// What a dataset's elements are.
+// What a dataset's elements are: a number that a tensor can hold, or anything else in words.
 #pragma once
 
 #include <array>
@@ -9,6 +9,8 @@
 
 namespace mckpt::impl {
 
+// The type of one element. `numbers` are those of the wire format: precision and offset, sign for integers,
+// fields and bias for floats.
 struct ElementType {
   bool numeric = false;
   std::string other;  // what it is where it is not numeric: "strings", "compound of 3 fields"
@@ -22,6 +24,7 @@ struct ElementType {
 ElementType element_type(hid_t type);
 // Whether it is the enumeration {FALSE, TRUE} that h5py writes for bool.
 bool is_bool(hid_t type);
+// Adds the type to the kDataset record that is open. pre: numeric.
 void add_type(Answer& out, const ElementType& type);
 
 }  // namespace mckpt::impl

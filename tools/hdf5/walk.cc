@@ -1,4 +1,11 @@
 // Walks groups and links without recursion into a group that was visited.
+//
+//   /a (group)  /a/w (dataset)  /b is /a again            kGroup a, kDataset a/w, kOther b
+//   /c -> "a/w" (soft link)                               kSoftLink: mckpt resolves it
+//   /d -> "other.h5" (external link)                      fault: other files are never opened
+//
+// Limits: groups nested 512 deep, names of 64 KiB. What cannot be read is a fault; the walk continues with
+// the next link.
 #include "hdf5/walk.h"
 
 #include <set>
@@ -18,6 +25,7 @@ using hdf5_wire::Record;
 constexpr int kMostDepth = 512;
 constexpr std::size_t kMostName = std::size_t{64} << 10;
 
+// The state of the walk. `path` is that of the group whose links are visited.
 struct Walk {
   Answer& out;
   Effort effort;
@@ -41,6 +49,8 @@ void visit_group(Walk& walk, const std::string& path, hid_t group) {
   walk.path = std::move(outer);
 }
 
+// A group, dataset or named type, opened by the address that a hard link names. A group that was visited
+// under another name is not entered again.
 void visit_object(Walk& walk, const std::string& path, haddr_t address) {
   Handle<H5Oclose> object(H5Oopen_by_addr(walk.file, address));
   if (!object) return walk.out.fault(path, Blame::kDamaged, library_words());

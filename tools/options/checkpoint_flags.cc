@@ -1,4 +1,5 @@
-// The flags that say how to read a sharded checkpoint.
+// The flags that say how to read a sharded checkpoint. The list of damage that --accept takes is the
+// library's (convert/source/damage.h); the help text names the codes.
 #include "tools/options/checkpoint_flags.h"
 
 #include <algorithm>

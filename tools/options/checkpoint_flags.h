@@ -1,4 +1,11 @@
-// The flags that say how to read a sharded checkpoint: its model, the ranks that wrote it, and damage that is accepted.
+// The flags that say how to read a sharded checkpoint: its model, the ranks that wrote it, and damage that is
+// accepted.
+//
+//   mckpt export ckpt out_hf --assets Qwen3-30B-A3B --source-tp 2 --accept MC1315
+//
+// A class of flags has the form of all files here: declare() puts the options on a command's line, which
+// later fills the members; options() makes the library's struct of them and throws kUsage for values that
+// make no sense.
 #pragma once
 
 #include <optional>
@@ -13,7 +20,7 @@ namespace mckpt::impl {
 class CommandLine;
 struct CheckpointOptions;
 
-// --accept
+// --accept: codes of damage despite which a checkpoint is converted.
 class AcceptFlag {
  public:
   void declare(CommandLine& line);
@@ -24,6 +31,7 @@ class AcceptFlag {
   std::vector<std::string> names_;  // "MC1315"
 };
 
+// All flags of this kind, for commands that open a checkpoint as a model (export, verify --against, reshard).
 class CheckpointFlags {
  public:
   void declare(CommandLine& line);

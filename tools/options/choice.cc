@@ -1,4 +1,5 @@
-// Declares GLOB and --regex.
+// Declares GLOB and --regex. The choice itself, with its error for a name that matches nothing, is
+// io/store/tensor_choice.h.
 #include "tools/options/choice.h"
 
 #include "io/store/tensor_choice.h"

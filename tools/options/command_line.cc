@@ -1,4 +1,12 @@
 // Declares options with CLI11, turns its errors into Error, and prints the help page.
+//
+//   argument         as CLI11 sees it     why
+//   --dry_run        --dry-run            both spellings of every long option are accepted
+//   [*-]M            \x01[*-]M            CLI11 would take the brackets for a list; the mark is removed again
+//   --map=GLOB       --map                CLI11 has no option with an optional value: the value is taken out
+//
+// The help page is made from our own list of options (help_page.h), because CLI11's pages have another form.
+// Names that are not options get the nearest known spelling.
 #include "tools/options/command_line.h"
 
 #include <algorithm>
@@ -19,8 +27,7 @@ constexpr std::string_view kShielded = "[{\x01";
 
 std::string unshielded(const std::string& arg) { return arg.starts_with(kShield) ? arg.substr(1) : arg; }
 
-// The argument as CLI11 receives it. Megatron writes tensor_model_parallel_size, Hugging Face dry-run: both
-// spellings of every long option are accepted.
+// The argument as CLI11 receives it. `options_end`: a lone -- was before it, so it is no option.
 std::string prepared(std::string arg, bool options_end) {
   std::size_t value = 0;
   if (!options_end && arg.starts_with("--")) {
@@ -51,6 +58,7 @@ bool asks_for_help(std::span<const std::string> args) {
   return std::any_of(args.begin(), end, [](const std::string& a) { return a == "-h" || a == "--help"; });
 }
 
+// What needs CLI11. Declarations add to the CLI::App and to the help page at once, so the two cannot differ.
 struct CommandLine::Impl {
   struct Positional {
     std::string name;
@@ -122,6 +130,8 @@ struct CommandLine::Impl {
     return out;
   }
 
+  // An argument that no declaration takes: an option gets the nearest spelling, another argument is one too
+  // many.
   Error unexpected(const std::string& arg) const {
     if (!arg.starts_with('-')) return Error(Code::kUsage, cat("unexpected argument '", escaped(arg), "'"));
     std::string name = arg.substr(0, arg.find('='));

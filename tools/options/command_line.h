@@ -26,6 +26,8 @@ namespace mckpt::impl {
 // Thrown by parse() when the answer was the help page itself.
 struct HelpShown {};
 
+// Declarations first, then one call of parse(), which fills the variables; they must live until then. Not
+// copied: the options point into it.
 class CommandLine {
  public:
   // args: everything after the command's name, the global flags included.
@@ -38,6 +40,7 @@ class CommandLine {
   void heading(std::string title);
   // Options declared after this call are refused where the option `name` is not given.
   void only_with(std::string name);
+  // An option that was declared, to add a demand to it.
   class Option {
    public:
     explicit Option(CLI::Option* option) : option_(option) {}

@@ -1,4 +1,6 @@
-// Declares the options of conversions and checks them against each other.
+// Declares the options of conversions and checks them against each other. What depends on files is checked
+// twice: before anything is planned, so that a mistake is reported at once, and when the places of the result
+// are known.
 #include "tools/options/convert_options.h"
 
 #include <filesystem>
@@ -14,7 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Runs fn; what it refuses is said of --report.
+// Runs fn; an error of fn gets "--report: " before its message.
 void said_of_report(const std::function<void()>& fn) {
   try {
     fn();
@@ -71,6 +73,8 @@ void ConvertOptions::check() const {
                 "--resume goes on with what was begun, --overwrite starts anew: give one of them");
 }
 
+// The folder of the report may be the result that is going to be made; whether the file is inside that result
+// is checked when its place is known.
 void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;

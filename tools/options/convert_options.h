@@ -1,4 +1,10 @@
 // The options that every mode of `mckpt convert` takes.
+//
+//   declare()            SRC, DST, --dry-run, --overwrite, --report, --no-sync, --threads, --max-memory
+//   declare_choice()     --include, --exclude                       modes that may write some tensors only
+//   declare_resume()     --resume, --rank-timeout, --phase-timeout  modes that can continue, under mpirun too
+//   declare_casts()      --allow-overflow                           modes that cast values
+//   declare_iteration()  --iteration                                modes that write an iteration of a run
 #pragma once
 
 #include <optional>
@@ -13,6 +19,7 @@ namespace mckpt::impl {
 class CommandLine;
 class OutputRules;
 
+// Plain values with their defaults; an option that a mode does not declare keeps its default.
 struct ConvertOptions {
   std::string source, target;
   std::optional<std::string> report;
@@ -25,7 +32,7 @@ struct ConvertOptions {
   RankLimits ranks;
 
   ConvertOptions();
-  // `source` and `target` are said of SRC and DST: "a .pt file".
+  // `source_is` and `target_is` are the help texts of SRC and DST: "a .pt file".
   void declare(CommandLine& line, const std::string& source_is, const std::string& target_is);
   // Of modes that write some tensors and not others; of modes that can go on with what was begun, and whose
   // ranks share the work.

@@ -1,4 +1,5 @@
-// Breaks the texts of a help page into lines that fit the terminal.
+// Breaks the texts of a help page into lines that fit the terminal. Names are at the left, texts at the right
+// in one column; a name that is longer than a third of the line has a line of its own.
 #include "tools/options/help_page.h"
 
 #include <sys/ioctl.h>
@@ -35,6 +36,7 @@ std::string two_columns(std::string_view name, std::string_view text, std::size_
   return cat(out, wrapped(text, width, column, column), "\n");
 }
 
+// Paragraphs with a blank line before each; the lines of a list follow each other.
 std::string description_text(const HelpPage& page, std::size_t width) {
   std::vector<HelpPage::Paragraph> list;
   for (const HelpPage::Paragraph& p : page.description)
@@ -52,6 +54,7 @@ std::string description_text(const HelpPage& page, std::size_t width) {
   return out;
 }
 
+// All options of a heading together, also if they were declared in several places.
 std::string options_text(const HelpPage& page, std::size_t width) {
   std::size_t column = text_column(
       page.options, [](const auto& o) -> const std::string& { return o.left; }, width);
@@ -91,6 +94,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t column
   return out;
 }
 
+// Title, usage, description, options, examples.
 std::string help_text(const HelpPage& page, std::string_view command, std::string_view usage,
                       std::size_t width) {
   std::string title = cat("mckpt ", command, command.empty() ? "- " : " - ");
@@ -102,6 +106,7 @@ std::string help_text(const HelpPage& page, std::string_view command, std::strin
   return out;
 }
 
+// COLUMNS comes before the terminal, so a script can fix the width.
 std::size_t help_width() {
   std::size_t width = 0;
   if (const char* columns = std::getenv("COLUMNS"))

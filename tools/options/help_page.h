@@ -20,6 +20,8 @@
 
 namespace mckpt::impl {
 
+// The parts of a page, in the order in which they are printed. Options under one heading are printed
+// together, headings in the order of their first option.
 struct HelpPage {
   struct Paragraph {
     std::string name, text;  // without a name: running text; with one: a line of a list

@@ -1,4 +1,5 @@
-// The flags that say how to read a Hugging Face model.
+// The flags that say how to read a Hugging Face model. Both override what mckpt decides by itself: the form
+// of the experts, which is read from names and shapes, and the table of the family.
 #include "tools/options/hf_model_flags.h"
 
 #include "hf/expert_layout.h"

@@ -1,4 +1,4 @@
-// The flags that say how to read a Hugging Face model.
+// The flags that say how to read a Hugging Face model: --expert-layout and --map-file.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@ namespace mckpt::impl {
 class CommandLine;
 struct HfModelOptions;
 
+// For every command that opens a Hugging Face model, also as the --assets of a checkpoint.
 class HfModelFlags {
  public:
   void declare(CommandLine& line);

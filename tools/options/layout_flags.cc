@@ -1,4 +1,11 @@
-// The flags that describe a training run of Megatron.
+// The flags that describe a training run of Megatron. Long names are those of Megatron's own arguments, so a
+// launch script can be copied:
+//
+//   --tp 2            --tensor-model-parallel-size 2
+//   --strategy optim  --data-parallel-sharding-strategy optim
+//   --hsdp 2          --num-distributed-optimizer-instances 2
+//
+// Without --dp the smallest data-parallel size is taken with which the grid is valid; note() tells the user.
 #include "tools/options/layout_flags.h"
 
 #include <algorithm>
@@ -16,11 +23,11 @@
 namespace mckpt::impl {
 namespace {
 
-// More than there are GPUs in one place; planning takes a time that grows with the world, here minutes for a
-// large model.
+// The most ranks of a grid: more than there are GPUs in one place. Planning takes a time that grows with the
+// number of ranks, here minutes for a large model.
 constexpr i64 kMostRanks = 262'144;
 
-// "a,b" as two words.
+// The parts of "a,b" and of repeated options, in one list.
 std::vector<std::string> words(const std::vector<std::string>& values) {
   std::vector<std::string> out;
   for (const std::string& value : values)
@@ -32,6 +39,7 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
   return out;
 }
 
+// "GLOB=TYPE"; the glob may contain '=' itself, so the last one counts.
 void add_rule(std::string_view rule, DtypeRules& to) {
   std::size_t equals = rule.rfind('=');
   if (equals == rule.npos)
@@ -76,6 +84,8 @@ Grid GridFlags::grid() const {
   return g;
 }
 
+// Only if the size was chosen here; the world is the number of ranks of the training run, not of this
+// process.
 std::string GridFlags::note() const {
   if (dp_) return "";
   Grid g = grid();
@@ -97,6 +107,7 @@ void FsdpFlags::declare(CommandLine& line) {
               "items at which parameters outside units are cut into buckets; 0: never");
 }
 
+// The default bucket size depends on the grid, as in Megatron.
 FsdpSetup FsdpFlags::setup(const Grid& grid) const {
   FsdpSetup s;
   s.strategy = strategy_from_name(strategy_);
@@ -144,6 +155,7 @@ void ValueFlags::declare_rules(CommandLine& line) {
               "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)");
 }
 
+// Options that were not declared keep their defaults.
 ValueOptions ValueFlags::options() const {
   ValueOptions options;
   if (vocab_ == "auto")

@@ -20,6 +20,7 @@ struct ValueOptions;
 // bf16, fp16 or fp32; throws kUsage that names the option.
 DType parameter_type(std::string_view name, std::string_view option);
 
+// --tp, --cp, --ep, --etp, --pp, --dp, --hsdp, --hsdp-outer.
 class GridFlags {
  public:
   void declare(CommandLine& line);
@@ -35,6 +36,7 @@ class GridFlags {
   std::string outer_ = "replicate";
 };
 
+// --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {
  public:
   void declare(CommandLine& line);
@@ -49,6 +51,7 @@ class FsdpFlags {
   std::optional<i64> bucket_;
 };
 
+// --vocab-size, --params-dtype, --dtype, --dtype-rule; a command may declare some of them only.
 class ValueFlags {
  public:
   // `params_dtype`: the default of --params-dtype.

@@ -1,5 +1,7 @@
 // Reads numbers, sizes such as 5GB, and data types.
 #include "tools/options/parse_number.h"
+// Reads numbers, sizes such as 5GB, and data types. A text must be used up to its end: "12x" is an error and
+// not 12. Units count in tens (5GB = 5,000,000,000) or, with an i, in powers of two (5GiB = 5,368,709,120).
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 
@@ -31,6 +33,7 @@ double parse_double(std::string_view text, std::string_view option) {
   return v;
 }
 
+// A fraction is accepted, as in 1.5GB; the product is cut to whole bytes.
 i64 parse_bytes(std::string_view text, std::string_view option) {
   struct Unit {
     std::string_view name;
@@ -60,6 +63,7 @@ i64 parse_bytes(std::string_view text, std::string_view option) {
   bad_number(text, option, "a size such as 5GB, 512MiB or 1048576");
 }
 
+// A name that is not known is an error of the command line (kUsage), and not one of a file.
 DType parse_dtype(std::string_view text, std::string_view option) {
   try {
     return dtype_from_name(text);

@@ -1,4 +1,7 @@
-// Reads numbers and data types of a command line. `option` is the name of the option for messages.
+// Reads numbers and data types of a command line. `option` is the name of the option, which messages begin
+// with:
+//
+//   --bins: not a whole number: found 'ten'
 #pragma once
 
 #include <string_view>

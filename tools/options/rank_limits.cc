@@ -1,3 +1,4 @@
+// Declares and checks the two timeouts, and joins the job. A timeout is 0 (never) or 1 to 1,000,000 seconds.
 #include "tools/options/rank_limits.h"
 
 #include "core/base/error.h"

@@ -1,6 +1,11 @@
 // The flags that say what `convert reshard` reads.
 #include "tools/options/reshard_flags.h"
 #include "convert/source/options.h"
+// The flags that say what `convert reshard` reads. Three kinds of sources exclude each other in part:
+//
+//   a checkpoint of a known model              names and packing from --assets, or from the checkpoint
+//   the same with --rank-states                states of the optimizer from files of each rank
+//   --any-model                                no table: all parameters in one buffer
 #include "core/base/error.h"
 #include "tools/options/command_line.h"
 
@@ -22,6 +27,7 @@ void ReshardFlags::declare(CommandLine& line) {
   checkpoint_.declare(line);
 }
 
+// Refuses flags that contradict each other, with the reason.
 void ReshardFlags::check() const {
   if (weights_only_ && rank_states_)
     throw Error(

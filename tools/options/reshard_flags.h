@@ -1,4 +1,9 @@
-// The flags that say what `convert reshard` reads: a checkpoint, and states of the optimizer in files of the ranks.
+// The flags that say what `convert reshard` reads: a checkpoint, and states of the optimizer in files of the
+// ranks.
+//
+//   mckpt convert reshard ckpt out --tp 4 --dp 2                         weights and states from ckpt
+//   mckpt convert reshard ckpt out --tp 4 --dp 2 --weights-only          weights only
+//   mckpt convert reshard ckpt out --tp 4 --dp 2 --rank-states states    states from states/..._rank_R.pt
 #pragma once
 
 #include "core/base/int.h"
@@ -9,6 +14,7 @@ namespace mckpt::impl {
 class CommandLine;
 struct ReshardSourceOptions;
 
+// The flags of CheckpointFlags and those of optimizer states.
 class ReshardFlags {
  public:
   void declare(CommandLine& line);

@@ -1,3 +1,9 @@
+// Declares and checks the options of a round trip, and makes the setup of the live model of them. Checks are
+// in three steps:
+//
+//   parse()          the line alone: kUsage before anything else happens
+//   refuse_early()   the disk, in rank 0: places that may not be written
+//   settle()         the job, when the ranks have met: ranks on each host, threads of each rank
 #include "tools/options/roundtrip_options.h"
 
 #include <algorithm>
@@ -77,6 +83,7 @@ void RoundtripOptions::refuse_early() const {
   }
 }
 
+// Several hosts without a common folder are refused, because rank 0's temporary folder is on one of them.
 void RoundtripOptions::settle(Comm& world) {
   constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
   int here = ranks_of_host(world)->size();
@@ -89,6 +96,7 @@ void RoundtripOptions::settle(Comm& world) {
   if (device == "cuda") threads = std::min(threads, kMostThreadsOfGpu);
 }
 
+// The sizes, types and packing of the live model. It points to `pattern`.
 LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   LiveSetup s;
   const ValueOptions how = values.options();

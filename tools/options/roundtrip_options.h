@@ -18,6 +18,7 @@ class ModelMap;
 struct LiveSetup;
 struct RoundTripOptions;
 
+// Plain values, and groups of flags that other commands have too.
 struct RoundtripOptions {
   std::string source, device = "cpu", main_dtype = "fp32";
   std::optional<std::string> output, checkpoint, pattern_text;

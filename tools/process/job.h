@@ -5,6 +5,8 @@ namespace mckpt::impl {
 
 class Job;
 
+// The job, made on the first call from the launcher's environment variables (Open MPI's and the like); a
+// process without a launcher is a job of one rank.
 Job& this_job();
 
 }  // namespace mckpt::impl

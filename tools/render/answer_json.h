@@ -8,6 +8,8 @@
 
 namespace mckpt::impl {
 
+// A JsonWriter of one answer. Written to an Output, it flushes from time to time, so an error after the first
+// flush leaves a part of an answer on stdout; commands therefore find out what can fail before they begin.
 class AnswerJson : public JsonWriter {
  public:
   explicit AnswerJson(Output& out) : AnswerJson(out.buffer(), [&out] { out.flush(); }) {}

@@ -1,4 +1,9 @@
-// Draws a flat buffer: one line of letters, with the ranks' boundaries above and below it.
+// Draws a flat buffer: one line of letters, with the ranks' boundaries above and below it. There are three
+// forms, by how much room there is:
+//
+//   shards of few items      a column is an item; as many shards in a line as fit
+//   shards of many items     equally many columns a shard; a column shows the parameter with most of its items
+//   more than 8 lines        one strip for the whole bucket, without boundaries, and "a column is about N items"
 #include "tools/render/buffer_picture.h"
 
 #include <algorithm>
@@ -16,7 +21,7 @@ constexpr i64 kFree = -1;
 constexpr i64 kMostLines = 8;
 constexpr i64 kLeastCell = 6;  // columns of a shard, so that its label finds room
 
-// Which parameter lies where, asked in ascending order.
+// Which parameter is at a place of the buffer, asked in ascending order.
 class Map {
  public:
   explicit Map(const FlatBuffer& b) : buffer_(b), by_offset_(b.parameters.size()) {
@@ -74,6 +79,7 @@ std::string labels(i64 first, i64 count, i64 cell, const std::function<std::stri
 
 }  // namespace
 
+// Parameters 0 to 25 are a to z, 26 to 51 are A to Z; from 52 on the letters repeat.
 char parameter_letter(i64 p) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   return kLetters[static_cast<std::size_t>(p) % kLetters.size()];

@@ -15,6 +15,8 @@ namespace mckpt::impl {
 
 struct FlatBuffer;
 
+// How and how wide to draw. The label is asked for with the number of a shard, because with HSDP shards and
+// ranks differ.
 struct PictureStyle {
   bool unicode = true;
   int columns = 80;                             // the widest line allowed

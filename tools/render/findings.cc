@@ -1,4 +1,10 @@
 // Prints findings, as lines for a person and as JSON.
+//
+//   problem[MC1103]: model-00002-of-00002.safetensors: ...     problems first, at most five lines without -v
+//   warning[MC1108]: ...                                       oddities after them; not printed with -q
+//   found in ckpt (3 more: -v); mckpt verify checks all of it
+//
+// In a job of ranks only rank 0 prints, because all ranks find the same.
 #include "tools/render/findings.h"
 
 #include <algorithm>
@@ -17,6 +23,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 5;
 
+// "problem[MC1103]: file: rank 3: tensor 'x': message (byte 12)", the kind in red or yellow.
 std::string painted_line(bool color, const Finding& f) {
   return cat(paint(color, f.warning ? Style::kYellow : Style::kRed, finding_kind(f)), ": ",
              with_flags(finding_text(f)));

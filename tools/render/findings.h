@@ -1,4 +1,5 @@
-// Prints on stderr what a reader found odd or wrong, for commands whose answer is something else.
+// Prints on stderr what a reader found odd or wrong, for commands whose answer is something else. A finding
+// does not end a command: what can be read is shown, and the exit status says that something is wrong.
 #pragma once
 
 #include "core/base/error_code.h"

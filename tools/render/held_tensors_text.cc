@@ -1,4 +1,8 @@
-// Prints what a rank holds. In JSON the rows are those of `ls`, with the one chunk that is the rank's.
+// Prints what a rank holds. In JSON the rows are those of `ls`, with the one chunk that is the rank's; file
+// and offset are null, because no file holds the chunk.
+//
+//   name                    dtype     shape    bytes  held
+//   model.module....weight  bfloat16  [64, 16]   640  [20, 16] at [12, 0]       "all", a box, or "nothing"
 #include "tools/render/held_tensors_text.h"
 
 #include "convert/jobs/held_tensors.h"
@@ -15,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// What the rank holds of the tensor: "all", "nothing", or sizes and offsets of its box.
 std::string box_text(const HeldTensor& h) {
   if (h.items.empty()) return "nothing";
   if (h.items.items() == h.shape.items()) return "all";

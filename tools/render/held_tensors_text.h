@@ -1,4 +1,9 @@
-// What a rank holds, as a table or as JSON.
+// What a rank holds, as a table or as JSON: the answer of `mckpt ls --as`. The shape is that of the whole
+// tensor when boxes are shown (as saved), and that of the rank's own tensor at run time.
+//
+//   {"name": "model.module.decoder.layers.0.self_attention.linear_qkv.weight", "dtype": "bfloat16",
+//    "shape": [64, 16], "bytes": 2048, "file": null, "offset": null,
+//    "chunks": [{"rank": 3, "offsets": [44, 0], "sizes": [20, 16], "file": null, "offset": null, "bytes": 640}]}
 #pragma once
 
 #include <span>

@@ -1,4 +1,12 @@
 // Draws who holds what as a map: a line a tensor, a column a rank, and how full the square is.
+//
+//   tensor                  shape      r0 r1 r2 r3     coverage
+//   ...linear_fc1.weight_w  [16, 16]   ## ## ## ##     full, 4 x 4 rows
+//   ...linear_proj.weight   [16, 32]   ## ## #. ..     full, uneven rows: 6 6 4
+//   ...layer_norm_weight    [16]       ## .. .. ..     full, in one piece
+//
+// A format without ranks has a column for each file. Over 64 columns, neighbours share one. The check of
+// coverage is that of `verify` (io/store/cover.h), for the tensors shown.
 #include "tools/render/holders_text.h"
 
 #include <algorithm>
@@ -13,9 +21,10 @@
 namespace mckpt::impl {
 namespace {
 
-// So many columns at most; beyond that, neighbouring ranks share one.
+// The most columns of the map; with more ranks, neighbouring ranks share a column.
 constexpr i64 kMostColumns = 64;
 
+// The signs of one square, in both sets of characters. Each is two cells wide.
 struct Signs {
   const char *whole, *part, *none, *lost, *twice;
 };
@@ -38,6 +47,7 @@ struct Columns {
   i64 holders, per_column, count;
 };
 
+// What is drawn for one tensor. `twice` marks columns that hold items which another chunk holds too.
 struct Row {
   std::vector<i64> items;  // by column
   std::vector<bool> twice;
@@ -45,6 +55,7 @@ struct Row {
   bool faulty = false;
 };
 
+// True if the chunk has the full size of the tensor in every dimension but the first.
 bool whole_rows(const Chunk& c, std::span<const i64> dims) {
   return !dims.empty() && std::ranges::equal(c.sizes.subspan(1), dims.subspan(1));
 }
@@ -80,6 +91,8 @@ std::string fault_text(const Columns& columns, const std::vector<Chunk>& chunks,
   return to_string(faults[0]);
 }
 
+// Looks at every chunk of the tensor twice: once for the squares, once for the check of coverage. Replicas
+// fill squares but are not part of the cover.
 Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   Row row{std::vector<i64>(static_cast<std::size_t>(columns.count)),
           std::vector<bool>(static_cast<std::size_t>(columns.count)), "", false};
@@ -106,6 +119,8 @@ Row make_row(const Store& store, const Columns& columns, i64 tensor) {
   return row;
 }
 
+// The squares of a line. Full is what the column with most items has, so an even sharding is drawn full
+// everywhere.
 std::string cells(const Row& row, const Signs& signs) {
   i64 most = row.items.empty() ? 0 : *std::max_element(row.items.begin(), row.items.end());
   std::string out;

@@ -1,5 +1,9 @@
 // Who holds what, as text: for every tensor, which ranks (or files) hold how much of it, and whether all of
-// it is there.
+// it is there. The answer of `mckpt inspect --map`. A checkpoint that lacks the file of a rank shows at a
+// glance which tensors lost something:
+//
+//   layers.0.mlp.linear_fc2.weight   [12, 14]  ## .. ..       full, in one piece
+//   layers.0.mlp.linear_fc1.weight   [14, 12]  .. .. ## !!    a file is missing
 #pragma once
 
 #include <span>

@@ -1,4 +1,11 @@
 // Prints the objects of a checkpoint as text or JSON.
+//
+//   iteration  7                                          a small value: one line
+//   args  ...                                             a large one: a summary, and a tree below it
+//   rng_state  MC1213: ...                                a value that cannot be read: the error
+//   optimizer.param_to_group_meta.*  x104, shown with --tree
+//
+// Values are pickles; they are parsed as data and never run.
 #include "tools/render/inspect_objects.h"
 
 #include "core/base/error.h"
@@ -14,7 +21,7 @@ namespace {
 constexpr std::string_view kPerParameter = "optimizer.param_to_group_meta.";
 constexpr std::size_t kLineBytes = 100, kJsonBytes = std::size_t{1} << 20;
 
-// Objects that cannot be read are printed with the error in place of the value.
+// A value, or the error of reading it, which is printed in the value's place.
 struct Value {
   std::shared_ptr<const PickleValue> value;
   std::string error;
@@ -28,6 +35,7 @@ Value value_of(const Store& store, i64 index) {
   }
 }
 
+// One object: a line if the value fits 100 bytes, else a summary and the value as a tree.
 void write_value(Output& out, const std::string& name, const Value& v) {
   std::string head = cat("  ", escaped(name));
   if (!v.value)

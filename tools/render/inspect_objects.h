@@ -1,5 +1,9 @@
-// `mckpt inspect --args`: what a checkpoint holds besides tensors, with its values. Pickles are shown, never
-// run.
+// `mckpt inspect --args`: what a checkpoint contains besides tensors, with its values. Pickles are shown,
+// never run.
+//
+//   iteration  7
+//   opt_param_scheduler.max_lr  0.0003
+//   opt_param_scheduler.wd_incr_style  'constant'
 #pragma once
 
 namespace mckpt::impl {

@@ -1,4 +1,14 @@
 // Prints the summary of a checkpoint and the tree of its tensors.
+//
+//   model  45 tensors  7,408 params  14.5 KiB
+//
+//   lm_head.weight             [32, 16]    bfloat16       1.00 KiB
+//   model                      44 tensors                 13.5 KiB
+//   |- layers.{0,1}        x2  21 tensors            6.22 KiB each      layers that are alike, folded
+//   |  |- input_layernorm.weight  [16]     bfloat16           32 B
+//
+// The tree is built by the library (io/store/name_tree.h); here it becomes lines, at most 100 unless --tree
+// is given.
 #include "tools/render/inspect_text.h"
 
 #include <cstdio>
@@ -32,6 +42,7 @@ std::string percent(i64 part, i64 whole) {
   return text;
 }
 
+// "bfloat16 99.9 %, float32 0.1 %": shares of the bytes, at most five types.
 std::string dtype_shares(const StoreSummary& s) {
   std::string out;
   for (std::size_t i = 0; i < s.dtypes.size(); i++) {
@@ -42,12 +53,15 @@ std::string dtype_shares(const StoreSummary& s) {
   return out;
 }
 
+// The path as given, and the folder that was opened if the path led to another one (a run's folder leads to
+// an iteration).
 std::string first_line(const Store& store, const std::string& path) {
   std::string out = escaped(path, 4096);
   if (store.root() != path) out += cat(" -> ", escaped(store.root(), 4096));
   return out;
 }
 
+// Format, number of files and ranks, and the facts that the format knows, separated by bars.
 std::string format_line(const Store& store) {
   std::string out = store.format();
   i64 files = static_cast<i64>(store.files().size());
@@ -57,6 +71,7 @@ std::string format_line(const Store& store) {
   return out;
 }
 
+// A line for each part of the state (model, optimizer, other) that has tensors, and their sum.
 void write_parts(Output& out, const StoreSummary& s) {
   TextTable table({{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kRight}, {"", Align::kRight}});
   auto row = [&](std::string_view name, const Amount& a) {
@@ -103,6 +118,8 @@ void write_objects(Output& out, const Store& store) {
   }
 }
 
+// Writes a tree into a table, so that the columns behind the names line up. Lines beyond the limit are
+// counted only.
 class TreeWriter {
  public:
   TreeWriter(const Store& store, bool unicode, i64 most_lines)

@@ -1,4 +1,5 @@
-// The screen of `mckpt inspect`: what the checkpoint is, what it holds, and its tensors as a tree.
+// The screen of `mckpt inspect`: what the checkpoint is, what it holds, and its tensors as a tree. One call
+// of write_card() and one of write_tree() make the screen of one checkpoint.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
-// Writes an error as the JSON answer of a command.
+// Writes an error as the JSON answer of a command. The texts get the flags of settings (setting_names.h);
+// names of files and tensors are printed as they are. Out of memory is a constant text, written with one
+// system call.
 #include "tools/render/json_error.h"
 
 #include <unistd.h>
@@ -10,8 +12,10 @@
 namespace mckpt::impl {
 namespace {
 
+// False if a part of an answer is on stdout already: two objects in one answer would be no JSON.
 bool wanted(const GlobalFlags& flags) { return (flags.json || flags.jsonl) && !Output::has_written(); }
 
+// A fact that the error does not have is null, so every error has the same fields.
 void write_fields(JsonWriter& json, const Error& e) {
   auto text = [&](std::string_view name, const std::string& value) {
     value.empty() ? json.null_field(name) : json.field(name, with_flags(value));

@@ -1,7 +1,9 @@
-// Under --json and --jsonl an error is an object on stdout as well, so that whoever reads the answers need
-// not read words:
+// Under --json and --jsonl an error is an object on stdout as well, so that a program which reads the answers
+// need not read words:
 //
 //   {"schema": "mckpt.error/1", "ok": false, "error": {"code": "MC1001", "message": ..., "file": ..., ...}}
+//
+// The error is printed on stderr in words too, as always.
 #pragma once
 
 namespace mckpt::impl {

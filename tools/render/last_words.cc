@@ -1,6 +1,11 @@
-// What is said when memory ends where no error can be thrown: before main, when libstdc++ has no room for the
-// exception itself, and between main's first line and the handlers of main.cc. Otherwise the program would
-// abort.
+// What is printed when memory ends where no error can be thrown: before main, when libstdc++ has no room for
+// the exception itself, and between main's first line and the handlers of main.cc. Without this file the
+// program would abort, with a core dump and without a reason.
+//
+//   operator new fails -> std::terminate -> say_and_end(): error[MC9902] with write(2), exit status 3
+//
+// The constructor runs before all others (priority 101), allocates nothing, and so works however little
+// memory there is.
 #include <unistd.h>
 
 #include <cstdlib>

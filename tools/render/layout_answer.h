@@ -1,5 +1,5 @@
 // The answer of `mckpt layout`: how the parameters of one bucket are packed and cut, as text with a picture
-// or as JSON.
+// or as JSON. Packing itself is core/fsdp/flat_buffer.h; a cut inside a row is core/fsdp/row_cuts.h.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@ namespace mckpt::impl {
 
 class Output;
 
+// What the command line asked for, and what came of it. The command fills it; the two writers read it.
 struct PackedShapes {
   std::vector<Shape> shapes;
   Packing packing;
@@ -35,7 +36,7 @@ struct PackedShapes {
 };
 
 void write_layout_text(Output& out, const PackedShapes& packed);
-// Throws kBadLayout where the ranges of all ranks are too many for one answer.
+// Throws kBadLayout if the ranges of all ranks are too many for one answer.
 void write_layout_json(Output& out, const PackedShapes& packed);
 
 // What to try in place of a packing that cuts a row.

@@ -1,4 +1,10 @@
 // A packing as JSON, with every rank's range of every parameter.
+//
+//   {"schema": "mckpt.layout/1", "ok": true, "shapes": [[10, 4], [10]], "world": 4, ..., "offsets": [0, 40],
+//    "bucket": 64, "shard": 16, ..., "item_ranges": [[[0, 16], [16, 32], [32, 40], [0, 0]], ...], "findings": []}
+//
+// The ranges are parameters times ranks in number, so they are limited to 2^26; the text folds ranks that
+// hold alike.
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/grid.h"
@@ -14,6 +20,7 @@ namespace {
 
 constexpr i64 kMostRanges = i64{1} << 26;  // of one answer
 
+// By parameter, then by rank: the items of the parameter that the rank's shard has, [0, 0] for none.
 void write_ranges(JsonWriter& json, const PackedShapes& l) {
   json.key("item_ranges").begin_array();
   for (i64 p = 0; p < std::ssize(l.shapes); p++) {
@@ -28,6 +35,7 @@ void write_ranges(JsonWriter& json, const PackedShapes& l) {
   json.end_array();
 }
 
+// Each cut as a finding, in the form that `verify` uses.
 std::vector<Finding> findings_of(const PackedShapes& l) {
   std::vector<Finding> findings;
   std::string help = l.cuts.empty() ? "" : layout_advice(l);

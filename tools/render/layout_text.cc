@@ -1,5 +1,6 @@
 // A packing as a person reads it: sizes, a line for each parameter, a picture of the buffer, and what cuts a
-// row.
+// row. Parameters are listed in the order of their places in the buffer, with the letter that the picture has
+// for them; the heads of layout.cc (tools/commands) and buffer_picture.h show an example.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -32,6 +33,7 @@ std::string share(i64 part, i64 whole) {
 // With HSDP, ranks and shards are numbered differently; else shard s is rank s.
 std::string shard_label(const PackedShapes& l, i64 s) { return cat(l.packing.hsdp > 1 ? "s" : "r", s); }
 
+// The sizes of the buffer. Holes are between parameters, padding is after the last one.
 void write_summary(Output& out, const PackedShapes& l) {
   const FlatBuffer& b = l.buffer;
   i64 used = l.parameter_items(), holes = l.last_item() - used, padding = b.bucket_items - l.last_item();
@@ -73,6 +75,7 @@ std::string range_text(const PackedShapes& l, i64 p) {
   return out.empty() ? "-" : out;
 }
 
+// Sorted by place, because parameters are not placed in the order in which they were given.
 void write_table(Output& out, const PackedShapes& l) {
   std::vector<std::size_t> by_offset(l.shapes.size());
   std::iota(by_offset.begin(), by_offset.end(), 0);
@@ -96,6 +99,7 @@ void write_table(Output& out, const PackedShapes& l) {
   out.write("\n");
 }
 
+// With HSDP, the shards of the ranks are listed below the picture, because rank r does not hold shard r.
 void write_picture(Output& out, const PackedShapes& l) {
   PictureStyle style{out.unicode(), std::min(out.width(), 80), [&](i64 s) { return shard_label(l, s); }};
   for (const std::string& line : buffer_picture(l.buffer, style)) out.line(line);
@@ -107,6 +111,7 @@ void write_picture(Output& out, const PackedShapes& l) {
   out.line(cat("\nrank and shard:", ranks, l.packing.ranks > kMost ? "  ..." : ""));
 }
 
+// What cuts a row, at most five times, and what to try instead; nothing if no row is cut.
 void write_verdict(Output& out, const PackedShapes& l) {
   constexpr std::size_t kMostShown = 5;
   if (l.cuts.empty()) return;

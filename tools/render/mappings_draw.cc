@@ -1,4 +1,9 @@
-// Prints the pictures of a rule, as text or SVG.
+// Prints the pictures of a rule, as text or SVG. A name may be that of a rule, which has one picture or
+// several, or that of one picture:
+//
+//   draw qkv               the pictures qkv, qkv_output_gate, qkv_few_groups
+//   draw qkv_few_groups    this picture alone
+//   draw qkv --svg         the picture that has the very name of the rule
 #include "tools/render/mappings_draw.h"
 
 #include <algorithm>
@@ -13,6 +18,7 @@ namespace {
 
 using Examples = std::vector<const RuleExample*>;
 
+// The pictures of a rule, one picture, or all for "". Throws kUsage with the nearest name.
 Examples examples_named(const std::string& name) {
   Examples found;
   std::vector<std::string_view> names;
@@ -48,6 +54,7 @@ void write_json(AnswerJson& json, const Examples& examples) {
   json.end_answer();
 }
 
+// The list of all pictures: name, rule, and what it shows.
 void list(Output& out, const Examples& examples) {
   using enum Align;
   TextTable table({{"picture", kLeft}, {"rule", kLeft}, {"shows", kLeft}});

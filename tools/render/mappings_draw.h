@@ -1,4 +1,5 @@
-// The pictures of split rules, as text for a terminal and as SVG.
+// The pictures of split rules, as text for a terminal and as SVG. They are drawn by mappings/picture; here
+// one is chosen and printed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,10 @@
 // Prints which families there are, and the rows of one with whole names.
+//
+//   Megatron                 rule       Hugging Face                            shape         needs
+//   ...mlp.linear_fc1.weight  gated_mlp  model.layers.{L}.mlp.gate_proj.weight  [ffn hidden]  dense
+//                                        model.layers.{L}.mlp.up_proj.weight    [ffn hidden]
+//
+// A row with several sources has a line for each. "needs" is the kind of layer, and the condition of the row.
 #include "tools/render/mappings_text.h"
 
 #include "core/base/text.h"
@@ -18,13 +24,15 @@ std::string joined(std::span<const std::string_view> words) {
   return out;
 }
 
-// One row of a family with its whole names.
+// One row of a family with its whole names: the prefixes of its section are put in front.
 struct ShownRow {
   std::string kind, megatron;
   std::vector<std::string> sources, shapes;
   const Row* row;
 };
 
+// All rows of the family in the order of its tables. Rows that exclude each other (forms of experts) are all
+// listed.
 std::vector<ShownRow> shown_rows(const Family& family) {
   std::vector<ShownRow> rows;
   for (const Section& section : family.sections)

@@ -1,4 +1,7 @@
-// The tables of the model families, as text or JSON.
+// The tables of the model families, as text or JSON: the answers of `mckpt mappings list` and `show`.
+//
+//   {"megatron": "decoder.layers.{L}.mlp.linear_fc2.weight", "rule": "row",
+//    "hugging_face": ["model.layers.{L}.mlp.down_proj.weight"], "shapes": ["hidden ffn"], "layer": "dense", ...}
 #pragma once
 
 #include <string_view>
@@ -11,7 +14,7 @@ struct Family;
 
 void write_families(Output& out);
 void write_family(Output& out, const Family& family);
-// A tensor that no parameter is made of, as one JSON object. `copy_of`: "" where it is not a copy.
+// One tensor that no parameter is made of, as a JSON object. `copy_of`: "" if it is not a copy.
 void write_unread(JsonWriter& json, std::string_view name, std::string_view copy_of, std::string_view reason);
 
 }  // namespace mckpt::impl

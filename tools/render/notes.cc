@@ -1,4 +1,5 @@
-// Prints the notes that a result of the library carries.
+// Prints the notes that a result of the library carries: warnings with warn(), the others with note(), in
+// their order.
 #include "tools/render/notes.h"
 
 #include "core/base/notes.h"

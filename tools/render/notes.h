@@ -1,4 +1,5 @@
-// Prints the notes that a result of the library carries.
+// Prints the notes that a result of the library carries. The library returns remarks as values and prints
+// nothing; a command calls this when it has the result.
 #pragma once
 
 namespace mckpt::impl {

@@ -1,3 +1,16 @@
+// Buffers stdout, decides about colour and characters, and prints errors in the form of rustc's:
+//
+//   error[MC1101]: the file is cut short
+//     --> model.safetensors
+//      | tensor   lm_head.weight
+//      | at byte  3,352
+//      | expected 14,816 bytes
+//      | found    14,000 bytes
+//      = a note
+//   help: fetch the file again
+//         more: mckpt explain MC1101
+//
+// Writing to stderr never fails: a command whose stderr is closed still does its work.
 #include "tools/render/output.h"
 
 #include <sys/ioctl.h>
@@ -21,6 +34,7 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 
 bool stdout_used = false;
 
+// True if the variable is set and not empty.
 bool env_set(const char* name) {
   const char* v = std::getenv(name);
   return v && *v;
@@ -44,6 +58,7 @@ bool want_color(When when, int fd) {
   return is_terminal(fd) && !(term && std::strcmp(term, "dumb") == 0);
 }
 
+// The first of the three variables that is set decides, as in setlocale(); no locale is loaded.
 bool utf8_locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const char* v = std::getenv(name); v && *v) return std::strstr(v, "UTF-8") || std::strstr(v, "utf8");

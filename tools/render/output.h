@@ -1,5 +1,8 @@
-// Where a command's words go: the answer to stdout through Output, everything else to stderr through note()
+// Where a command's text goes: the answer to stdout through Output, everything else to stderr through note()
 // and warn(). Colour and drawing characters are decided here, once.
+//
+//   stdout   the answer, and nothing else: text, or JSON with --json    Output
+//   stderr   notes (silent under -q), warnings, errors, progress        note(), warn(), print_error(), Progress
 #pragma once
 
 #include <optional>
@@ -10,6 +13,7 @@ namespace mckpt::impl {
 
 class Error;
 
+// --color: whether colour codes are written.
 enum class When { kAuto, kAlways, kNever };
 enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 
@@ -25,7 +29,7 @@ struct GlobalFlags {
   std::string progress = "auto";
 };
 
-// Thrown when whoever reads stdout has gone; main ends quietly.
+// Thrown when the reader of stdout has closed it, as in `mckpt ls ckpt | head`; main ends quietly.
 struct BrokenPipe {};
 
 // Buffered stdout. Throws BrokenPipe, or Error(kWriteFailed) when stdout cannot take what is written.
@@ -38,7 +42,7 @@ class Output {
     write("\n");
   }
   void flush();
-  // What has not been flushed yet, for those who append to a text themselves.
+  // What has not been flushed yet, for writers that append to a text themselves.
   std::string& buffer() { return buffer_; }
   // Whether this process has put anything on stdout.
   static bool has_written();
@@ -56,11 +60,12 @@ class Output {
 };
 
 bool stderr_color(const GlobalFlags& flags);
-// Columns of the terminal that stderr is; nothing where it is none.
+// The columns of the terminal if stderr is one; none otherwise.
 std::optional<int> stderr_width();
 std::string paint(bool color, Style style, std::string_view text);
 
-// One line on stderr, from rank 0 alone: all ranks have the same to say. note() is silent under -q.
+// One line on stderr, from rank 0 alone, because all ranks have the same to report. note() is silent under
+// -q.
 void note(const GlobalFlags& flags, std::string_view text);
 void warn(const GlobalFlags& flags, std::string_view text);
 

@@ -1,4 +1,6 @@
-// A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object.
+// A layer pattern, a segment or a stage of one, and a refusal, each as one JSON object. A refusal has "ok":
+// false and the class, the byte, the sentence and the help; it is an answer of `mckpt pattern` and not an
+// error.
 #include "tools/render/pattern_json.h"
 
 #include "core/base/text.h"
@@ -15,6 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Items of the pattern with their symbols and kinds, as in the structures of core/hybrid/pattern.h.
 void write_items(JsonWriter& json, std::string_view text, std::span<const PatternItem> items) {
   json.begin_array();
   for (const PatternItem& item : items) {
@@ -42,6 +45,8 @@ void write_segments(JsonWriter& json, const LayerPattern& pattern) {
   json.end_array();
 }
 
+// The number of layers of each kind, MTP included, and the index of each layer of the main part within its
+// kind.
 void write_kinds(JsonWriter& json, const LayerPattern& pattern) {
   std::array<i64, kLayerKinds> counts = layer_counts(pattern);
   json.key("counts").begin_object();
@@ -59,6 +64,7 @@ void write_kinds(JsonWriter& json, const LayerPattern& pattern) {
   json.end_object();
 }
 
+// Each physical layer with its two names: in memory, and as stored.
 void write_layers(JsonWriter& json, std::span<const LayerPlace> places) {
   json.key("layers").begin_array();
   for (const LayerPlace& p : places) {

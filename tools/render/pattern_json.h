@@ -1,4 +1,7 @@
-// The answers of `mckpt pattern` as JSON.
+// The answers of `mckpt pattern` as JSON. The fields are listed in docs/json.md.
+//
+//   {"schema": "mckpt.pattern/1", "ok": true, "dialect": "grouped", "main_pattern": "*-", ...,
+//    "physical_kinds": "*-", "counts": {"*": 1, ..., "E": 0}, "kind_index_maps": {"*": {"0": 0}, ...}, ...}
 #pragma once
 
 #include <span>
@@ -16,7 +19,7 @@ struct PatternItem;
 struct PatternWarning;
 struct StageLayers;
 
-// Whole answers.
+// Each writes one whole answer.
 void write_pattern_json(Output& out, const LayerPattern& pattern, std::span<const PatternWarning> warnings);
 void write_segment_json(Output& out, std::string_view text, Dialect dialect,
                         std::span<const PatternItem> items);

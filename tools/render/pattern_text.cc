@@ -1,4 +1,12 @@
 // Prints the layers of a pattern as a table, and what is wrong with a pattern.
+//
+//   logical  physical  number  kind              keys in the checkpoint            group
+//         0         0       1  * self attention  decoder.layers.0.self_attention.  [*-] 1 of 2
+//         0         1       2  - dense MLP       decoder.layers.0.mlp.             [*-] 2 of 2
+//         1         2       3  M Mamba mixer     decoder.layers.1.mixer.
+//
+// -v adds a column with the path of the layer in memory. Of a pattern that is refused, at most 76 bytes
+// around the fault are shown, with a mark below it.
 #include "tools/render/pattern_text.h"
 
 #include <algorithm>
@@ -30,6 +38,7 @@ TextTable layer_table() {
                     {"group"}});
 }
 
+// A line for each physical layer of these items, which are all items of one stage or segment.
 void add_layers(TextTable& table, std::string_view text, std::span<const PatternItem> items, bool verbose) {
   for (const LayerPlace& p : stage_places(text, items, 0)) {
     const PatternItem& item = items[p.position];
@@ -53,6 +62,7 @@ std::string title(const Output& out, std::string_view pattern) {
   return out.styled(Style::kBold, pattern.empty() ? "(empty pattern)" : escaped(pattern));
 }
 
+// The table of all layers, with a heading for each pipeline segment if there are several.
 void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
   TextTable table = layer_table();
   i64 segments = std::ssize(pattern.segments);
@@ -65,6 +75,8 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
   table.write(out);
 }
 
+// The layers of one depth stand for all depths, since the parts are identical; names show the range of
+// depths.
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");
   out.line(cat("MTP: ", counted(pattern.mtp_depths, "depth"),
@@ -87,12 +99,14 @@ std::string totals(const LayerPattern& pattern) {
   return out.empty() ? "no layers" : out;
 }
 
-// The part of the pattern around the byte that fits a line, and where the byte stands in it.
+// The part of the pattern around the byte that fits a line, and the column of the byte in it.
 struct Excerpt {
   std::string text;
   std::size_t column;
 };
 
+// At most 40 bytes before the fault and 36 from it on, so that the mark is visible on a terminal of 80
+// columns.
 Excerpt excerpt(std::string_view pattern, i64 byte) {
   constexpr i64 kBefore = 40, kAfter = 36;
   i64 begin = byte <= kBefore ? 0 : byte - kBefore;

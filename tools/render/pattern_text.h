@@ -1,4 +1,6 @@
-// The answers of `mckpt pattern` for people.
+// The answers of `mckpt pattern` for people: one function for each question that the command answers
+// (tools/commands/pattern.cc), and one for a pattern that is refused. They only print; everything that they
+// print is computed in core/hybrid.
 #pragma once
 
 #include <span>

@@ -1,5 +1,8 @@
-// How far a long run is, on stderr: a line that is redrawn on a terminal, a plain line every 10 seconds
-// elsewhere, or JSON lines. Nothing is said of runs that are over at once.
+// The progress of long work, on stderr: a line that is redrawn on a terminal, a plain line every 10 seconds
+// elsewhere, or JSON lines. Work that is over at once shows nothing.
+//
+//   {"schema": "mckpt.progress/1", "command": "verify", "bytes": 1073741824, "total_bytes": 4294967296,
+//    "seconds": 2.1, "memory": 8388608}
 #pragma once
 
 #include <atomic>
@@ -16,10 +19,11 @@ namespace mckpt::impl {
 
 struct GlobalFlags;
 
-// A field of /proc/self/status in bytes, such as "RssAnon", memory of this process that is its own; 0 if
-// the system does not provide it.
+// A field of /proc/self/status in bytes, such as "RssAnon", the memory that this process does not share; 0 if
+// the system does not provide the field.
 i64 status_bytes(std::string_view name);
 
+// Shows progress from the constructor to the destructor. Only rank 0 of a job shows any, and none under -q.
 class Progress {
  public:
   // `what` is one word: "verify". `total_bytes` 0: not known.
@@ -30,7 +34,7 @@ class Progress {
 
   // Thread-safe.
   void add(i64 bytes) { done_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  // For those who count themselves.
+  // For workers that count by themselves.
   std::atomic<i64>* counter() { return &done_bytes_; }
 
  private:

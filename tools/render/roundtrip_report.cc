@@ -1,4 +1,10 @@
 // Prints the result of a round trip as text or JSON.
+//
+//   grid     tp=2 cp=1 ep=1 etp=1 pp=1 dp=2, 4 ranks, optim_grads_params, cpu
+//   model    45 tensors, 33 Megatron parameters
+//   load        0.012 s      1.20 GB/s  14.5 KiB            one line for each phase, repeated phases too
+//   memory   weights 29.0 KiB, gathered at most 8.00 KiB, peak RSS 60.1 MiB a rank
+//   equal: every bit came back
 #include "tools/render/roundtrip_report.h"
 
 #include <cstdio>
@@ -22,6 +28,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Gigabytes (10^9) in a second; 0 for a phase too short to be measured.
 double rate(const RoundTripPhase& phase) {
   return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
 }
@@ -34,10 +41,12 @@ const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view na
   return last;
 }
 
+// The root of the module tree has no name and is called "model".
 std::string module_name(const LiveModel& model, i32 module) {
   return module == 0 ? "model" : model.modules()[module].name;
 }
 
+// The parameter groups of the live model as they were packed, for comparison with a training run's own log.
 void write_groups(JsonWriter& json, const LiveModel& model) {
   json.key("groups").begin_array();
   for (i32 module : model.sharded_modules())

@@ -1,4 +1,9 @@
 // Prints the result of a round trip through a live sharded model: times, memory, and what differs.
+//
+//   load      every rank reads its part of the files        check     the live weights are those of the files
+//   unshard   every module gathered once                    export, compare     the way back, bit for bit
+//
+// Each is a phase, with the seconds of the slowest rank and the bytes of all ranks.
 #pragma once
 
 namespace mckpt::impl {

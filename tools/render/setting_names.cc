@@ -1,4 +1,6 @@
-// The settings that texts of the library may name. The flag of a setting is its name with hyphens.
+// The settings that texts of the library may name. The flag of a setting is its name with hyphens:
+// `source_tp` is shown as --source-tp. Other words in backquotes, such as commands, are left as they are; an
+// odd backquote ends the search.
 #include "tools/render/setting_names.h"
 
 #include <algorithm>

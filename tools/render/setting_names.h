@@ -8,7 +8,7 @@
 
 namespace mckpt::impl {
 
-// The text with the flag of every setting that is named in it; other words in backquotes stay as they are.
+// The text with the flag of every setting that it names; other words in backquotes are left as they are.
 std::string with_flags(std::string_view text);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,10 @@
 // Prints statistics of tensors: numbers in four digits for people, exact ones for programs.
+//
+//   min   max   mean     std  zeros  NaN          Inf  min to max
+//    -2   1.5  0.991  0.0812      0  2 @ [0, 14]    0  |.    :#: ....  .|
+//
+// The bars are the histogram, one character a bin; a bin with any value has a bar, however few values are in
+// it.
 #include "tools/render/stats_text.h"
 
 #include <algorithm>
@@ -28,6 +34,7 @@ void write_number(JsonWriter& json, std::string_view name, long double v, Elemen
   }
 }
 
+// The index of the first NaN or infinity in the dimensions of the tensor, or null.
 void write_first(JsonWriter& json, std::string_view name, i64 first, const Store& store, i64 tensor,
                  i64 per_element) {
   json.key(name);
@@ -58,6 +65,7 @@ std::string bars(const std::vector<i64>& bins, bool unicode) {
   return out;
 }
 
+// "0", or the number of NaN (or infinities) and the index of the first: "2 @ [0, 14]".
 std::string odd_count(i64 count, i64 first, const Store& store, i64 tensor) {
   if (count == 0) return "0";
   i64 item = first / element_form(store.dtype(tensor)).per_element;

@@ -1,5 +1,8 @@
 // Prints names, types, shapes, sizes and places. A hundred thousand tensors take milliseconds: cells are
 // appended in place, without a text of their own.
+//
+//   where       model-00001-of-00002.safetensors @ 6440     one stretch of one file
+//               4 chunks in 2 files                         a sharded tensor
 #include "tools/render/tensor_list.h"
 
 #include <algorithm>
@@ -16,13 +19,13 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether the whole tensor is one stretch of one file.
+// True if the whole tensor is one stretch of one file.
 bool is_whole(const Store& store, i64 tensor) {
   return store.chunk_count(tensor) == 1 &&
          std::ranges::equal(store.chunk(tensor, 0).sizes, store.dims(tensor));
 }
 
-// Null where the bytes lie in many places.
+// Null if the bytes are in many places.
 void write_offset(JsonWriter& json, const Chunk& c) {
   c.record_offset < 0 ? json.null_field("offset") : json.field("offset", c.record_offset);
 }
@@ -35,8 +38,8 @@ void write_chunk(JsonWriter& json, const Store& store, const Chunk& c) {
   json.field("bytes", c.record_bytes).end_object();
 }
 
-// Where the bytes are: file and byte, or over how many files a sharded tensor is spread. `files` is room to
-// work in.
+// Where the bytes are: file and byte, or over how many files a sharded tensor is spread. `files` is scratch
+// memory.
 void append_place(std::string& out, const Store& store, i64 tensor, std::vector<i32>& files) {
   i64 count = store.chunk_count(tensor);
   if (count == 0) {

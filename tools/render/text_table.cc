@@ -1,4 +1,6 @@
-// Collects cells, then prints them in columns of the width of their longest cell.
+// Collects cells, then prints them in columns of the width of their longest cell. Two blanks are between
+// columns; blanks at the end of a line are not written. Width is counted in characters, so names in UTF-8
+// line up.
 #include "tools/render/text_table.h"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// Columns of text that line up.
+// Columns of text that line up:
+//
+//   TextTable table({{"name", Align::kLeft}, {"bytes", Align::kRight}});
+//   table.row({"embed", "1,024"});             name   bytes
+//   table.row({"norm", "32"});                 embed  1,024
+//   table.write(out);                          norm      32
 #pragma once
 
 #include <cstdint>
@@ -13,6 +18,7 @@ class Output;
 
 enum class Align { kLeft, kRight };
 
+// All cells are kept until write(), because the widths depend on all of them.
 class TextTable {
  public:
   struct Column {

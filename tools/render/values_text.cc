@@ -1,4 +1,12 @@
 // Prints numbers in columns; "..." takes the place of what is left out.
+//
+//   [0, :, :]             a tensor of three dimensions: one matrix after the other, each below its index
+//   0.5  1  ...  2
+//   ...
+//   3    4  ...  5
+//
+// A number that has two parts is printed with a bar between them, and is an array in JSON. NaN and infinities
+// are strings in JSON, which has no such numbers.
 #include "tools/render/values_text.h"
 
 #include "core/base/text.h"
@@ -11,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Prints the values matrix by matrix; only one row of values is loaded at a time.
 class ValueTables {
  public:
   ValueTables(Output& out, ValueRows& values) : out_(out), values_(values) {}

@@ -1,4 +1,11 @@
 // Prints what verify found: a line for each check, its findings below it, what was not read, and the verdict.
+//
+//   pass  coverage 45 tensors
+//   FAIL  crc32    12 records
+//         problem[MC1203]: ...                      at most 10 findings a check without -v
+//         help: ...                                 each help once
+//   -     beside   not read: notes.txt
+//   ckpt: 1 check failed; 1 file was not read
 #include "tools/render/verify_text.h"
 
 #include <algorithm>
@@ -30,6 +37,7 @@ void write_differences(JsonWriter& json, const std::vector<Difference>& differen
   json.end_array();
 }
 
+// Four columns wide, so that names line up.
 std::string sign(const Output& out, Check::Status status) {
   switch (status) {
     case Check::Status::kNone:
@@ -48,6 +56,8 @@ std::string pad(std::string text, std::size_t width) {
   return text.append(width - std::min(width, text.size()), ' ');
 }
 
+// `equal` is the library's answer. If it is false, the findings say whether a difference was found, or
+// nothing could be compared.
 std::string_view verdict_of_comparison(const VerifyReport& report, bool equal) {
   if (equal) return "equal";
   auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
@@ -91,6 +101,7 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
   for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
 }
 
+// "pass  coverage 45 tensors; a note": what was looked at, and what could not be seen.
 void write_check(Output& out, const Check& check) {
   std::string_view unit = check.unit;
   if (check.count == 1) unit.remove_suffix(1);
@@ -100,6 +111,7 @@ void write_check(Output& out, const Check& check) {
   out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
 }
 
+// The last line: the answer in one or two words.
 std::string verdict(const Verified& verified) {
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;

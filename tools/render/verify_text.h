@@ -1,4 +1,11 @@
-// The answer of `mckpt verify`: the checks with their findings, and a verdict.
+// The answer of `mckpt verify`: the checks with their findings, and a verdict. With --against the verdict is
+// "equal", "not equal", or that no comparison was possible.
+//
+//   {"schema": "mckpt.verify/1", "ok": true, "path": "ckpt", "equal": true,
+//    "checks": [{"name": "files", "status": "pass", "count": 2, "unseen": 0, "note": null}, ...],
+//    "findings": [], "unread": [], "differences": []}
+//
+// "equal" and "differences" are there with --against only.
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 // every tensor that differs, and the first differing item of each; it stops at no number of differences.
 //
 //   job writes      file 0, bytes 4096-8191    [.. 3f 80 ..]
-//   the file has                               [.. 3f 00 ..]   -->   tensor "w", item 1021, byte 5120
+//   the file has                               [.. 3f 00 ..]   -->   tensor "w", item 256, byte 5120
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // Box moves: two boxes of one tensor, each stored row-major by itself, and the moves that carry the items
 // that both boxes contain from the first to the second. Every box of a checkpoint that keeps its key (a
-// reshard, a live export, a renamed layer) is copied by such moves, without a walk over single items.
+// reshard, a saved live model, a renamed layer) is copied by such moves, without a walk over single items.
 //
-//   tensor [8, 4]      from = rows 0-4, all columns     to = rows 3-7, columns 1-2     common: rows 3-4, columns 1-2
+//   tensor [8, 4]      from = rows 0-4, all columns     to = rows 3-7, columns 1-2     common: x
 //
 //         0  1  2  3              from, 5 x 4                 to, 5 x 2
 //     3   .  x  x  .          12 [13][14] 15               [0][1]

@@ -31,7 +31,8 @@ ChunkJob import_job(const Store& source, const KeyTable& keys, const ChunkList& 
 
 // From the chunks of a checkpoint to the tensors of a Hugging Face model. pre: the keys of `from` are keys of
 // the table, those of `to` are numbers of keys.map().sources(). Throws kUnaccounted if no chunk holds
-// anything of a tensor of `to`. `checkpoint` may be null: the job can then be proved, but not run.
+// anything of a tensor of `to`. `checkpoint` may be null: tasks can then be planned, but their sources have
+// no bytes.
 ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkList& from,
                     const ChunkList& to);
 

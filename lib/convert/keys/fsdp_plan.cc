@@ -6,7 +6,7 @@
 //   3  writers    each box is given to one of its holders, as torch.distributed.checkpoint does
 //   4  layout     keys in the order of planner_data, chunks rank by rank
 //
-// A grid of 1,024 ranks with tp 8 and ep 16 has at most 128 cells, so that the expensive part is done 128
+// A grid of 1,024 ranks with tp 8, etp 1 and ep 16 has 128 cells, so that the expensive part is done 128
 // times.
 #include "convert/keys/fsdp_plan.h"
 

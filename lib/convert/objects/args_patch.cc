@@ -158,8 +158,8 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
   bool fresh = entries.empty() && !beside.empty();
   if (fresh) entries = entries_of(pickle, beside);
   if (entries.empty()) return false;
-  // Several entries of the key are accepted only if they follow each other: they are then of one dictionary,
-  // and the new entry replaces all of them.
+  // Several entries of the key must follow each other: they are then of one dictionary, and all but the first
+  // were added by earlier calls. The new entry replaces those and keeps the first.
   for (std::size_t i = 1; i < entries.size(); i++) {
     std::size_t end = entries[i - 1].end;
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;

@@ -25,10 +25,11 @@ bool replace_integer(std::string& pickle, std::string_view name, i64 value);
 // A value of args; std::monostate is None.
 using ArgValue = std::variant<std::monostate, bool, i64, std::string>;
 
-// Gives the text key `name` another value, of any type, by replacing its entry in the dictionary. A key that
-// is not there is put into the dictionary that contains `beside`. False, and the pickle unchanged, if that is
-// not possible: the key must be in one dictionary only, with a plain value, and the pickle in at most one
-// frame.
+// Gives the text key `name` another value, of any type, by a new entry directly behind the old one: of equal
+// keys in a dictionary the last one counts, and other parts of the pickle that refer to the old value keep
+// it. Entries that an earlier call added are replaced. A key that is not there is added to the dictionary
+// that contains `beside`. False, and the pickle unchanged, if that is not possible: the key must be in one
+// dictionary only, with a plain value, and the pickle in at most one frame.
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});
 

@@ -2,7 +2,7 @@
 // have to change when the layers get the names of another form.
 //
 //   hybrid_layer_pattern "[*-]M"   num_layers 3   is_hybrid_model True            a hybrid model, grouped
-//   hybrid_layer_pattern None      num_layers 2   is_hybrid_model False           the GPT model of its layers
+//   hybrid_layer_pattern None      num_layers 1   is_hybrid_model False           the GPT model of * and -
 //
 // Older runs wrote `hybrid_override_pattern`, and kept the pattern of MTP parts in
 // `mtp_hybrid_override_pattern`.

@@ -10,9 +10,6 @@
 //                   beside              copies of other files, and texts
 //             tracker                   the name of the iteration, if the result is one of a training run
 //   reports   account, notes, details
-//
-//   1,000 tensors of 100 GB, 64 ranks:   planning reads some MB of headers; proving plans every task once;
-//                                        running reads 100 GB and writes 100 GB
 #pragma once
 
 #include <memory>
@@ -50,8 +47,8 @@ struct TorchResult {
 // files.
 using ResultLayout = std::variant<const DcpLayout*, const SafetensorsLayout*, TorchResult>;
 
-// The experts of a result, whose bytes are compared with each other after publishing: equal experts are
-// usually a fault of the source. `keys` null in a Conversion without twins.
+// The experts of a result, whose bytes are compared after publishing: equal experts are usually a fault of
+// the source.
 struct TwinSearch {
   const KeyTable* keys = nullptr;
   const DcpLayout* layout = nullptr;
@@ -65,7 +62,7 @@ struct Conversion {
   Conversion(Conversion&&) noexcept;
   ~Conversion();
 
-  Parts parts;                       // what all pointers below refer to
+  Parts parts;  // what all pointers below refer to
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them
   const Store* store = nullptr;      // whose files the job reads; null: it reads memory
@@ -83,7 +80,7 @@ struct Conversion {
   std::unique_ptr<CopyJob> job;
   // Every rank has tasks of its own, such as the tensors in its memory. False: the ranks share the tasks.
   bool job_of_rank = false;
-  // What prove() plans, where that is not `job`: a job of all ranks together.
+  // The job of all ranks together that prove() plans, if that is not `job`; else null.
   std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
   std::optional<TwinSearch> twins;
@@ -99,9 +96,8 @@ struct Conversion {
 // Makes the files part of the result; folders that are left out become a warning.
 void add_beside(Conversion& conversion, FsdpFolder::Beside beside);
 
-// Plans every task of the conversion with `threads` threads and sets its account. Throws kNotTiled and
-// kUnproved with the tensors of which the tasks make something else than was intended, and what planning a
-// task throws.
+// Plans every task with `threads` threads and sets the account. Throws kNotTiled, kUnproved, and what
+// planning a task throws.
 void prove(Conversion& conversion, int threads);
 
 }  // namespace mckpt::impl

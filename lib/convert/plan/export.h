@@ -3,8 +3,8 @@
 //
 //   ckpt/release/__0_0.distcp ...   -->   DST/model-00001-of-00002.safetensors, ..., config.json, tokenizer.json
 //
-// Padding of the vocabulary is cut off, tied tensors are written again, and the files are cut at
-// `max_shard_bytes` as transformers cuts them.
+// Padding of the vocabulary is cut off, tied tensors are written again, and a new file begins before one would
+// have more than `max_shard_bytes` of tensors.
 #pragma once
 
 #include "convert/keys/name_rules.h"

@@ -1,4 +1,5 @@
-// A tensor that no parameter reads is a copy of one that is read, or is computed by the model.
+// A tensor that no parameter reads is a copy of a tensor that is read, or is computed by the model: the first
+// kind is counted as copies, the second as dropped.
 #include "convert/plan/model_proofs.h"
 
 #include "convert/jobs/proof.h"

@@ -1,5 +1,6 @@
-// What is to be proved where a model is on both sides: tensors of a Hugging Face folder on one, keys of Megatron on
-// the other. Tensors that no parameter reads are named as dropped or as copies by the family's table alone.
+// The proofs of conversions with a model on both sides: tensors of a Hugging Face folder on one, keys of
+// Megatron on the other. Which tensors are left out, and as what, follows from the family's table alone and
+// not from the planner.
 #pragma once
 
 namespace mckpt::impl {
@@ -11,7 +12,7 @@ class Store;
 struct HfLayout;
 struct ProofInput;
 
-// All of these outlive the input.
+// pre, for all functions: the arguments outlive the result.
 
 // Of an import_job() into all chunks of the layout. The tensors of the map are those of the store.
 ProofInput import_proof(const Store& source, const ModelMap& map, const DcpLayout& layout);

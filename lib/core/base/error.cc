@@ -1,4 +1,6 @@
-// The table of codes, and how the facts of an error become one line.
+// The table of codes, and how the facts of an error become one line:
+//
+//   model.safetensors: tensor 'lm_head.weight': a dimension is negative: expected 0 or more, found -3
 #include "core/base/error.h"
 
 #include <algorithm>
@@ -25,6 +27,7 @@ const CodeInfo& code_info(Code code) {
   return kCodes[std::size(kCodes) - 1];  // kInternal: cannot happen, the enum comes from the same table
 }
 
+// At least four digits: 5 is "MC0005".
 std::string code_name(Code code) {
   std::string digits = cat(static_cast<int>(code));
   return cat("MC", std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0'), digits);
@@ -41,6 +44,7 @@ Error& Error::set(std::string& field, std::string_view v) {
   return *this;
 }
 
+// Composed when it is asked for. If there is no memory for the line, the message alone.
 const char* Error::what() const noexcept {
   try {
     what_.clear();

@@ -17,6 +17,9 @@
 
 namespace mckpt::impl {
 
+// A list of facts that layers add to while the error travels up: the reader of a tensor knows the offset, its
+// caller the tensor, the store the file. A fact is text that is ready for a person; names of files and
+// tensors are escaped when they are printed.
 class Error : public std::exception {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}

@@ -9,6 +9,8 @@
 
 namespace mckpt::impl {
 
+// The exit statuses of the program. Each code has one, so a script can react to kinds of failure without
+// reading text.
 enum class Exit : int {
   kOk = 0,             // done, equal, healthy
   kNo = 1,             // the answer is no: different, or problems found
@@ -19,12 +21,14 @@ enum class Exit : int {
   kInterrupted = 130,  // stopped by a signal, resumable; SIGTERM makes it 143, SIGHUP 129
 };
 
+// The codes, with their numbers as values.
 enum class Code : std::uint16_t {
 #define MCKPT_ERROR(name, number, exit, title, explanation) name = number,
 #include "core/base/error_codes.inc"
 #undef MCKPT_ERROR
 };
 
+// A row of the table; it lives as long as the program.
 struct CodeInfo {
   Code code;
   Exit exit;
@@ -33,6 +37,7 @@ struct CodeInfo {
 };
 
 std::span<const CodeInfo> all_codes();  // in ascending order
+// The row of a code, found by a walk over the table.
 const CodeInfo& code_info(Code code);
 std::string code_name(Code code);  // "MC0102"
 

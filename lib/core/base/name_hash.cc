@@ -1,4 +1,6 @@
-// The hash multiplies two keyed words to 128 bits and folds them, as wyhash does: 16 bytes a step.
+// The hash multiplies two keyed words to 128 bits and folds them, as wyhash does: 16 bytes a step. The last
+// step takes what is left, 0 to 16 bytes, as two words. The key is drawn once, before main(); hashes are
+// never stored, so they may differ from run to run.
 #include "core/base/name_hash.h"
 
 #include <cstring>

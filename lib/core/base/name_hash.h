@@ -9,6 +9,7 @@
 
 namespace mckpt::impl {
 
+// For strings and views alike; both give the same hash for the same characters.
 struct NameHash {
   // Not noexcept: libstdc++ then stores the hashes in its tables, and does not compute them again for every
   // name that it passes.

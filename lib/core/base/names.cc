@@ -1,4 +1,10 @@
 // Natural order and globs. Names of one checkpoint begin alike, so both skip eight equal bytes at a time.
+//
+//   name          layers.2.w          layers.10.w          layers.007.w
+//   sort key      layers.02.w         layers.110.w         layers.07.w
+//
+// In a key, a number is preceded by its number of digits less one, so longer numbers sort later; zeros in
+// front are dropped.
 #include "core/base/names.h"
 
 #include <algorithm>
@@ -75,6 +81,7 @@ std::size_t match_one(std::string_view glob, char c) {
 
 }  // namespace
 
+// Eight bytes at a time; bytes after the end of a name are never read.
 std::size_t common_length(std::string_view a, std::string_view b) {
   std::size_t most = std::min(a.size(), b.size()), n = 0;
   while (n + 8 <= most) {
@@ -86,6 +93,7 @@ std::size_t common_length(std::string_view a, std::string_view b) {
   return n;
 }
 
+// Two names that differ only in zeros in front of a number are ordered as text, so the order is total.
 bool natural_less(std::string_view a, std::string_view b) {
   std::string_view whole_a = a, whole_b = b;
   // Names of one checkpoint begin alike, at least up to a number.

@@ -1,4 +1,7 @@
-// Natural order of tensor names (layers.2 before layers.10), and globs that choose names.
+// Natural order of tensor names (layers.2 before layers.10), and globs that choose names:
+//
+//   glob_match("*.layers.[0-3].*", "model.layers.2.mlp.up_proj.weight")   true
+//   glob_match("layers.2", "model.layers.2")                              false: the whole name must match
 #pragma once
 
 #include <string_view>

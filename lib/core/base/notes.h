@@ -13,6 +13,7 @@
 
 namespace mckpt::impl {
 
+// One remark. A warning is something that may be wrong; a note is something that the user may want to know.
 struct Note {
   enum class Kind { kNote, kWarning };
 

@@ -1,5 +1,9 @@
 // Observer: what long work reports while it is under way, and how it is asked to stop. Every function does
 // nothing unless it is overridden.
+//
+//   begin("write", 1000)  done(400)  done(600)  begin("compare", 0)  done(0)  end()
+//
+// One thread begins and ends phases; all threads of the work call done() and stop().
 #pragma once
 
 #include <string>
@@ -9,6 +13,7 @@
 
 namespace mckpt::impl {
 
+// The work calls it and does not own it. done() and stop() must be thread-safe and cheap.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -1,4 +1,10 @@
-// Escaping, number formats and spelling suggestions.
+// Escaping, number formats and spelling suggestions. The text of a name in a file is not trusted: control
+// characters could move a terminal's cursor, and characters that reorder text could make a name look like
+// another one.
+//
+//   escaped("a\x1b[2Jb")     a\x1b[2Jb       the escape character is written as four plain characters
+//   with_commas(1235814400)  1,235,814,400
+//   human_bytes(1536)        1.50 KiB
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -52,6 +58,7 @@ bool is_ascii(std::string_view s) {
   return (all & 0x8080808080808080) == 0;
 }
 
+// Refuses what the standard refuses: overlong forms, surrogates, points beyond U+10FFFF.
 std::size_t utf8_sequence(std::string_view s) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   unsigned char b = byte(0);
@@ -66,6 +73,7 @@ std::size_t utf8_sequence(std::string_view s) {
   return overlong || surrogate || beyond ? 0 : n;
 }
 
+// Well-formed UTF-8 is kept where a terminal shows it and does nothing else; every other byte becomes \xNN.
 void append_escaped(std::string& out, std::string_view s, std::size_t max_bytes) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::size_t begin = out.size();
@@ -122,6 +130,7 @@ std::string counted(std::int64_t n, std::string_view noun) {
   return cat(with_commas(n), " ", noun, n == 1 ? "" : "s");
 }
 
+// Three or so digits: 512 B, 1.50 KiB, 14.5 KiB.
 std::string human_bytes(std::int64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double v = static_cast<double>(bytes);

@@ -12,6 +12,8 @@
 
 namespace mckpt::impl {
 
+// append_one() appends one part in its usual form: text as it is, bool as true or false, numbers in their
+// shortest form. cat() appends all its parts.
 inline void append_one(std::string& out, std::string_view v) { out += v; }
 template <std::same_as<char> T>
 void append_one(std::string& out, T v) {
@@ -69,6 +71,7 @@ void append_with_commas(std::string& out, std::int64_t n);
 std::string counted(std::int64_t n, std::string_view noun);  // "1 rank", "1,024 ranks"
 std::string human_bytes(std::int64_t bytes);                 // "1.2 GiB"
 
+// Insertions, deletions, replacements and swaps of neighbours that make a of b. Takes |a| * |b| steps.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate nearest to `word` by edit distance (a swap of neighbours counts one), or "" if none is so

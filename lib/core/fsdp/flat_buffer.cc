@@ -21,6 +21,7 @@ i64 lcm_items(i64 a, i64 b) { return checked_mul(a / std::gcd(a, b), b, "the chu
 
 std::size_t index(i64 p) { return static_cast<std::size_t>(p); }
 
+// The sizes of the parameters, not placed yet. Throws kBadLayout for parameters that cannot be packed.
 std::vector<PackedParameter> measured(std::span<const Shape> shapes, Engine engine) {
   std::vector<PackedParameter> out;
   out.reserve(shapes.size());
@@ -50,6 +51,7 @@ i64 chunk_of_v1(const FlatBuffer& b) {
   return chunk;
 }
 
+// The least common multiple of all rows, so that every boundary of chunks is between rows.
 i64 chunk_of_v2(const FlatBuffer& b) {
   i64 chunk = 1;
   for (const PackedParameter& p : b.parameters) chunk = lcm_items(chunk, p.row_items);
@@ -168,6 +170,7 @@ i64 place_all(FlatBuffer& b, Engine engine) {
   return fragments.append(end);
 }
 
+// Throws kBadGrid and kBadLayout for combinations that Megatron-FSDP refuses.
 void check(const Packing& how) {
   if (how.ranks <= 0)
     throw Error(Code::kBadGrid, "a bucket is shared by at least one rank")
@@ -190,6 +193,7 @@ i64 boundary_in(const FlatBuffer& b, const PackedParameter& p, i64 shard, ItemRa
 
 }  // namespace
 
+// Order, chunk size, places, padding, shards: each step needs the one before.
 FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {
   check(how);
   bool v1 = how.engine == Engine::kV1;
@@ -213,6 +217,7 @@ FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {
   return b;
 }
 
+// The boundaries of the shard, clipped to the parameter.
 ItemRange item_range(const FlatBuffer& b, i64 p, i64 s) {
   const PackedParameter& param = b.parameters[index(p)];
   ItemRange whole{0, param.items};

@@ -22,6 +22,7 @@ namespace mckpt::impl {
 class Shape;
 struct ItemRange;
 
+// How a bucket is packed: by which version, for how many ranks.
 struct Packing {
   Engine engine = Engine::kV1;
   Strategy strategy = Strategy::kOptimGradsParams;
@@ -30,6 +31,7 @@ struct Packing {
   HsdpOuter outer = HsdpOuter::kReplicate;
 };
 
+// The place of one parameter in the buffer.
 struct PackedParameter {
   i64 items = 0;
   i64 row_items = 1;
@@ -38,6 +40,8 @@ struct PackedParameter {
   i64 end() const { return offset + items; }
 };
 
+// One packed bucket. Parameters do not overlap; what no parameter covers is a hole or padding, and is never
+// saved.
 struct FlatBuffer {
   std::vector<PackedParameter> parameters;  // in order of registration
   std::vector<i64> order;                   // parameters in the order in which they are placed
@@ -55,6 +59,7 @@ FlatBuffer pack(std::span<const Shape> shapes, const Packing& packing);
 // except under no_shard, where they are virtual (v1 does not pad, and every rank holds everything).
 ItemRange item_range(const FlatBuffer& buffer, i64 p, i64 s);
 
+// Whole rows of a parameter.
 struct Rows {
   i64 begin = 0;
   i64 count = 0;

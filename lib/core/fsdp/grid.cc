@@ -1,4 +1,14 @@
 // Checks parallel sizes, and computes the place of a rank in both meshes and in its buffer.
+//
+//   tp=2 cp=1 ep=2 etp=1 pp=1 dp=2: 4 ranks
+//
+//   rank                  0  1  2  3
+//   tp, dp                00 10 01 11     ranks 0 and 2 share a dense buffer
+//   ep, edp               00 10 01 11     ranks 0 and 2 share the experts of ep 0
+//
+//   4 ranks of a buffer, hsdp=2:      d  0  1  2  3
+//   replicate   2 shards              s  0  1  0  1      ranks 2 and 3 are replicas of ranks 0 and 1
+//   shard       4 shards              s  0  2  1  3      the inner index is the major one
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 
@@ -35,6 +45,7 @@ void check_grid(const Grid& g) {
            "choose another `dp` or `hsdp`");
 }
 
+// The search is one division: dp is a multiple of hsdp, and its other factor makes etp*ep divide tp*cp*dp.
 i64 smallest_dp(const Grid& grid) {
   Grid g = grid;
   g.dp = g.hsdp;
@@ -46,6 +57,7 @@ i64 smallest_dp(const Grid& grid) {
   return checked_mul(g.hsdp, expert / std::gcd(expert, dense), "dp");
 }
 
+// The dense and the expert mesh divide the same ranks of a stage in two ways.
 Cell cell_of(const Grid& g, i64 rank) {
   if (rank < 0 || rank >= g.world())
     throw Error(Code::kBadRank, "there is no such rank")

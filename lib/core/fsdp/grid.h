@@ -15,8 +15,11 @@
 
 namespace mckpt::impl {
 
+// How the HSDP instances of a buffer are related: each has a copy of it, or each has a part of it.
 enum class HsdpOuter { kReplicate, kShard };
 
+// The sizes of all dimensions. Expert sizes (ep, etp) arrange the same ranks again; they do not multiply the
+// world.
 struct Grid {
   i64 tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
   i64 dp = 1;    // without cp, including hsdp
@@ -36,6 +39,7 @@ void check_grid(const Grid& grid);
 // The smallest dp for which etp*ep divides the stage and hsdp divides both groups; grid.dp is ignored.
 i64 smallest_dp(const Grid& grid);
 
+// The coordinates of one rank, in both meshes.
 struct Cell {
   i64 rank = 0, pp = 0;
   i64 tp = 0, cp = 0, dp = 0;    // dense mesh
@@ -55,6 +59,7 @@ struct FsdpPlace {
   friend bool operator==(const FsdpPlace&, const FsdpPlace&) = default;
 };
 
+// The place of a rank in the buffers of dense parameters (expert_place: of experts) of its stage.
 FsdpPlace dense_place(const Grid& grid, const Cell& cell);
 FsdpPlace expert_place(const Grid& grid, const Cell& cell);
 // The place of the d-th of `ranks` ranks that share a buffer. pre: hsdp divides ranks, 0 <= d < ranks.

@@ -1,4 +1,7 @@
-// Sorts parameters into groups and cuts groups into buckets.
+// Sorts parameters into groups and cuts groups into buckets. Groups are numbered by their first parameter; a
+// group outside all units is cut after each parameter that reaches the bucket size, so all its buckets but
+// the last are at least that large (an embedding that is shared over pipeline stages has a bucket of its
+// own).
 #include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
 
@@ -9,6 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
+// Units exist under optim_grads_params, and in later versions of megatron-core under every strategy that
+// shards.
 bool has_units(const Grouping& how) {
   bool full = how.strategy == Strategy::kOptimGradsParams;
   return full || (how.units == UnitScope::kAllSharded && how.strategy != Strategy::kNoShard);

@@ -21,6 +21,7 @@ namespace mckpt::impl {
 
 inline constexpr i64 kNoUnit = -1;
 
+// What grouping must know of a parameter.
 struct Parameter {
   Shape shape;                 // TP-local
   DType dtype = DType::kBF16;  // during training, after the cast of the whole model
@@ -30,6 +31,7 @@ struct Parameter {
   i64 unit = kNoUnit;             // the FSDP unit (a layer) that owns it
 };
 
+// How a training run groups its parameters.
 struct Grouping {
   Strategy strategy = Strategy::kOptimGradsParams;
   UnitScope units = UnitScope::kFullShardOnly;
@@ -39,6 +41,7 @@ struct Grouping {
 // The bucket size if none is configured. pre: dp_cp > 0, the ranks of a dense group.
 i64 default_bucket_items(i64 dp_cp);
 
+// Parameters that share one flat buffer.
 struct Bucket {
   std::vector<i64> members;  // in order of registration, which is the order that pack() takes
   bool expert = false;

@@ -28,6 +28,7 @@ void check_divides(i64 n, i64 by, const char* what, const char* by_what) {
         .found(n);
 }
 
+// Adds a range; one that continues the range before it is joined with it.
 void append(std::vector<RowRange>& ranges, RowRange r) {
   if (r.begin == r.end) return;
   if (!ranges.empty() && ranges.back().end == r.begin)
@@ -51,7 +52,8 @@ struct PartSlicer {
   }
 };
 
-// Everything but the convolution, which differs in the copies of its parts.
+// Everything but the convolution, which differs in the copies of its parts. With fewer groups than ranks,
+// neighbouring ranks take the same group; otherwise every rank takes groups of its own.
 MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
   check_positive(sizes.d_inner, "d_inner");
   check_positive(sizes.heads, "the number of heads");
@@ -102,6 +104,7 @@ MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) {
   return slice;
 }
 
+// A section of 6 rows over 4 ranks: [0, 1) [1, 3) [3, 4) [4, 6).
 std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRank& cp) {
   check_rank(cp);
   total_rows(sections);

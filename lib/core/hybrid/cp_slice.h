@@ -23,6 +23,7 @@ struct RowRange {
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
+// One of the ranks that share a sequence.
 struct CpRank {
   i64 size = 1, rank = 0;
 };
@@ -31,9 +32,11 @@ struct CpRank {
 // not below the size, kBadSlice where sizes do not divide. Ranges are in the order in which the rank
 // concatenates them; neighbours are joined.
 
+// The sizes of a Mamba mixer on one tensor-parallel rank; d_inner is heads * head size.
 struct MambaSizes {
   i64 d_inner, heads, groups, state;
 };
+// What one context-parallel rank uses of each parameter.
 struct MambaSlice {
   std::vector<RowRange> conv;  // of conv1d weight and bias: x, B, C
   RowRange heads;              // of dt_bias, A_log, D
@@ -48,6 +51,7 @@ MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp);
 // of each section of s rows. This never fails to divide.
 std::vector<RowRange> section_cp_slice(std::span<const i64> sections, const CpRank& cp);
 
+// The rows of queries (and of keys), and of values.
 struct GdnSizes {
   i64 qk_dim, v_dim;
 };

@@ -1,5 +1,10 @@
 // Builds the names of layers, and finds groups whose members would have the same names.
 #include "core/hybrid/keys.h"
+// Builds the names of layers, and finds groups whose members would have the same names.
+//
+//   [*-]    attention and MLP: names of different families, no hazard
+//   [D+]    two kinds of attention, both with parameters such as self_attention.linear_proj: the same keys
+//   [-E]    MLP and experts: both of the family mlp, with no name in common; a key does not say which is meant
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/pattern.h"
@@ -9,6 +14,7 @@ namespace {
 
 constexpr std::string_view kDecoderLayers = "decoder.layers.";
 
+// True if the two kinds have parameters of the same names.
 bool same_keys(const LayerKindInfo& a, const LayerKindInfo& b) {
   // A gated delta net and an expert layer name their parameters apart from those of their families.
   auto apart = [](LayerKind k) { return k == LayerKind::kGdn || k == LayerKind::kMoe; };
@@ -37,6 +43,7 @@ std::optional<GroupHazard> hazard_of(std::string_view symbols, i64 logical_index
 
 }  // namespace
 
+// Positions count from 0 in the segment, physical and logical indices go on from the items.
 std::vector<LayerPlace> stage_places(std::string_view text, std::span<const PatternItem> items, i64 segment) {
   std::vector<LayerPlace> places;
   for (i64 position = 0; position < std::ssize(items); position++) {

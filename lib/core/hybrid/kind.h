@@ -16,6 +16,7 @@ inline constexpr int kLayerKinds = 7;
 // Layers of one family have parameters of the same names, so two of them cannot be told apart by a key.
 enum class KeyFamily : u8 { kMixer, kAttention, kMlp };
 
+// A row of the table; it lives as long as the program.
 struct LayerKindInfo {
   LayerKind kind;
   char symbol;

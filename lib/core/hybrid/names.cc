@@ -1,5 +1,13 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 #include "core/hybrid/names.h"
+// Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
+//
+//   pattern [*-]M     decoder.layers.0.mlp.linear_fc1.weight              logical
+//         find()  ->  {kLayer, layer 1, rest "mlp.linear_fc1.weight"}
+//         text()  ->  decoder.layers.0.layers.1.mlp.linear_fc1.weight     member
+//
+// In the logical form several layers share a number; the family of the rest of the name (here mlp, the family
+// of '-') decides which of them is meant.
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/pattern.h"
@@ -58,6 +66,7 @@ bool is_foreign(LayerKind kind, std::string_view rest) {
   }
 }
 
+// The fault of a number that the pattern does not have.
 NameFault beyond(std::string_view what, i64 count) {
   return {Code::kBadPattern,
           count > 0 ? cat("the pattern has ", what, " 0 to ", count - 1) : cat("the pattern has no ", what)};
@@ -85,6 +94,8 @@ LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_
       number_of_[layer] = static_cast<i64>(layer);
 }
 
+// Numbers the attention layers and the MLP layers of the pattern; the i-th of both are GPT layer i. M layers
+// get no number.
 void LayerNames::pair_gpt_layers() {
   Error e(Code::kNotHeld, "a GPT model has no layers like some of the pattern");
   e.expected("as many * as - or E, not both of these, and besides them M alone").found(pattern_.text);
@@ -115,6 +126,8 @@ i64 LayerNames::layers() const {
   return form_ == LayerForm::kFlat ? std::ssize(symbols_) : pattern_.logical_layers();
 }
 
+// Exactly one layer of the range must be of the family that the name shows, and of a kind that has such a
+// name.
 i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_view rest,
                       std::optional<NameFault>& fault) const {
   std::optional<KeyFamily> family = family_of(rest);

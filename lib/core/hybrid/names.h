@@ -25,6 +25,7 @@ namespace mckpt::impl {
 
 struct LayerPattern;
 
+// The forms of names; the table at the top of this file has an example of each.
 enum class LayerForm : u8 { kFlat, kMember, kLogical, kGpt, kStacked };
 std::string_view form_name(LayerForm form);  // "flat"
 inline bool is_gpt(LayerForm form) { return form == LayerForm::kGpt || form == LayerForm::kStacked; }
@@ -49,6 +50,7 @@ struct LayerName {
   std::string_view rest;  // the name after the layer or the norm
 };
 
+// The names of one pattern in one form. Constant after the constructor.
 class LayerNames {
  public:
   // The pattern must outlive this object. `mtp_block`: the word for the layer of an MTP depth in names of a

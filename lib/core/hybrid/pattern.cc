@@ -52,6 +52,7 @@ Failure scan_group(std::string_view text, i64 open, i64 end, i64& close) {
   return {};
 }
 
+// Reads symbols and groups. `count` gives the indices of the first item and is advanced.
 Failure scan_items(std::string_view text, i64 begin, i64 end, Dialect dialect, LayerCount& count,
                    std::vector<PatternItem>& items) {
   bool grouped = dialect == Dialect::kGrouped;
@@ -72,12 +73,14 @@ Failure scan_items(std::string_view text, i64 begin, i64 end, Dialect dialect, L
   return {};
 }
 
+// The first byte at which '*' and one of 'D' and '+' have both occurred.
 Failure mixed_attention(std::string_view text, i64 begin, i64 end) {
   AttentionMix mix;
   for (i64 at = begin; at < end; at++) mix.see(text[at], at);
   return mix.failure();
 }
 
+// A part of the pattern between slashes: the main part, or an MTP part.
 struct Part {
   i64 begin, end;
   bool pipes;  // whether '|' cuts it
@@ -91,6 +94,7 @@ Failure flat_symbols(std::string_view text, const Part& part) {
   return {};
 }
 
+// Cuts a part at its pipes and reads the segments one after the other.
 Failure scan_part(std::string_view text, const Part& part, Dialect dialect,
                   std::vector<PatternSegment>& segments, std::vector<PatternItem>& items) {
   if (dialect == Dialect::kFlat)
@@ -213,6 +217,8 @@ std::vector<i64> layers_of_kind(const LayerPattern& pattern, LayerKind kind) {
   return layers;
 }
 
+// 8 layers, a quarter attention, a quarter MLP: MMMMMMMM, then MM*MM*MM with attention, then MM*-M*M- with
+// MLP.
 Checked<std::string> pattern_from_ratios(i64 layers, double attention_ratio, double mlp_ratio) {
   auto is_ratio = [](double r) { return r >= 0 && r <= 1; };  // false for NaN
   if (layers <= 0 || !is_ratio(attention_ratio) || !is_ratio(mlp_ratio) ||

@@ -36,6 +36,7 @@ struct PatternSegment {
   i64 physical_offset, logical_offset;
 };
 
+// A pattern that was read and found valid. Its items point into `text` by byte.
 struct LayerPattern {
   Dialect dialect = Dialect::kGrouped;
   std::string text;

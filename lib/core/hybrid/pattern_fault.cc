@@ -8,6 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A row of the table: the name is stable, the texts may be improved.
 struct FaultInfo {
   PatternFault fault;
   std::string_view name, title, help;

@@ -1,5 +1,8 @@
 // The reasons why a layer pattern, or a pipeline stage of it, is refused. A refusal is a value: `mckpt
 // pattern` prints it; code that needs a valid pattern throws pattern_error().
+//
+//   M[*E-]
+//      ^ byte 3       moe_not_last_in_group: an E must be the last layer of its group
 #pragma once
 
 #include <string>
@@ -39,12 +42,15 @@ enum class PatternFault : u8 {
   kAssertion,
 };
 
+// Why a pattern or a stage is refused. A value without memory of the text, which the functions below take
+// again.
 struct PatternFailure {
   PatternFault fault;
   i64 byte = -1;       // of the pattern; -1 if the fault is not at one byte
   std::string detail;  // the numbers that do not fit, if there are any
 };
 
+// A value, or why there is none.
 template <typename T>
 using Checked = std::variant<T, PatternFailure>;
 

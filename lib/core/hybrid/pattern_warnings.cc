@@ -1,4 +1,8 @@
-// Sentences about groups whose layers share names, and about stages that lose layers or run some twice.
+// Sentences about groups whose layers share names, and about stages that lose layers or run some twice. Every
+// warning has a name for scripts.
+//
+//   duplicate_keys      [**]M     both layers of the group write decoder.layers.0.self_attention.*
+//   layers_lost         8 layers, pp 2, first stage 3, last stage 4: no stage has layer 3
 #include "core/hybrid/pattern_warnings.h"
 
 #include "core/base/text.h"

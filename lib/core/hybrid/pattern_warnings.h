@@ -15,6 +15,7 @@ struct LayerPattern;
 struct LayerRange;
 struct StageRequest;
 
+// A sentence for a person and a name for scripts; the pattern can be used all the same.
 struct PatternWarning {
   std::string_view name;  // for scripts: "duplicate_keys"
   std::string message;

@@ -1,4 +1,10 @@
 // Finds the layers of one pipeline stage: by the pattern's own cuts (|), or by dividing the layers.
+//
+//   M-M-|M-M*-, pp 2        rank 1: the segment after the pipe, layers 4 to 8
+//   M-M-M-M-, pp 2          rank 1: layers 4 to 7
+//   M-M-M-M-, pp 3, first stage 2     rank 0: layers 0 and 1; ranks 1 and 2 share the 6 others
+//
+// A stage never begins inside a group.
 #include "core/base/error.h"
 #include "core/hybrid/segment.h"
 
@@ -28,6 +34,7 @@ void check_request(const StageRequest& r) {
           .found(*layers);
 }
 
+// Segments before the wanted one are read for their numbers of layers; segments after it are not read.
 Checked<StageLayers> piped_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   i64 segments = std::count(text.begin(), text.end(), '|') + 1;
   if (segments > 1 && segments % r.pp_size != 0)
@@ -83,6 +90,7 @@ Checked<LayerRange> cut_layers(i64 layers, const StageRequest& r) {
   return LayerRange{begin, begin + each};
 }
 
+// The pattern is read as one segment; the stage takes the items that are wholly in its range.
 Checked<StageLayers> cut_stage(std::string_view text, Dialect dialect, const StageRequest& r) {
   if (r.vp_stage) return failure(PatternFault::kVppWithoutPipes, cat("virtual stage ", *r.vp_stage));
   Checked<std::vector<PatternItem>> checked = check_segment(text, dialect);
@@ -116,6 +124,7 @@ Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, c
                                        : cut_stage(main_part, dialect, request);
 }
 
+// With two stages of given sizes there is no middle that must fit, so cut_layers() does not check the sum.
 std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequest& r) {
   if (r.pp_size != 2 || !r.first_stage_layers || !r.last_stage_layers || std::ssize(pattern.segments) > 1)
     return {};

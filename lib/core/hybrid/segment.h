@@ -9,11 +9,14 @@
 
 namespace mckpt::impl {
 
+// Which stage of which pipeline is asked for. The two counts are layers of the first and of the last stage,
+// if they have their own.
 struct StageRequest {
   i64 pp_size = 1, pp_rank = 0;
   std::optional<i64> vp_stage, first_stage_layers, last_stage_layers;
 };
 
+// The layers of the stage, and how many layers are before it.
 struct StageLayers {
   i64 physical_offset = 0, logical_offset = 0;
   std::vector<PatternItem> items;  // with indices of the whole pattern

@@ -1,5 +1,9 @@
-// Copies the items of a move with the widest loop that fits: whole rows, single items, or tiles of a
-// transpose.
+// Copies the items of a move with the widest loop that fits:
+//
+//   length 4, one or two loops    whole rows of 4 items: one memcpy a row, of a size that the compiler knows
+//                                 if it is 1, 2, 4, ... or 64 bytes
+//   length 1, one loop            single items, in the same loops
+//   length 1, two loops           a transpose in tiles (transpose.h), unless both sides go in the same order
 #include "core/items/apply_move.h"
 
 #include <cstring>

@@ -21,6 +21,8 @@ namespace {
 
 using Kind = BoxFault::Kind;
 
+// One check. It keeps the part of the tensor that is looked at (lo, hi) and the boxes in it, and recurses
+// into halves.
 class Cover {
  public:
   Cover(std::span<const i64> extent, std::span<const i64> offsets, std::span<const i64> sizes, i64 count,
@@ -52,6 +54,7 @@ class Cover {
   void region(Boxes boxes);
   bool settled(const Boxes& boxes);
   void row(Boxes boxes, int d);
+  // A face at which the region may be halved: how many boxes it cuts, and how unequal the halves are.
   struct Cut {
     int dim = -1;
     i64 at = 0, cut = 0, uneven = 0;
@@ -103,12 +106,14 @@ void Cover::add(Kind kind, i64 first, i64 second, std::vector<i64> offsets, std:
   if (faults_.size() < most_) faults_.push_back({kind, first, second, std::move(offsets), std::move(sizes)});
 }
 
+// The region that is looked at, as a hole.
 void Cover::add_hole() {
   std::vector<i64> sizes(lo_.size());
   for (std::size_t d = 0; d < lo_.size(); d++) sizes[d] = hi_[d] - lo_[d];
   add(Kind::kHole, -1, -1, lo_, std::move(sizes));
 }
 
+// The common box of a and b, once for each pair.
 void Cover::add_overlap(i64 a, i64 b) {
   if (a > b) std::swap(a, b);
   for (const BoxFault& f : faults_)
@@ -183,6 +188,7 @@ Cover::Cut Cover::median_cut(const Boxes& boxes, int d) {
   return cut;
 }
 
+// A box that the cut divides is in both halves.
 void Cover::split(const Boxes& boxes, const Cut& cut) {
   Boxes below, above;
   for (i64 b : boxes) {
@@ -233,6 +239,7 @@ bool joined(BoxFault& a, const BoxFault& b) {
   return true;
 }
 
+// Takes a step for each pair of faults, of which there are few.
 void join_holes(std::vector<BoxFault>& faults) {
   for (std::size_t i = 0; i < faults.size(); i++)
     for (std::size_t j = i + 1; j < faults.size(); j++) {
@@ -243,6 +250,7 @@ void join_holes(std::vector<BoxFault>& faults) {
     }
 }
 
+// Boxes outside the tensor are listed first; the parts of them that are inside take part in the check.
 std::vector<BoxFault> Cover::run(i64 effort) {
   Boxes boxes;
   for (i64 b = 0; b < count_; b++) {

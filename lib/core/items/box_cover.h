@@ -1,6 +1,11 @@
 // Checks that boxes tile a tensor: all are inside it, and every item is in exactly one of them. Faults are
-// boxes: a hole is a box that no chunk covers, an overlap is two chunks and the box they share. Tensors of
-// any rank; boxes of zero items are allowed up to the far edge. n boxes of a grid take n log n steps.
+// boxes: a hole is a box that no chunk covers, an overlap is two chunks and the box they share.
+//
+//   tensor [4, 4], boxes of rows [0, 2) and [3, 4)    ->   hole: offsets [2, 0], sizes [1, 4]
+//   tensor [4, 4], boxes of rows [0, 3) and [2, 4)    ->   overlap of boxes 0 and 1: offsets [2, 0], sizes [1, 4]
+//
+// Tensors of any rank; boxes of zero items are allowed up to the far edge. n boxes of a grid take n log n
+// steps; nothing of the size of the tensor is allocated.
 #pragma once
 
 #include <span>
@@ -11,6 +16,7 @@
 
 namespace mckpt::impl {
 
+// One thing that is wrong with the boxes, and where.
 struct BoxFault {
   enum class Kind : u8 {
     kOutside,    // box `first` reaches out of the tensor, or has a negative offset or size

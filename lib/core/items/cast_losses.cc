@@ -1,4 +1,8 @@
-// Counts values that a cast made infinite or zero, by comparing how many there were before and after.
+// Counts values that a cast made infinite or zero, by comparing how many there were before and after. Casts
+// keep infinities, zeros and NaN, so the difference is what the cast made; no value is cast twice for the
+// count.
+//
+//   float32  70000  1e-10  0  inf     ->     float16  inf  0  0  inf          1 became infinite, 1 became zero
 #include "core/items/cast_losses.h"
 
 #include <algorithm>
@@ -33,6 +37,8 @@ CastLosses count(const u8* values, i64 items, Bits infinity) {
   return out;
 }
 
+// The bits of infinity of each type, without the sign; NaN is larger than infinity as an integer, so it is
+// not counted.
 CastLosses count(DType dtype, const u8* values, i64 items) {
   switch (dtype) {
     case DType::kBF16:

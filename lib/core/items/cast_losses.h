@@ -8,6 +8,7 @@ namespace mckpt::impl {
 
 struct ItemCast;
 
+// The number of items that a cast moved out of range.
 struct CastLosses {
   i64 infinite = 0, zero = 0;  // items
 };

@@ -1,4 +1,8 @@
-// The table of data types and its look-up by each of their names.
+// The table of data types and its look-up by each of their names. The table is indexed by the enumerator,
+// which the compiler checks; look-ups by name walk the table, since a file has few types.
+//
+//   dtype_from_name("torch.half")   aliases and the prefix are accepted       ->  kF16
+//   dtype_from_safetensors("F16")   names are exact                           ->  kF16
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 
@@ -65,6 +69,7 @@ constexpr DTypeInfo kDTypes[] = {
     {DType::kBits4x2, "bits4x2", "", "", 8, kBits, true},
 };
 
+// True if row i of the table is that of enumerator i, and no row is missing.
 constexpr bool in_enum_order() {
   for (std::size_t i = 0; i < std::size(kDTypes); i++)
     if (kDTypes[i].dtype != static_cast<DType>(i)) return false;
@@ -72,6 +77,7 @@ constexpr bool in_enum_order() {
 }
 static_assert(in_enum_order(), "dtype_info indexes the table by the enum");
 
+// Another name of a type: torch's own aliases, and the short forms that people type.
 struct Alias {
   std::string_view alias;
   DType dtype;

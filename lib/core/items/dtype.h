@@ -1,4 +1,10 @@
 // Data types: one row for each element type of torch and of safetensors.
+//
+//   DType    name        safetensors   torch_storage   bits
+//   kBF16    bfloat16    BF16          BFloat16        16
+//   kF4      float4_...  F4                            4       sub-byte: only whole bytes of items can be sized
+//
+// mckpt copies items of every type; it computes with the 16-, 32- and 64-bit floats only (item_cast.h).
 #pragma once
 
 #include <span>
@@ -8,6 +14,7 @@
 
 namespace mckpt::impl {
 
+// The order is that of the table in dtype.cc. kCount is the number of types and no type.
 enum class DType : u8 {
   kBool,
   kU8,
@@ -63,6 +70,7 @@ enum class DType : u8 {
 
 enum class DTypeKind : u8 { kBool, kUnsigned, kSigned, kFloat, kComplex, kQuantized, kBits };
 
+// A row of the table; it lives as long as the program.
 struct DTypeInfo {
   DType dtype;
   std::string_view name;           // what mckpt prints: torch's spelling without "torch."
@@ -74,6 +82,7 @@ struct DTypeInfo {
 };
 
 std::span<const DTypeInfo> all_dtypes();
+// pre: not kCount.
 const DTypeInfo& dtype_info(DType dtype);
 inline std::string_view dtype_name(DType dtype) { return dtype_info(dtype).name; }
 

@@ -8,7 +8,8 @@
 namespace mckpt::impl {
 
 // from -> add_before -> via -> add_after -> to. A sum is computed in the wider of the types before and after
-// it and rounded once, to the type after it: adding -1 between bf16 and fp32 loses nothing.
+// it and rounded once, to the type after it: adding -1 between bf16 and fp32 loses nothing. The default is a
+// copy of bytes.
 struct ItemCast {
   DType from = DType::kU8, via = DType::kU8, to = DType::kU8;
   float add_before = 0, add_after = 0;

@@ -34,16 +34,19 @@ void cut_rows(ItemRun run, ItemRange r, std::vector<ItemRun>& out) {
 
 }  // namespace
 
+// All empty results are {0, 0}, so that results can be compared.
 ItemRange intersection(ItemRange a, ItemRange b) {
   ItemRange r{std::max(a.begin, b.begin), std::min(a.end, b.end)};
   return r.empty() ? ItemRange{} : r;
 }
 
+// Position 7 of a run of 3 steps of 4 items: step 1, item 3 of it.
 i64 ItemRun::at(i64 local) const {
   i64 k = local % length, step = local / length;
   return begin + k + step % inner.count * inner.stride + step / inner.count * outer.stride;
 }
 
+// Strides are not negative, so the last step of both loops has the largest item.
 i64 ItemRun::end() const {
   if (items() == 0) return begin;
   return begin + length + (inner.count - 1) * inner.stride + (outer.count - 1) * outer.stride;
@@ -71,6 +74,8 @@ void check_run(const ItemRun& run, i64 slot_items) {
   if (checked_add(run.begin, span, "an item run") > slot_items) refuse("leaves its tensor");
 }
 
+// Loops of one step are removed, an inner loop without gaps becomes length, and an outer loop that continues
+// the inner one is joined to it.
 ItemRun canonical(const ItemRun& run) {
   ItemRun r = run;
   if (r.items() == 0) return {r.slot, r.begin, 0, {}, {}};
@@ -111,6 +116,7 @@ void cut(const ItemRun& run, ItemRange r, std::vector<ItemRun>& out) {
   if (tail > 0) cut_rows(step(last), {0, tail}, out);
 }
 
+// Cuts the list at local positions of the whole list: each run that the range touches is cut by itself.
 std::vector<ItemRun> cut(std::span<const ItemRun> runs, ItemRange range) {
   std::vector<ItemRun> out;
   i64 at = 0;

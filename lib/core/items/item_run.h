@@ -21,6 +21,7 @@
 
 namespace mckpt::impl {
 
+// A loop of a walk: `count` steps, `stride` items apart. A loop of one step is no loop.
 struct Loop {
   i64 stride = 0;
   i64 count = 1;
@@ -40,6 +41,9 @@ struct ItemRange {
 
 ItemRange intersection(ItemRange a, ItemRange b);  // {0, 0} when they do not meet
 
+// The walk itself; the picture at the top of this file says which items it visits. Six numbers describe a
+// part of a tensor of any size, so rules and plans take no memory that grows with the tensor. The default is
+// empty.
 struct ItemRun {
   i32 slot = 0;
   i64 begin = 0;
@@ -62,7 +66,8 @@ struct ItemRun {
 // [0, slot_items).
 void check_run(const ItemRun& run, i64 slot_items);
 
-// The same walk with as few and as short loops as possible; {begin, 0} for an empty one.
+// The same walk with as few and as short loops as possible; {begin, 0} for an empty one: [0+4 x3/4] becomes
+// [0+12].
 ItemRun canonical(const ItemRun& run);
 
 // Appends the part of the run at local positions [range.begin, range.end): at most five runs.
@@ -72,6 +77,7 @@ void cut(const ItemRun& run, ItemRange range, std::vector<ItemRun>& out);
 // Cuts a list of runs that follow each other in one local order.
 std::vector<ItemRun> cut(std::span<const ItemRun> runs, ItemRange range);
 
+// The sum of their items.
 i64 items_of(std::span<const ItemRun> runs);
 
 // "[12+4 x3/10 x2/100]": begin + length, then inner and outer loop as count/stride. A slot other than 0 is

@@ -1,6 +1,19 @@
 // Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
 // the local order of one to the local order of the other.
 #include "core/items/move.h"
+// Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
+// the local order of one to the local order of the other.
+//
+//   tensor [2, 4]     from: columns [0, 2)  [0+2 x2/4]    local order  0 1 4 5
+//                     to: row 1             [4+4]         local order  4 5 6 7
+//   in common         items 4 and 5                       copy [2+2] -> [0+2]
+//
+// This is how one sharding becomes another: a chunk of the source and a chunk of the result are both runs
+// over the whole tensor. Rows meet rows and columns meet columns where both sides walk the same width, in
+// few moves; only walks of different widths are gone through
+// row by row.
+//
+//   clip [0+4 x3/10] to the window [2, 14)       [2+2] [10+4]: what the window cuts is a move of its own
 #include "core/base/text.h"
 #include "core/items/item_run.h"
 
@@ -67,6 +80,7 @@ void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out)
   clip_loop(move, big, extent, side, window, out);
 }
 
+// The move from the other side: what was read is written.
 Move swapped(const Move& m) {
   auto turn = [](MoveLoop l) { return MoveLoop{l.to_stride, l.from_stride, l.count}; };
   Move r = m;
@@ -165,6 +179,8 @@ ItemRun Move::destination() const {
   return {0, to, length, {inner.to_stride, inner.count}, {outer.to_stride, outer.count}};
 }
 
+// The destination side of each loop is dense: a step of the inner loop writes `length` items, a step of the
+// outer one a whole inner loop.
 Move move_of(const ItemRun& run, i64 to) {
   Move m;
   m.slot = run.slot;
@@ -184,12 +200,15 @@ void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out
   clip(move, Side::kTo, window, out);
 }
 
+// Runs whose ranges of items are apart have nothing in common, which is the usual case among many chunks.
 void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out) {
   if (from.items() == 0 || to.items() == 0) return;
   if (from.end() <= to.begin || to.end() <= from.begin) return;
   overlap_rows(move_of(from, 0), move_of(to, 0), out);
 }
 
+// Two forms are joined: flat moves that follow each other on both sides, and loops (or one more step) that
+// continue a loop.
 bool join(Move& a, const Move& b) {
   if (a.kind != b.kind || a.slot != b.slot || a.addend != b.addend) return false;
   auto follows = [&](i64 from_step, i64 to_step) {

@@ -23,6 +23,7 @@ enum class MoveKind : u8 {
   kAdd,   // copy and add Move::addend (norm weights, from which one side subtracts 1)
 };
 
+// A loop on both sides at once: the same number of steps, a stride on each side.
 struct MoveLoop {
   i64 from_stride = 0;
   i64 to_stride = 0;
@@ -31,6 +32,8 @@ struct MoveLoop {
   friend bool operator==(const MoveLoop&, const MoveLoop&) = default;
 };
 
+// One step of a plan; it says which items go where and nothing about files or bytes. `addend` is used by kAdd
+// only.
 struct Move {
   MoveKind kind = MoveKind::kCopy;
   i32 slot = 0;  // of the source
@@ -60,9 +63,10 @@ void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out
 // to the local order of `to`. pre: both runs are valid and have the same slot.
 void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out);
 
-// If b continues a: makes a the move that does both, and returns true.
+// If b continues a: makes a the move that does both, and returns true. [0+4] -> [0+4] and [4+4] -> [4+4] are
+// joined to [0+8] -> [0+8].
 bool join(Move& a, const Move& b);
 
-std::string to_string(const Move& move);  // "copy 0[12+4 x3/10] -> [0+4 x3/4]"
+std::string to_string(const Move& move);  // "copy [12+4 x3/10] -> [0+4 x3/4]"
 
 }  // namespace mckpt::impl

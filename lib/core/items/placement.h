@@ -1,5 +1,7 @@
-// Placement: how a tensor lies along one dimension of a device mesh, in torch's words; and the two ways to
-// cut a dimension into parts.
+// Placement: how a tensor is distributed along one dimension of a device mesh, in torch's words; and the two
+// ways to cut a dimension into parts.
+//
+//   mesh (dp 2, tp 2), placements (Shard(0), Shard(1)) of a [4, 6] tensor: each rank holds a [2, 3] box
 #pragma once
 
 #include <string>
@@ -11,11 +13,12 @@ namespace mckpt::impl {
 
 struct ItemRange;
 
+// What the ranks of the mesh dimension hold.
 enum class PlacementKind {
   kReplicate,
   kShard,         // along a tensor dimension, in torch.chunk's parts
   kStridedShard,  // the same after `split_factor` parts were made by a mesh dimension further right
-  kFlatShard,     // Megatron-FSDP: uneven numbers of rows, cut with the flat buffer; the boxes tell where
+  kFlatShard,     // Megatron-FSDP: uneven numbers of rows, cut with the flat buffer; the boxes say where
   kPartial,       // a sum over the ranks
 };
 

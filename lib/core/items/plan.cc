@@ -1,4 +1,12 @@
 // Collects moves, joins neighbours, and proves with tiling.h that every destination item is written once.
+//
+//   add()      move into destination 0: [0+4]      checked: inside both regions
+//   add()      move into destination 0: [4+4]
+//   finish()   sort by destination and place, join to [0+8], prove that [0+8] tiles the 8 items of destination 0,
+//              then sort by source file and byte: the order in which a disk reads best
+//
+// Costs n log n steps for n moves. Moves of one destination must be neighbours for the proof, so the proof is
+// done before the moves are sorted by source.
 #include "core/items/plan.h"
 
 #include <algorithm>
@@ -29,6 +37,7 @@ void Plan::add(i32 destination, const Move& move) {
   if (move.items() > 0) moves_.push_back({destination, move});
 }
 
+// The two sorts are the order of the proof and the order of the work.
 void Plan::finish() {
   std::sort(moves_.begin(), moves_.end(), [](const PlannedMove& a, const PlannedMove& b) {
     return std::tie(a.destination, a.move.to) < std::tie(b.destination, b.move.to);
@@ -54,6 +63,7 @@ void Plan::join_neighbours() {
   moves_.resize(kept);
 }
 
+// pre: moves are sorted by destination.
 void Plan::prove() const {
   auto next = moves_.begin();
   std::vector<ItemRun> runs;
@@ -71,6 +81,7 @@ void Plan::prove() const {
   }
 }
 
+// The error with the name of the tensor that the region is a piece of, if the caller gave names.
 Error Plan::with_name(Error e, i32 region) const {
   if (std::string name = names_ ? names_->tensor_of(destination(region)) : ""; !name.empty())
     e.default_tensor(name);

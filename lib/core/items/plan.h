@@ -1,6 +1,14 @@
 // Plan: the ordered moves from regions of source files to regions of destination files. A region is a piece
-// of one tensor that lies in row-major order; moves speak of items within it, and its place in the file gives
-// the bytes. When finish() returns, every item of every destination is known to be written exactly once.
+// of one tensor that is stored in row-major order; moves speak of items within it, and its place in the file
+// gives the bytes. When finish() returns, every item of every destination is known to be written exactly
+// once.
+//
+//   source region     file 0, byte 3352, 512 items of 2 bytes      q_proj, 32 rows of 16 items
+//   destination       file 2, byte  832, 320 items of 2 bytes      the chunk of a rank, 20 rows
+//   move              copy [192+64] -> [0+64]                      rows 12 to 15 of q_proj are its first rows
+//
+// A plan is made from headers alone. Whether it reads what it should is proved elsewhere
+// (convert/jobs/proof.h).
 #pragma once
 
 #include <span>
@@ -13,6 +21,7 @@ namespace mckpt::impl {
 
 class Error;
 
+// A piece of a tensor in a file.
 struct Region {
   i32 file = 0;
   i64 offset = 0;  // bytes, of its first item
@@ -28,6 +37,7 @@ class RegionNames {
   virtual std::string tensor_of(const Region&) const { return {}; }
 };
 
+// A move and the regions that it connects.
 struct PlannedMove {
   i32 destination = 0;  // region
   Move move;            // move.slot is the source region
@@ -39,6 +49,8 @@ struct PlanTotals {
   friend bool operator==(const PlanTotals&, const PlanTotals&) = default;
 };
 
+// Built once (add_source, add_destination, add), finished once, and constant from then on, so that threads
+// may share it.
 class Plan {
  public:
   // The names, if any, outlive the plan.

@@ -11,6 +11,8 @@
 
 namespace mckpt::impl {
 
+// A value of fixed sizes: it is replaced and never changed. Up to four dimensions are stored in the object,
+// more on the heap.
 class Shape {
  public:
   static constexpr int kMaxRank = 64;  // torch's own limit

@@ -20,11 +20,13 @@
 namespace mckpt::impl {
 namespace {
 
+// A walk within one row, and the rows that repeat it.
 struct RowPattern {
   ItemRange rows;
   ItemRun run;  // within one row
 };
 
+// The case without loops: sorted by begin, each range must begin where the range before it ends.
 std::optional<TilingFault> interval_fault(std::vector<ItemRange> ranges, i64 items) {
   std::sort(ranges.begin(), ranges.end(),
             [](const ItemRange& a, const ItemRange& b) { return a.begin < b.begin; });

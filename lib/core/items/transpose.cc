@@ -19,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A TransposeShape with its distances in bytes.
 struct Bytes {
   i64 rows, columns, from_row, from_step, to_row, to_step;
 };

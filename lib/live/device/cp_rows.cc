@@ -1,6 +1,6 @@
 // Chooses the slicing by the parameter's name: Mamba mixers and gated delta nets are sliced by heads, and
-// their convolutions by heads in each section; everything else is whole. The slices themselves are computed
-// in mappings.
+// their convolutions by heads in each section; everything else is whole. The slices are computed by
+// core/hybrid/cp_slice.h.
 #include "live/device/cp_rows.h"
 
 #include "core/fsdp/grid.h"

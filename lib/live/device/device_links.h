@@ -25,9 +25,9 @@ class DeviceLinks {
   DeviceLinks(Device& device, Comm& world);
   ~DeviceLinks();
 
-  // The connection of the ranks of `comm`, which are ranks of the world, in their order there. Collective
-  // over `comm`, which outlives this object. All ranks of a connection ask for their connections in the same
-  // order.
+  // The connection of the ranks of `comm`, all of which are ranks of the world; Comms with the same ranks in
+  // the same order share one. Collective over `comm`, which outlives this object. All ranks of a connection
+  // ask for their connections in the same order.
   DeviceRanks& between(Comm& comm);
 
  private:

@@ -1,6 +1,6 @@
 // The torch module: libtorch on the CPU. It is linked to libtorch_cpu and libc10 only, and not to libtorch,
-// which loads CUDA. A module that was built with another version of libtorch than the one that is loaded
-// refuses to work.
+// which loads CUDA. Its description fails if it was built with another version of libtorch than the one that
+// is loaded.
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>

@@ -24,7 +24,7 @@ class DeviceRanks;
 class Observer;
 struct CopyCounts;
 
-// Plain values; the pointers may be null and otherwise outlive the call.
+// Plain values; the observer outlives the call.
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system does not grant as many
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load

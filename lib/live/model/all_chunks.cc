@@ -1,4 +1,5 @@
-// The plan is the one that `mckpt convert hf-to-fsdp` makes for the same grid.
+// The plan is the one that `mckpt convert hf-to-fsdp` makes for the same grid, in the types of the stored
+// weights.
 #include "live/model/all_chunks.h"
 
 #include "convert/keys/fsdp_run.h"

@@ -20,7 +20,7 @@ class Observer;
 class Store;
 struct ModelParameter;
 
-// Plain values; the pointers may be null and otherwise outlive the check.
+// Plain values; the observer outlives the check.
 struct LiveCheckOptions {
   int threads = 1;
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the check

@@ -1,5 +1,6 @@
-// The proof of what is done with a live model. Every rank carries out a part; whether the parts of all ranks are the
-// whole is proved once, by rank 0, while the others wait: no rank reads or writes anything before.
+// The proof of a conversion from or into a live model. Every rank carries out a part; that the parts of all
+// ranks are the whole is proved once, by rank 0, while the others wait: no rank reads or writes anything
+// before.
 #pragma once
 
 #include "convert/plan/conversion.h"
@@ -7,7 +8,8 @@
 
 namespace mckpt::impl {
 
-// Collective. Rank 0 throws what prove() throws; the others then end as ranks do when one is lost.
+// Collective. Rank 0 throws what prove() throws; the others wait in the barrier, and are ended by the watch
+// or the launcher when rank 0 has ended.
 inline void prove_on_rank_0(Conversion& conversion, Comm& world, int threads) {
   if (world.rank() == 0) prove(conversion, threads);
   world.barrier();

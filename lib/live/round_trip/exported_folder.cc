@@ -1,5 +1,6 @@
-// Each rank compares its share of an exported folder with the source, byte by byte; rank 0 compares names and
-// shapes.
+// Each rank compares its share of an exported folder with the source by carrying out the copy from the source
+// with a comparison in place of the writing. Tasks are shared by number: of 10 tasks and 4 ranks, rank 1 has
+// tasks 2 to 4.
 #include "live/round_trip/exported_folder.h"
 
 #include <cstdlib>
@@ -63,7 +64,7 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
   world.activity().when_lost([path = path_] { remove_in_use(path); });
 }
 
-// A rank that leaves by an error ends the job, and removes the folder when the other ranks have ended: see
+// After an error the folder stays known to the watch, which removes it when the other ranks have ended: see
 // Activity::when_lost().
 ScratchFolder::~ScratchFolder() {
   if (std::uncaught_exceptions() == exceptions_) world_.activity().when_lost({});

@@ -14,7 +14,8 @@ class Comm;
 class Observer;
 struct HfModel;
 
-// A folder that every rank knows. Rank 0 removes it; where a rank is lost or fails, the rank that ends the job does.
+// A temporary folder that every rank knows. Rank 0 makes and removes it; if a rank is lost or fails, the rank
+// that ends the job removes it.
 class ScratchFolder {
  public:
   explicit ScratchFolder(Comm& world);  // collective
@@ -35,7 +36,9 @@ struct FolderComparison {
   i64 bytes = 0;
   std::vector<std::string> differences;
 };
-// Collective: each rank compares its share.
+// Compares this rank's share of the tensors byte by byte; rank 0 also compares names, types and shapes. All
+// ranks call it, and none waits for another. pre: the export into `folder` is complete, and the source has
+// data.
 FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
                                Observer& observer);
 

@@ -1,5 +1,6 @@
-// Every phase is timed in every rank, and the slowest rank counts. A rank notes the differences that it finds, and
-// the ranks put them together at the end.
+// Every phase is timed in every rank, and the slowest rank counts. A rank collects the differences that it
+// finds, and the ranks bring them together at the end. A phase is a collective: it ends with a reduction of
+// bytes and times.
 #include "live/round_trip/round_trip.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostDifferences = 20;  // that are named
 
-// What a phase hands down: its steps have no names of their own for whoever watches the round trip.
+// The observer of a phase's steps: passes on bytes and the wish to stop, but not the names of the steps,
+// because the user of a round trip sees its phases only.
 class WithinPhase final : public Observer {
  public:
   explicit WithinPhase(Observer& outer) : outer_(outer) {}
@@ -48,6 +50,7 @@ class WithinPhase final : public Observer {
   Observer& outer_;
 };
 
+// One round trip of one rank: go(), then result(). All ranks make the same calls.
 class RoundTrip {
  public:
   RoundTrip(LiveModel& model, const HfModel& source, const RoundTripOptions& options, Observer& observer)
@@ -89,7 +92,7 @@ class RoundTrip {
     if (observer_.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
   }
 
-  // Runs fn, which returns the bytes that this rank moved.
+  // Runs one phase and adds it to the result. fn returns the bytes that this rank moved.
   void phase(const char* name, const std::function<i64()>& fn) {
     observer_.begin(name, 0);
     auto begin = Clock::now();
@@ -107,7 +110,8 @@ class RoundTrip {
       phase("load", [&] { return load_from_model(model_, keys_, *source_.store, loading()).bytes_read; });
   }
 
-  // Every module once. Where `ahead`, what the next module needs of other ranks is on its way meanwhile.
+  // Unshards every module once and calls `visit` with it. With `ahead`, the gather of the next module runs
+  // meanwhile.
   void each_module(bool ahead, const std::function<void(i32)>& visit) {
     const std::vector<i32>& modules = model_.sharded_modules();
     for (std::size_t i = 0; i < modules.size(); i++) {
@@ -142,6 +146,8 @@ class RoundTrip {
     });
   }
 
+  // Saves the model, frees its memory, and loads it from the checkpoint, so that the export that follows
+  // shows what the checkpoint contains.
   void through_checkpoint(const std::string& folder) {
     phase("save", [&] {
       i64 bytes = save_to_folder(model_, keys_, source_, folder, {options_.threads, options_.durable}, within_);
@@ -188,7 +194,7 @@ class RoundTrip {
                                  d.item, " on"));
   }
 
-  // The first of every rank, until there are enough.
+  // Collective: rank 0's differences come first, then those of the next ranks, up to kMostDifferences in all.
   void gather_differences() {
     std::string text;
     for (std::size_t i = 0; i < std::min(differences_.size(), kMostDifferences); i++)

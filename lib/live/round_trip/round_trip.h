@@ -7,6 +7,8 @@
 //   check     stored weights and live values against the files, read along the rules and not along the plan
 //   save      the sharded model as a checkpoint, and back: what is exported comes out of the checkpoint
 //   compare   the exported folder with the source, bit by bit
+//
+// The source is read twice: once to load it and once to check it; the export is read once.
 #pragma once
 
 #include <optional>
@@ -24,11 +26,12 @@ class LiveModel;
 class Observer;
 struct HfModel;
 
+// Plain values, equal on all ranks.
 struct RoundTripOptions {
   enum class Until { kLoad, kUnshard, kCheck, kCompare };
 
   int threads = 1;  // of each rank
-  i64 repeat = 1;   // loading and unsharding are done so many times
+  i64 repeat = 1;   // how many times the model is loaded and unsharded, for timing
   Until until = Until::kCompare;
   std::optional<std::string> output;      // where the exported folder is kept; none: in a folder that is removed
   std::optional<std::string> checkpoint;  // where the model is saved; none: it is not
@@ -36,14 +39,14 @@ struct RoundTripOptions {
   HfModelOptions model{};                 // with which the source was opened
 };
 
-// One part of the work, in the slowest rank; bytes of all ranks together.
+// One phase: the time of the slowest rank, and the bytes of all ranks together.
 struct RoundTripPhase {
   const char* name;
   double seconds = 0;
   i64 bytes = 0;
 };
 
-// Over all ranks.
+// The outcome over all ranks, equal on all of them.
 struct RoundTripResult {
   bool compared = false;  // what came back too, not only what was loaded
   std::vector<RoundTripPhase> phases;
@@ -53,8 +56,9 @@ struct RoundTripResult {
   std::vector<Finding> oddities;         // of the checkpoint that was saved; nothing is expected here
 };
 
-// Collective. `gathered` is the memory that the model gathers weights in; the source's map is the model's.
-// observer.begin() has the name of each phase. Throws what loading, saving and exporting throw, and kInterrupted.
+// Collective. `gathered` is the memory into which the model gathers weights; the model was made with the
+// source's map. observer.begin() is called with the name of each phase. Throws what loading, saving and
+// exporting throw, and kInterrupted.
 RoundTripResult round_trip(LiveModel& model, const KeptMemory& gathered, const HfModel& source,
                            const RoundTripOptions& options, Observer& observer);
 

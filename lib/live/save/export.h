@@ -28,21 +28,22 @@ struct LiveExportCounts {
   i64 bytes_received = 0;  // bytes of shards, its own included
 };
 
+// Plain values.
 struct LiveExportOptions {
   // The memory of the device for all buffers together, about, whatever the number of ranks. With much more,
   // windows in the host's memory leave the cache before they are written, and the export takes half as long
   // again.
   i64 memory_bytes = i64{32} << 20;
-  int writers = 1;  // threads that write a window; they pay where the page cache is passed by
+  int writers = 1;  // threads that write a window; several help when the page cache is not used
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the export
 };
 
-// The job of an export over all ranks: `chunks` are of all of them, `tensors` say what is asked for. All outlive
-// the job. Throws what export_job() throws.
+// The job of an export by all ranks together: from the chunks of all of them to the wanted tensors. All
+// arguments outlive the job. Throws what export_job() throws.
 ChunkJob live_export_job(const KeyTable& keys, const AllChunks& chunks, const PlacedTensors& tensors);
 
-// Carries out a live_export_job(). Collective. Throws what the sink throws. pre: the model is loaded and wrapped;
-// `keys` are live_keys().
+// Collective: carries out this rank's share of a live_export_job() and writes it to `out`. Throws what the
+// sink throws, and kInterrupted. pre: the model is loaded and wrapped; `keys` are live_keys().
 LiveExportCounts export_model(const LiveModel& model, const KeyTable& keys, const AllChunks& chunks,
                               const ChunkJob& job, CopySink& out, const LiveExportOptions& options = {});
 

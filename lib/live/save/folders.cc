@@ -1,4 +1,5 @@
-// A model in memory has no identity that a later run could compare: an interrupted save is begun anew.
+// Both functions make a Conversion for the live model and run it like any other. A model in memory has no
+// identity that a later run could compare, so an interrupted save is not resumed but begun anew.
 #include "live/save/folders.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ namespace {
 
 constexpr const char* kLiveIdentity = "live model\n";  // no run resumes another
 
-// Sums what is written, in the thread that writes it.
+// A sink that takes the checksums of what is written, in the thread that writes it, and passes it on.
 class SummingSink final : public CopySink {
  public:
   SummingSink(CopySink& to, PartSums& sums) : to_(to), sums_(sums) {}
@@ -54,14 +55,14 @@ RunOptions run_options(const LiveFolderOptions& options) {
 
 constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export
 
-// By tensor of the source table.
+// The type of every tensor in the source, by its number in the source table.
 std::vector<DType> source_types(const SourceTable& sources) {
   std::vector<DType> types;
   for (i32 t = 0; t < sources.size(); t++) types.push_back(sources[t].dtype);
   return types;
 }
 
-// Where the data of every tensor go.
+// The places of the data of all tensors in the files.
 std::vector<PartSums::Place> data_places(const HfLayout& hf) {
   std::vector<PartSums::Place> places;
   for (i64 i = 0; i < std::ssize(hf.written); i++)
@@ -92,7 +93,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
 
   std::vector<PartSums::Place> data = data_places(hf);
   LiveExportOptions how{.observer = &observer};
-  // A GPU has room for windows that keep a disk busy.
+  // Memory of a GPU is large enough for windows that keep a disk busy.
   if (!model.device().is_host())
     how.memory_bytes = i64{256} << 20, how.writers = std::min(4, options.threads);
   PartSums parts(data);
@@ -108,7 +109,8 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   return bytes;
 }
 
-// What is proved of a checkpoint is its inverse: that its chunks make every tensor of the model, each item once.
+// The proof of a saved checkpoint is that of its export: the chunks of all ranks make up every tensor of the
+// model, each item once.
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                    const std::string& target, const LiveFolderOptions& options, Observer& observer) {
   Conversion c;

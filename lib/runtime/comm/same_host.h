@@ -1,5 +1,6 @@
 // Which ranks are on one host: they run under one kernel, see the same files and reach each other over the
-// loopback device. Each host reads a file once for all its ranks, and GPUs of one host share memory.
+// loopback device. Loading reads each file once for all ranks of a host, and the watch needs their shared
+// memory.
 #pragma once
 
 #include <array>
