@@ -5,6 +5,7 @@
 //   stderr   notes (silent under -q), warnings, errors, progress        note(), warn(), print_error(), Progress
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
