@@ -82,16 +82,11 @@ mckpt_checkpoint* handle(mckpt::Checkpoint checkpoint) {
 
 void note_account(mckpt_conversion& c) {
   const mckpt::Account& a = c.conversion.prove();
-  c.numbers = {{"tensors_in", a.tensors_in},
-               {"tensors_out", a.tensors_out},
-               {"copied", a.copied},
-               {"fused", a.fused},
-               {"split", a.split},
-               {"tied", a.tied},
-               {"padded", a.padded},
-               {"changed", a.changed},
-               {"dropped", a.dropped},
-               {"dropped_objects", a.dropped_objects},
+  c.numbers = {{"tensors_in", a.tensors_in}, {"tensors_out", a.tensors_out},
+               {"copied", a.copied},         {"fused", a.fused},
+               {"split", a.split},           {"tied", a.tied},
+               {"padded", a.padded},         {"changed", a.changed},
+               {"dropped", a.dropped},       {"dropped_objects", a.dropped_objects},
                {"invented", a.invented}};
 }
 
@@ -136,15 +131,17 @@ mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {
   return {t.name.c_str(), t.dtype.c_str(), t.shape.size(), t.shape.data(), t.bytes};
 }
 
-int64_t mckpt_read_bytes(const mckpt_checkpoint* c, const char* name, const char* slice, mckpt_error** error) {
+int64_t mckpt_read_bytes(const mckpt_checkpoint* c, const char* name, const char* slice,
+                         mckpt_error** error) {
   return returned(error, int64_t{-1}, [&] { return c->checkpoint.sliced(name, slice_text(slice)).bytes; });
 }
 
 int mckpt_read(const mckpt_checkpoint* c, const char* name, const char* slice, void* to, int64_t bytes,
                mckpt_error** error) {
   return status_of(error, [&] {
-    c->checkpoint.read_into(name, slice_text(slice),
-                            {static_cast<std::byte*>(to), static_cast<std::size_t>(std::max<int64_t>(bytes, 0))});
+    c->checkpoint.read_into(
+        name, slice_text(slice),
+        {static_cast<std::byte*>(to), static_cast<std::size_t>(std::max<int64_t>(bytes, 0))});
   });
 }
 
@@ -161,7 +158,8 @@ int mckpt_prove(mckpt_conversion* c, int threads, mckpt_error** error) {
   return status_of(error, [&] { c->conversion.prove(threads), note_account(*c); });
 }
 
-int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_observer* observer, mckpt_error** error) {
+int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_observer* observer,
+              mckpt_error** error) {
   return status_of(error, [&] {
     mckpt::impl::Settings s(settings);
     mckpt::RunOptions options;

@@ -51,12 +51,14 @@ struct Part {
 
 Part part_of(const impl::Store& store, i64 tensor, std::string_view slice) {
   // As in Python the brackets belong to the expression and not to the slice.
-  if (slice.size() >= 2 && slice.front() == '[' && slice.back() == ']') slice = slice.substr(1, slice.size() - 2);
+  if (slice.size() >= 2 && slice.front() == '[' && slice.back() == ']')
+    slice = slice.substr(1, slice.size() - 2);
   return {tensor, impl::parse_slice(slice, store.dims(tensor))};
 }
 
 Tensor described(const impl::Store& store, const Part& part) {
-  Tensor t{.name = std::string(store.name(part.tensor)), .dtype = std::string(impl::dtype_name(store.dtype(part.tensor)))};
+  Tensor t{.name = std::string(store.name(part.tensor)),
+           .dtype = std::string(impl::dtype_name(store.dtype(part.tensor)))};
   for (const impl::SliceRange& r : part.ranges)
     if (!r.single) t.shape.push_back(r.end - r.begin);
   t.bytes = impl::SliceReader::bytes(store, part.tensor, part.ranges);
@@ -64,7 +66,8 @@ Tensor described(const impl::Store& store, const Part& part) {
 }
 
 void fill(const impl::Store& store, const Part& part, std::span<std::byte> to) {
-  impl::SliceReader(store).read(part.tensor, part.ranges, {reinterpret_cast<impl::u8*>(to.data()), to.size()});
+  impl::SliceReader(store).read(part.tensor, part.ranges,
+                                {reinterpret_cast<impl::u8*>(to.data()), to.size()});
 }
 
 std::string path_in(const impl::Store& store, impl::i32 file) {
@@ -134,7 +137,8 @@ std::vector<TensorChunk> Checkpoint::chunks(std::string_view name) const {
 }
 
 Tensor Checkpoint::sliced(std::string_view name, std::string_view slice) const {
-  return impl::guarded([&] { return described(state_->store, part_of(state_->store, state_->number(name), slice)); });
+  return impl::guarded(
+      [&] { return described(state_->store, part_of(state_->store, state_->number(name), slice)); });
 }
 
 std::vector<std::byte> Checkpoint::read(std::string_view name, std::string_view slice) const {

@@ -4,6 +4,7 @@
 
 #include "api/boundary.h"
 #include "api/words.h"
+#include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/export.h"
 #include "convert/plan/file.h"
@@ -70,12 +71,6 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
   return report;
 }
 
-void refuse_bad_iteration(std::optional<std::int64_t> iteration) {
-  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
-    throw impl::Error(impl::Code::kUsage, "`iteration` is a number from 1 to 9999999: Megatron reads 0 as no checkpoint")
-        .found(*iteration);
-}
-
 }  // namespace
 
 Conversion::Conversion(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -136,7 +131,7 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
 
 Conversion plan(const ToFsdp& what, int threads) {
   return impl::guarded([&] {
-    refuse_bad_iteration(what.iteration);
+    impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
     return ConversionAccess::make(impl::plan_hf_to_fsdp({.source = what.source,
                                                          .target = what.target,
@@ -157,8 +152,6 @@ Conversion plan(const ToHf& what) {
       types.kind = impl::ExportTypes::kStored;
     else if (what.dtype != "auto")
       types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype");
-    if (what.max_shard_size < 1)
-      throw impl::Error(impl::Code::kUsage, "`max_shard_size` is at least one byte").found(what.max_shard_size);
     return ConversionAccess::make(impl::plan_export(
         {what.source, what.target, impl::checkpoint_options(what.opening), types, what.max_shard_size}));
   });
@@ -166,13 +159,7 @@ Conversion plan(const ToHf& what) {
 
 Conversion plan(const Reshard& what, int threads) {
   return impl::guarded([&] {
-    refuse_bad_iteration(what.iteration);
-    if (what.weights_only && what.rank_states)
-      throw impl::Error(impl::Code::kUsage,
-                        "`rank_states` adds states of the optimizer, `weights_only` leaves them out: set one of them");
-    if (what.any_model && (what.opening.assets || what.rank_states))
-      throw impl::Error(impl::Code::kUsage,
-                        "`any_model` is for models without tables: `assets` and `rank_states` need the tables");
+    impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
     impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening),
                                     what.weights_only,
@@ -193,7 +180,8 @@ Conversion plan(const Reshard& what, int threads) {
 }
 
 Conversion plan(const Relayer& what) {
-  return impl::guarded([&] { return ConversionAccess::make(impl::plan_relayer(impl::relayer_options(what))); });
+  return impl::guarded(
+      [&] { return ConversionAccess::make(impl::plan_relayer(impl::relayer_options(what))); });
 }
 
 Conversion plan(const ToSafetensors& what, int threads) {

@@ -74,7 +74,8 @@ void read(Settings& s, Reshard& to) {
   read_ends(s, to);
   mckpt::impl::read(s, to.opening);
   read(s, to.grid), read(s, to.fsdp);
-  s.take("weights_only", to.weights_only), s.take("any_model", to.any_model), s.take("keep_names", to.keep_names);
+  s.take("weights_only", to.weights_only), s.take("any_model", to.any_model),
+      s.take("keep_names", to.keep_names);
   s.take("rank_states", to.rank_states);
   s.take("source_ep", to.source_ep), s.take("source_hsdp", to.source_hsdp);
   s.take("iteration", to.iteration);
@@ -106,7 +107,7 @@ What complete(Settings& s, What what) {
   return what;
 }
 
-constexpr std::string_view kKinds[] = {"to-fsdp",       "to-hf",          "reshard", "ungroup", "group",
+constexpr std::string_view kKinds[] = {"to-fsdp",       "to-hf",         "reshard",        "ungroup", "group",
                                        "hybrid-to-gpt", "gpt-to-hybrid", "to-safetensors", "to-pt"};
 
 }  // namespace
@@ -170,7 +171,8 @@ void Settings::refuse_rest() const {
   for (const Setting& s : list_) {
     if (known_.contains(s.name)) continue;
     Error e(Code::kUsage, cat("there is no setting `", escaped(s.name), "` here"));
-    if (std::string_view near = nearest(s.name, known_); !near.empty()) e.help(cat("did you mean `", near, "`?"));
+    if (std::string_view near = nearest(s.name, known_); !near.empty())
+      e.help(cat("did you mean `", near, "`?"));
     throw e;
   }
 }

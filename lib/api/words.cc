@@ -56,7 +56,8 @@ mckpt::Finding to_public(const Finding& f) {
 }
 
 DType value_type(std::string_view word, std::string_view setting) {
-  return word_in<DType>({{"bf16", DType::kBF16}, {"fp16", DType::kF16}, {"fp32", DType::kF32}}, word, setting);
+  return word_in<DType>({{"bf16", DType::kBF16}, {"fp16", DType::kF16}, {"fp32", DType::kF32}}, word,
+                        setting);
 }
 
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules) {
@@ -83,15 +84,16 @@ ValueOptions value_options(const mckpt::Values& values) {
 Grid grid_of(const mckpt::Grid& g) {
   HsdpOuter outer = word_in<HsdpOuter>({{"replicate", HsdpOuter::kReplicate}, {"shard", HsdpOuter::kShard}},
                                        g.hsdp_outer, "hsdp_outer");
-  return complete_grid({.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer},
-                       g.dp);
+  return complete_grid(
+      {.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer}, g.dp);
 }
 
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   FsdpSetup s;
   s.strategy = strategy_from_name(fsdp.strategy);
-  s.unit_scope = word_in<UnitScope>({{"full", UnitScope::kFullShardOnly}, {"sharded", UnitScope::kAllSharded}},
-                                    fsdp.units_for, "units_for");
+  s.unit_scope =
+      word_in<UnitScope>({{"full", UnitScope::kFullShardOnly}, {"sharded", UnitScope::kAllSharded}},
+                         fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.bucket_items = fsdp.bucket_size.value_or(default_bucket_items(grid.dp * grid.cp));
   return s;
@@ -143,12 +145,14 @@ RelayerOptions relayer_options(const Relayer& what) {
                                   what.way, "way");
   options.source = what.source, options.target = what.target;
   options.pattern = what.pattern;
-  options.keys = word_in<Names>({{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}},
-                                what.keys, "keys");
-  options.layers = word_in<Layers>(
-      {{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}}, what.layers, "layers");
+  options.keys = word_in<Names>(
+      {{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}}, what.keys, "keys");
+  options.layers =
+      word_in<Layers>({{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}},
+                      what.layers, "layers");
   options.how.norms = word_in<NormPlace>(
-      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, what.norms, "norms");
+      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, what.norms,
+      "norms");
   options.how.without_mixers = what.without_mixers;
   options.how.weights_only = what.weights_only;
   options.accept = accepted_codes(what.accept);

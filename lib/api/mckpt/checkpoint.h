@@ -35,7 +35,7 @@ struct Tensor {
 // A stored piece of a tensor: a box of the whole tensor, and where its record is.
 struct TensorChunk {
   std::vector<std::int64_t> offsets{}, sizes{};
-  std::string file{};          // relative to the checkpoint
+  std::string file{};        // relative to the checkpoint
   std::int64_t offset = -1;  // of the record in the file; -1: the bytes are in many places
   std::int64_t bytes = 0;    // of the record
   int rank = -1;             // the rank that wrote it, if the format says so
@@ -99,14 +99,15 @@ class MCKPT_API Checkpoint {
 // How the folder of a Hugging Face model is read if its files leave something open.
 struct ModelOptions {
   std::string expert_layout = "auto";  // how experts are stored: auto, apart, fused or hub (transposed)
-  std::string map_file{};                // a file with rows that override the built-in table; "": none
+  std::string map_file{};              // a file with rows that override the built-in table; "": none
 };
 
 // How a sharded checkpoint is opened as a model if its files leave something open.
 struct SourceOptions {
-  std::optional<std::string> assets{};  // folder of the original model; none: what mckpt kept in the checkpoint
+  std::optional<std::string>
+      assets{};  // folder of the original model; none: what mckpt kept in the checkpoint
   std::optional<std::int64_t> source_tp{}, source_etp{};  // ranks that wrote it, if it does not say so
-  std::vector<std::string> accept{};                    // damage that is accepted: "MC1311"
+  std::vector<std::string> accept{};                      // damage that is accepted: "MC1311"
   ModelOptions model{};
 };
 

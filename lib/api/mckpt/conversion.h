@@ -48,7 +48,7 @@ struct OutputFile {
 struct RunOptions {
   int threads = 1;
   std::int64_t max_memory = std::int64_t{256} << 20;  // bytes, for the buffers of all threads together
-  bool sync = true;             // wait until the result is on the disk
+  bool sync = true;                                   // wait until the result is on the disk
   bool overwrite = false;       // replace an existing result, once the new one is complete
   bool resume = false;          // continue what an interrupted run of the same conversion left
   bool allow_overflow = false;  // publish although a cast made finite values infinite
@@ -58,7 +58,7 @@ struct RunOptions {
 struct RunReport {
   std::string output{};  // the folder or file that was made
   std::int64_t bytes = 0, bytes_read = 0, bytes_written = 0;
-  std::int64_t rounded = 0;                         // items that a cast rounded where the way back gives others
+  std::int64_t rounded = 0;  // items that a cast rounded where the way back gives others
   std::int64_t became_infinite = 0, became_zero = 0;  // items, by casts
   std::vector<std::string> overflowed{};              // tensors with items that became infinite
   std::vector<Note> notes{};

@@ -22,12 +22,12 @@ namespace mckpt {
 // The kinds of failure, with the exit statuses of the program as values.
 enum class Status : int {
   kOk = 0,
-  kDifferent = 1,       // the answer is no: different, or problems found
-  kUsage = 2,           // an option has a value that it cannot have
-  kInput = 3,           // a source is missing, corrupt or of an unknown kind
-  kRefused = 4,         // refused before anything was written
-  kWrite = 5,           // writing failed
-  kInterrupted = 130,   // the observer asked to stop; the work can be resumed
+  kDifferent = 1,      // the answer is no: different, or problems found
+  kUsage = 2,          // an option has a value that it cannot have
+  kInput = 3,          // a source is missing, corrupt or of an unknown kind
+  kRefused = 4,        // refused before anything was written
+  kWrite = 5,          // writing failed
+  kInterrupted = 130,  // the observer asked to stop; the work can be resumed
 };
 
 // What is known about one failure. A text that is empty, and an offset of -1, are not known.

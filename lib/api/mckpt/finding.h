@@ -8,10 +8,10 @@
 namespace mckpt {
 
 struct Finding {
-  std::string code{};      // "MC1305", as `mckpt explain` knows it
+  std::string code{};    // "MC1305", as `mckpt explain` knows it
   bool warning = false;  // true: odd, but nothing is lost
-  std::string tensor{};    // "" : about no single tensor
-  std::string file{};      // relative to the checkpoint; "" : about no single file
+  std::string tensor{};  // "" : about no single tensor
+  std::string file{};    // relative to the checkpoint; "" : about no single file
   std::int64_t offset = -1;
   int rank = -1;
   std::string message{};  // what is wrong

@@ -61,8 +61,8 @@ void SliceReader::read(i64 tensor, std::span<const SliceRange> ranges, std::span
     i64 row = 0;
     for (std::size_t d = 0; d < inner; d++) row = row * dims[d] + index[d];
     i64 begin = row * dims[inner];
-    reader_.read(tensor, (begin + ranges[inner].begin) * inner_items, (begin + ranges[inner].end) * inner_items,
-                 copy);
+    reader_.read(tensor, (begin + ranges[inner].begin) * inner_items,
+                 (begin + ranges[inner].end) * inner_items, copy);
     more = advance(index, ranges);
   }
 }
