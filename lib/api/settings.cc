@@ -53,7 +53,7 @@ void read_ends(Settings& s, What& to) {
   s.take("source", to.source);
   s.take("target", to.target);
   if (to.source.empty() || to.target.empty())
-    throw Error(Code::kUsage, "a conversion needs `source` and `target`");
+    throw Error(Code::kUsage, "a conversion needs the settings source and target");
 }
 
 void read(Settings& s, ToFsdp& to) {
