@@ -41,7 +41,7 @@ grep -q "^model.norm.weight bfloat16 $("$prefix/bin/mckpt" ls "$model" model.nor
 "$t/outside/convert_in_c" "$t/ckpt" "$t/hf" model.norm.weight | tee "$t/out"
 grep -qx '45 out, 0 invented, progress seen' "$t/out"
 # The values that the program prints of the source: 0.96875 is 0x3f78 in bfloat16.
-grep -qx 'safetensors: 3f78 3f6f 3f4f 3f8c' "$t/out"
+grep -qx 'safetensors folder: 3f78 3f6f 3f4f 3f8c' "$t/out"
 [ "$(ls "$t"/hf/model-*.safetensors | wc -l)" -gt 1 ] || fail "max_shard_size had no effect"
 
 # An error says what and where, as the program does; nothing is left behind.

@@ -37,7 +37,7 @@ TEST(ApiC, ListsAndReads) {
   std::uint16_t values[3];
   EXPECT_EQ(mckpt_read(c, last.name, "[2:5]", values, 6, &error), 0);
   EXPECT_EQ(values[0], 0x3f4f);  // 0.80859375
-  EXPECT_EQ(error_text([&](mckpt_error** e) { mckpt_read_bytes(c, "w", nullptr, e); }, 3).find("no error"),
+  EXPECT_EQ(error_text([&](mckpt_error** e) { mckpt_read_bytes(c, "w", nullptr, e); }, 1).find("no error"),
             std::string::npos);
   EXPECT_EQ(mckpt_read(c, last.name, "[2:5]", values, 5, nullptr), 2);
   mckpt_checkpoint_free(c);
@@ -57,7 +57,7 @@ TEST(ApiC, TakesSettingsByName) {
   EXPECT_EQ(mckpt_conversion_number(c, "tensors_in"), 45);
   EXPECT_EQ(mckpt_conversion_number(c, "changed"), 2);  // the routers of two layers
   ASSERT_EQ(mckpt_run(c, nullptr, nullptr, &error), 0);
-  EXPECT_GT(mckpt_conversion_number(c, "bytes_read"), 70'000);
+  EXPECT_EQ(mckpt_conversion_number(c, "bytes_read"), 7408 * 2);
   EXPECT_EQ(mckpt_conversion_number(c, "no such number"), -1);
   std::string made = mckpt_conversion_path(c);
   mckpt_conversion_free(c);

@@ -33,7 +33,7 @@ std::vector<std::uint16_t> values(const std::vector<std::byte>& bytes) {
 
 TEST(ApiCheckpoint, DescribesWhatItOpened) {
   Checkpoint model = open(kModel);
-  EXPECT_EQ(model.format(), "safetensors");
+  EXPECT_EQ(model.format(), "safetensors folder");
   EXPECT_EQ(model.tensor_count(), 45);
   EXPECT_EQ(model.names("*layers.0.self_attn.?_proj.weight").size(), 4u);
   EXPECT_TRUE(model.has(kQuery));
@@ -102,8 +102,9 @@ TEST(ApiCheckpoint, RefusesByTheNearestName) {
     model.read("model.norm.weigth");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.status(), Status::kInput);
-    EXPECT_NE((e.facts().help + e.what()).find("model.norm.weight"), std::string::npos) << e.what();
+    EXPECT_EQ(e.status(), Status::kDifferent);  // "is there such a tensor?" is answered with no
+    ASSERT_EQ(e.facts().notes.size(), 1u);
+    EXPECT_NE(e.facts().notes[0].find("model.norm.weight"), std::string::npos) << e.facts().notes[0];
   }
   EXPECT_EQ(code_of([&] { model.read(kQuery, "[99]"); }), "MC0001");
   std::vector<std::byte> small(7);
