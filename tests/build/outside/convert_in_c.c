@@ -16,7 +16,7 @@ static void count_bytes(void* user, int64_t bytes) { *(int64_t*)user += bytes; }
 
 int main(int count, char** words) {
   char source[4096], target[4096];
-  const char* settings[] = {source, target, "max_shard_size=20000", NULL};
+  const char* settings[] = {source, target, "max_shard_size=8000", NULL};
   int64_t seen = 0;
   mckpt_observer observer = {NULL, NULL, NULL, NULL};
   mckpt_error* error = NULL;
