@@ -66,6 +66,35 @@ TEST(ApiCheckpoint, ReadsEverySliceAsItsPartOfTheWhole) {
         }
 }
 
+TEST(ApiCheckpoint, ReadsSlicesOfFourDimensions) {
+  constexpr int kDims[] = {2, 3, 4, 5};
+  std::string header = R"({"w":{"dtype":"U8","shape":[2,3,4,5],"data_offsets":[0,120]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  file += header;
+  for (int i = 0; i < 120; i++) file += static_cast<char>(i);
+  impl::TempFolder t;
+  Checkpoint c = open(t.put("w.safetensors", file));
+  // Every choice of: all indexes, without the first, without the last, one.
+  for (int choice = 0; choice < 256; choice++) {
+    int begin[4], end[4];
+    std::string slice;
+    for (int d = 0; d < 4; d++) {
+      int how = choice >> (2 * d) & 3;
+      begin[d] = how == 1 || how == 3 ? 1 : 0;
+      end[d] = how == 2 ? kDims[d] - 1 : how == 3 ? 2 : kDims[d];
+      slice += (d ? "," : "") + std::to_string(begin[d]) + ":" + std::to_string(end[d]);
+    }
+    std::vector<std::byte> expected;
+    for (int a = begin[0]; a < end[0]; a++)
+      for (int b = begin[1]; b < end[1]; b++)
+        for (int row = begin[2]; row < end[2]; row++)
+          for (int column = begin[3]; column < end[3]; column++)
+            expected.push_back(static_cast<std::byte>(((a * 3 + b) * 4 + row) * 5 + column));
+    EXPECT_EQ(c.read("w", slice), expected) << slice;
+  }
+}
+
 TEST(ApiCheckpoint, DropsTheDimensionOfASingleIndex) {
   Checkpoint model = open(kModel);
   std::vector<std::uint16_t> whole = values(model.read(kQuery));
