@@ -3,7 +3,7 @@
 //
 //   _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks[, metadata])
 //   _rebuild_parameter(data, requires_grad, backward_hooks)
-//   _rebuild_from_type_v2(function, type, arguments, state)     a subclass such as DTensor, around one of them
+//   _rebuild_from_type_v2(function, type, arguments, state)    a subclass such as DTensor, around one of them
 #pragma once
 
 #include "core/items/dtype.h"
