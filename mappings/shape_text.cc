@@ -18,7 +18,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A word of the tables and the number that it stands for.
+// A word of the tables and the number that it means.
 struct Word {
   std::string_view text;
   i64 (*size)(const ModelConfig&, const TowerConfig&);

@@ -220,7 +220,7 @@ void NameChecks::check_group_meta() {
 }
 
 // Where nothing lists what was trained: parameters without states among others with them. Frozen ones have
-// none, so this is no more than odd.
+// none, so this is only odd.
 void NameChecks::check_trained() {
   const Tensors& trained = section(Section::kState, "exp_avg");
   if (trained.empty() || !group_meta_.empty() || dialect_ != DcpDialect::kFsdpDtensor) return;

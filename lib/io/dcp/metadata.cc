@@ -54,7 +54,7 @@ class Linker {
 
   DcpRows& rows_;
   DcpMetadata out_;
-  // What a name stands for, by its number: a tensor from 0 up, object ~value, or kNothing.
+  // The meaning of a name, by its number: a tensor from 0 up, object ~value, or kNothing.
   std::vector<i64> meaning_;
   // The chunks of each tensor ordered by offset, for those whose MetadataIndex does not say their position;
   // made when first needed. Laid out as the chunks of out_ are.

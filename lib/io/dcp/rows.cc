@@ -37,7 +37,7 @@ std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::strin
           cat("a ", what, " in .metadata holds ", kind_name(v.kind()), ", not an integer of 64 bits"));
     out.push_back(v.as_int());
   };
-  // Nearly all are tuples, which lie in one piece.
+  // Nearly all are tuples, whose items are in one piece of memory.
   std::span<const PickleValue> tuple = value.tuple();
   for (PickleValue v : tuple) append(v);
   if (value.is(ValueKind::kTuple)) return tuple.size();
@@ -250,7 +250,7 @@ u64 DcpRows::build_record() {
 
 // The number of a data file by its path. Throws kBadPath for one that leads out of the folder.
 i32 DcpRows::file_number(PickleValue path) {
-  // The very text stands for its file again and again.
+  // The same text of the pickle names its file again and again.
   SeenPath& seen = seen_[reinterpret_cast<std::uintptr_t>(path.node()) / alignof(PickleNode) % seen_.size()];
   if (seen.path == path) return seen.file;
   std::string_view text = path.text();

@@ -126,7 +126,7 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
         });
       });
     } catch (const Error&) {
-      // An archive that cannot be opened is reported by whoever resolves the chunk or reads the object.
+      // An archive that cannot be opened is reported when its chunk is resolved or its object is read.
     }
   };
   for (const Object& o : objects_) of_record(o.file, o.record_offset, o.record_bytes, -1);

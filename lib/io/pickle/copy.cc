@@ -37,7 +37,7 @@ class Copy {
   void keep(PickleValue v) { slots_.emplace(v.node(), p_.memoize()); }
 
   PickleWriter p_;
-  std::unordered_map<const PickleNode*, u32> slots_;  // of what stands in the memo
+  std::unordered_map<const PickleNode*, u32> slots_;  // of values in the memo
   int depth_ = 0;
 };
 

@@ -40,7 +40,7 @@ class Walk {
 
   void compare(PickleValue a, PickleValue b) {
     if (a.is_int() && b.is_int() ? a.as_int() != b.as_int() : a.kind() != b.kind()) return differ(a, b);
-    // What is shared is told once, and what is cyclic ends.
+    // A shared difference is reported once, and a cycle ends here.
     if (a.container() && !seen_.insert({a.container(), b.container()}).second) return;
     switch (a.kind()) {
       case Kind::kNone:

@@ -145,7 +145,7 @@ void PickleMachine::finish() {
   i64 open = 0;
   for (; stack_.marked(); stack_.drop_to_mark()) open++;
   if (open > 0) fail(cat("it ends with ", open, " open marks on its stack"));
-  // Like Python's own reader, this one does not mind what lies below the last value.
+  // Values below the last one are ignored, as Python does.
   out_.root_ = pop();
   out_.bytes_ = at_ - bytes_.data();
 }

@@ -24,7 +24,7 @@ class PickleStack {
   std::span<const PickleValue> above() const { return {floor_, top_}; }
   PickleValue& top() { return top_[-1]; }            // pre: not empty
   PickleValue pop() { return *--top_; }              // pre: not empty
-  void drop(std::size_t values) { top_ -= values; }  // pre: so many lie above the mark
+  void drop(std::size_t values) { top_ -= values; }  // pre: so many are above the mark
   void push(PickleValue v) {
     if (top_ == end_) grow();
     *top_++ = v;

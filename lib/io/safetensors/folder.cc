@@ -188,7 +188,7 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 // Adds strays that have no twin, and reports every tensor whose place and index disagree.
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
   auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
-  NameMap<std::string_view, i32> stray_files;  // where the first of each name lies
+  NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
   NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
   NameSet<std::string_view> misplaced;

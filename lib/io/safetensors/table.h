@@ -2,7 +2,7 @@
 // is read.
 //
 //   [8 bytes: N] [N bytes: {"name": {"dtype": "BF16", "shape": [4, 2], "data_offsets": [0, 16]}, ...}] [data]
-//                ^ 8                                                                                   ^ 8 + N
+//                ^ byte 8, header of N bytes, then the data from byte 8 + N
 //
 // Offsets count from the beginning of the data. Sorted by them, the tensors must cover the data exactly:
 // each begins where the one before it ends. So a file has no place for hidden bytes, and a short file shows

@@ -21,7 +21,7 @@ class TorchZip {
 
   const ZipArchive& archive() const { return zip_; }
   // The folder that everything is in, with its slash: "archive/".
-  std::string_view top() const { return top_; }  // the folder that everything lies in, with its slash
+  std::string_view top() const { return top_; }
   const ZipEntry& pickle() const { return *pickle_; }
   bool big_endian() const { return big_endian_; }
   // Throws kUnsupportedZip, also for a compressed pickle that is far larger than its stored bytes.

@@ -22,7 +22,7 @@ namespace {
 // First bytes and fixed sizes of the two kinds of header.
 constexpr u32 kLocalMagic = 0x04034b50, kEntryMagic = 0x02014b50;
 constexpr i64 kLocalBytes = 30, kEntryBytes = 46;
-constexpr i64 kInExtra = 0xffffffff;  // the value stands in the zip64 extra field
+constexpr i64 kInExtra = 0xffffffff;  // the value is in the zip64 extra field
 constexpr u16 kExtra64 = 0x0001;
 constexpr u16 kEncrypted = 0x2041, kPatch = 0x0020, kHasDescriptor = 0x0008;  // bits of the flags
 constexpr u32 kDosFolder = 0x10;                                              // of the attributes
@@ -47,7 +47,7 @@ struct CommonFields {
 class Window {
  public:
   explicit Window(const ByteSource& source) : source_(source) {}
-  // The bytes from `offset`, valid until the next call. pre: they lie inside the source.
+  // The bytes from `offset`, valid until the next call. pre: they are inside the source.
   const u8* at(i64 offset, i64 bytes) {
     i64 end = begin_ + static_cast<i64>(block_.size());
     if (offset < begin_ || offset + bytes > end) {
@@ -96,7 +96,7 @@ void apply_extra64(std::span<const u8> extra, std::initializer_list<i64*> fields
 // names that lead out of the archive.
 void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, i64 offset) {
   std::string_view path = e.name;
-  if (path.ends_with('/') && e.bytes == 0) path.remove_suffix(1);  // an empty record that stands for a folder
+  if (path.ends_with('/') && e.bytes == 0) path.remove_suffix(1);  // an empty record that represents a folder
   check_inside_name(path);
   if ((common.flags & kEncrypted) != 0) throw_unsupported(e, "is encrypted", offset);
   if (common.method != 0 && common.method != kDeflate)

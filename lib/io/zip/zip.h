@@ -50,7 +50,7 @@ class ZipArchive {
   // Null if there is no record of exactly this name.
   const ZipEntry* find(std::string_view name) const;              // null: there is none
 
-  // False: torch was told not to compute checksums, and wrote zeros for all of them.
+  // False: torch's checksums were switched off, and all of them are zeros.
   bool has_checksums() const { return has_checksums_; }
 
   // The bytes of the record, inflated, their checksum verified where there is one. Throws kBadChecksum, and
