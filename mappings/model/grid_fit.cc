@@ -12,6 +12,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws kGridMisfit.
 void need_multiple(i64 size, i64 of, const char* message, const char* help) {
   if (size % of == 0) return;
   throw Error(Code::kGridMisfit, message).expected(cat("a multiple of ", of)).found(size).help(help);

@@ -50,7 +50,6 @@ std::string read_text(const Folder& folder, const std::string& name) {
   return text;
 }
 
-// Opens one folder; used once.
 class FolderOpener {
  public:
   explicit FolderOpener(const std::string& path)
@@ -136,7 +135,6 @@ class FolderOpener {
   std::unique_ptr<SafetensorsStore> store_;
   std::vector<std::string> weights_, indexes_;
 
-  // A tensor in a file that the index does not name for it.
   struct Stray {
     i32 file;
     i64 row;
@@ -146,7 +144,6 @@ class FolderOpener {
   std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
 };
 
-// Reads every file that the index names.
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
                                      [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
@@ -185,7 +182,6 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
   }
 }
 
-// Adds strays that have no twin, and reports every tensor whose place and index disagree.
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
   auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
   NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
@@ -218,7 +214,6 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
   }
 }
 
-// A finding about the index and one tensor of a file.
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
   store_->add_finding({.code = Code::kIndexMismatch,
                        .tensor = std::string(tensor),
@@ -260,7 +255,6 @@ void FolderOpener::open_single(const std::string& name) {
   add_unused({name});
 }
 
-// Several files without an index.
 void FolderOpener::open_set() {
   bool sharded = false;
   for (const std::string& name : weights_)
@@ -276,7 +270,6 @@ void FolderOpener::open_set() {
   }
 }
 
-// Of tensors with one name in two files, the first is used.
 void FolderOpener::add_all_once() {
   NameMap<std::string_view, i32> homes;
   for (i32 f = 0; f < static_cast<i32>(store_->files().size()); f++) {
@@ -352,7 +345,6 @@ Finding FolderOpener::absent(const std::string& name) const {
   return finding;
 }
 
-// Files that are not part of the model, such as consolidated copies.
 void FolderOpener::add_unused(const std::vector<std::string>& used) {
   for (const std::string& name : weights_) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
