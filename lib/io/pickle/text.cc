@@ -75,10 +75,6 @@ std::optional<std::string> unquoted(std::string_view literal) {
 std::optional<std::string> raw_unicode_unescaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    if (text.size() >= 8 && is_ascii(text.substr(0, 8))) {
-      text.remove_prefix(8);
-      continue;
-    }
     bool narrow = text.starts_with("\\u"), wide = text.starts_with("\\U");
     if (narrow || wide) {
       text.remove_prefix(2);
