@@ -104,7 +104,7 @@ const PickleValue* PickleMachine::make_pending(u64 index) {
   }
   bool gone = slot != nullptr && *slot == PickleArena::given_up();
   fail(cat("slot ", index, " of the memo is read ",
-           gone ? "after its value was used up" : "but was never written"));
+           gone ? "after its value was taken out" : "but was never written"));
 }
 
 bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
