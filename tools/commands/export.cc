@@ -34,7 +34,7 @@ struct ExportFlags {
 };
 
 void ExportFlags::parse(CommandLine& line) {
-  options.declare(line, "a checkpoint: a run's folder, or one iteration of it",
+  options.declare(line, "a checkpoint: the folder of a training run, or one iteration of it",
                   "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);
@@ -56,7 +56,7 @@ void ExportFlags::parse(CommandLine& line) {
   line.parse();
   options.check();
   if (max_shard_bytes < 1)
-    throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
+    throw Error(Code::kUsage, "--max-shard-size must be at least one byte").found("--max-shard-size 0");
 }
 
 // auto, keep, or one type for all; rules by name apply in each case.

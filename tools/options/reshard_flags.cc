@@ -16,11 +16,12 @@ void ReshardFlags::declare(CommandLine& line) {
   line.option("--rank-states DIR", rank_states_,
               "read the optimizer states from files ..._rank_R.pt, in which each rank of SRC's training run "
               "saved its own pieces");
-  line.option("--source-ep N", source_ep_, "expert-parallel ranks that wrote SRC, if SRC does not say it");
-  line.option("--source-hsdp N", source_hsdp_, "HSDP instances that wrote SRC, if SRC does not say it");
-  line.flag(
-      "--any-model", any_model_,
-      "accept a model that mckpt has no table for: all parameters in one buffer, one tensor-parallel rank");
+  line.option("--source-ep N", source_ep_,
+              "number of expert-parallel ranks that wrote SRC, if SRC does not say so itself");
+  line.option("--source-hsdp N", source_hsdp_,
+              "number of HSDP instances that wrote SRC, if SRC does not say so itself");
+  line.flag("--any-model", any_model_,
+            "accept a model without a table: all parameters are in one buffer, of one tensor-parallel rank");
   line.flag("--keep-names", keep_names_,
             "with --any-model: keep every tensor's own name, also where the names follow a convention that "
             "would be translated to that of fsdp_dtensor");
@@ -30,11 +31,12 @@ void ReshardFlags::declare(CommandLine& line) {
 // Refuses flags that contradict each other, with the reason.
 void ReshardFlags::check() const {
   if (weights_only_ && rank_states_)
+    throw Error(Code::kUsage,
+                "--rank-states adds optimizer states, --weights-only leaves them out: give only one of them");
+  if (!rank_states_ && (source_ep_ || source_hsdp_))
     throw Error(
         Code::kUsage,
-        "--rank-states adds states of the optimizer, --weights-only leaves them out: give one of them");
-  if (!rank_states_ && (source_ep_ || source_hsdp_))
-    throw Error(Code::kUsage, "--source-ep and --source-hsdp describe the run that wrote --rank-states");
+        "--source-ep and --source-hsdp describe the run that wrote the files of --rank-states: give it too");
   if (any_model_ && (checkpoint_.options().assets || rank_states_))
     throw Error(Code::kUsage,
                 "--any-model is for models without tables: --assets and --rank-states need the tables");
