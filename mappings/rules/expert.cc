@@ -47,7 +47,7 @@ void expect_form(const RuleInput& in, std::string_view role, const Shape& expect
   Error error(Code::kSourceShape,
               cat(role, " does not have the shape of experts, their width and the hidden size"));
   error.expected(to_string(expected)).found(to_string(found));
-  if (found == other) error.help(cat("the file stores experts the other way round: rule ", other_rule));
+  if (found == other) error.help(cat("the file stores the experts transposed; use rule ", other_rule));
   throw error;
 }
 

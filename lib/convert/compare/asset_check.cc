@@ -158,14 +158,14 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     if (at < 0) continue;
     found.push_back({.code = Code::kUnequal,
                      .file = path_in_store(tested, mine, name),
-                     .message = "is not the file of the other side",
+                     .message = "the file differs from the file of this name on the other side",
                      .offset = at,
                      .warning = !converted});
   }
   bool equal = found.empty() || !converted;
   Check check{"assets", status_of(found), count, "files"};
   if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())
-    check.note = cat("not compared: ", listed(alone), ", on one side alone");
+    check.note = cat("not compared: ", listed(alone), ", which only one side has");
   report.add(std::move(check), std::move(found));
   return equal;
 }

@@ -95,7 +95,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
       place(s, s.of().expert() ? grid.edp() : grid.dp * grid.cp, grid.hsdp, map.model());
   }
   if (!tensors_.empty()) return;
-  throw Error(Code::kUnaccounted, "the ranks' files hold no states of an optimizer")
+  throw Error(Code::kUnaccounted, "the ranks' files contain no optimizer states")
       .file(folder)
       .expected("tensors optimizer.state.<parameter>.exp_avg, or state.<parameter>.exp_avg");
 }
@@ -139,7 +139,7 @@ i64 RankStates::check_ranks() const {
   if (ranks > 0 && std::ssize(there) == ranks) return ranks;
   i64 missing = 0;
   while (there.contains(missing)) missing++;
-  throw Error(Code::kShardMissing, "states come from the files of all ranks")
+  throw Error(Code::kShardMissing, "the states need the files of all ranks, and one is missing")
       .file(root_)
       .expected("files ..._rank_0.pt, ..._rank_1.pt and so on")
       .found(there.empty() ? "none" : cat("none of rank ", missing, " of ", ranks));
@@ -164,7 +164,7 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
   if (const TorchSharding* sharding = table(h.file).sharding(h.row)) {
     GlobalShape whole = global_shape(*s.of().holding, s.of().part.count);
     if (!std::ranges::equal(sharding->global, whole.shape.dims()))
-      throw refusal(s, h, "a state has not the shape of its parameter")
+      throw refusal(s, h, "a state does not have the shape of its parameter")
           .expected(to_string(whole.shape))
           .found(dims_to_string(sharding->global));
   }
@@ -189,7 +189,7 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
     std::vector<std::string> shapes;
     for (const Held& h : s.held)
       shapes.push_back(cat("rank ", h.rank, " ", dims_to_string(table(h.file).dims(h.row))));
-    throw refusal(s, s.held[0], "the ranks' pieces of a state do not make up their parameter")
+    throw refusal(s, s.held[0], "the ranks' pieces of a state do not add up to their parameter")
         .expected(cat(s.of().shape().items(), " items"))
         .found(cat(sum(items), " items: ", listed(shapes, 8)));
   }

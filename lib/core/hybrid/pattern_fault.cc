@@ -1,7 +1,7 @@
 // What can be wrong with a layer pattern: for each fault its name, sentence and remedy, and the message that
 // shows the byte at which the pattern is wrong.
-#include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ struct FaultInfo {
 };
 
 constexpr FaultInfo kTable[] = {
-    {PatternFault::kInvalidSymbol, "invalid_symbol", "not a layer symbol here",
+    {PatternFault::kInvalidSymbol, "invalid_symbol", "this is not a layer symbol here",
      "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main "
      "part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
     {PatternFault::kUnclosedGroup, "unclosed_group", "the group that begins here is not closed",

@@ -14,8 +14,8 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
-#include "io/safetensors/safetensors.h"
 #include "io/safetensors/index.h"
+#include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
 
 namespace mckpt::impl {
@@ -68,7 +68,7 @@ class FolderOpener {
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
-      throw Error(Code::kUnknownFormat, "no safetensors file is in the folder");
+      throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
     } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
       open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
     } else {
@@ -91,7 +91,7 @@ class FolderOpener {
     throw Error(Code::kBadIndex, "the folder has several indexes, and none is the usual one")
         .expected(usual)
         .found(listed(indexes_))
-        .help("put the set that you mean into a folder of its own");
+        .help("put the files of one index into a folder of their own");
   }
 
   // The number of the file, or nothing if it could not be read: then a finding says why.
@@ -340,7 +340,9 @@ Finding FolderOpener::absent(const std::string& name) const {
     return other.size() == name.size() && other.ends_with(name.substr(kRank.size()));
   };
   if (!std::ranges::any_of(weights_, of_another_rank)) return finding;
-  finding.message = cat(finding.message, "; a rank that holds nothing of its tensors writes none");
+  finding.message =
+      cat(finding.message,
+          "; the file may never have existed: a rank that has no part of these tensors writes none");
   finding.warning = true;
   return finding;
 }

@@ -71,12 +71,12 @@ ManifestSum parse_sum(JsonReader& json) {
   ManifestSum s;
   json.begin_array();
   auto next = [&] {
-    if (!json.next_item()) json.fail("a sum has offset, bytes and CRC-32");
+    if (!json.next_item()) json.fail("a checksum lacks its offset, bytes or CRC-32");
   };
   next(), s.offset = json.integer();
   next(), s.bytes = json.integer();
   next(), s.crc32 = parse_hex(json);
-  if (json.next_item()) json.fail("a sum has more than offset, bytes and CRC-32");
+  if (json.next_item()) json.fail("a checksum has more fields than offset, bytes and CRC-32");
   return s;
 }
 
@@ -104,10 +104,10 @@ ManifestFile parse_file(JsonReader& json) {
   i64 at = 0;
   for (const ManifestSum& s : f.sums) {
     if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
-      json.fail("sums overlap or do not lie in their file");
+      json.fail("the ranges of checksums overlap or leave their file");
     at = s.offset + s.bytes;
   }
-  if (f.name.empty() || f.bytes < 0) json.fail("a file has a name and a size");
+  if (f.name.empty() || f.bytes < 0) json.fail("a file has no name or no size");
   return f;
 }
 
@@ -172,7 +172,7 @@ Manifest parse_manifest(std::string_view text) {
   json.end();
   if (std::ranges::adjacent_find(manifest.files, std::greater_equal{}, &ManifestFile::name) !=
       manifest.files.end())
-    json.fail("the names of files do not ascend");
+    json.fail("the names of files are not in ascending order");
   return manifest;
 }
 

@@ -9,7 +9,7 @@ torch.save({"conjugate": z.conj(), "negative": y.conj().imag, "plain": torch.one
 torch.save({"conjugate": z.conj().resolve_conj(), "negative": y.conj().imag.resolve_neg()}, "y.pt")
 PY
 expect 3 "$mckpt" cat x.pt conjugate
-has err "not the tensor's values but their conjugate"
+has err "not the values of the tensor but their conjugate"
 has err "resolve_conj()"
 expect 3 "$mckpt" cat x.pt negative
 has err "not the tensor's values but their negative"

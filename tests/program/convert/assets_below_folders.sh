@@ -12,7 +12,7 @@ has err "not in the result: 1_Pooling/"
 expect 0 "$mckpt" verify run
 lacks out "not in mckpt_manifest.json"
 expect 0 "$mckpt" verify run --against hf
-has out "not compared: 1_Pooling/, on one side alone"
+has out "not compared: 1_Pooling/, which only one side has"
 expect 0 "$mckpt" convert reshard run other --ep 2
 lacks err 1_Pooling
 expect 0 "$mckpt" export other made

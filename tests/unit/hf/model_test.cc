@@ -90,8 +90,9 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
 
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
   TempFolder folder;
-  EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path()); }),
-            cat("MC1001 ", folder.path(), ": config.json not found; it is needed to identify the model"));
+  EXPECT_EQ(
+      thrown_by([&] { open_hf_model(folder.path()); }),
+      cat("MC1001 ", folder.path(), ": config.json was not found, and without it the model is not known"));
   folder.put(".metadata", "");
   try {
     open_hf_model(folder.path());

@@ -86,7 +86,8 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
   Verified v = compared(model({1, 2, 3, 4}), model({1, 2, 3, 4}, "I16", "1234", "c"));
   EXPECT_EQ(v.equal, false);
   EXPECT_EQ(findings(v),
-            "against a: the other side has no such tensor\nagainst c: is on the other side alone\n");
+            "against a: the other side does not have this tensor\nagainst c: only the other side has this "
+            "tensor\n");
   EXPECT_EQ(against(v).count, 1);
   EXPECT_EQ(against(v).unseen, 1);
 }

@@ -116,8 +116,7 @@ TEST(Proof, NamesATensorOfTheResultThatIsCutShort) {
 
 TEST(Proof, NamesATensorOfTheSourceThatIsReadTwiceInOnePlace) {
   std::string text = Case({{{0, 0, 1, 0, 1}, {0, 0, 1, 1, 7}}, {{1, 1, 0, 0, 8}}}).refusal();
-  EXPECT_TRUE(
-      has(text, "MC0301 tensor 'a': item 0 of what is stored of a tensor of the source is read by no move"))
+  EXPECT_TRUE(has(text, "MC0301 tensor 'a': item 0 of a stored part of a source tensor is read by no move"))
       << text;
 }
 

@@ -43,7 +43,7 @@ TEST(Hdf5Helper, ThatFailsIsAnError) {
       {"printf half; exit 3", "exit status 3"},
       {"printf no seccomp; exit 71", "refuses it its sandbox: no"},
       {"kill -SEGV $$", "the HDF5 library crashed (signal 11)"},
-      {"kill -SYS $$", "it tried something that it may not"},
+      {"kill -SYS $$", "it tried something that is forbidden"},
       {"kill -PROF $$", "more processor time"},
       {"cat /dev/zero", "the answer of mckpt-hdf5 is too long"},
   };
