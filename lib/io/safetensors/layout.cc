@@ -9,6 +9,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/file/json.h"
+#include "io/file/json_keys.h"
 #include "io/file/output_files.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
@@ -39,7 +40,7 @@ std::string fault(const TensorSpec& t) {
     return "a pair of 4-bit floats without a dimension has no form";
   if (t.name == kReserved) return "the name is reserved for metadata";
   if (!is_utf8(t.name)) return "the name is not UTF-8";
-  if (t.name.size() > JsonReader::kMaxKeyBytes) return "the name is too long";
+  if (t.name.size() > kMaxJsonKeyBytes) return "the name is too long";
   return "";
 }
 
