@@ -1,11 +1,11 @@
 // Makes trees of nlohmann/json's events. Its parser judges the grammar; depth, keys and the bytes of the text
 // as a whole are judged here.
 //
-// The events carry no positions, so the parser reads through an iterator that says how far it got (Reached). What an
-// event is about ends there: behind a closing quote, at a bracket, or one byte further on behind a number.
+// The events carry no positions, so the parser reads through an iterator that says how far it got (Reached).
+// What an event is about ends there: behind a closing quote or bracket, or one byte before it for a number.
 //
-// NaN, Infinity and -Infinity are not JSON. Where they are wanted, they are parsed as strings of the same length
-// ("N" for NaN), and are numbers again where the text has no quote at that place.
+// NaN, Infinity and -Infinity are not JSON. Where they are wanted, they are parsed as strings of the same
+// length ("N" for NaN), and are numbers again where the text has no quote at that place.
 #include "io/file/json.h"
 
 #include <algorithm>
@@ -58,7 +58,9 @@ class Cursor {
 };
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool in_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'; }
+bool in_number(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
 
 // The text with NaN, Infinity and -Infinity outside of strings written as strings of as many bytes.
 std::string with_quoted_words(std::string_view text) {
@@ -161,8 +163,9 @@ class TreeMaker {
     if (e.id == kNumberOverflow)
       fail(cat("the number ", escaped(token, 40), " is out of range (overflow)"), number_begin());
     if (reached_.end)
-      fail(levels_.empty() ? "the JSON text ends too early"
-                           : cat("the JSON text ends inside ", levels_.back().object ? "an object" : "an array"),
+      fail(levels_.empty()
+               ? "the JSON text ends too early"
+               : cat("the JSON text ends inside ", levels_.back().object ? "an object" : "an array"),
            text_.size());
     std::size_t at = reached_.at - 1;
     fail(cat("JSON syntax error at ", line_and_column(text_, at), ": ", reason(e.what())), at);
@@ -240,7 +243,7 @@ class TreeMaker {
   const std::function<void(JsonListed)>* take_;  // null: nothing is given away
   Reached reached_;
   std::vector<Level> levels_;
-  std::vector<JsonKeys> keys_;          // one a depth, reused
+  std::vector<JsonKeys> keys_;         // one a depth, reused
   std::deque<std::string> unescaped_;  // keys
   JsonValue root_;
   std::size_t complete_at_ = 0;  // behind the end of the document; 0 before it is there

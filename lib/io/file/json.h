@@ -1,6 +1,7 @@
 // JSON documents as trees: UTF-8 without a byte order mark, the whole input, no key twice in an object
-// (compared after unescaping), bounded depth, numbers that keep their spelling. The grammar is nlohmann/json's,
-// whose events json.cc makes into the tree. A safetensors header is read by io/safetensors/header_json.h.
+// (compared after unescaping), bounded depth, numbers that keep their spelling. The grammar is that of
+// nlohmann/json, whose events json.cc makes into the tree. A safetensors header is read by
+// io/safetensors/header_json.h.
 //
 // Everything throws kBadJson with the byte.
 #pragma once
@@ -82,8 +83,8 @@ struct JsonListed {
   i64 offset = 0;  // where the value begins
 };
 
-// Reads a document that is mostly one long list (an array or an object): the member `list` of the document. Its
-// parts are given to `take` one by one, and not kept. Returns the rest, with an empty list.
+// Reads a document that is mostly one long list (an array or an object): the member `list` of the document.
+// Its parts are given to `take` one by one, and not kept. Returns the rest, with an empty list.
 JsonValue parse_json_list(std::string_view text, std::string_view list,
                           const std::function<void(JsonListed)>& take);
 

@@ -7,6 +7,7 @@
 #include "io/file/json_keys.h"
 
 namespace mckpt::impl {
+
 std::string_view json_type_name(JsonType type) {
   static constexpr std::string_view kNames[] = {"null",     "a boolean", "a number",
                                                 "a string", "an array",  "an object"};

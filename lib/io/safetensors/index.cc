@@ -40,7 +40,8 @@ class IndexReader {
   // total_size is for progress bars only: what is wrong with it is reported, and nothing more.
   void read_total_size(const JsonValue& size) {
     i64 value = -1;
-    if (size.is(JsonType::kNumber) && json_integer_fault(size.number("total_size"), value).empty() && value >= 0)
+    if (size.is(JsonType::kNumber) && json_integer_fault(size.number("total_size"), value).empty() &&
+        value >= 0)
       index_.total_size = value;
     else
       index_.findings.push_back(

@@ -70,7 +70,8 @@ void append(std::string& out, const ManifestFile& f) {
 ManifestSum parse_sum(const JsonValue& value) {
   const JsonValue::Array& parts = value.array("a sum");
   if (parts.size() != 3) throw Error(Code::kBadJson, "a sum has not just offset, bytes and CRC-32");
-  return {.offset = parts[0].integer("offset"), .bytes = parts[1].integer("bytes"), .crc32 = parse_hex(parts[2])};
+  return {
+      .offset = parts[0].integer("offset"), .bytes = parts[1].integer("bytes"), .crc32 = parse_hex(parts[2])};
 }
 
 // An entry. Unknown fields are skipped; sums that overlap or leave the file are refused, so that whoever

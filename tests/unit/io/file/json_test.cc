@@ -23,7 +23,8 @@ std::string fault(std::string_view text, JsonNumbers numbers = JsonNumbers::kStr
 
 TEST(Json, TakesWhatTheGrammarAllows) {
   for (const char* text :
-       {"{}", "[]", " [ 1 , -0, 0.5, 1e9, 1E-2, -1.25e+3 ] \n", "null", "true", "false", "\"\"", " 7", "-0.5e1\n",
+       {"{}", "[]", " [ 1 , -0, 0.5, 1e9, 1E-2, -1.25e+3 ] \n", "null", "true", "false", "\"\"", " 7",
+        "-0.5e1\n",
         "{\"a\": {\"a\": [{\"a\": 1}]}, \"b\": \"\\u00e9\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\"}",
         "\"\xc3\xa9\"", "[[],[],{}]", "{\"\\\\\": 1, \"\\\"\": 2, \"\": 3}"})
     EXPECT_EQ(fault(text), "") << text;
@@ -55,21 +56,45 @@ TEST(Json, RefusesWhatTheGrammarDoesNotAllow) {
       {"{\"b\\\\\":1, \"x\":{\"b\":0}, \"b\\\\\":2}", "the key 'b\\' is there twice (duplicate) @ 23"},
       {"1e999", "the number 1e999 is out of range (overflow) @ 0"},
       {"[1, -1e999]", "the number -1e999 is out of range (overflow) @ 4"},
-      {"[1" + std::string(400, '0') + "]", "the number 1000000000000000000000000000000000000000... is out of range"},
+      {"[1" + std::string(400, '0') + "]",
+       "the number 1000000000000000000000000000000000000000... is out of range"},
   };
   for (const Case& c : cases) EXPECT_TRUE(fault(c.text).starts_with(c.expected)) << fault(c.text);
-  for (const char* text : {"[1,]", "[,1]", "[1 2]", "{\"a\" 1}", "{\"a\":1,}", "{a:1}", "{1:1}", "/* c */ 1",
-                           "\"abc\n\"", "\"\\x41\"", "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"",
-                           "\"\\udc00\"", "[-]", "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[NaN]", "[-Infinity]", "[True]",
-                           "[nulL]", "'a'"})
-    EXPECT_TRUE(fault(text).starts_with("JSON syntax error at line 1, column ")) << text << ": " << fault(text);
+  for (const char* text : {"[1,]",
+                           "[,1]",
+                           "[1 2]",
+                           "{\"a\" 1}",
+                           "{\"a\":1,}",
+                           "{a:1}",
+                           "{1:1}",
+                           "/* c */ 1",
+                           "\"abc\n\"",
+                           "\"\\x41\"",
+                           "\"\\u12g4\"",
+                           "\"\\ud800\"",
+                           "\"\\ud800\\u0041\"",
+                           "\"\\udc00\"",
+                           "[-]",
+                           "[01]",
+                           "[1.]",
+                           "[.5]",
+                           "[+1]",
+                           "[1e]",
+                           "[NaN]",
+                           "[-Infinity]",
+                           "[True]",
+                           "[nulL]",
+                           "'a'"})
+    EXPECT_TRUE(fault(text).starts_with("JSON syntax error at line 1, column "))
+        << text << ": " << fault(text);
 }
 
 TEST(Json, NamesLineColumnAndByte) {
   EXPECT_EQ(fault("{\n \"a\": 1,\n \"b\": tru}"),
             "JSON syntax error at line 3, column 10: while parsing value - invalid literal @ 20");
   EXPECT_EQ(fault("[1\n2]"),
-            "JSON syntax error at line 2, column 2: while parsing array - unexpected number literal; expected ']' @ 4");
+            "JSON syntax error at line 2, column 2: while parsing array - unexpected number literal; "
+            "expected ']' @ 4");
   // What was read is not repeated: it may be long.
   EXPECT_LT(fault("\"" + std::string(100000, 'a') + "\n\"").size(), 300u);
 }
@@ -107,11 +132,13 @@ TEST(Json, KeepsIntegersExact) {
     EXPECT_TRUE(parse_json(text).is_integer()) << text;
     EXPECT_THROW(integer(text), Error) << text;
   }
-  for (const char* text : {"1.0", "2.4e1", "true", "\"1\"", "null"}) EXPECT_THROW(integer(text), Error) << text;
+  for (const char* text : {"1.0", "2.4e1", "true", "\"1\"", "null"})
+    EXPECT_THROW(integer(text), Error) << text;
 }
 
 TEST(Json, KeepsTheSpellingOfNumbers) {
-  for (const char* text : {"0", "-0", "1.50", "1E-2", "-1.25e+3", "0.1000000000000000055511151231257827", "1e-999"})
+  for (const char* text :
+       {"0", "-0", "1.50", "1E-2", "-1.25e+3", "0.1000000000000000055511151231257827", "1e-999"})
     for (const char* around : {"", " "}) EXPECT_EQ(parse_json(cat(around, text, around)).number("it"), text);
   JsonValue list = parse_json("[1,-2 ,3.5]");
   EXPECT_EQ(list.array("it")[0].number("it"), "1");
@@ -127,14 +154,15 @@ TEST(Json, UnescapesToUtf8) {
 }
 
 TEST(Json, TakesPythonsNumbersWhereTheyAreWanted) {
-  JsonValue v = parse_json("{\"NaN\": NaN, \"b\": [Infinity,-Infinity], \"c\": \"NaN \\\" NaN\"}", JsonNumbers::kPython);
+  JsonValue v = parse_json("{\"NaN\": NaN, \"b\": [Infinity,-Infinity], \"c\": \"NaN \\\" NaN\"}",
+                           JsonNumbers::kPython);
   EXPECT_EQ(v.find("NaN")->number("it"), "NaN");
   EXPECT_EQ(v.find("b")->array("it")[0].number("it"), "Infinity");
   EXPECT_EQ(v.find("b")->array("it")[1].number("it"), "-Infinity");
   EXPECT_EQ(v.find("b")->array("it")[1].real("it"), -std::numeric_limits<double>::infinity());
   EXPECT_EQ(v.find("c")->string("it"), "NaN \" NaN");
-  for (const char* text : {"{NaN: 1}", "[1NaN]", "[NaN1]", "[NaNNaN]", "[--Infinity]", "[-NaN]", "[nan]", "[Inf]",
-                           "[\"a\"NaN]", "[NaN\"a\"]"})
+  for (const char* text : {"{NaN: 1}", "[1NaN]", "[NaN1]", "[NaNNaN]", "[--Infinity]", "[-NaN]", "[nan]",
+                           "[Inf]", "[\"a\"NaN]", "[NaN\"a\"]"})
     EXPECT_NE(fault(text, JsonNumbers::kPython), "") << text;
   EXPECT_EQ(fault("NaN", JsonNumbers::kPython), "");
   EXPECT_NE(fault("{\"a\": NaN, \"a\": NaN}", JsonNumbers::kPython), "");
@@ -142,7 +170,9 @@ TEST(Json, TakesPythonsNumbersWhereTheyAreWanted) {
 
 TEST(Json, GivesTheItemsOfALongListAway) {
   std::string seen;
-  auto take = [&](JsonListed item) { seen += cat(item.name, "=", item.value.summary(), "@", item.offset, " "); };
+  auto take = [&](JsonListed item) {
+    seen += cat(item.name, "=", item.value.summary(), "@", item.offset, " ");
+  };
   JsonValue rest = parse_json_list("{\"a\": [7], \"l\": [1, [2, 3], {\"l\": [4]}], \"z\": 8}", "l", take);
   EXPECT_EQ(seen, "=1@17 =an array@20 =an object@28 ");
   EXPECT_EQ(rest.find("a")->array("it").size(), 1u);
@@ -168,7 +198,8 @@ TEST(JsonValue, KeepsSpellingsAndOrder) {
 }
 
 TEST(JsonValue, NamesTheFieldOfTheWrongType) {
-  JsonValue v = parse_json(R"({"hidden": 18446744073709551624, "float": 8.5, "flag": true, "small": 1e-999})");
+  JsonValue v =
+      parse_json(R"({"hidden": 18446744073709551624, "float": 8.5, "flag": true, "small": 1e-999})");
   struct Case {
     const char *key, *expected;
   };

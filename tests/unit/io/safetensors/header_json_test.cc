@@ -1,5 +1,5 @@
-#include "core/base/error.h"
 #include "io/safetensors/header_json.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 
