@@ -1,3 +1,4 @@
+// Reads the index of a sharded folder as a stream: that of 100,000 tensors is 10 MB of JSON.
 #include "io/safetensors/index.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Reads one text; used once.
 class IndexReader {
  public:
   SafetensorsIndex read(std::string_view text) {
@@ -29,6 +31,7 @@ class IndexReader {
   }
 
  private:
+  // A tensor name and its file. A name that occurs twice is an error of the JSON reader.
   void add(JsonListed entry) {
     if (!entry.value.is(JsonType::kString))
       fail(cat("weight_map: the file of '", escaped(entry.name), "' is not a string (wrong type)"),
@@ -37,7 +40,7 @@ class IndexReader {
     index_.weight_map.push_back({std::move(entry.name), file});
   }
 
-  // total_size is for progress bars only: what is wrong with it is reported, and nothing more.
+  // total_size serves progress bars only: a wrong one is a warning.
   void read_total_size(const JsonValue& size) {
     i64 value = -1;
     if (size.is(JsonType::kNumber) && json_integer_fault(size.number("total_size"), value).empty() &&
@@ -50,6 +53,7 @@ class IndexReader {
            .warning = true});
   }
 
+  // The number of a file, new the first time. Throws for a name that leads out of the folder.
   u32 file_index(const std::string& name, i64 offset) {
     if (auto known = known_files_.find(name); known != known_files_.end()) return known->second;
     check_inside_name(name);
@@ -68,6 +72,7 @@ class IndexReader {
     throw Error(Code::kBadIndex, std::move(message)).offset(offset);
   }
 
+  // Puts the files in natural order (model-2 before model-10) and renumbers the entries.
   void sort_files() {
     std::vector<u32> order(index_.files.size()), place(order.size());
     std::iota(order.begin(), order.end(), 0);

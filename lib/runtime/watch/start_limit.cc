@@ -40,6 +40,7 @@ StartLimit::~StartLimit() {
   thread_.join();
 }
 
+// Nobody knows yet which rank is missing.
 Error StartLimit::error() const {
   Error e(Code::kRanksFailed,
           "the ranks of the job have not met: at least one did not start, is stopped or hangs");
