@@ -102,8 +102,7 @@ class BesideCheck {
     InputFile file(path);
     if (file.size() > kMostJsonBytes) throw Error(Code::kBadJson, "the JSON file is too large");
     std::vector<u8> bytes = file.read(0, file.size());
-    parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, JsonReader::kMaxDepth,
-               JsonNumbers::kPython);
+    parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, JsonNumbers::kPython);
     count_++;
   }
 

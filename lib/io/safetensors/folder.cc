@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
+#include "io/file/json.h"
 #include "io/safetensors/index.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"

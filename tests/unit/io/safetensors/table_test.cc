@@ -73,7 +73,7 @@ TEST(SafetensorsTable, RefusesEachBreachOfTheFormat) {
       {"[]", 0, "MC1003 JSON of the safetensors header: an object is expected in the JSON, not an array"},
       {"", 0, "MC1102 the header length is 0: there is no JSON header"},
       {cat("{", w, ",", w, "}"), 8,
-       "MC1003 JSON of the safetensors header: the key 'w' stands twice (duplicate)"},
+       "MC1003 JSON of the safetensors header: the key 'w' is there twice (duplicate)"},
       {cat("{", w, "}{}"), 8,
        "MC1003 JSON of the safetensors header: text follows the end of the JSON (trailing)"},
       {"{\"__metadata__\":{\"a\":1}}", 0,
