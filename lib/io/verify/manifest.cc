@@ -11,10 +11,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <functional>
 
 #include "core/base/error.h"
+#include "io/file/crc32.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/place.h"
@@ -26,12 +26,6 @@ namespace {
 
 constexpr std::string_view kSchema = "mckpt.manifest/1";
 constexpr i64 kMostBytes = i64{1} << 30;
-
-std::string hex(u32 v) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", v);
-  return text;
-}
 
 // Eight hexadecimal digits, such as "0a1b2c3d".
 u32 parse_hex(const JsonValue& value) {
@@ -59,9 +53,9 @@ void append(std::string& out, const ManifestFile& f) {
     out += cat(", \"sha256\": \"", f.sha256, "\"}");
     return;
   }
-  out += cat(", \"rest_crc32\": \"", hex(f.rest_crc32), "\", \"tensors\": [");
+  out += cat(", \"rest_crc32\": \"", crc32_text(f.rest_crc32), "\", \"tensors\": [");
   for (std::size_t i = 0; i < f.sums.size(); i++)
-    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", hex(f.sums[i].crc32),
+    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", crc32_text(f.sums[i].crc32),
                "\"]");
   out += "]}";
 }
@@ -169,7 +163,12 @@ Manifest parse_manifest(std::string_view text) {
 
 std::optional<Manifest> read_manifest(const Folder& folder) {
   std::string name(kManifestName);
-  if (!folder.has_file(name)) return std::nullopt;
+  if (!folder.has_file(name)) {
+    if (!has_manifest(folder.path())) return std::nullopt;
+    throw Error(Code::kBadManifest, "the manifest is a link that leads nowhere")
+        .file(cat(folder.path(), "/", name))
+        .help("copy the file that it led to into the folder, or remove the link");
+  }
   InputFile file = folder.open_file(name);
   return with_file(file.path(), [&] {
     if (file.size() > kMostBytes)

@@ -96,3 +96,11 @@ echo text >sound/notes.txt
 expect 0 "$mckpt" verify sound
 has out "notes.txt"
 has out "warning[MC1316]"
+
+# A link that leads nowhere in place of the manifest.
+rm -r made
+ln -sf gone.json sound/mckpt_manifest.json
+expect 1 "$mckpt" verify sound
+has out "problem[MC1314]: mckpt_manifest.json: the manifest is a link that leads nowhere"
+refused mckpt_manifest.json convert hf-to-fsdp sound made
+has err "error[MC1314]: the manifest is a link that leads nowhere"

@@ -88,6 +88,14 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
   EXPECT_NE(mapping_identity(asked), mapping_identity(kept));
 }
 
+TEST(HfModel, RefusesATableOfTensorsThatIsTooLarge) {
+  TempFolder folder;
+  std::string path = folder.put(std::string(kTensorTableName), "{}");
+  std::filesystem::resize_file(path, (i64{256} << 20) + 1);
+  EXPECT_EQ(thrown_by([&] { tensor_table_text(Folder(folder.path())); }),
+            cat("MC1003 ", path, ": the JSON file is too large: expected at most 268435456 bytes, found 268435457 bytes"));
+}
+
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
   TempFolder folder;
   EXPECT_EQ(
