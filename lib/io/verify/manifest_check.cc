@@ -73,7 +73,7 @@ std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& lis
   if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return std::nullopt;
   return Finding{.code = Code::kBadManifest,
                  .file = listed.name,
-                 .message = "has other bytes around its tensors' data than mckpt wrote (CRC-32)",
+                 .message = "the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)",
                  .help = kHelp};
 }
 
