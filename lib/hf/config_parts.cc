@@ -1,11 +1,11 @@
-// Readers of the entries that several families share: heads, layers, feed-forward part, MTP, experts.
-#include "core/base/error.h"
 // Readers of the entries that several families share. A config may spell an entry in several ways, as
 // transformers and vendors changed names; spellings that contradict each other are refused and not chosen
 // from.
+#include "hf/config_parts.h"
+
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/config_fields.h"
-#include "hf/config_parts.h"
 #include "mappings/config.h"
 
 namespace mckpt::impl {

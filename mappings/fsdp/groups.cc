@@ -1,8 +1,8 @@
-// Groups the parameters of a model into buckets and packs each bucket.
-#include "mappings/fsdp/groups.h"
 // Groups the parameters of a model into buckets and packs each bucket. Indices change on the way:
 // buckets_of() speaks of positions in the list of members, and a finished group speaks of the model's
 // parameters again.
+#include "mappings/fsdp/groups.h"
+
 #include "core/base/error.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"

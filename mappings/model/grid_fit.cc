@@ -1,8 +1,8 @@
-// Checks which parallel sizes divide the layers, experts and heads of a model.
-#include "mappings/model/grid_fit.h"
 // Checks which parallel sizes divide the layers, experts and heads of a model. The checks of heads matter
 // with context parallelism only: the ranks of a context-parallel group hold the same parameters and share the
 // heads among them.
+#include "mappings/model/grid_fit.h"
+
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "mappings/config.h"
@@ -12,6 +12,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws kGridMisfit.
 void need_multiple(i64 size, i64 of, const char* message, const char* help) {
   if (size % of == 0) return;
   throw Error(Code::kGridMisfit, message).expected(cat("a multiple of ", of)).found(size).help(help);

@@ -15,6 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A glob and the dimension; -1: whole on every rank.
 struct KnownName {
   std::string_view glob;
   int dim;
@@ -80,6 +81,7 @@ bool is_norm_name(std::string_view name) {
   return glob_match("*norm.weight", name) || glob_match("*norm.bias", name);
 }
 
+// A wrong guess would give every rank wrong weights without any error, so what is not known is refused.
 [[noreturn]] void refuse(const PartitionClues& clues, std::string_view why) {
   throw Error(Code::kUnknownPartition, std::string(why))
       .tensor(clues.name)
@@ -98,6 +100,7 @@ Partition checked(const PartitionClues& clues, int dim, PartitionEvidence eviden
 
 }  // namespace
 
+// A mark of Megatron counts more than a name.
 Partition partition_of(const PartitionClues& clues) {
   if (clues.annotation) return checked(clues, *clues.annotation, PartitionEvidence::kAnnotation);
   for (const KnownName& known : kKnownNames) {

@@ -1,8 +1,8 @@
 // The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
-#include "mappings/config.h"
-// The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
 // `parts` names ranges of the sources, by which items are marked and coloured; a test demands an example for
 // every rule.
+#include "mappings/config.h"
+
 #include "mappings/picture/picture.h"
 
 namespace mckpt::impl {

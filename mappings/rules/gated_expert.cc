@@ -6,19 +6,6 @@
 //   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
 //   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
 //   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
-#include "core/items/item_run.h"
-#include "mappings/config.h"
-#include "mappings/key_split.h"
-#include "mappings/rule.h"
-#include "mappings/rules/blocks.h"
-// The first layer of one gated expert, taken from a tensor with gate and up of all experts. The parameter is
-// the same for every form, [2n, hidden] with the cell's part of gate above its part of up:
-//
-//   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
-//   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up
-//   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
-//   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
-//   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
 //
 // The units of one expert of width I = 4 in the file, and what two cells hold of them:
 //
@@ -27,6 +14,11 @@
 //
 // A unit is a row of `hidden` items, a column (its items are then `2I` apart in the file), or one item of a
 // bias.
+#include "core/items/item_run.h"
+#include "mappings/config.h"
+#include "mappings/key_split.h"
+#include "mappings/rule.h"
+#include "mappings/rules/blocks.h"
 #include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 

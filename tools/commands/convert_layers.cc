@@ -1,8 +1,3 @@
-// convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a model
-// of another form has for them.
-#include <vector>
-
-#include "convert/plan/conversion.h"
 // convert group, ungroup, hybrid-to-gpt, gpt-to-hybrid: the layers of a checkpoint under the names that a
 // model of another form has for them.
 //
@@ -11,9 +6,12 @@
 //   hybrid-to-gpt    *-*-   ->  2 layers    decoder.layers.3.mlp.*        ->  layer 1 of decoder.layers.mlp.*
 //   gpt-to-hybrid    2 layers  ->  *-*-     the way back
 //
-// The four modes share one struct of options; `way` says which of them are declared. Their help texts are in
-// tools/render/layer_move_text.cc.
+// The four modes share one struct of options; `way` says which of them are declared.
 #include "convert/plan/relayer.h"
+
+#include <vector>
+
+#include "convert/plan/conversion.h"
 #include "runtime/job/job.h"
 #include "tools/commands/convert_modes.h"
 #include "tools/options/checkpoint_flags.h"

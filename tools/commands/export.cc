@@ -55,8 +55,6 @@ void ExportFlags::parse(CommandLine& line) {
   line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
   line.parse();
   options.check();
-  if (max_shard_bytes < 1)
-    throw Error(Code::kUsage, "--max-shard-size must be at least one byte").found("--max-shard-size 0");
 }
 
 // auto, keep, or one type for all; rules by name apply in each case.

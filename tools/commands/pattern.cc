@@ -1,7 +1,3 @@
-// mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
-// pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
-// mean.
-#include "core/hybrid/pattern.h"
 // mckpt pattern: a HybridStack layer pattern explained. One of four questions is answered at a time:
 //
 //   PATTERN                          what does it say: layers, groups, pipeline segments, names in checkpoints
@@ -18,6 +14,7 @@
 //   moe_not_last_in_group: an E must be the last layer of its group
 //   help: end the group after the E
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
 #include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "convert/output/fsdp_folder.h"
 #include "core/base/error.h"
 #include "io/file/output_rules.h"
 #include "io/file/parallel.h"
@@ -63,10 +64,7 @@ void ConvertOptions::declare_iteration(CommandLine& line, const std::string& oth
 }
 
 void ConvertOptions::check() const {
-  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
-    throw Error(Code::kUsage,
-                "an iteration is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
-        .found(cat("--iteration ", *iteration));
+  check_iteration(iteration);
   ranks.check();
   if (resume && overwrite)
     throw Error(Code::kUsage,

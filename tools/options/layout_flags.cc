@@ -13,6 +13,7 @@
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
+#include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
 #include "mappings/fsdp/setup.h"
@@ -22,10 +23,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// The most ranks of a grid: more than there are GPUs in one place. Planning takes a time that grows with the
-// number of ranks, here minutes for a large model.
-constexpr i64 kMostRanks = 262'144;
 
 // The parts of "a,b" and of repeated options, in one list.
 std::vector<std::string> words(const std::vector<std::string>& values) {
@@ -75,14 +72,7 @@ void GridFlags::declare(CommandLine& line) {
 Grid GridFlags::grid() const {
   Grid g = sizes_;
   g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
-  g.dp = dp_ ? *dp_ : smallest_dp(g);
-  check_grid(g);
-  if (g.world() > kMostRanks)
-    throw Error(Code::kBadGrid, "the grid has more ranks than any real training run")
-        .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))
-        .found(cat(with_commas(g.world()), " ranks: ", to_string(g)))
-        .help("choose a smaller --dp, or other sizes");
-  return g;
+  return complete_grid(g, dp_);
 }
 
 // Only if the size was chosen here; the world is the number of ranks of the training run, not of this

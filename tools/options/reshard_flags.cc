@@ -1,12 +1,11 @@
-// The flags that say what `convert reshard` reads.
-#include "tools/options/reshard_flags.h"
-#include "convert/source/options.h"
 // The flags that say what `convert reshard` reads. Three kinds of sources exclude each other in part:
 //
 //   a checkpoint of a known model              names and packing from --assets, or from the checkpoint
 //   the same with --rank-states                states of the optimizer from files of each rank
 //   --any-model                                no table: all parameters in one buffer
-#include "core/base/error.h"
+#include "tools/options/reshard_flags.h"
+
+#include "convert/source/options.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {
@@ -28,27 +27,11 @@ void ReshardFlags::declare(CommandLine& line) {
   checkpoint_.declare(line);
 }
 
-// Refuses flags that contradict each other, with the reason.
-void ReshardFlags::check() const {
-  if (weights_only_ && rank_states_)
-    throw Error(Code::kUsage,
-                "--rank-states adds optimizer states, --weights-only leaves them out: give only one of them");
-  if (!rank_states_ && (source_ep_ || source_hsdp_))
-    throw Error(
-        Code::kUsage,
-        "--source-ep and --source-hsdp describe the run that wrote the files of --rank-states: give it too");
-  if (any_model_ && (checkpoint_.options().assets || rank_states_))
-    throw Error(Code::kUsage,
-                "--any-model is for models without tables: --assets and --rank-states need the tables");
-  if (keep_names_ && !any_model_)
-    throw Error(Code::kUsage, "--keep-names is for models without tables").help("give --any-model too");
-}
-
 ReshardSourceOptions ReshardFlags::options() const {
-  check();
   ReshardSourceOptions options{checkpoint_.options(), weights_only_, keep_names_,
                                rank_states_,          source_ep_,    source_hsdp_};
   options.checkpoint.any_model = any_model_;
+  refuse_contradictions(options);
   return options;
 }
 

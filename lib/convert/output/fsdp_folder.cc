@@ -6,6 +6,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/dcp/run_args.h"
@@ -30,6 +31,13 @@ std::string folder_name(std::optional<i64> iteration) {
 }
 
 }  // namespace
+
+void check_iteration(std::optional<i64> iteration) {
+  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
+    throw Error(Code::kUsage,
+                "`iteration` is a number from 1 to 9999999: Megatron reads 0 as no checkpoint")
+        .found(*iteration);
+}
 
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
     : path_(cat(target, "/", folder_name(iteration))),

@@ -270,6 +270,7 @@ Conversion plan_known(const ReshardOptions& options) {
 }  // namespace
 
 Conversion plan_reshard(const ReshardOptions& options) {
+  refuse_contradictions(options.from);
   PlainSource plain = open_plain_source(options.source, options.from);
   return plain.store ? plan_plain_reshard(std::move(plain), options) : plan_known(options);
 }

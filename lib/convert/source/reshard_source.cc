@@ -51,6 +51,20 @@ CheckpointOptions checkpoint_options(const ReshardSourceOptions& options) {
 
 }  // namespace
 
+void refuse_contradictions(const ReshardSourceOptions& o) {
+  bool any_model = o.checkpoint.any_model;
+  if (o.weights_only && o.rank_states)
+    throw Error(Code::kUsage,
+                "`rank_states` adds states of the optimizer, `weights_only` leaves them out: give one of them");
+  if (!o.rank_states && (o.source_ep || o.source_hsdp))
+    throw Error(Code::kUsage, "`source_ep` and `source_hsdp` describe the run that wrote `rank_states`");
+  if (any_model && (o.checkpoint.assets || o.rank_states))
+    throw Error(Code::kUsage,
+                "`any_model` is for models without tables: `assets` and `rank_states` need the tables");
+  if (o.keep_names && !any_model)
+    throw Error(Code::kUsage, "`keep_names` is for models without tables").help("give `any_model` too");
+}
+
 PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options) {
   if (!options.checkpoint.any_model) return {};
   std::unique_ptr<Store> store = open_store(path);

@@ -1,13 +1,13 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
-#include "core/hybrid/names.h"
-// Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 //
 //   pattern [*-]M     decoder.layers.0.mlp.linear_fc1.weight              logical
 //         find()  ->  {kLayer, layer 1, rest "mlp.linear_fc1.weight"}
 //         text()  ->  decoder.layers.0.layers.1.mlp.linear_fc1.weight     member
 //
-// In the logical form several layers share a number; the family of the rest of the name (here mlp, the family
-// of '-') decides which of them is meant.
+// In the logical form several layers share a number; the family of the rest of the name (here mlp, the
+// family of '-') decides which of them is meant.
+#include "core/hybrid/names.h"
+
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/pattern.h"
@@ -21,6 +21,7 @@ constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
 constexpr std::string_view kNorms[] = {"decoder.final_norm.", "decoder.final_layernorm."};
 constexpr std::string_view kMtpBlocks[] = {"mtp_model_layer", "transformer_layer"};
 
+// Removes the prefix; false, and the text unchanged, if it is not there.
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -79,6 +80,8 @@ std::string_view form_name(LayerForm form) {
   return kNames[static_cast<int>(form)];
 }
 
+// The tables that find() and text() look up: for each physical layer its item and its number in this form,
+// and for each item its first layer.
 LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block)
     : pattern_(pattern), form_(form), mtp_block_(mtp_block), symbols_(physical_symbols(pattern)) {
   for (const PatternItem& item : pattern.mtp_items) mtp_symbols_ += pattern.symbols(item);
@@ -121,6 +124,7 @@ void LayerNames::pair_gpt_layers() {
     throw e.note(cat("an MTP depth of a GPT model is one * and one - or E, not ", mtp_symbols_));
 }
 
+// GPT layers are pairs of attention and MLP.
 i64 LayerNames::layers() const {
   if (is_gpt(form_)) return std::ssize(attention_);
   return form_ == LayerForm::kFlat ? std::ssize(symbols_) : pattern_.logical_layers();
@@ -152,6 +156,7 @@ i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_
   return -1;
 }
 
+// The attention layer or the MLP layer of the pair, by the family of the name.
 i64 LayerNames::gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const {
   std::optional<KeyFamily> family = family_of(rest);
   if (!family || *family == KeyFamily::kMixer) {
@@ -163,6 +168,7 @@ i64 LayerNames::gpt_owner(i64 number, std::string_view rest, std::optional<NameF
   return owner(layer, layer + 1, symbols_, rest, fault);
 }
 
+// Names of the final norm, of the main part, of MTP, and everything else.
 LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& fault) const {
   for (std::string_view norm : kNorms)
     if (name.starts_with(norm)) return {LayerName::Kind::kFinalNorm, -1, -1, name.substr(norm.size())};
@@ -174,6 +180,7 @@ LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& faul
   return {};
 }
 
+// `rest` begins behind "decoder.layers.": the number, in a group the member's number, and the parameter.
 LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFault>& fault) const {
   bool begins_with_digit = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
   if (!begins_with_digit && form_ == LayerForm::kStacked) return {LayerName::Kind::kStack, -1, -1, rest};
@@ -210,6 +217,8 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
   return out;
 }
 
+// `rest` begins behind "mtp.layers.". A depth has, beside its block of layers, norms and a projection,
+// which are the same in every form.
 LayerName LayerNames::find_in_mtp(std::string_view rest, std::optional<NameFault>& fault) const {
   std::optional<i64> depth = take_number(rest);
   if (!depth || *depth >= pattern_.mtp_depths) {
@@ -233,10 +242,12 @@ LayerName LayerNames::find_in_mtp(std::string_view rest, std::optional<NameFault
   return {LayerName::Kind::kLayer, *depth, owner(begin, end, mtp_symbols_, rest, fault), rest};
 }
 
+// The first dimension of a stacked tensor counts GPT layers.
 LayerName LayerNames::of_stack(std::string_view rest, i64 number, std::optional<NameFault>& fault) const {
   return {LayerName::Kind::kLayer, -1, gpt_owner(number, rest, fault), rest};
 }
 
+// The final norm has one name in hybrid models and another in GPT models and groups.
 std::string LayerNames::text(const LayerName& name) const {
   if (name.kind == LayerName::Kind::kFinalNorm) {
     bool of_hybrid = form_ == LayerForm::kFlat || form_ == LayerForm::kMember || !pattern_.has_groups();

@@ -1,3 +1,4 @@
+// Counts layers and experts by the numbers in the names of tensors.
 #include "io/dcp/counts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -14,7 +15,7 @@ namespace {
 
 using Section = DcpKey::Section;
 
-// The numbers of layers below one name, or of experts.
+// The numbers of the layers below one name, or of the experts below one.
 struct Series {
   std::vector<i64> numbers;
   i64 tensor = -1;  // one of those that showed them
@@ -23,13 +24,15 @@ struct Series {
     if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
     tensor = tensor_of_it;
   }
+  // Sorts the numbers; needed before the questions below.
   void settle() {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   }
   i64 count() const { return static_cast<i64>(numbers.size()); }
+  // Whether no number is left out: 0, 1, 2, ... pre: settled.
   bool from_zero() const { return count() - 1 == numbers.back(); }
-  // "3, 4 and 12" of what lies between 0 and the largest. pre: settled.
+  // "3, 4 and 12": the first numbers that are left out below the largest. pre: settled.
   std::string missing() const {
     std::vector<std::string> out;
     i64 next = 0;
@@ -48,6 +51,7 @@ constexpr const char* kMixersLacking = "the training run that loads it has to in
 constexpr const char* kStagesLost =
     "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism";
 
+// The three checks; used once. check_pipeline() uses the number of layers that check_layers() found.
 class CountChecks {
  public:
   CountChecks(const Store& store, DcpDialect dialect, const RunFacts& facts,
@@ -80,6 +84,7 @@ class CountChecks {
   i64 language_layers_ = 0;  // that have tensors
 };
 
+// Every block of layers ("decoder.layers.", "vision_model.decoder.layers.") is one series.
 void CountChecks::check_layers() {
   std::map<std::string_view, Series> blocks;
   for (const DcpEntry& e : entries_) {
@@ -94,7 +99,8 @@ void CountChecks::check_layers() {
   }
 }
 
-// Whether what is left out is all mixers that there were: then nothing was lost one by one.
+// Whether the missing layers are exactly the Mamba layers of the pattern. Such a checkpoint was made from a
+// GPT model, which has none; no single layer was lost.
 bool CountChecks::lacks_all_mixers(const Series& layers) const {
   if (facts_.mixers.empty() || !facts_.layers) return false;
   std::vector<i64> lacking;
@@ -106,6 +112,7 @@ bool CountChecks::lacks_all_mixers(const Series& layers) const {
          });
 }
 
+// The number of layers that the run had is known for the language model only.
 void CountChecks::check_layer_series(std::string_view before, const Series& layers) {
   bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
   if (of_language && lacks_all_mixers(layers)) {
@@ -147,6 +154,8 @@ void CountChecks::check_experts() {
   }
 }
 
+// Biases 0 to n-1 of a multiple of n experts are the known fault of Megatron's renumbering; any other gap
+// is reported as it is.
 void CountChecks::check_expert_series(std::string_view before, std::string_view after, const Series& experts,
                                       i64 most) {
   if (before.ends_with(".bias") && experts.from_zero() && most % experts.count() == 0)
@@ -162,7 +171,9 @@ void CountChecks::check_expert_series(std::string_view before, std::string_view 
           "N", escaped(after), gap.empty() ? "" : cat("; missing: ", gap)));
 }
 
-// Stages that numbered their layers globally lose nothing, which shows where all layers are there.
+// fsdp_dtensor names layers by their number in the stage. Where the stages numbered them globally nothing
+// is lost, and that shows by all layers being there. The number of stages comes from the args, or from the
+// names of the random states, which contain it: "rng_state.(1, 0)".
 void CountChecks::check_pipeline() {
   if (dialect_ != DcpDialect::kFsdpDtensor) return;
   i64 stages = facts_.pipeline_stages.value_or(1);

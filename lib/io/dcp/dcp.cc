@@ -1,4 +1,10 @@
-// Opening a DCP folder: .metadata, the files beside it, and which dialect it is.
+// Opening a DCP folder, step by step: read .metadata (or join what each rank wrote), look up the sizes of
+// the data files, list the objects, find the dialect by the names, and collect what is wrong.
+//
+//   .metadata ----> DcpMetadata (columns) ----> dialect, checks of boxes and records ----> DcpStore
+//   folder   ----> sizes of __R_N.distcp -----------^
+//
+// No data file is opened here.
 #include "io/dcp/dcp.h"
 
 #include <algorithm>
@@ -16,6 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The index, and the marker file by which Megatron knows a complete torch_dist checkpoint.
 constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
 // Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
 constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
@@ -29,6 +36,7 @@ i32 rank_of_file(std::string_view path) {
   return error == std::errc() && end != path.data() + path.size() && *end == '_' ? rank : -1;
 }
 
+// Parses the index `name` of the folder. Errors name the file.
 DcpMetadata read_one(const Folder& folder, const std::string& name) {
   InputFile file = folder.open_file(name);
   DcpMetadata out;
@@ -50,6 +58,8 @@ i32 rank_of_metadata(std::string_view name) {
 
 }  // namespace
 
+// The order matters: files are numbered as .metadata names them, objects in files of their own are appended
+// behind them, and the dialect is decided by the names of all tensors and objects.
 DcpStore::DcpStore(const std::string& path) {
   Folder folder(path);
   root_ = folder.path();
@@ -62,6 +72,8 @@ DcpStore::DcpStore(const std::string& path) {
   open_files_.emplace(*this);
 }
 
+// Takes .metadata if it is there, otherwise the __<rank>.metadata files of all ranks. Throws kIncomplete if
+// there are neither: torch writes .metadata last, so a save without it was interrupted.
 void DcpStore::read_metadata(const Folder& folder) {
   if (folder.has_file(kMetadata)) {
     meta_ = read_one(folder, std::string(kMetadata));
@@ -85,6 +97,7 @@ void DcpStore::read_metadata(const Folder& folder) {
                            " ranks; objects are read from the lowest rank's file"));
 }
 
+// Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.
 void DcpStore::list_files(const Folder& folder) {
   std::set<i32> ranks;
   for (const std::string& path : meta_.files) {
@@ -100,6 +113,7 @@ void DcpStore::list_files(const Folder& folder) {
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));
 }
 
+// Lists objects of .metadata and the files that are one pickled object each.
 void DcpStore::add_objects(const Folder& folder) {
   for (i64 o = 0; o < meta_.object_names.size(); o++) {
     const DcpRecord& r = meta_.object_records[static_cast<std::size_t>(o)];
@@ -124,6 +138,8 @@ void DcpStore::find_dialect(const Folder& folder) {
   if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
 }
 
+// Facts and findings about files that only torch_dist has. Megatron reads common.pt alone where it is
+// there, so one that an older save left behind hides the object of this save.
 void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
   if (!has_marker)
     findings_.push_back(
@@ -148,6 +164,7 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
   if (folder.has_file("integrity.json")) add_fact("integrity.json", "hashes of the files");
 }
 
+// Joins the findings of all checks that need no data file, in a fixed order.
 void DcpStore::collect_findings() {
   Findings findings;
   for (Finding& f : findings_) findings.add(std::move(f));
@@ -168,12 +185,14 @@ void DcpStore::collect_findings() {
   findings_ = findings.take();
 }
 
+// Facts for `inspect`: the iteration in the folder's name and torch's version of the format.
 void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = numbered(folder, "iter_")) add_fact("iteration", cat(iteration->number));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
 }
 
+// Callers hold a Store; these functions are about what only a DCP folder has.
 RunFacts dcp_run_facts(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
   return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();

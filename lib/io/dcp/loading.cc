@@ -1,4 +1,5 @@
-// Checks the parts of .metadata that only torch's loader uses.
+// Checks the parts of .metadata that only torch's loader uses. Faults that make torch fail or lose a tensor
+// are errors, what it merely ignores is a warning.
 #include "io/dcp/loading.h"
 
 #include <algorithm>
@@ -18,15 +19,17 @@ using ValueKind = PickleValue::Kind;
 using Kind = DcpRows::Kind;
 
 constexpr std::string_view kMetadata = ".metadata";
+// The names of layouts that torch._get_layout knows.
 constexpr std::string_view kLayouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr",
                                          "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc",
                                          "torch._mkldnn",    "torch.jagged"};
 
+// Whether the value is a call of that function, kept as an object because the interpreter calls nothing.
 bool is_call(PickleValue value, std::string_view function) {
   return value.is(ValueKind::kObject) && value.as_object().type->name == function;
 }
 
-// Why torch cannot read (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
+// Why torch cannot restore the tuple (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
 std::string fault_of_properties(PickleValue state) {
   if (state.size() != 5) return cat("their state has ", state.size(), " values, not 5");
   PickleValue layout = state.at(1), format = state.at(3);
@@ -39,7 +42,8 @@ std::string fault_of_properties(PickleValue state) {
   return cat("the memory format is ", pickle_line(format, 60));
 }
 
-// The rows, and the first fault of properties on the way, which are rows of a data type alone afterwards.
+// DcpRows, and the first fault of properties met on the way: once they are rows, only their data type is
+// left.
 class LoadingRows final : public PickleVisitor {
  public:
   explicit LoadingRows(i64 pickle_bytes) : rows(pickle_bytes) {}
@@ -74,6 +78,7 @@ bool leads_to(PickleValue path, std::string_view name) {
   return !first && name.empty();
 }
 
+// Compares the names of the three dicts; used once.
 class LoadingCheck {
  public:
   explicit LoadingCheck(LoadingRows& rows) : rows_(rows.rows) {
@@ -93,6 +98,7 @@ class LoadingCheck {
  private:
   enum class Listed : u8 { kNot, kTensor, kObject };
 
+  // The field if it is a dict, None otherwise: other readers report a wrong type.
   static PickleValue field(const PickleObject& metadata, std::string_view name) {
     const PickleValue* value = metadata.field(name);
     return value != nullptr && value->is(ValueKind::kDict) ? *value : PickleValue();
@@ -106,6 +112,7 @@ class LoadingCheck {
                    .warning = warning});
   }
 
+  // Notes for each number of a name whether it is a tensor or an object.
   void list_names(PickleValue tensors) {
     for (auto [key, value] : tensors.entries()) {
       u32 number = rows_.names.add(key);
@@ -130,6 +137,7 @@ class LoadingCheck {
     }
   }
 
+  // Compares the names of planner_data with those that are listed.
   void check_planner(PickleValue planner) {
     if (planner.size() == 0) return;
     std::vector<bool> planned(listed_.size());

@@ -1,4 +1,5 @@
-// Reads the paths of planner_data from .metadata.
+// Reads the paths of planner_data from .metadata and turns each into positions of dots in the name, which
+// is all that a writer needs (DcpName).
 #include "io/dcp/paths.h"
 
 #include "core/base/error.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr const char* kMetadata = ".metadata";
 
-// The parts joined by dots are the name.
+// pre: the parts, joined by dots, are the name; otherwise throws kBadMetadata.
 DcpName name_of(std::string_view name, PickleValue path) {
   DcpName out{std::string(name), {}, {}};
   std::string joined;
@@ -40,6 +41,8 @@ DcpName name_of(std::string_view name, PickleValue path) {
 
 }  // namespace
 
+// Records are reduced to rows as they are read, only to save their memory: nothing but planner_data is
+// used.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
   DcpRows rows(std::ssize(metadata));
   PickleRules rules;

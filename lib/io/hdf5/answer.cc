@@ -1,4 +1,5 @@
-// Parses the bytes that the helper program wrote; every count is checked before it is used.
+// Parses the bytes that the helper program wrote; every count is checked against the bytes that are left
+// before it is used.
 #include "io/hdf5/answer.h"
 
 #include <algorithm>
@@ -16,10 +17,12 @@ using hdf5_wire::Record;
 using hdf5_wire::Storage;
 using hdf5_wire::TypeClass;
 
+// Limits of names and texts, and the bytes that a chunk or filter takes in the answer.
 constexpr i64 kMostNameBytes = i64{64} << 10, kMostTextBytes = i64{1} << 20;
 constexpr i64 kMostFilters = 32;  // the library's own limit
 constexpr i64 kChunkBytes = 4 * sizeof(u64), kFilterBytes = 2 * sizeof(u64);
 
+// Reads the answer front to back; used once.
 class Parser {
  public:
   explicit Parser(std::span<const u8> answer) : rest_(answer), whole_(answer.size()) {}
@@ -34,6 +37,7 @@ class Parser {
   }
 
  private:
+  // Throws kHelperFailed, with the place in the answer.
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(Code::kHelperFailed, "the answer of mckpt-hdf5 makes no sense")
         .found(cat(what, ", at byte ", static_cast<i64>(whole_ - rest_.size()), " of ",
@@ -49,8 +53,9 @@ class Parser {
 
   u8 byte() { return take(1)[0]; }
   u64 number() { return load_le<u64>(take(sizeof(u64)).data()); }
+  // A number of bytes or things; one beyond 63 bits becomes the largest.
   i64 size() { return static_cast<i64>(std::min<u64>(number(), std::numeric_limits<i64>::max())); }
-  // A number of things of which each takes so many bytes of the answer.
+  // The number of things that follow, each of which takes at least `bytes_each` of the answer.
   std::size_t count(i64 most, i64 bytes_each) {
     i64 n = size();
     if (n > most || n > static_cast<i64>(rest_.size()) / bytes_each) fail("a count is larger than possible");
@@ -60,6 +65,7 @@ class Parser {
     std::span<const u8> bytes = take(static_cast<i64>(count(most, 1)));
     return {bytes.begin(), bytes.end()};
   }
+  // A path may be twice as long as a name.
   std::string name() { return text(kMostNameBytes + kMostNameBytes); }
   std::vector<u8> blob() {
     std::span<const u8> bytes = take(static_cast<i64>(count(kMostTextBytes, 1)));
@@ -80,8 +86,8 @@ class Parser {
       fail("the first bytes are wrong: the program is of another version");
   }
 
-  // False at the last one, whose number is left to read. Fields are read in the order in which they are
-  // written here.
+  // Reads one record. False at the last one, whose number is left to read. Fields are read in the order in
+  // which the calls are written here.
   bool record() {
     switch (static_cast<Record>(byte())) {
       case Record::kGroup:
@@ -132,6 +138,7 @@ class Parser {
     storage(d);
   }
 
+  // Contiguous, compact or chunked.
   void storage(Hdf5Dataset& d) {
     switch (d.storage) {
       case Storage::kContiguous: {

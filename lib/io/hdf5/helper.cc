@@ -1,3 +1,9 @@
+// Runs mckpt-hdf5 with the file as its standard input, and reads its standard output through a pipe:
+//
+//   file --stdin--> mckpt-hdf5 SUPERBLOCK CPU_MS --stdout--> at most so many bytes, within so many seconds
+//
+// Its environment is empty but for the place of libraries, and its messages go nowhere: it can be made to
+// write anything by the file that it reads.
 #include "io/hdf5/helper.h"
 
 #include <fcntl.h>
@@ -25,17 +31,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kName = "mckpt-hdf5";
-// Of the answer; that of 100,000 datasets has some 20 MB, and their file more.
+// The most bytes of the answer; that of 100,000 datasets has about 20 MB, and their file more.
 constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 20, kAnswerPerByte = 8;
-// Of processor time, in milliseconds: what a file may take grows with it, up to a bound. Together with the
-// start of the program less than a second, and another for each MiB.
+// Processor time in milliseconds, which grows with the file up to a bound: together with the start of the
+// program less than a second, and another for each MiB.
 constexpr i64 kLeastMs = 850, kMostMs = 300'000, kMsPerMiB = 850;
-// Of waiting: a machine may be busy and a disk slow.
+// Waiting is allowed to take longer than computing, in seconds: a machine may be busy, and a disk slow.
 constexpr i64 kPatience = 4, kPatienceSeconds = 60;
 
 Error failed(std::string message) { return Error(Code::kHelperFailed, std::move(message)); }
 
-// A started program. When this goes, so does it.
+// A started program. Its destructor ends the program if it still runs, so no error leaves one behind.
 class Process {
  public:
   Process(const std::string& program, const std::vector<std::string>& arguments, int input) {
@@ -78,8 +84,8 @@ class Process {
   }
 
  private:
-  // Nothing of our environment reaches it but where libraries lie: HDF5 would take drivers and plug-ins from
-  // there.
+  // Returns 0 or the error number. Of our environment only LD_LIBRARY_PATH is passed on: HDF5 would load
+  // drivers and plug-ins that other variables name.
   int spawn(const std::string& program, const std::vector<std::string>& arguments, int input, int output) {
     std::vector<char*> list = {const_cast<char*>(program.c_str())};
     for (const std::string& a : arguments) list.push_back(const_cast<char*>(a.c_str()));
@@ -120,6 +126,7 @@ bool wait_for_output(int fd, Clock::time_point deadline) {
   }
 }
 
+// Reads up to the end of the output. Throws kHelperFailed beyond a limit.
 std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point deadline) {
   constexpr std::size_t kStep = std::size_t{256} << 10;
   std::vector<u8> out;
@@ -138,6 +145,7 @@ std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point d
   }
 }
 
+// What the signal that ended the program means.
 std::string_view ended_by(int signal) {
   switch (signal) {
     case SIGSYS:

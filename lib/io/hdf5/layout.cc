@@ -16,11 +16,12 @@ namespace {
 using hdf5_wire::Storage;
 using hdf5_wire::TypeClass;
 
-// What was never written costs nothing in the file, so a file of a kilobyte could declare petabytes. What is
-// written can be deflated to a thousandth; beyond that this much may be missing.
+// Values that were never written take no space, so a file of a kilobyte could claim petabytes. Written
+// values can be compressed to a thousandth of their size; beyond that, this much may be missing.
 constexpr i64 kMostDeflated = 1032, kMostUnwritten = i64{1} << 30;
 
-// numbers: precision, offset, sign (at), fields, bias.
+// A float by its fields. numbers: precision, offset, (sign of integers), sign at, exponent at, exponent
+// bits, mantissa at, mantissa bits, bias.
 struct FloatRow {
   DType dtype;
   i64 bytes;
@@ -41,6 +42,7 @@ constexpr FloatRow kFloats[] = {
 
 Error bad(std::string message) { return Error(Code::kBadHdf5, std::move(message)); }
 
+// Throws kUnsupportedHdf5 for floats that torch does not have.
 DType float_dtype(const Hdf5Type& t, i64 bytes) {
   for (const FloatRow& row : kFloats)
     if (row.bytes == bytes && row.numbers == t.numbers) return row.dtype;
@@ -61,6 +63,7 @@ DType complex_dtype(const Hdf5Type& t) {
   }
 }
 
+// Integers that fill their bytes.
 DType integer_dtype(const Hdf5Type& t) {
   bool whole = t.numbers[0] == t.bytes * 8 && t.numbers[1] == 0, negative = t.numbers[2] != 0;
   if (whole) switch (t.bytes) {
@@ -82,6 +85,7 @@ i64 product(std::span<const i64> sizes, i64 first, const char* what) {
   return first;
 }
 
+// Throws kBadHdf5. Both count from the superblock.
 void check_inside(i64 offset, i64 bytes, i64 file_bytes) {
   if (offset > file_bytes || bytes > file_bytes - offset)
     throw bad("the address of the data is beyond the end of the file")
@@ -98,6 +102,7 @@ void check_contiguous(const Hdf5Dataset& d, i64 bytes, i64 file_bytes) {
   check_inside(d.offset, d.bytes, file_bytes);
 }
 
+// pre: chunks ascend by their place; checked here as well.
 void check_chunks(const Hdf5Dataset& d, i64 file_bytes) {
   for (i64 n : d.chunk_dims)
     if (n <= 0) throw bad("a chunk has no items");
@@ -114,6 +119,7 @@ void check_chunks(const Hdf5Dataset& d, i64 file_bytes) {
   }
 }
 
+// Throws kBadHdf5 for a dataset of which nearly all was never written.
 void check_unwritten(const Hdf5Dataset& d, i64 bytes) {
   i64 stored = stored_bytes(d);
   if (bytes <= kMostUnwritten || (bytes - kMostUnwritten) / kMostDeflated < stored) return;
@@ -122,11 +128,13 @@ void check_unwritten(const Hdf5Dataset& d, i64 bytes) {
       .found(cat(bytes, " bytes, nearly all of them never written"));
 }
 
+// A range of the file that a dataset uses.
 struct Stored {
   i64 offset, bytes;
   std::size_t dataset;
 };
 
+// All ranges, by offset.
 std::vector<Stored> stored_stretches(std::span<const Hdf5Dataset> datasets) {
   std::vector<Stored> all;
   for (std::size_t i = 0; i < datasets.size(); i++) {
@@ -204,6 +212,7 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
   check_unwritten(d, bytes);
 }
 
+// Walks the ranges by offset and compares each with the one before it that ends last.
 std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf5Dataset> datasets) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::vector<char> told(datasets.size());

@@ -1,3 +1,4 @@
+// Reads the index of a sharded folder as a stream: that of 100,000 tensors is 10 MB of JSON.
 #include "io/safetensors/index.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Reads one text; used once.
 class IndexReader {
  public:
   explicit IndexReader(std::string_view text) : json_(text) {}
@@ -37,6 +39,7 @@ class IndexReader {
   }
 
  private:
+  // Tensor names and their files. A name that occurs twice is an error of the JSON reader.
   void read_weight_map() {
     if (json_.peek() != JsonType::kObject) fail("weight_map is not an object from names to files");
     std::string_view tensor;
@@ -47,7 +50,7 @@ class IndexReader {
     }
   }
 
-  // total_size is for progress bars only: what is wrong with it is told, and nothing more.
+  // total_size serves progress bars only: a wrong one is a warning.
   void read_metadata() {
     if (json_.peek() != JsonType::kObject) return json_.skip();
     std::string_view key;
@@ -78,6 +81,7 @@ class IndexReader {
                                .warning = true});
   }
 
+  // The number of a file, new the first time. Throws for a name that leads out of the folder.
   u32 file_index(std::string_view name) {
     if (auto known = known_files_.find(name); known != known_files_.end()) return known->second;
     check_inside_name(name);
@@ -95,6 +99,7 @@ class IndexReader {
     throw Error(Code::kBadIndex, std::move(message)).offset(json_.offset());
   }
 
+  // Puts the files in natural order (model-2 before model-10) and renumbers the entries.
   void sort_files() {
     std::vector<u32> order(index_.files.size()), place(order.size());
     std::iota(order.begin(), order.end(), 0);

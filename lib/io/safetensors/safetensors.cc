@@ -1,3 +1,5 @@
+// The store's answers, from the tables of its files. Everything is in the headers, so resolve() reads
+// nothing.
 #include "io/safetensors/safetensors.h"
 
 #include "core/base/error.h"
@@ -89,6 +91,7 @@ ChunkData SafetensorsStore::resolve(i64 tensor, i64 index) const {
       .file = r.file, .offset = t.offset(r.row), .dtype = t.dtype(r.row), .checksum = checksum(tensor, r)};
 }
 
+// The manifest's sum of exactly this row's bytes; nothing if there is none.
 std::optional<Checksum> SafetensorsStore::checksum(i64 tensor, const Row& r) const {
   std::call_once(sums_read_, [&] {
     try {
@@ -125,6 +128,7 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
     if (key != kShardingInfoKey) add_fact(cat("metadata.", key), value);
 }
 
+// One file alone: all of its tensors count.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
     InputFile file(path);

@@ -1,4 +1,5 @@
-// Checks the arguments of the functions by which torch rebuilds tensors.
+// Checks the arguments of the functions by which torch rebuilds tensors. The numbers are those of torch
+// 2.11.
 #include "io/torch/calls.h"
 
 #include <limits>
@@ -12,11 +13,12 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// What a function takes: the numbers of its arguments, and which of them is requires_grad.
+// The numbers of arguments that a function takes, and which of them is requires_grad (-1: none).
 struct Signature {
   i64 least, most, gradient;
 };
 
+// Any number for functions that are not in the list.
 Signature signature_of(const TorchCall& call) {
   switch (call.function) {
     case Known::kRebuildTensor:
@@ -34,6 +36,7 @@ Signature signature_of(const TorchCall& call) {
   }
 }
 
+// What torch refuses, mckpt refuses too: `verify` would otherwise call a file sound that does not load.
 Error refused(std::string_view what) { return Error(Code::kBadPickle, cat(what, ": torch refuses it")); }
 
 void check_count(i64 found, i64 least, i64 most) {
@@ -45,7 +48,7 @@ void check_count(i64 found, i64 least, i64 most) {
 
 bool is_dict_or_none(PickleValue v) { return v.is_none() || v.is(Kind::kDict); }
 
-// Python's attributes of a parameter: a dict, or one and the slots.
+// Python's attributes of a parameter: a dict, or a tuple of a dict and the slots.
 void check_parameter_state(PickleValue state) {
   bool pair = state.is(Kind::kTuple) && state.size() == 2;
   if (is_dict_or_none(state) || (pair && is_dict_or_none(state.at(0)) && is_dict_or_none(state.at(1))))

@@ -1,3 +1,4 @@
+// Parses names of files, and reads headers on all cores: a rank's headers are a few megabytes of pickle.
 #include "io/torch/files.h"
 
 #include "core/base/error.h"
@@ -8,6 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Up to nine digits, so that it fits.
 bool is_number(std::string_view s) {
   return !s.empty() && s.find_first_not_of("0123456789") == s.npos && s.size() < 10;
 }
@@ -18,6 +20,7 @@ i64 to_number(std::string_view s) {
   return n;
 }
 
+// The name without its suffix.
 std::string_view stem(std::string_view name) { return name.substr(0, name.rfind('.')); }
 
 }  // namespace

@@ -1,3 +1,5 @@
+// The store's answers, taken from the tables of its files. Nothing is read here: torch files say everything
+// in the headers.
 #include "io/torch/store.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::strin
   return index;
 }
 
+// pre: the checksums are sorted by offset, as readers leave them.
 std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
   const std::vector<Checksum>& all = part(file).checksums;  // in the order of their offsets
   const TorchTable& t = table(file);
@@ -44,6 +47,7 @@ std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
   return it->crc32;
 }
 
+// Begins a tensor; rows that are added next belong to it.
 void TorchStore::open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims) {
   tensors_.push_back({rows_.size(), names_.size(), prefix.size() + name.size(), dims});
   names_ += prefix;
@@ -115,6 +119,7 @@ std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
   return {both, &both->value};
 }
 
+// Rows of a file's table are numbered in the file, so each is turned into the tensor that it became.
 void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   for (std::size_t file = 0; file < parts_.size(); file++)
     for (Checksum c : parts_[file].checksums) {

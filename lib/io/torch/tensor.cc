@@ -1,4 +1,5 @@
-// Reads one tensor from the objects of a pickle.
+// Reads one tensor from the objects of a pickle. What torch would refuse is refused here too, with the
+// reason.
 #include "io/torch/tensor.h"
 
 #include "core/base/error.h"
@@ -15,12 +16,13 @@ constexpr int kMostWrappings = 8;                 // parameters of tensors of ty
 constexpr i64 kParameterArgs = 3;                 // of torch's _rebuild_parameter, at least
 constexpr i64 kMostExpandedBytes = i64{1} << 30;  // of a view that repeats its storage
 
+// Whether the call makes a DTensor; other wrapper subclasses are not tensors to us.
 bool is_dtensor(const TorchCall& r) {
   return r.function == Known::kRebuildWrapperSubclass && r.type.is(Kind::kClass) &&
          r.type.as_class().known == Known::kDTensor;
 }
 
-// The field of a state that is a dict, or a tuple of one and something else.
+// The field of a state that is a dict, or a tuple of a dict and something else; None if there is none.
 PickleValue state_field(PickleValue state, std::string_view name) {
   if (const PickleValue* v = state.find(name)) return *v;
   for (PickleValue part : state.tuple())
@@ -28,6 +30,7 @@ PickleValue state_field(PickleValue state, std::string_view name) {
   return {};
 }
 
+// The integers of a tuple or list; at most as many as a shape may have dimensions.
 std::vector<i64> integers(PickleValue v, std::string_view what) {
   if (!v.is(Kind::kTuple) && !v.is(Kind::kList))
     throw Error(Code::kBadPickle, cat(what, " is not a tuple of integers")).found(kind_name(v.kind()));
@@ -42,8 +45,8 @@ std::vector<i64> integers(PickleValue v, std::string_view what) {
   return out;
 }
 
-// What else is said of a tensor's values: {'conj': True} or {'neg': True}, by which they are not those of the
-// storage, and what backends of others add. torch looks at the keys alone.
+// Throws kUnsupportedTensor. The metadata may say {'conj': True} or {'neg': True}: then the values are not
+// those of the storage. torch looks only at the keys.
 void check_no_lazy_values(PickleValue metadata) {
   if (metadata.is_none()) return;
   if (!metadata.is(Kind::kDict))
@@ -59,7 +62,7 @@ void check_no_lazy_values(PickleValue metadata) {
   }
 }
 
-// (storage, offset, sizes, strides, ...) for all of torch's strided tensors.
+// (storage, offset, sizes, strides, ...), which all of torch's strided tensors begin with.
 TorchTensor read_view(const TorchCall& r) {
   if (r.function == Known::kRebuildTensorV2) check_no_lazy_values(r.args.at(6));
   if (r.function == Known::kRebuildTensorV3) check_no_lazy_values(r.args.at(7));
@@ -86,6 +89,7 @@ TorchTensor read_view(const TorchCall& r) {
 
 TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes);
 
+// A parameter is read as the tensor in it. `depth` bounds the wrappings.
 TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
   if (depth == 0) throw Error(Code::kBadPickle, "a tensor is wrapped too often in parameters and types");
   TorchCall r = torch_call(v);
@@ -111,6 +115,7 @@ TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
   }
 }
 
+// The local tensor, and the layout of the whole.
 TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   TorchTensor t = read_tensor(state_field(r.state, "_local_tensor"), depth, meshes);
   if (t.sharding) throw Error(Code::kBadPickle, "a DTensor is made of DTensors");

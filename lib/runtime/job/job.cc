@@ -15,6 +15,8 @@ namespace mckpt::impl {
 Job::Job(Launch launch, Ends ends) : launch_(launch), ends_(std::move(ends)) {}
 Job::~Job() = default;
 
+// Throws kRanksFailed where launcher and library are of different MPIs: each rank would think that it is
+// alone, and all would write the same files.
 Comm& Job::comm() {
   if (comm_) return *comm_;
   if (alone()) {
@@ -53,6 +55,7 @@ void Job::leave() {
   if (through_mpi_) finalize_mpi();
 }
 
+// Returns only for a job of one rank.
 void Job::end(int status, const std::function<void()>& tell, bool may_follow) {
   if (watch_) watch_->end(status, may_follow, tell);
   tell();

@@ -9,6 +9,7 @@
 
 namespace mckpt::impl {
 
+// The user's folders come first; beside the program modules are in a build, in ../lib/mckpt when installed.
 std::vector<std::string> module_folders() {
   std::vector<std::string> folders;
   const char* listed = std::getenv("MCKPT_MODULE_PATH");

@@ -24,6 +24,7 @@ constexpr std::size_t kTextWords = sizeof(Beat::Text) / 8;
 using SharedText = std::array<std::atomic<u64>, kTextWords>;
 static_assert(std::atomic<u64>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
+// Word by word; no lock, because a stopped rank would hold it.
 void store(SharedText& to, const Beat::Text& from) {
   std::array<u64, kTextWords> words;
   std::memcpy(words.data(), from.data(), from.size());

@@ -9,10 +9,12 @@
 namespace mckpt::impl {
 namespace {
 
+// "30 s", "0.5 s".
 std::string seconds(double s) { return cat(std::round(s * 10) / 10, " s"); }
 
 std::string in_phase(const RankState& rank) { return cat("phase '", escaped(rank.beat.phase.data()), "'"); }
 
+// kRanksFailed, with the limit and the setting that changes it.
 Error lost(std::string message, double limit_s, const char* setting) {
   Error e(Code::kRanksFailed, std::move(message));
   return e.help(cat("the limit is ", seconds(limit_s), ", or more where ranks share cores; `", setting,
@@ -40,6 +42,7 @@ Error all_wait(const Team& team, int place, const RankState& state, const WatchL
 
 }  // namespace
 
+// Only a new heartbeat counts; progress is a heartbeat that differs in activity.
 void RankState::hear(const Beat& heard) {
   if (heard.number == beat.number) return;
   silent_s = 0;

@@ -40,6 +40,7 @@ StartLimit::~StartLimit() {
   thread_.join();
 }
 
+// Nobody knows yet which rank is missing.
 Error StartLimit::error() const {
   Error e(Code::kRanksFailed,
           "not all ranks of the job have started: at least one did not start, is stopped or hangs");

@@ -59,6 +59,7 @@ TEST(Pickle, ReadsTextsOfEveryOpcode) {
   const Case kCases[] = {
       {"STRING", "S'a\\n\\x41\\'\\101'\n.", "'a\\x0aA'A'"},
       {"UNICODE", "Va\\u00e9\xe9\n.", "'a\xc3\xa9\xc3\xa9'"},
+      {"UNICODE long", "Vdecoder.layers.0.\\u00e9\\u006d\xe9lp.weight\n.", "'decoder.layers.0.\xc3\xa9m\xc3\xa9lp.weight'"},
       {"BINSTRING", "T\x03\0\0\0abc."s, "'abc'"},
       {"SHORT_BINSTRING", "U\x03"s + "abc.", "'abc'"},
       {"BINUNICODE", "X\x03\0\0\0abc."s, "'abc'"},
