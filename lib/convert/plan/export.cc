@@ -73,7 +73,7 @@ std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& l
 
 Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
-    throw Error(Code::kUsage, "`max_shard_size` is at least one byte").found(options.max_shard_bytes);
+    throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});
