@@ -57,7 +57,9 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
     throw Error(Code::kUsage,
                 "`rank_states` adds optimizer states, `weights_only` leaves them out: give only one of them");
   if (!o.rank_states && (o.source_ep || o.source_hsdp))
-    throw Error(Code::kUsage, "`source_ep` and `source_hsdp` describe the run that wrote the files of `rank_states`: give it too");
+    throw Error(
+        Code::kUsage,
+        "`source_ep` and `source_hsdp` describe the run that wrote the files of `rank_states`: give it too");
   if (any_model && (o.checkpoint.assets || o.rank_states))
     throw Error(Code::kUsage,
                 "`any_model` is for models without tables: `assets` and `rank_states` need the tables");
