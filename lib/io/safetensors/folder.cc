@@ -14,8 +14,8 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
-#include "io/safetensors/index.h"
 #include "io/safetensors/safetensors.h"
+#include "io/safetensors/index.h"
 #include "io/safetensors/shards.h"
 
 namespace mckpt::impl {

@@ -22,8 +22,8 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
-#include "io/file/folder.h"
 #include "io/store/beside.h"
+#include "io/file/folder.h"
 #include "io/store/sniff.h"
 #include "io/store/store.h"
 #include "io/torch/files.h"
