@@ -100,7 +100,8 @@ Holding hold_replicate(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"expert_column", kUp, "one expert of [E, I, H], rows in equal parts", hold_column},
     {"expert_row", kDown, "one expert of [E, H, I], columns in equal parts", hold_row},
-    {"expert_row_transposed", kDown, "the same of [E, I, H]", hold_row_transposed},
+    {"expert_row_transposed", kDown, "one expert of [E, I, H], rows in equal parts, transposed",
+     hold_row_transposed},
     {"expert_replicate", kDownBias, "one expert of [E, H], on every cell", hold_replicate},
 };
 

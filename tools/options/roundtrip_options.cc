@@ -34,7 +34,7 @@ void RoundtripOptions::parse(CommandLine& line) {
               "data type of the main weights: fp32, or none for a model without main weights")
       .choices({"fp32", "none"});
   line.option("--output DIR", output,
-              "export into DIR and keep it; by default a temporary folder is used and removed, on one host");
+              "export into DIR and keep it; by default, on one host, a temporary folder is used and removed");
   line.option("--checkpoint DIR", checkpoint,
               "also save the sharded model in DIR/release, and load it from there before the export");
   line.option("--hybrid-pattern PATTERN", pattern_text,

@@ -30,7 +30,7 @@ bool rank_0_says(Comm& ranks, bool fact) {
 const char* resume_note(const StagedResult& staged) {
   if (staged.published()) return "resume  the result is published already; its last steps are done now";
   return staged.resumes() ? "resume  continues the unfinished output of an interrupted command"
-                          : "resume  there is no unfinished output, so everything is done from the start";
+                          : "resume  there is no unfinished output, so the conversion begins from the start";
 }
 
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {

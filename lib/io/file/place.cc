@@ -56,7 +56,7 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
   if (fs.f_blocks == 0) return;  // the size is not known: a tmpfs without limit, some FUSE file systems
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
   if (free < static_cast<u64>(bytes))
-    throw Error(Code::kNoRoom, "the file system has not enough space for the output")
+    throw Error(Code::kNoRoom, "the file system does not have enough space for the output")
         .file(path)
         .expected(cat(bytes, " bytes"))
         .found(cat(free, " bytes free"))

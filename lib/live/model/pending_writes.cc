@@ -1,6 +1,6 @@
 // Counts writes in progress under a mutex, and lets readers wait for the count to become 0.
-#include "live/model/pending_writes.h"
 #include "core/base/error.h"
+#include "live/model/pending_writes.h"
 
 namespace mckpt::impl {
 

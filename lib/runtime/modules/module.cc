@@ -119,7 +119,7 @@ const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
   if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
   if (bytes < wanted_bytes)
     throw Error(Code::kModuleMismatch,
-                cat("the table of functions of the ", name, " module has the wrong size"))
+                cat("the table of functions of the ", name, " module is too small"))
         .file(module.path)
         .expected(cat(wanted_bytes, " bytes"))
         .found(cat(bytes, " bytes"));

@@ -1,7 +1,7 @@
 // The verdicts of the watch, in the order in which they count: silent, still, all wait. Of several ranks the
 // one that is over its limit for the longest time is named, because the others may be its consequences.
-#include "runtime/watch/judge.h"
 #include "core/base/error.h"
+#include "runtime/watch/judge.h"
 
 #include <algorithm>
 #include <cmath>
