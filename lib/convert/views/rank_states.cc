@@ -105,7 +105,7 @@ RankStates::~RankStates() = default;
 void RankStates::open(const std::string& path) {
   Folder folder = folder_of(path);
   root_ = folder.path();
-  format_ = "torch.save, one file a rank";
+  format_ = Format::kTorchRanks;
   std::vector<std::string> names;
   for (const FolderEntry& e : folder.entries())
     if (!e.folder && has_torch_suffix(e.name) && rank_name(e.name)) names.push_back(e.name);

@@ -237,15 +237,16 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
   // Beside the files of ranks or shards there may be others (arguments of the trainer), which are not the
   // model.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
-  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? "torch.save, one file a rank"
-                                                  : !shards.empty() ? "torch.save, sharded"
-                                                                    : "torch.save, several files");
+  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? Format::kTorchRanks
+                                                  : !shards.empty() ? Format::kTorchShards
+                                                                    : Format::kTorchFiles);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
-      store->add_finding({.code = Code::kUnusedFile,
-                          .file = n,
-                          .message = "the file is not one of the ranks' or shards', and is not part of the model",
-                          .warning = true});
+      store->add_finding(
+          {.code = Code::kUnusedFile,
+           .file = n,
+           .message = "the file is not one of the ranks' or shards', and is not part of the model",
+           .warning = true});
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
   for (const OpenedTorchFile& o : files)
     if (o.problem) store->add_finding(*o.problem);
