@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/file/folder.h"
+#include "io/store/torch_names.h"
 #include "io/torch/files.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"

@@ -11,7 +11,7 @@
 
 #include "io/safetensors/table.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
+#include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
 

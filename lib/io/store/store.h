@@ -154,9 +154,6 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 // and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path);
 
-// Whether a file of this name is one of torch.save: .pt, .pth, .bin, .ckpt.
-bool has_torch_suffix(std::string_view name);
-
 // What open_store() chooses from; each throws when the path is not of its format.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path);
 std::unique_ptr<Store> open_safetensors_folder(const std::string& path);
