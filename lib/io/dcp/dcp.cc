@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "io/dcp/boxes.h"
+#include "io/dcp/key.h"
 #include "io/dcp/mixed.h"
 #include "io/dcp/run_args.h"
 #include "io/dcp/store.h"

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/rows.h"
 #include "io/store/findings.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
@@ -36,8 +36,7 @@ std::map<i64, i32> steps_by_file(const Store& store) {
   std::map<i32, i64> object_of;  // by file
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
     const Object& object = store.objects()[static_cast<std::size_t>(o)];
-    if (object.file >= 0 && object.name.starts_with("optimizer.param_to_group_meta.") &&
-        object.name.ends_with(".step"))
+    if (object.file >= 0 && object.name.starts_with(kGroupMetaSection) && object.name.ends_with(".step"))
       object_of.emplace(object.file, o);
   }
   std::map<i64, i32> files;  // by step
