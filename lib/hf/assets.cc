@@ -7,12 +7,14 @@
 #include <array>
 #include <iterator>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/copy/side_files.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/file/json_writer.h"
 #include "io/store/store.h"
 #include "io/verify/manifest.h"
@@ -50,8 +52,6 @@ std::vector<std::string> asset_names(const Folder& folder, std::string_view belo
   }
   return out;
 }
-
-constexpr i64 kBlockBytes = 1 << 20;
 
 constexpr std::array<std::string_view, 4> kLayoutNames = {"auto", "apart", "fused", "hub"};
 
@@ -116,50 +116,38 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
 }
 
 std::string tensor_table_text(const Folder& folder) {
-  std::string name(kTensorTableName), text;
-  if (!folder.has_file(name)) return text;
-  InputFile file = folder.open_file(name);
-  for (i64 at = 0; at < file.size(); at += kBlockBytes) {
-    std::vector<u8> block = file.read(at, std::min(kBlockBytes, file.size() - at));
-    text.append(block.begin(), block.end());
-  }
-  return text;
+  std::string name(kTensorTableName);
+  if (!folder.has_file(name)) return "";
+  return with_file(cat(folder.path(), "/", name), [&] { return json_text(folder.open_file(name)); });
 }
+
+namespace {
+
+// ["model.norm.weight", "bfloat16", [1024]]
+TensorTable::Entry table_entry(const JsonListed& listed) {
+  const JsonValue::Array& parts = listed.value.array("a tensor");
+  if (parts.size() != 3)
+    throw Error(Code::kBadJson, "a tensor has not just name, type and shape").offset(listed.offset);
+  TensorTable::Entry e{parts[0].string("name"), dtype_from_name(parts[1].string("type")), {}};
+  for (const JsonValue& size : parts[2].array("shape")) e.dims.push_back(size.integer("shape"));
+  static_cast<void>(Shape(e.dims));  // throws for negative sizes and too many dimensions
+  return e;
+}
+
+}  // namespace
 
 TensorTable parse_tensor_table(std::string_view text) {
   TensorTable table;
-  JsonReader json(text);
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
-    if (key == "expert_layout") {
-      table.expert_layout = expert_layout_of(json.string());
-      continue;
-    }
-    if (key == "map_file") {
-      table.map_text = json.string();
-      continue;
-    }
-    if (key != "tensors") {
-      json.skip();
-      continue;
-    }
-    table.complete = true;
-    for (json.begin_array(); json.next_item();) {
-      TensorTable::Entry e;
-      json.begin_array();
-      auto next = [&](const char* what) {
-        if (!json.next_item()) json.fail(cat("a tensor lacks its ", what));
-      };
-      next("name"), e.name = json.string();
-      next("type"), e.dtype = dtype_from_name(json.string());
-      next("shape");
-      for (json.begin_array(); json.next_item();) e.dims.push_back(json.integer());
-      static_cast<void>(Shape(e.dims));  // throws for negative sizes and too many dimensions
-      if (json.next_item()) json.fail("a tensor has more than name, type and shape");
-      table.tensors.push_back(std::move(e));
+  JsonValue json = parse_json_list(
+      text, "tensors", [&](const JsonListed& listed) { table.tensors.push_back(table_entry(listed)); });
+  for (const auto& [key, value] : json.object("the table of tensors")) {
+    if (key == "expert_layout") table.expert_layout = expert_layout_of(value.string(key));
+    if (key == "map_file") table.map_text = value.string(key);
+    if (key == "tensors") {
+      static_cast<void>(value.array(key));  // throws for another type
+      table.complete = true;
     }
   }
-  json.end();
   return table;
 }
 

@@ -57,7 +57,7 @@ std::string first_architecture(const ConfigFields& top) {
 }  // namespace
 
 HfConfig read_hf_config(std::string_view text) {
-  JsonValue json = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython);
+  JsonValue json = parse_json(text, JsonNumbers::kPython);
   if (!json.is(JsonType::kObject))
     throw Error(Code::kBadConfig, "the config is not a JSON object").found(json.summary());
   ConfigFields top(json, "");

@@ -15,6 +15,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -34,11 +35,7 @@ std::string assets_of(const Store& store) {
 }
 
 std::string text_of(const Folder& folder, const std::string& name) {
-  InputFile file = folder.open_file(name);
-  if (file.size() > kMostBytes) throw Error(Code::kBadJson, "the JSON file is too large");
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  return text;
+  return json_text(folder.open_file(name), kMostBytes);
 }
 
 // Other JSON files may be lists: mckpt copies them and uses nothing of them.
@@ -48,7 +45,7 @@ bool must_be_object(std::string_view name) { return name == kConfig || name == "
 void read_asset(const Folder& folder, const std::string& name) {
   std::string text = text_of(folder, name);
   if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
-  bool object = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython).is(JsonType::kObject);
+  bool object = parse_json(text, JsonNumbers::kPython).is(JsonType::kObject);
   if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is not a JSON object");
 }
 

@@ -184,7 +184,8 @@ Folder::~Folder() {
 
 int Folder::open_inside(std::string_view name, int flags) const {
   check_inside_name(name);
-  if (links_are_followed) return ::openat(boundary_, cat(prefix_, name).c_str(), flags);
+  if (links_are_followed)
+    return retried([&] { return ::openat(boundary_, cat(prefix_, name).c_str(), flags); });
   int fd = open_beneath(boundary_, cat(prefix_, name), flags);
   if (fd < 0 && errno == ELOOP)
     throw_bad_path(name, "is a link that leads to itself, or the first of too many links");

@@ -55,19 +55,11 @@ bool is_report(const std::string& path) {
     InputFile file(path);
     if (file.size() > kMostReportBytes) return false;
     std::vector<u8> bytes = file.read(0, file.size());
-    JsonReader json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    bool report = false;
-    std::string_view key;
-    for (json.begin_object(); json.next_key(key);) {
-      if (key != "schema" || json.peek() != JsonType::kString) {
-        json.skip();
-        continue;
-      }
-      std::string_view schema = json.string();
-      report = schema == "mckpt.convert/1" || schema == "mckpt.export/1";
-    }
-    json.end();
-    return report;
+    JsonValue json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const JsonValue* schema = json.find("schema");
+    if (!schema || !schema->is(JsonType::kString)) return false;
+    const std::string& name = schema->string("schema");
+    return name == "mckpt.convert/1" || name == "mckpt.export/1";
   } catch (const Error&) {
     return false;
   }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "io/file/file.h"
@@ -91,9 +92,10 @@ void StagedFile::open_staging() {
       throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
     }
     if (leads_to(fd_, staging_)) {
-      if (::unlinkat(fd_, name_.c_str(), 0) != 0 && errno != ENOENT)
-        fail("cannot remove the unfinished file of an interrupted command", errno);
-      return;
+      if (::unlinkat(fd_, name_.c_str(), 0) == 0 || errno == ENOENT) return;
+      int error = errno;
+      ::close(std::exchange(fd_, -1));
+      fail("cannot remove the unfinished file of an interrupted command", error);
     }
     ::close(std::exchange(fd_, -1));
   }

@@ -196,6 +196,17 @@ void StagedFolder::settle_old() const {
   if (error) fail("putting the old folder back failed", error.value());
 }
 
+// Removes what an interrupted run of another plan left. The iterator is advanced by increment(), because its
+// ++ throws std::filesystem_error.
+void StagedFolder::empty_folder() const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(staging_, error), end; !error && entry != end;) {
+    std::filesystem::remove_all(entry->path(), error);
+    if (!error) entry.increment(error);
+  }
+  if (error) fail("cannot remove the unfinished output of an interrupted command", error.value());
+}
+
 // True if the folder contains an interrupted run of the same plan; otherwise empties it.
 bool StagedFolder::begin_plan() {
   std::string begun = read_mark(staging_, kPlanMark);
@@ -209,11 +220,7 @@ bool StagedFolder::begin_plan() {
         .found(escaped(begun))
         .help("repeat the first command with `resume`, or start again with `overwrite`");
   }
-  std::error_code ec;
-  for (const auto& entry : std::filesystem::directory_iterator(staging_, ec)) {
-    std::filesystem::remove_all(entry.path(), ec);
-    if (ec) fail("cannot remove the unfinished output of an interrupted command", ec.value());
-  }
+  empty_folder();
   std::string replaced = options_.replace ? folder_identity(path_) : "";
   int error = replaced.empty() ? 0 : write_mark(staging_, kReplacesMark, replaced, options_.durable);
   // .plan last: a folder with .plan can be resumed.

@@ -14,8 +14,10 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
-#include "io/safetensors/safetensors.h"
+#include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/safetensors/index.h"
+#include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
 
 namespace mckpt::impl {
@@ -27,7 +29,6 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
-constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -37,17 +38,6 @@ std::optional<i64> five_digits(std::string_view text) {
     number = number * 10 + (c - '0');
   }
   return number;
-}
-
-std::string read_text(const Folder& folder, const std::string& name) {
-  InputFile file = folder.open_file(name);
-  if (file.size() > kMaxJsonBytes)
-    throw Error(Code::kBadJson, "the JSON file is too large")
-        .expected(cat("at most ", kMaxJsonBytes, " bytes"))
-        .found(cat(file.size(), " bytes"));
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  return text;
 }
 
 class FolderOpener {
@@ -146,7 +136,7 @@ class FolderOpener {
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
-                                     [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
+                                     [&] { return parse_safetensors_index(json_text(folder_.open_file(index_name))); });
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     store_->add_finding(
@@ -363,7 +353,7 @@ void FolderOpener::add_unused(const std::vector<std::string>& used) {
 void FolderOpener::add_config_facts() {
   if (!folder_.has_file("config.json")) return;
   try {
-    JsonValue config = parse_json(read_text(folder_, "config.json"));
+    JsonValue config = parse_json(json_text(folder_.open_file("config.json")));
     const JsonValue* names = config.find("architectures");
     const JsonValue* type = config.find("model_type");
     if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())

@@ -11,6 +11,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/file/json.h"
+#include "io/file/json_keys.h"
 #include "io/file/output_files.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
@@ -41,7 +42,7 @@ std::string fault(const TensorSpec& t) {
   if (t.dtype == DType::kF4x2 && t.dims.empty()) return "4-bit floats in pairs need at least one dimension";
   if (t.name == kReserved) return "the name is reserved for metadata";
   if (!is_utf8(t.name)) return "the name is not UTF-8";
-  if (t.name.size() > JsonReader::kMaxKeyBytes) return "the name is too long";
+  if (t.name.size() > kMaxJsonKeyBytes) return "the name is too long";
   return "";
 }
 

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/file.h"
-#include "io/file/json.h"
+#include "io/safetensors/header_json.h"
 
 namespace mckpt::impl {
 namespace {
@@ -58,6 +58,11 @@ bool has_control_byte(std::string_view name) {
 
 }  // namespace
 
+SafetensorsTable::SafetensorsTable() = default;
+SafetensorsTable::SafetensorsTable(SafetensorsTable&&) noexcept = default;
+SafetensorsTable& SafetensorsTable::operator=(SafetensorsTable&&) noexcept = default;
+SafetensorsTable::~SafetensorsTable() = default;
+
 SafetensorsTable::SafetensorsTable(const ByteSource& file) {
   read_header(file);
   sort_by_offset();
@@ -77,9 +82,9 @@ void SafetensorsTable::read_header(const ByteSource& file) {
   file.read(kLengthBytes, text);
   data_begin_ = kLengthBytes + length;
   try {
-    json_ = std::make_unique<JsonReader>(
-        std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kMaxHeaderDepth,
-        kLengthBytes);
+    json_ = std::make_unique<HeaderJson>(
+        std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kLengthBytes,
+        kMaxHeaderDepth);
     reserve_entries({reinterpret_cast<const char*>(text.data()), text.size()});
     read_entries();
   } catch (Error& e) {

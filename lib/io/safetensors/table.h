@@ -18,23 +18,26 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/file/json.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
 
 namespace mckpt::impl {
 
 class ByteSource;
+class HeaderJson;
 
 // Made of one file; keeps its text, into which the names point. 100,000 entries take milliseconds.
 class SafetensorsTable {
  public:
   static constexpr i64 kMaxHeaderBytes = 100'000'000;
 
-  SafetensorsTable() = default;  // of no file: no tensors
+  SafetensorsTable();  // of no file: no tensors
   // Reads and checks the header of the file. Throws kBadHeader, kBadJson, kBadExtent, kNotContiguous,
   // kCutShort, kUnknownDType, kBadShape, kSizeOverflow.
   explicit SafetensorsTable(const ByteSource& file);
+  SafetensorsTable(SafetensorsTable&&) noexcept;
+  SafetensorsTable& operator=(SafetensorsTable&&) noexcept;
+  ~SafetensorsTable();
 
   // Tensors in the order of their bytes. F4 is shown as torch has it: pairs, with half the last dimension.
   i64 size() const { return static_cast<i64>(names_.size()); }
@@ -65,7 +68,7 @@ class SafetensorsTable {
   [[noreturn]] void throw_cut_short(i64 file_bytes) const;
 
   std::unique_ptr<u8[]> text_;
-  std::unique_ptr<JsonReader> json_;  // holds the names that were escaped
+  std::unique_ptr<HeaderJson> json_;  // holds the names that were escaped
   i64 data_begin_ = 0;
   std::vector<u32> order_;  // by offset; the columns are in the order of the header
   std::vector<std::string_view> names_;

@@ -22,8 +22,9 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
-#include "io/store/beside.h"
 #include "io/file/folder.h"
+#include "io/file/place.h"
+#include "io/store/beside.h"
 #include "io/store/sniff.h"
 #include "io/store/store.h"
 #include "io/torch/files.h"
@@ -37,11 +38,6 @@ constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
 
 constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckpt reads";
-
-std::string parent_folder(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

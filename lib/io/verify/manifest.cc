@@ -11,10 +11,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <functional>
 
 #include "core/base/error.h"
+#include "io/file/crc32.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/place.h"
@@ -27,19 +27,13 @@ namespace {
 constexpr std::string_view kSchema = "mckpt.manifest/1";
 constexpr i64 kMostBytes = i64{1} << 30;
 
-std::string hex(u32 v) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", v);
-  return text;
-}
-
 // Eight hexadecimal digits, such as "0a1b2c3d".
-u32 parse_hex(JsonReader& json) {
-  std::string_view text = json.string();
+u32 parse_hex(const JsonValue& value) {
+  const std::string& text = value.string("CRC-32");
   u32 v = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
   if (text.size() != 8 || error != std::errc() || end != text.data() + 8)
-    json.fail("a CRC-32 is not eight hexadecimal digits");
+    throw Error(Code::kBadJson, "a CRC-32 is not eight hexadecimal digits");
   return v;
 }
 
@@ -59,55 +53,46 @@ void append(std::string& out, const ManifestFile& f) {
     out += cat(", \"sha256\": \"", f.sha256, "\"}");
     return;
   }
-  out += cat(", \"rest_crc32\": \"", hex(f.rest_crc32), "\", \"tensors\": [");
+  out += cat(", \"rest_crc32\": \"", crc32_text(f.rest_crc32), "\", \"tensors\": [");
   for (std::size_t i = 0; i < f.sums.size(); i++)
-    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", hex(f.sums[i].crc32),
+    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", crc32_text(f.sums[i].crc32),
                "\"]");
   out += "]}";
 }
 
 // [offset, bytes, "crc32"]
-ManifestSum parse_sum(JsonReader& json) {
-  ManifestSum s;
-  json.begin_array();
-  auto next = [&] {
-    if (!json.next_item()) json.fail("a checksum lacks its offset, bytes or CRC-32");
-  };
-  next(), s.offset = json.integer();
-  next(), s.bytes = json.integer();
-  next(), s.crc32 = parse_hex(json);
-  if (json.next_item()) json.fail("a checksum has more fields than offset, bytes and CRC-32");
-  return s;
+ManifestSum parse_sum(const JsonValue& value) {
+  const JsonValue::Array& parts = value.array("a checksum");
+  if (parts.size() != 3) throw Error(Code::kBadJson, "a checksum is not a list of offset, bytes and CRC-32");
+  return {
+      .offset = parts[0].integer("offset"), .bytes = parts[1].integer("bytes"), .crc32 = parse_hex(parts[2])};
 }
 
 // An entry. Unknown fields are skipped; sums that overlap or leave the file are refused, so that whoever
 // reads by them stays inside the file.
-ManifestFile parse_file(JsonReader& json) {
+ManifestFile parse_file(const JsonValue& value) {
   ManifestFile f;
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
+  for (const auto& [key, field] : value.object("a file")) {
     if (key == "name") {
-      f.name = json.string();
+      f.name = field.string(key);
       check_inside_name(f.name);
     } else if (key == "bytes") {
-      f.bytes = json.integer();
+      f.bytes = field.integer(key);
     } else if (key == "sha256") {
-      f.sha256 = json.string();
+      f.sha256 = field.string(key);
     } else if (key == "rest_crc32") {
-      f.rest_crc32 = parse_hex(json);
+      f.rest_crc32 = parse_hex(field);
     } else if (key == "tensors") {
-      for (json.begin_array(); json.next_item();) f.sums.push_back(parse_sum(json));
-    } else {
-      json.skip();
+      for (const JsonValue& sum : field.array(key)) f.sums.push_back(parse_sum(sum));
     }
   }
   i64 at = 0;
   for (const ManifestSum& s : f.sums) {
     if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
-      json.fail("the ranges of checksums overlap or leave their file");
+      throw Error(Code::kBadJson, "the ranges of checksums overlap or leave their file");
     at = s.offset + s.bytes;
   }
-  if (f.name.empty() || f.bytes < 0) json.fail("a file has no name or no size");
+  if (f.name.empty() || f.bytes < 0) throw Error(Code::kBadJson, "a file has no name or no size");
   return f;
 }
 
@@ -156,29 +141,34 @@ Manifest parse_manifest(std::string_view text) {
                 "the manifest is not the one that mckpt wrote: its own SHA-256 does not match")
         .help("the file is damaged or was edited: copy it again from its source");
   Manifest manifest;
-  JsonReader json(text);
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
-    if (key == "schema") {
-      if (json.string() != kSchema) json.fail(cat("the schema is not ", kSchema));
-    } else if (key == "mckpt") {
-      manifest.version = json.string();
-    } else if (key == "files") {
-      for (json.begin_array(); json.next_item();) manifest.files.push_back(parse_file(json));
-    } else {
-      json.skip();
+  JsonValue json = parse_json_list(text, "files", [&](const JsonListed& file) {
+    try {
+      manifest.files.push_back(parse_file(file.value));
+    } catch (Error& e) {
+      e.offset(file.offset);
+      throw;
     }
+  });
+  for (const auto& [key, value] : json.object("the manifest")) {
+    if (key == "schema" && value.string(key) != kSchema)
+      throw Error(Code::kBadJson, cat("the schema is not ", kSchema)).found(escaped(value.string(key)));
+    if (key == "mckpt") manifest.version = value.string(key);
+    if (key == "files") static_cast<void>(value.array(key));  // throws for another type
   }
-  json.end();
   if (std::ranges::adjacent_find(manifest.files, std::greater_equal{}, &ManifestFile::name) !=
       manifest.files.end())
-    json.fail("the names of files are not in ascending order");
+    throw Error(Code::kBadJson, "the names of files are not in ascending order");
   return manifest;
 }
 
 std::optional<Manifest> read_manifest(const Folder& folder) {
   std::string name(kManifestName);
-  if (!folder.has_file(name)) return std::nullopt;
+  if (!folder.has_file(name)) {
+    if (!has_manifest(folder.path())) return std::nullopt;
+    throw Error(Code::kBadManifest, "the manifest is a link that leads nowhere")
+        .file(cat(folder.path(), "/", name))
+        .help("copy the file that it led to into the folder, or remove the link");
+  }
   InputFile file = folder.open_file(name);
   return with_file(file.path(), [&] {
     if (file.size() > kMostBytes)

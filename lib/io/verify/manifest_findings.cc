@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
@@ -48,9 +49,10 @@ Looked look_by_manifest(const Store& store, Look&& look) {
   Folder folder(store.root());
   out.files = 1;
   try {
-    Manifest manifest = read_manifest(folder).value();
-    out.files = std::ssize(manifest.files);
-    out.found = look(folder, manifest);
+    std::optional<Manifest> manifest = read_manifest(folder);
+    if (!manifest) return {};
+    out.files = std::ssize(manifest->files);
+    out.found = look(folder, *manifest);
     tell_other_folder(out.files, out.found);
   } catch (const Error& e) {
     out.found.push_back(to_finding(e));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <set>
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
@@ -22,12 +23,12 @@ namespace mckpt::impl {
 
 namespace {
 
-// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the
-// source, whether an export leaves it out.
-std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
-                                   const Store& there) {
+// A line for each of the differences: tensors that are missing, new, or of another type or shape. `may_lack`:
+// by tensor of the source, whether an export leaves it out.
+std::vector<std::string> described(std::span<const TensorDifference> differences, const Store& source,
+                                   const std::vector<bool>& may_lack, const Store& there) {
   std::vector<std::string> lines;
-  for (const TensorDifference& d : tensor_differences(source, there)) {
+  for (const TensorDifference& d : differences) {
     if (d.one < 0)
       lines.push_back(cat(escaped(there.name(d.other)), " was exported, but is not in the source"));
     else if (d.other >= 0)
@@ -76,8 +77,13 @@ FolderComparison compare_share(const HfModel& source, const std::string& folder,
                                int threads, Observer& observer) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
-  if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
-  NamedChunks chunks(*there, *source.store);
+  std::vector<TensorDifference> unlike = tensor_differences(*source.store, *there);
+  if (ranks.rank() == 0) found.differences = described(unlike, *source.store, source.map->dropped(), *there);
+  // Items are compared only of tensors that have the same type and shape on both sides.
+  std::set<i64> not_compared;
+  for (const TensorDifference& d : unlike)
+    if (d.other >= 0) not_compared.insert(d.other);
+  NamedChunks chunks(*there, *source.store, not_compared);
   ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
   ObservedSink observed(sink, observer);

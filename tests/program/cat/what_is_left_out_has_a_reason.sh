@@ -12,7 +12,7 @@ expect 3 "$mckpt" cat x.pt conjugate
 has err "not the values of the tensor but their conjugate"
 has err "resolve_conj()"
 expect 3 "$mckpt" cat x.pt negative
-has err "not the tensor's values but their negative"
+has err "the file stores not the values of the tensor but their negative"
 expect 1 "$mckpt" ls x.pt
 has out plain
 has err "tensor 'negative': what is stored is not"

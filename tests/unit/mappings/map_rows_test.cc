@@ -111,8 +111,7 @@ TEST(MapRows, AreRefusedWithWhatIsWrong) {
   EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
                               .rule = "",
                               .sources = {{"a.{L}", "2*ffn hidden"}}}),
-            "MC2013 tensor 'decoder.layers.{L}.mlp.linear_fc1.weight': a fused parameter is made by one rule "
-            "or another");
+            "MC2013 tensor 'decoder.layers.{L}.mlp.linear_fc1.weight': a fused parameter needs a rule");
   EXPECT_EQ(
       refusal("llama",
               {.megatron = kLayer + "mlp.linear_fc2.weight", .rule = "row", .sources = {{"a", "hidden ffn"}}})

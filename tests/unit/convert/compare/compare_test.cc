@@ -95,10 +95,10 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
 TEST_F(Compare, AnotherTypeOrShapeIsADifferenceWhateverTheBytes) {
   Verified typed = compared(model({1, 2, 3, 4}, "I16"), model({1, 2, 3, 4}, "U16"));
   EXPECT_EQ(typed.equal, false);
-  EXPECT_EQ(findings(typed), "against b: is int16 [2], on the other side uint16 [2]\n");
+  EXPECT_EQ(findings(typed), "against b: the tensor is int16 [2], on the other side uint16 [2]\n");
   Verified shaped = compared(model({1, 2, 3}), model({1, 2, 3, 4}));
   EXPECT_EQ(shaped.equal, false);
-  EXPECT_EQ(findings(shaped), "against a: is float32 [3], on the other side float32 [4]\n");
+  EXPECT_EQ(findings(shaped), "against a: the tensor is float32 [3], on the other side float32 [4]\n");
 }
 
 TEST_F(Compare, ObjectsBesideTheTensorsAreCompared) {

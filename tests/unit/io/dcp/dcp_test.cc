@@ -185,7 +185,7 @@ TEST_F(DcpCopy, WithoutMetadataIsAnInterruptedSave) {
   copy("fsdp2");
   std::filesystem::remove(path() + "/.metadata");
   EXPECT_EQ(opened(), cat("MC1302 ", path(),
-                          ": the folder has no .metadata: found data files alone: the save was interrupted "
+                          ": the folder has no .metadata: found only data files: the save was interrupted "
                           "before it was complete"));
 }
 

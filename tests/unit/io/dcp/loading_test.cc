@@ -141,7 +141,7 @@ TEST(DcpLoading, ComparesEveryPathWithItsName) {
                                                                                     {},
                                                                                     {"a.", "w"}})
     EXPECT_EQ(faults({.planner = {{"a.w", path}, {"s", {"s"}}}}).substr(0, 51),
-              "MC1301 a.w: planner_data leads elsewhere, and torch")
+              "MC1301 a.w: the path in planner_data leads elsewher")
         << (path.empty() ? "" : path[0]);
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"s", {"7"}}}}),
             "MC1301 s: the path in planner_data leads elsewhere, so torch does not find the tensor or "

@@ -158,7 +158,7 @@ TEST_F(Verify, TellsEqualExpertsOfStackedLayersApart) {
       "abcdef");
   EXPECT_EQ(
       problems(store),
-      "experts warn MC1009 decoder.layers.mlp.experts.experts.linear_fc1.weight (layer 0): experts 0, 2 hold "
+      "experts warn MC1009 decoder.layers.mlp.experts.experts.linear_fc1.weight (layer 0): experts 0, 2 have "
       "the same bytes\n");
 }
 

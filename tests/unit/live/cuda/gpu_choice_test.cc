@@ -40,7 +40,7 @@ TEST(GpuChoice, MoreRanksThanGpusAreRefusedWithBothNumbers) {
         taken({"ab", "ab", "ab"});
       }),
       "MC0201 rank 2 has no GPU of its own: expected at most as many ranks as there are GPUs: 2, found 3 "
-      "ranks that see the same");
+      "ranks that see the same GPUs");
 }
 
 }  // namespace
