@@ -120,6 +120,7 @@ void LayerFlags::parse(CommandLine& line) {
   if (keys != "auto") planning.keys = keys == "member" ? GroupNames::kMember : GroupNames::kLogical;
   if (layers != "auto") planning.layers = layers == "stacked" ? GptLayers::kStacked : GptLayers::kIndexed;
   planning.source = options.source, planning.target = options.target;
+  planning.files = line.opening();
   planning.accept = accept.codes();
   planning.rank = this_job().rank();
 }

@@ -50,8 +50,9 @@ i32 rank_of_metadata(std::string_view name) {
 
 }  // namespace
 
-DcpStore::DcpStore(const std::string& path) {
-  Folder folder(path);
+DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
+  opening_ = opening;
+  Folder folder(path, opening);
   root_ = folder.path();
   read_metadata(folder);
   list_files(folder);
@@ -185,7 +186,9 @@ std::vector<Finding> dcp_damage(const Store& store, NamesOf names) {
   return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(names);
 }
 
-std::unique_ptr<Store> open_dcp(const std::string& path) { return std::make_unique<DcpStore>(path); }
+std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {
+  return std::make_unique<DcpStore>(path, opening);
+}
 
 std::optional<DcpDialect> dcp_dialect(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);

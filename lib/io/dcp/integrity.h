@@ -8,9 +8,10 @@
 
 namespace mckpt::impl {
 
+class Folder;
 struct Finding;
 
 // Compares every file that it lists; reads all of them. Nothing when there is no such file.
-std::vector<Finding> check_integrity(const std::string& folder);
+std::vector<Finding> check_integrity(const Folder& folder);
 
 }  // namespace mckpt::impl

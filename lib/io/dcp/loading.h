@@ -14,11 +14,12 @@
 
 namespace mckpt::impl {
 
+class Folder;
 struct Finding;
 
 // Of the folder's .metadata, which is read once more: to list tensors nobody should pay for this. Nothing
 // where there is none.
-std::vector<Finding> check_loading(const std::string& folder);
+std::vector<Finding> check_loading(const Folder& folder);
 
 // Of a pickle that parse_dcp_metadata() takes.
 std::vector<Finding> loading_faults(std::span<const u8> pickle);

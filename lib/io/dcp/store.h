@@ -18,7 +18,7 @@ class Folder;
 
 class DcpStore final : public Store {
  public:
-  explicit DcpStore(const std::string& path);
+  DcpStore(const std::string& path, const OpenOptions& opening);
 
   DcpDialect dialect() const { return dialect_; }
 

@@ -15,6 +15,7 @@ class Store;
 
 // What open_hdf5_file() gives, from the answer of mckpt-hdf5. Throws kBadHdf5, kUnsupportedHdf5,
 // kHelperFailed.
-std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> answer);
+std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> answer,
+                                  const OpenOptions& opening = {});
 
 }  // namespace mckpt::impl

@@ -2,6 +2,7 @@
 // it does, the caller continues in bounded time and memory.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,14 +17,15 @@ inline constexpr std::string_view kHdf5HelperPurpose = "HDF5 files (a program of
 inline constexpr std::string_view kHdf5HelperHelp =
     "apt-get install libhdf5-dev, and build with MCKPT_HDF5=ON";
 
-// The path of the program, or "" when no folder of runtime/system/module_folders.h has it.
-std::string find_hdf5_helper();
+// The path of the program, or "" when neither these folders nor those of runtime/system/module_folders.h have
+// it.
+std::string find_hdf5_helper(std::span<const std::string> folders);
 
 // The version of the HDF5 library in it. Throws kHelperFailed.
 std::string hdf5_helper_version(const std::string& program);
 
-// Its answer about the file whose superblock is at that offset. Throws kModuleMissing and kHelperFailed.
-std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock);
+// Its answer about the file whose superblock is at that offset; it is looked for in these folders first. Throws kModuleMissing and kHelperFailed.
+std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders);
 
 // What any program writes to its standard output, `input` being its standard input. Throws kHelperFailed when
 // it cannot be started, writes more than `most_bytes`, takes longer than `seconds`, or ends in another way

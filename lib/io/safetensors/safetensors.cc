@@ -7,7 +7,8 @@
 
 namespace mckpt::impl {
 
-SafetensorsStore::SafetensorsStore(std::string root, std::string format) {
+SafetensorsStore::SafetensorsStore(std::string root, std::string format, OpenOptions opening) {
+  opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = std::move(format);
 }
@@ -125,10 +126,10 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
     if (key != kShardingInfoKey) add_fact(cat("metadata.", key), value);
 }
 
-std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
+std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
-    InputFile file(path);
-    auto store = std::make_unique<SafetensorsStore>(path, "safetensors");
+    InputFile file(path, opening);
+    auto store = std::make_unique<SafetensorsStore>(path, "safetensors", opening);
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     store->reserve_tensors(table.size());

@@ -15,7 +15,7 @@ class ByteSource;
 
 class SafetensorsStore final : public Store {
  public:
-  SafetensorsStore(std::string root, std::string format);
+  SafetensorsStore(std::string root, std::string format, OpenOptions opening);
 
   // Adds a file that is there. Its tensors are added one by one, by those that know which count.
   i32 add_file(std::string path, i64 bytes, SafetensorsTable table);

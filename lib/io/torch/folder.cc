@@ -213,8 +213,8 @@ void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_torch_folder(const std::string& path) {
-  Folder folder(path);
+std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
   std::vector<std::string> names, ranked, shards;
   for (const FolderEntry& e : folder.entries()) {
     if (e.folder || !has_torch_suffix(e.name)) continue;
@@ -227,7 +227,8 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
   auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? "torch.save, one file a rank"
                                                   : !shards.empty() ? "torch.save, sharded"
-                                                                    : "torch.save, several files");
+                                                                    : "torch.save, several files",
+                                            opening);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
       store->add_finding({.code = Code::kUnusedFile,

@@ -7,7 +7,8 @@
 
 namespace mckpt::impl {
 
-TorchStore::TorchStore(std::string root, std::string format) {
+TorchStore::TorchStore(std::string root, std::string format, OpenOptions opening) {
+  opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = std::move(format);
 }

@@ -13,7 +13,7 @@ class PickleValue;
 
 class TorchStore final : public Store {
  public:
-  TorchStore(std::string root, std::string format);
+  TorchStore(std::string root, std::string format, OpenOptions opening);
 
   // Takes over what the headers of a file say; objects and findings become the store's. Names of its objects
   // begin with `prefix`.
