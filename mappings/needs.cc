@@ -1,8 +1,8 @@
-// The names of conditions and which of them a model meets.
-#include "mappings/needs.h"
 // The names of conditions, and which of them a model meets. The three forms of experts are conditions that no
 // configuration answers: they come from the tensors of the file (mappings/model/accounting.h), so their
 // function is null.
+#include "mappings/needs.h"
+
 #include "core/base/error.h"
 #include "mappings/config.h"
 

@@ -7,6 +7,7 @@
 
 namespace mckpt::impl {
 
+// Joined once from the lists of all files of rules.
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
@@ -19,6 +20,7 @@ std::span<const Rule> all_rules() {
   return rules;
 }
 
+// Throws kUsage that suggests the nearest name.
 const Rule& rule_named(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Rule& rule : all_rules()) {

@@ -1,12 +1,11 @@
-// Computes the shape that a row promises: a product of words such as "heads*head_dim, hidden" over the
-// numbers of the model.
-#include "mappings/shape_text.h"
 // Computes the shape that a row promises: dimensions separated by blanks, each a product of words and numbers
 // over the numbers of the model.
 //
 //   "experts 2*expert_ffn hidden"   with 4 experts of width 8 and hidden size 16   ->   [4, 16, 16]
 //
 // A word for which the model has no number is an error and never a dimension of 0.
+#include "mappings/shape_text.h"
+
 #include "core/base/error.h"
 #include "core/base/int.h"
 #include "core/items/shape.h"
@@ -18,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// A word of the tables and the number that it stands for.
+// A word of the tables and the number that it means.
 struct Word {
   std::string_view text;
   i64 (*size)(const ModelConfig&, const TowerConfig&);

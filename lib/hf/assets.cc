@@ -16,8 +16,9 @@
 #include "io/file/json.h"
 #include "io/file/json_file.h"
 #include "io/file/json_writer.h"
+#include "io/file/manifest.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
+#include "io/store/torch_names.h"
 #include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
@@ -121,40 +122,33 @@ std::string tensor_table_text(const Folder& folder) {
   return with_file(cat(folder.path(), "/", name), [&] { return json_text(folder.open_file(name)); });
 }
 
+namespace {
+
+// ["model.norm.weight", "bfloat16", [1024]]
+TensorTable::Entry table_entry(const JsonListed& listed) {
+  const JsonValue::Array& parts = listed.value.array("a tensor");
+  if (parts.size() != 3)
+    throw Error(Code::kBadJson, "a tensor has not just name, type and shape").offset(listed.offset);
+  TensorTable::Entry e{parts[0].string("name"), dtype_from_name(parts[1].string("type")), {}};
+  for (const JsonValue& size : parts[2].array("shape")) e.dims.push_back(size.integer("shape"));
+  static_cast<void>(Shape(e.dims));  // throws for negative sizes and too many dimensions
+  return e;
+}
+
+}  // namespace
+
 TensorTable parse_tensor_table(std::string_view text) {
   TensorTable table;
-  JsonReader json(text);
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
-    if (key == "expert_layout") {
-      table.expert_layout = expert_layout_of(json.string());
-      continue;
-    }
-    if (key == "map_file") {
-      table.map_text = json.string();
-      continue;
-    }
-    if (key != "tensors") {
-      json.skip();
-      continue;
-    }
-    table.complete = true;
-    for (json.begin_array(); json.next_item();) {
-      TensorTable::Entry e;
-      json.begin_array();
-      auto next = [&](const char* what) {
-        if (!json.next_item()) json.fail(cat("a tensor lacks its ", what));
-      };
-      next("name"), e.name = json.string();
-      next("type"), e.dtype = dtype_from_name(json.string());
-      next("shape");
-      for (json.begin_array(); json.next_item();) e.dims.push_back(json.integer());
-      static_cast<void>(Shape(e.dims));  // throws for negative sizes and too many dimensions
-      if (json.next_item()) json.fail("a tensor has more than name, type and shape");
-      table.tensors.push_back(std::move(e));
+  JsonValue json = parse_json_list(
+      text, "tensors", [&](const JsonListed& listed) { table.tensors.push_back(table_entry(listed)); });
+  for (const auto& [key, value] : json.object("the table of tensors")) {
+    if (key == "expert_layout") table.expert_layout = expert_layout_of(value.string(key));
+    if (key == "map_file") table.map_text = value.string(key);
+    if (key == "tensors") {
+      static_cast<void>(value.array(key));  // throws for another type
+      table.complete = true;
     }
   }
-  json.end();
   return table;
 }
 

@@ -34,10 +34,12 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // training run.
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
-    Error e(Code::kNotFound, "config.json not found; it is needed to identify the model");
+    Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
-    if (of_a_run) e.found("the checkpoint of a training run; mckpt export makes a Hugging Face model of it");
-    throw e.file(folder.path()).help("give the folder of a Hugging Face model");
+    if (of_a_run)
+      e.found(
+          "the checkpoint of a training run; mckpt export makes a Hugging Face model of such a checkpoint");
+    throw e.file(folder.path()).help("name the folder of a Hugging Face model");
   }
   return with_file(cat(folder.path(), "/config.json"), [&] {
     return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes));
@@ -117,7 +119,8 @@ std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
-          "`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes "
+          "`map_file` names a JSON file with rows that replace or extend the built-in table; "
+          "docs/adding_a_model.md describes "
           "the rows");
     throw;
   }
@@ -262,12 +265,12 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
   std::vector<std::string> unlike = unlike_copies(model, threads);
   if (unlike.empty()) return;
   throw Error(Code::kUnaccounted,
-              "a tensor that should repeat another one has values of its own, which would be lost")
+              "a tensor that should be a copy of another one has values of its own, which would be lost")
       .each_note(unlike)
       .file(model.path)
       .help(
-          "set tie_word_embeddings to false in config.json if the model uses it, or save the model without "
-          "it");
+          "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the "
+          "model without it");
 }
 
 Notes notes_of(const HfModel& model) {
@@ -277,8 +280,8 @@ Notes notes_of(const HfModel& model) {
   for (const std::string& text : model.map->notes()) notes.note(text);
   const SourceTable& sources = model.map->sources();
   for (const UnreadTensor& u : model.map->unread()) {
-    std::string what = u.of < 0 ? "" : cat("as a copy of ", escaped(sources[u.of].name), ", ");
-    notes.note(cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
+    std::string copy = u.of < 0 ? "" : cat("is a copy of ", escaped(sources[u.of].name), " and ");
+    notes.note(cat(escaped(sources[u.tensor].name), " ", copy, "is not read: ", u.reason));
   }
   return notes;
 }

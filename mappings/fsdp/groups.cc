@@ -1,8 +1,8 @@
-// Groups the parameters of a model into buckets and packs each bucket.
-#include "mappings/fsdp/groups.h"
 // Groups the parameters of a model into buckets and packs each bucket. Indices change on the way:
 // buckets_of() speaks of positions in the list of members, and a finished group speaks of the model's
 // parameters again.
+#include "mappings/fsdp/groups.h"
+
 #include "core/base/error.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
@@ -28,7 +28,7 @@ void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpG
           .tensor(p.global_name)
           .expected(cat("a multiple of ", p.shape().row_items(), " items"))
           .found(*item)
-          .note("building the shards fails in a real run as well")
+          .note("a real training run also fails when it builds these shards")
           .help("choose another `dp` or `strategy`");
     }
 }

@@ -1,12 +1,12 @@
 // Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
-#include "mappings/fsdp/layout.h"
-// Cuts the packed parameters at the ranks' boundaries into boxes, in the order in which a rank saves them.
 //
 // The box of one key, worked out: linear_fc1.weight of width 8 and hidden size 2 over tp = 2, so 8 local rows
 // (4 of gate, 4 of up); the rank's shard has local rows 3 to 5 of cell 1.
 //
 //   piece _w, local rows 0 to 3   rank has row 3         box offset 4 + 3 = 7, 1 row  of the global [8, 2]
 //   piece _v, local rows 4 to 7   rank has rows 4 and 5  box offset 4 + 0 = 4, 2 rows of the global [8, 2]
+#include "mappings/fsdp/layout.h"
+
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/fsdp/setup.h"
@@ -84,8 +84,8 @@ void refuse_pipeline(const Grid& grid) {
         .expected("`pp` 1")
         .found(grid.pp)
         .note(
-            "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
-            "are lost");
+            "with more stages, every stage numbers its layers from 0 and writes them under the same keys, so "
+            "layers are lost");
 }
 
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
@@ -113,7 +113,7 @@ void FsdpLayout::refuse_unsavable() const {
       throw Error(Code::kBadLayout,
                   "a model with parameters that are stored in parts cannot be saved under no_shard")
           .tensor(p.global_name)
-          .note("a real run stops at the same point: without flat shards the parts have no ranges")
+          .note("a real training run stops at the same point: without flat shards the parts have no ranges")
           .help("choose `strategy` optim, optim_grads or optim_grads_params");
 }
 

@@ -1,4 +1,5 @@
-// How a training run uses Megatron-FSDP: strategy and engine, which layers are units, where buffers are cut.
+// How a training run uses Megatron-FSDP: strategy and engine, which layers are units, where buffers are
+// cut. The words are explained in core/fsdp (strategy.h, param_groups.h).
 #pragma once
 
 #include "core/base/int.h"
@@ -6,7 +7,8 @@
 
 namespace mckpt::impl {
 
-// How a training run configures Megatron-FSDP.
+// From the options of a conversion, or from the checkpoint that is resharded. The default is
+// optim_grads_params of v1 with all layers as units, and no cut by size.
 struct FsdpSetup {
   Strategy strategy = Strategy::kOptimGradsParams;
   Engine engine = Engine::kV1;

@@ -27,10 +27,12 @@
 namespace mckpt::impl {
 namespace {
 
+// Ends of names that only quantised models have: scales, zero points, packed values.
 constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",       "_scales", ".weight_scale",
                                                 ".qweight",     ".qzeros",       ".scales", ".absmax",
                                                 ".input_scale", ".weight_packed"};
 
+// The types that weights have in training; other tensors cannot be parameters.
 bool is_parameter_type(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64;
 }
@@ -40,6 +42,7 @@ bool is_packed_type(DType dtype) {
   return (info.kind == DTypeKind::kFloat && info.bits <= 8) || info.kind == DTypeKind::kQuantized;
 }
 
+// All experts: files are not divided among ranks.
 i64 expert_end(const ModelConfig& model) { return model.moe.experts; }
 
 // How many fused tensors of a layer have the shape of each orientation.
@@ -61,12 +64,14 @@ void vote(const Site& site, const Row& row, const ModelConfig& model, const Sour
   (hub ? votes.hub_tensor : votes.fused_tensor) = sources[at].name;
 }
 
+// Throws kAmbiguousLayout with a tensor of each form.
 [[noreturn]] void refuse_mixed(std::string_view a, std::string_view b) {
   throw Error(Code::kAmbiguousLayout, "experts are stored in two forms at once")
       .note(cat("one is ", escaped(a)))
       .note(cat("another is ", escaped(b)))
       .help(
-          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other are then refused "
+          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other form are then "
+          "refused "
           "by name");
 }
 
@@ -76,6 +81,7 @@ class FormFinder {
   FormFinder(const Family& family, const ModelConfig& model, const SourceTable& sources)
       : family_(family), model_(model), sources_(sources) {}
 
+  // Notes in which forms the file has the experts of this layer.
   void look(const Site& site) {
     if (!site.layer || site.layer->ffn != Ffn::kMoe) return;
     for (const Row& row : site.section->layer->moe) {
@@ -87,6 +93,7 @@ class FormFinder {
     }
   }
 
+  // The form of the section. Throws kAmbiguousLayout if two forms are there.
   Needs form() const {
     if (!apart_.empty() && !whole_.empty()) refuse_mixed(apart_, whole_);
     if (!apart_.empty()) return Needs::kExpertsApart;
@@ -122,6 +129,8 @@ class Accountant {
 
   i64 parameters() const { return parameters_; }
 
+  // Counts the parameters of the site and marks the tensors that they read. The copy of a tied output layer
+  // is no parameter of its own.
   void site(const Site& site, Needs form) {
     each_row(site, model_, form, 0, expert_end(model_), [&](const Row& row, i64 expert) {
       if (site.section->stage != Stage::kLastOfMany) parameters_++;
@@ -148,6 +157,7 @@ class Accountant {
     }
   }
 
+  // Tensors that no row reads; nothing of a file is dropped without a word.
   void report_unmatched() {
     for (i32 i = 0; i < sources_.size(); i++)
       if (!read_[i])
@@ -155,6 +165,7 @@ class Accountant {
   }
 
  private:
+  // Finds one source, and checks its type and shape.
   void source(const Site& site, const Row& row, std::size_t s, i64 expert) {
     std::string name = present_name(site, row, s, expert, sources_);
     i32 at = sources_.find(name);
@@ -173,7 +184,7 @@ class Accountant {
     Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
       mismatches_.add("wrong shape",
-                      cat(name, ": the config promises ", to_string(expected), " (", row.sources[s].shape,
+                      cat(name, ": the config requires ", to_string(expected), " (", row.sources[s].shape,
                           "), the file has ", dims_to_string(tensor.dims)));
   }
 
@@ -186,6 +197,7 @@ class Accountant {
 
 }  // namespace
 
+// Counts all and keeps the first texts.
 void Mismatches::add(std::string kind, std::string what) {
   if (shown_.size() < kShown) shown_.push_back(cat(kind, ": ", what));
   auto found = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == kind; });
@@ -195,6 +207,7 @@ void Mismatches::add(std::string kind, std::string what) {
     found->second++;
 }
 
+// One error: how many of each kind, and the first of them.
 void Mismatches::refuse_any() const {
   if (counts_.empty()) return;
   std::string summary;
@@ -240,6 +253,7 @@ std::vector<Needs> expert_forms(const Family& family, const ModelConfig& model, 
   return forms;
 }
 
+// Depth by depth, by the first tensor of its head.
 i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTable& sources) {
   constexpr i64 kMost = 16;
   auto head = std::find_if(family.sections.begin(), family.sections.end(),
@@ -260,6 +274,7 @@ i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTa
   return numbered ? kMost : 1;
 }
 
+// One pass over all sites, then the tensors that are left.
 i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
             const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches) {
   Accountant accountant(model, sources, mismatches);

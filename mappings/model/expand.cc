@@ -79,6 +79,7 @@ bool is_fused_expert(const Row& row, i64 expert) {
   return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
 }
 
+// Errors of a rule that mean "this does not divide", not "this is broken".
 bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }
 
 std::string misfit_line(std::string_view parameter, const Error& e) {
@@ -130,11 +131,13 @@ class Holdings {
   std::vector<std::string> lines_;
 };
 
+// A family that names no trained parts trains all of them.
 bool is_trained(const Family& family, const Section& section) {
   return family.trained.empty() ||
          std::find(family.trained.begin(), family.trained.end(), section.megatron) != family.trained.end();
 }
 
+// Only layers are units.
 UnitClass unit_class_of(const Site& site) {
   if (!site.layer) return UnitClass::kNone;
   return site.layer->mixer == Mixer::kMamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;
@@ -178,6 +181,8 @@ SourceTable promised_sources(const Family& family, const ModelConfig& model,
 
 }  // namespace
 
+// The order matters: the number of MTP depths and the form of the experts are read from the tensors, and
+// both are needed to account for every tensor.
 ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options)
     : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
   refuse_quantized(sources_);
@@ -185,7 +190,7 @@ ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors,
   if (!model_.mtp.stated && depths > 0)
     notes_.push_back(cat("the config does not say how many MTP layers there are; the file has ", depths));
   if (model_.mtp.stated && model_.mtp.depths > 0 && depths == 0)
-    notes_.push_back(cat("the config promises MTP layers (", model_.mtp.depths, "), the file has none"));
+    notes_.push_back(cat("the config has MTP layers (", model_.mtp.depths, "), but the file has none"));
   if (!model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
   forms_ = expert_forms(*family_, model_, sources_, options);
   Mismatches mismatches;
@@ -281,6 +286,7 @@ std::vector<Shape> ModelMap::source_shapes() const {
   return shapes;
 }
 
+// Megatron pads the vocabulary so that every cell has equally many rows.
 i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
   if (choice.kind == VocabChoice::kRows) {
     if (choice.rows < model.vocab || choice.rows % cells != 0)
@@ -294,7 +300,9 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
     throw Error(Code::kVocabulary, "the vocabulary does not divide by the tensor-parallel size")
         .expected(cat("a multiple of ", cells))
         .found(model.vocab)
-        .help("`vocab_size` auto pads it as Megatron-Bridge does, `vocab_size` N to N rows");
+        .help(
+            "`vocab_size` auto pads the vocabulary as Megatron-Bridge does, `vocab_size` N pads it to N "
+            "rows");
   i64 divisor = family.vocab_divisor;
   // Megatron-Bridge: the largest power of two, 128 at most, that divides the vocabulary.
   if (divisor == 0)

@@ -1,8 +1,8 @@
-// Checks which parallel sizes divide the layers, experts and heads of a model.
-#include "mappings/model/grid_fit.h"
 // Checks which parallel sizes divide the layers, experts and heads of a model. The checks of heads matter
 // with context parallelism only: the ranks of a context-parallel group hold the same parameters and share the
 // heads among them.
+#include "mappings/model/grid_fit.h"
+
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "mappings/config.h"
@@ -12,6 +12,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws kGridMisfit.
 void need_multiple(i64 size, i64 of, const char* message, const char* help) {
   if (size % of == 0) return;
   throw Error(Code::kGridMisfit, message).expected(cat("a multiple of ", of)).found(size).help(help);
@@ -41,11 +42,9 @@ void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
   if (mamba.groups % grid.tp != 0) return;  // the rules of its parameters refuse that
   i64 groups = mamba.groups / grid.tp;
   if (groups == 0 || grid.cp % groups == 0) return;
-  need_multiple(
-      groups, grid.cp,
-      "the groups that a tensor-parallel rank has of the Mamba mixers do not divide by cp, nor cp by "
-      "them",
-      kOtherCp);
+  need_multiple(groups, grid.cp,
+                "of a tensor-parallel rank's number of Mamba groups and cp, neither divides the other",
+                kOtherCp);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ std::string words_of(const LayerSpec& layer) {
 
 }  // namespace
 
+// "" if a layer has both a mixer and a feed-forward part: no symbol means that.
 std::string hybrid_pattern(const ModelConfig& model) {
   std::string pattern, mtp;
   for (const LayerSpec& layer : model.text.layers) pattern += symbol_of(layer);
@@ -71,6 +72,7 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
       .found(escaped(pattern.text));
 }
 
+// Throws for a name that the pattern does not have.
 void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
   LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
   auto rename = [&](std::string& name) {

@@ -1,8 +1,8 @@
 // Adds the rows of a map file to a copy of a family's tables, or replaces rows by them.
 //
-//   a row of the file whose Megatron name the table has     replaces all rows of that name
-//   a new name, with "after": the name of a row             follows the last row of that name, in the same list
-//   anything else                                           kBadMap
+//   a row of the file whose Megatron name the table has   replaces all rows of that name
+//   a new name, with "after": the name of a row           follows the last row of that name, in the same list
+//   anything else                                         kBadMap
 //
 // Tables are shared by families and constant, so a list of rows is copied before it is changed, and the
 // copies are kept in the OwnFamily. A Megatron name in the file is whole; the prefix of the section is cut
@@ -19,6 +19,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The lists of rows of one layer, in the order in which they are searched.
 constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention, &LayerRows::latent_attention,
                                                        &LayerRows::gdn,       &LayerRows::mamba,
                                                        &LayerRows::dense,     &LayerRows::moe};
@@ -27,6 +28,7 @@ std::string whole_name(const Section& section, const Row& row) { return cat(sect
 
 }  // namespace
 
+// Checked as a built-in table is, once all rows are in.
 OwnFamily::OwnFamily(const Family& base, const MapFile& file)
     : family_(base),
       sections_(base.sections.begin(), base.sections.end()),
@@ -38,13 +40,16 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
   check_family(family_);
 }
 
+// A copy that lives as long as the family: rows have only views.
 std::string_view OwnFamily::keep(std::string_view text) { return texts_.emplace_back(text); }
 
+// The rule that the row names, otherwise a plain one by its partition (partition.h). Throws kBadMap for a
+// row without a rule that has several sources.
 std::string OwnFamily::rule_for(const MapRow& from) {
   if (!from.rule.empty()) return from.rule;
   if (from.sources.size() != 1)
     throw Error(Code::kBadMap,
-                cat("row ", escaped(from.megatron), " names no rule, and no plain one has its sources"))
+                cat("row ", escaped(from.megatron), " names no rule, and no plain rule has so many sources"))
         .expected("one source")
         .found(from.sources.size());
   Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
@@ -53,12 +58,13 @@ std::string OwnFamily::rule_for(const MapRow& from) {
   return std::string(rule_of(partition));
 }
 
+// `name`: the Megatron name without the section's prefix.
 Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   Row row;
   row.megatron = keep(name);
   row.rule = keep(rule_for(from));
   if (from.sources.size() > row.sources.size())
-    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule takes"))
+    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule has"))
         .found(from.sources.size());
   for (std::size_t i = 0; i < from.sources.size(); i++)
     row.sources[i] = {keep(from.sources[i].name), keep(from.sources[i].shape)};
@@ -71,6 +77,7 @@ Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
 }
 
 template <typename Fn>
+// `list` null: the rows of a section without layers.
 void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list, Fn&& change) {
   std::span<const Row> old = list ? section.layer->*list : section.rows;
   Rows& rows = rows_.emplace_back(old.begin(), old.end());
@@ -84,12 +91,13 @@ void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list,
   section.layer = &layer;
 }
 
+// Throws kBadMap for a row that neither replaces one nor follows one.
 void OwnFamily::apply(const MapRow& row) {
   if (replace(row) || insert(row)) return;
   Error e(Code::kBadMap, row.after.empty() ? cat("no row is named ", escaped(row.megatron),
-                                                 ", and it does not say which row it follows")
+                                                 ", and the new row does not say which row it follows")
                                            : cat("no row is named ", escaped(row.after)));
-  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the one that a new row follows");
+  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the row that a new row follows");
 }
 
 // Replaces all rows of the same name.
@@ -115,6 +123,7 @@ bool OwnFamily::replace(const MapRow& from) {
   return found;
 }
 
+// Adds the row behind the last one of the name in `after`; false if no section has it.
 bool OwnFamily::insert(const MapRow& from) {
   bool found = false;
   for (Section& section : sections_) {

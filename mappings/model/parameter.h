@@ -1,5 +1,11 @@
-// One parameter of a model as one rank holds it: its names, its row of the family's tables, its types and the
+// One parameter of a model as one rank has it: its names, its row of the family's tables, its types and the
 // items of its sources.
+//
+//   name          decoder.layers.0.mlp.linear_fc1.weight     local to the rank
+//   global_name   decoder.layers.2.mlp.linear_fc1.weight     the second stage's first layer
+//   row           gated_mlp of gate_proj and up_proj
+//   sources       tensors 17 and 18 of the table
+//   holding       shape [2n, hidden], runs over both sources
 #pragma once
 
 #include <array>
@@ -16,8 +22,11 @@ namespace mckpt::impl {
 
 struct Section;
 
+// The kind of layer that owns a parameter: Megatron-FSDP makes units of classes of modules.
 enum class UnitClass : u8 { kNone, kTransformerLayer, kMambaLayer };
 
+// Made by ModelMap::parameters(), in the order in which Megatron registers them; used by everything that
+// lays out, converts or lists a rank. Row and section are those of the family and outlive it.
 struct ModelParameter {
   std::string name;         // at run time: layers counted from 0 on the stage, experts on the rank
   std::string global_name;  // the name with the numbers of the whole model

@@ -14,7 +14,7 @@ struct ModelParameter;
 struct ParameterMarks {
   bool tensor_model_parallel = false;
   int partition_dim = -1;
-  i64 partition_stride = 1;  // number of parts; each is split over the ranks by itself
+  i64 partition_stride = 1;  // number of parts; each is split over the ranks separately
   bool sequence_parallel = false;
   bool embedding_or_output = false;
   bool allreduce = true;  // false: gradients are summed over the expert mesh

@@ -15,6 +15,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A glob and the dimension; -1: whole on every rank.
 struct KnownName {
   std::string_view glob;
   int dim;
@@ -80,10 +81,11 @@ bool is_norm_name(std::string_view name) {
   return glob_match("*norm.weight", name) || glob_match("*norm.bias", name);
 }
 
+// A wrong guess would give every rank wrong weights without any error, so what is not known is refused.
 [[noreturn]] void refuse(const PartitionClues& clues, std::string_view why) {
   throw Error(Code::kUnknownPartition, std::string(why))
       .tensor(clues.name)
-      .help("name the row's \"rule\", or its \"partition_dim\" as Megatron marks the parameter: 0, 1 or -1");
+      .help("give the row a \"rule\", or a \"partition_dim\" as Megatron marks the parameter: 0, 1 or -1");
 }
 
 Partition checked(const PartitionClues& clues, int dim, PartitionEvidence evidence) {
@@ -98,11 +100,12 @@ Partition checked(const PartitionClues& clues, int dim, PartitionEvidence eviden
 
 }  // namespace
 
+// A mark of Megatron counts more than a name.
 Partition partition_of(const PartitionClues& clues) {
   if (clues.annotation) return checked(clues, *clues.annotation, PartitionEvidence::kAnnotation);
   for (const KnownName& known : kKnownNames) {
     if (!glob_match(known.glob, clues.name)) continue;
-    if (known.dim == kFused) refuse(clues, "a fused parameter is made by one rule or another");
+    if (known.dim == kFused) refuse(clues, "a fused parameter needs a rule");
     return checked(clues, known.dim, PartitionEvidence::kName);
   }
   if (is_norm_name(clues.name)) return {-1, PartitionEvidence::kNormName};

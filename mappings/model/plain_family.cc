@@ -1,7 +1,7 @@
-// Makes a table for a model that has none: one row for each parameter.
-#include "mappings/model/plain_family.h"
 // Makes a table for a model that has none: one section, one row for each parameter, rule `replicate`, the
 // shape written as numbers ("32 16").
+#include "mappings/model/plain_family.h"
+
 #include "core/base/error.h"
 #include "core/items/shape.h"
 

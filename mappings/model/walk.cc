@@ -25,6 +25,7 @@ class Walker {
   Walker(const ModelConfig& model, const std::function<void(const Site&)>& visit)
       : model_(model), visit_(visit) {}
 
+  // Calls the visitor for each time that the section occurs in the model.
   void section(const Section& section) {
     switch (section.scope) {
       case Scope::kOnce:
@@ -56,6 +57,7 @@ class Walker {
   void set_depth(i64 depth) { depth_ = depth; }
 
  private:
+  // A site without numbers.
   Site site(const Section& section) {
     Site s;
     s.section = &section;
@@ -73,6 +75,8 @@ class Walker {
     }
   }
 
+  // M: depth; I: layer in the depth; F: layer counted over all depths; N: the number in files that count
+  // MTP layers behind the decoder's.
   Site mtp_site(const Section& section, i64 inner) {
     Site s = site(section);
     s.numbers['M'] = depth_;

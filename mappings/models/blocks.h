@@ -174,6 +174,7 @@ inline constexpr Row kMergerRows[] = {
 // Released models have a tensor for each expert; transformers 5 writes all experts as one tensor.
 inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
+// Reasons why a tensor of the file is not read, for Unread rows.
 inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";
 inline constexpr std::string_view kTiedCopy = "the output layer is tied to the embedding";
 

@@ -8,9 +8,11 @@
 namespace mckpt::impl {
 namespace {
 
+// A layer takes the lists of its mixer and its feed-forward part.
 constexpr LayerRows kLayer = {
     .attention = kAttentionRows, .gdn = kGroupedGdnRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 
+// In the order in which Megatron registers the parameters.
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},

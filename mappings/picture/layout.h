@@ -11,6 +11,7 @@ namespace mckpt::impl {
 
 struct RuleExample;
 
+// An item that all cells have.
 inline constexpr i32 kEveryCell = -1;
 
 // One item as it is drawn: what it is (part and item) and who holds it.

@@ -18,6 +18,7 @@
 namespace mckpt::impl {
 namespace {
 
+// A matrix for the shape: a vector is a row of squares, leading dimensions are stacked.
 Panel panel_of(std::string title, const Shape& shape) {
   Panel panel{std::move(title), to_string(shape), 1, 1, 1, {}, {}};
   int rank = shape.rank();
@@ -28,6 +29,7 @@ Panel panel_of(std::string title, const Shape& shape) {
   return panel;
 }
 
+// The sources, each item with its number and its part.
 std::vector<Panel> source_panels(const RuleExample& example) {
   std::vector<Panel> panels;
   const Rule& rule = rule_named(example.rule);
@@ -43,12 +45,15 @@ std::vector<Panel> source_panels(const RuleExample& example) {
   return panels;
 }
 
+// What the rule gives the cell.
 Holding hold_example(const RuleExample& example, i64 cell, i64 expert) {
   RuleInput in{example.model, example.model.text,  example.sources, {cell, example.cells},
                expert,        example.padded_vocab};
   return hold(rule_named(example.rule), in);
 }
 
+// Follows the runs of the cell: each of its squares is the one of the source. Marks in the sources which
+// cell has an item.
 Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<Panel>& sources) {
   Holding holding = hold_example(example, cell, expert);
   std::string title = example.experts > 1 ? cat("expert ", expert, ", cell ", cell) : cat("cell ", cell);
@@ -91,6 +96,7 @@ std::vector<std::string> text_lines(const RuleExample& example, const Panel& pan
   return lines;
 }
 
+// Prints panels side by side.
 void append_beside(std::string& out, const std::vector<std::vector<std::string>>& columns) {
   std::size_t height = 0;
   for (const auto& lines : columns) height = std::max(height, lines.size());
@@ -111,6 +117,7 @@ void append_beside(std::string& out, const std::vector<std::vector<std::string>>
 
 }  // namespace
 
+// Cells are laid out last, because they mark their items in the sources.
 Picture lay_out(const RuleExample& example) {
   Picture picture{source_panels(example), {}};
   for (i64 expert = 0; expert < example.experts; expert++)

@@ -1,8 +1,8 @@
 // The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
-#include "mappings/config.h"
-// The example of each rule that the pictures show: a tensor small enough to draw, cut over a few cells.
 // `parts` names ranges of the sources, by which items are marked and coloured; a test demands an example for
 // every rule.
+#include "mappings/config.h"
+
 #include "mappings/picture/picture.h"
 
 namespace mckpt::impl {
@@ -74,12 +74,12 @@ std::vector<RuleExample> plain() {
        .parts = {{"weight", rows(0, 4, 0, 3)}}},
       {.name = "replicate",
        .rule = "replicate",
-       .caption = "every cell holds all of it",
+       .caption = "every cell has the whole tensor",
        .sources = {{{4}}},
        .parts = {{"weight", rows(0, 1, 0, 4)}}},
       {.name = "zero_centered_norm",
        .rule = "zero_centered_norm",
-       .caption = "every cell holds all of it, less one",
+       .caption = "every cell has the whole tensor, less one",
        .sources = {{{4}}},
        .parts = {{"weight", rows(0, 1, 0, 4)}}},
       {.name = "vocab",
@@ -118,7 +118,7 @@ std::vector<RuleExample> attentions() {
                  {"value", rows(2, 2, 0, 4)}}},
       {.name = "qkv_few_groups",
        .rule = "qkv",
-       .caption = "one group over 4 cells: cut by rows, nothing twice",
+       .caption = "one group over 4 cells: cut by rows, nothing is stored twice",
        .model = attention(false, 1),
        .sources = {{{8, 2}}, {{2, 2}}, {{2, 2}}},
        .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(1, 2, 0, 2)}, {"value", rows(2, 2, 0, 2)}},

@@ -11,6 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Sizes of squares, gaps and texts.
 constexpr i64 kSquareWidth = 30, kSquareHeight = 17, kGap = 9, kPanelGap = 26, kMargin = 14;
 constexpr i64 kHeaderHeight = 34, kCharWidth = 7;
 constexpr i64 kPanelTop = kMargin + 26;
@@ -23,6 +24,7 @@ struct Colour {
 constexpr std::array<Colour, 6> kColours = {
     {{68, 119, 170}, {238, 102, 119}, {34, 136, 51}, {204, 187, 68}, {102, 204, 238}, {170, 51, 119}}};
 
+// "#4477aa".
 std::string hex(const Colour& c) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "#";
@@ -39,12 +41,14 @@ std::string fill_of(const Square& square, i64 cells) {
   return hex({mixed(c.red), mixed(c.green), mixed(c.blue)});
 }
 
+// The text with the characters that XML needs escaped.
 std::string xml(std::string_view text) {
   std::string out;
   for (char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
   return out;
 }
 
+// Elements of SVG: a text, and a rectangle.
 std::string text_at(i64 x, i64 y, std::string_view attributes, std::string_view text) {
   return cat("<text x=\"", x, "\" y=\"", y, "\"", attributes, ">", xml(text), "</text>\n");
 }
@@ -54,16 +58,19 @@ std::string box(i64 x, i64 y, i64 width, i64 height, std::string_view fill, std:
              "\" stroke=\"", stroke, "\"/>\n");
 }
 
+// Estimated: the font has characters of one width.
 i64 text_width(std::string_view text) { return static_cast<i64>(text.size()) * kCharWidth; }
 
 i64 squares_width(const Panel& panel) { return panel.columns * kSquareWidth; }
 
+// The widest of squares with labels, title and shape.
 i64 width_of(const Panel& panel) {
   i64 labels = 0;
   for (const RowLabel& label : panel.labels) labels = std::max(labels, text_width(label.text) + 8);
   return std::max({squares_width(panel) + labels, text_width(panel.title), text_width(panel.shape)});
 }
 
+// Rows of different experts have a gap between them.
 i64 row_top(const Panel& panel, i64 row) {
   i64 gaps = panel.rows == 0 ? 0 : row / panel.group_rows;
   return row * kSquareHeight + gaps * kGap;
@@ -73,6 +80,7 @@ i64 height_of(const Panel& panel) {
   return kHeaderHeight + (panel.rows == 0 ? 0 : row_top(panel, panel.rows - 1) + kSquareHeight);
 }
 
+// Title, shape, squares, and the labels beside their rows.
 std::string draw_panel(const RuleExample& example, const Panel& panel, i64 left, i64 top) {
   std::string out = text_at(left, top + 11, " class=\"name\"", panel.title);
   out += text_at(left, top + 25, "", panel.shape);
@@ -105,6 +113,7 @@ std::string draw_row(const RuleExample& example, const std::vector<Panel>& panel
   return out;
 }
 
+// The colours, and the shades if cells differ. `right`: how far the drawing reaches.
 std::string draw_legend(const RuleExample& example, bool shaded, i64 top, i64& right) {
   std::string out;
   i64 x = kMargin;
@@ -114,7 +123,7 @@ std::string draw_legend(const RuleExample& example, bool shaded, i64 top, i64& r
     x += 17 + text_width(example.parts[part].name) + 16;
   }
   if (shaded) {
-    constexpr std::string_view kShades = "the stronger, the later the cell";
+    constexpr std::string_view kShades = "a stronger colour is a later cell";
     out += text_at(x, top + 10, "", kShades);
     x += text_width(kShades) + 16;
   }
@@ -124,6 +133,7 @@ std::string draw_legend(const RuleExample& example, bool shaded, i64 top, i64& r
 
 }  // namespace
 
+// The panels are drawn first, because the size of the image follows from them.
 std::string draw_svg(const RuleExample& example) {
   Picture picture = lay_out(example);
   std::string title = cat(example.rule, ": ", example.caption);

@@ -6,19 +6,6 @@
 //   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
 //   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
 //   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
-#include "core/items/item_run.h"
-#include "mappings/config.h"
-#include "mappings/key_split.h"
-#include "mappings/rule.h"
-#include "mappings/rules/blocks.h"
-// The first layer of one gated expert, taken from a tensor with gate and up of all experts. The parameter is
-// the same for every form, [2n, hidden] with the cell's part of gate above its part of up:
-//
-//   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
-//   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up
-//   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
-//   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
-//   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
 //
 // The units of one expert of width I = 4 in the file, and what two cells hold of them:
 //
@@ -27,6 +14,11 @@
 //
 // A unit is a row of `hidden` items, a column (its items are then `2I` apart in the file), or one item of a
 // bias.
+#include "core/items/item_run.h"
+#include "mappings/config.h"
+#include "mappings/key_split.h"
+#include "mappings/rule.h"
+#include "mappings/rules/blocks.h"
 #include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 
@@ -95,14 +87,15 @@ Holding hold_interleaved_bias(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows,
      KeySplit::kSwiglu},
-    {"gated_expert_transposed", kRoles, "the same of [E, H, 2I]", hold_transposed, KeySplit::kSwiglu},
+    {"gated_expert_transposed", kRoles, "one expert of [E, H, 2I]: its part of gate above its part of up",
+     hold_transposed, KeySplit::kSwiglu},
     {"gated_expert_interleaved", kRoles,
-     "the same of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
+     "one expert of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
      KeySplit::kSwiglu},
     {"gated_expert_interleaved_rows", kRoles,
-     "the same of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows,
+     "one expert of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows,
      KeySplit::kSwiglu},
-    {"gated_expert_interleaved_bias", kBiasRoles, "the same of [E, 2I], the bias of the interleaved forms",
+    {"gated_expert_interleaved_bias", kBiasRoles, "the bias of one expert of [E, 2I], gate and up in turn",
      hold_interleaved_bias, KeySplit::kSwiglu},
 };
 

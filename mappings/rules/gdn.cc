@@ -6,15 +6,6 @@
 //   grouped   in_proj_qkvz   q k v v z z | q k v v z z | ...      in_proj_ba   b b a a | b b a a | ...
 //
 // The convolution runs over q, k, v and is flat in both.
-#include "mappings/config.h"
-// Gated delta net. Megatron's in_proj is, on every cell, six blocks: q, k, v, z, b (beta), a (alpha) of the
-// cell's key heads and value heads. Hugging Face has them flat in four tensors (Qwen3.5), or grouped by key
-// head in two (Qwen3-Next), where the value heads of a key head are neighbours:
-//
-//   flat      in_proj_qkv    q q q q k k k k v v v v v v v v      in_proj_z, in_proj_b, in_proj_a   by head
-//   grouped   in_proj_qkvz   q k v v z z | q k v v z z | ...      in_proj_ba   b b a a | b b a a | ...
-//
-// The convolution runs over q, k, v and is flat in both.
 //
 // 2 key heads and 4 value heads, all of one row, read from the grouped form (q0 k0 v0 v1 z0 z1 | q1 k1 v2 v3
 // z2 z3):
@@ -24,6 +15,7 @@
 //   cell 1 of 2         q1    k1       v2 v3       z2 z3       b2 b3       a2 a3
 //
 // The cells must divide the number of key heads and the number of value heads.
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"
@@ -102,7 +94,8 @@ Holding hold_conv(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"gdn_in_proj", kFlatRoles, "q, k, v, z, b, a of each cell's heads, from flat tensors", hold_flat,
      KeySplit::kGdnInProj},
-    {"gdn_in_proj_grouped", kGroupedRoles, "the same from tensors that are grouped by key head", hold_grouped,
+    {"gdn_in_proj_grouped", kGroupedRoles,
+     "q, k, v, z, b, a of each cell's heads, from tensors grouped by key head", hold_grouped,
      KeySplit::kGdnInProj},
     {"gdn_conv", kConvRoles, "the channels of q, k, v of each cell's heads", hold_conv, KeySplit::kGdnConv},
 };

@@ -1,8 +1,3 @@
-// Mamba-2: in_proj is z, x, B, C, dt and the convolution x, B, C, in both formats; every cell holds its part
-// of each. There are no cells without a group: the parallel size divides the number of groups.
-//
-//   in_proj   [z: inner][x: inner][B: groups * state][C: groups * state][dt: heads]
-#include "mappings/config.h"
 // Mamba-2: in_proj is z, x, B, C, dt and the convolution is x, B, C, in both formats; every cell holds its
 // part of each. The parallel size must divide the number of heads and the number of groups, so that no cell
 // is without a group.
@@ -14,6 +9,7 @@
 //   source    z0 z1 z2 z3 x0 x1 x2 x3 B0 B1 C0 C1 dt0 dt1 dt2 dt3         (16 rows)
 //   cell 0    z0 z1       x0 x1       B0    C0    dt0 dt1                 (8 rows)
 //   cell 1          z2 z3       x2 x3    B1    C1         dt2 dt3         (8 rows)
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"

@@ -1,10 +1,4 @@
 // Multi-head latent attention. The up projections, linear_q_proj and linear_proj are plain column and row
-// parameters, the down projections are replicated. If the two down projections are one parameter, it has the
-// rows of one above those of the other, on every cell.
-//
-//   linear_qkv_down_proj   [q_lora rows of q_a_proj][kv_lora + rope rows of kv_a_proj_with_mqa]
-#include "mappings/config.h"
-// Multi-head latent attention. The up projections, linear_q_proj and linear_proj are plain column and row
 // parameters, the down projections are replicated. If the two down projections are one parameter, that
 // parameter has the rows of one above those of the other, on every cell:
 //
@@ -14,6 +8,7 @@
 //
 //   q0 q1 q2   stored under the module name linear_q_down_proj
 //   k0 k1 r0   stored under the module name linear_kv_down_proj
+#include "mappings/config.h"
 #include "mappings/rules/blocks.h"
 #include "mappings/rules/families.h"
 #include "mappings/rules/sections.h"

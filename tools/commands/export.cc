@@ -34,7 +34,7 @@ struct ExportFlags {
 };
 
 void ExportFlags::parse(CommandLine& line) {
-  options.declare(line, "a checkpoint: a run's folder, or one iteration of it",
+  options.declare(line, "a checkpoint: the folder of a training run, or one iteration of it",
                   "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);
@@ -55,8 +55,6 @@ void ExportFlags::parse(CommandLine& line) {
   line.example("mckpt export ckpt/iter_0001000 out_hf --assets Qwen3-30B-A3B --max-shard-size 10GB");
   line.parse();
   options.check();
-  if (max_shard_bytes < 1)
-    throw Error(Code::kUsage, "--max-shard-size is at least one byte").found("--max-shard-size 0");
 }
 
 // auto, keep, or one type for all; rules by name apply in each case.

@@ -1,7 +1,3 @@
-// mckpt pattern: a HybridStack layer pattern explained. One of five questions is asked at a time: what a
-// pattern says, whether a segment is valid, which layers a pipeline stage runs, and which pattern the old ratios
-// mean.
-#include "core/hybrid/pattern.h"
 // mckpt pattern: a HybridStack layer pattern explained. One of four questions is answered at a time:
 //
 //   PATTERN                          what does it say: layers, groups, pipeline segments, names in checkpoints
@@ -18,6 +14,7 @@
 //   moe_not_last_in_group: an E must be the last layer of its group
 //   help: end the group after the E
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/pattern_fault.h"
 #include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"
@@ -54,7 +51,7 @@ void declare(CommandLine& line, Options& o) {
   line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
   line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
       .choices({"flat", "grouped"});
-  line.flag("--segment", o.segment, "take PATTERN as one pipeline segment, without | and /");
+  line.flag("--segment", o.segment, "read PATTERN as one pipeline segment, without | and /");
   line.heading("One pipeline stage");
   line.option("--pp-size|--pipeline-model-parallel-size", o.pp_size, "pipeline size; default 1");
   line.option("--pp-rank", o.pp_rank, "pipeline rank; default 0");
@@ -77,7 +74,7 @@ void check_usage(const Options& o) {
   if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
   if (o.segment && o.wants_stage())
     throw Error(Code::kUsage,
-                "--segment is about one segment, and the stage options are about the whole pattern");
+                "--segment is for one segment, but the stage options are for a whole pattern: leave one out");
   if (!o.pattern && (o.segment || o.wants_stage()))
     throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
 }

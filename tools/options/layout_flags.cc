@@ -13,6 +13,7 @@
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
+#include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
 #include "mappings/fsdp/setup.h"
@@ -22,10 +23,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// The most ranks of a grid: more than there are GPUs in one place. Planning takes a time that grows with the
-// number of ranks, here minutes for a large model.
-constexpr i64 kMostRanks = 262'144;
 
 // The parts of "a,b" and of repeated options, in one list.
 std::vector<std::string> words(const std::vector<std::string>& values) {
@@ -43,7 +40,8 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
 void add_rule(std::string_view rule, DtypeRules& to) {
   std::size_t equals = rule.rfind('=');
   if (equals == rule.npos)
-    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
+    throw Error(Code::kUsage, "a --dtype-rule is a glob, '=' and a type")
+        .found(cat("--dtype-rule ", escaped(rule)));
   to.add(std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule"));
 }
 
@@ -74,14 +72,7 @@ void GridFlags::declare(CommandLine& line) {
 Grid GridFlags::grid() const {
   Grid g = sizes_;
   g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
-  g.dp = dp_ ? *dp_ : smallest_dp(g);
-  check_grid(g);
-  if (g.world() > kMostRanks)
-    throw Error(Code::kBadGrid, "the world of this grid is larger than any that there is")
-        .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))
-        .found(cat(with_commas(g.world()), " ranks: ", to_string(g)))
-        .help("choose a smaller --dp, or other sizes");
-  return g;
+  return complete_grid(g, dp_);
 }
 
 // Only if the size was chosen here; the world is the number of ranks of the training run, not of this
@@ -104,7 +95,7 @@ void FsdpFlags::declare(CommandLine& line) {
   line.option("--freeze GLOB", frozen_,
               "parameters that are not trained; none: all are trained, also those that the family freezes");
   line.option("--bucket-size", bucket_,
-              "items at which parameters outside units are cut into buckets; 0: never");
+              "number of items after which parameters outside FSDP units begin a new bucket; 0: never");
 }
 
 // The default bucket size depends on the grid, as in Megatron.
@@ -136,7 +127,7 @@ void ValueFlags::declare(CommandLine& line) {
   declare_params(line);
   line.option(
       "--dtype TYPE", dtype_,
-      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type");
   declare_rules(line);
 }
 

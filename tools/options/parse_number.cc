@@ -1,12 +1,12 @@
-// Reads numbers, sizes such as 5GB, and data types.
-#include "tools/options/parse_number.h"
 // Reads numbers, sizes such as 5GB, and data types. A text must be used up to its end: "12x" is an error and
 // not 12. Units count in tens (5GB = 5,000,000,000) or, with an i, in powers of two (5GiB = 5,368,709,120).
-#include "core/base/error.h"
-#include "core/items/dtype.h"
+#include "tools/options/parse_number.h"
 
 #include <cctype>
 #include <charconv>
+
+#include "core/base/error.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
 namespace {

@@ -22,8 +22,6 @@ class ReshardFlags {
   ReshardSourceOptions options() const;
 
  private:
-  void check() const;
-
   CheckpointFlags checkpoint_;
   bool any_model_ = false, weights_only_ = false, keep_names_ = false;
   std::optional<std::string> rank_states_;

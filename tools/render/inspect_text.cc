@@ -63,7 +63,7 @@ std::string first_line(const Store& store, const std::string& path) {
 
 // Format, number of files and ranks, and the facts that the format knows, separated by bars.
 std::string format_line(const Store& store) {
-  std::string out = store.format();
+  std::string out(format_text(store.format()));
   i64 files = static_cast<i64>(store.files().size());
   if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", counted(files, "file"));
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));
@@ -182,7 +182,7 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   out.line(format_line(store));
   std::vector<std::string> beside;
   for (const std::string& name : checkpoints_beside(path, store)) beside.push_back(escaped(name));
-  if (!beside.empty()) out.line(cat("beside it, not shown: ", listed(beside)));
+  if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
   write_parts(out, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }

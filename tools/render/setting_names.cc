@@ -36,6 +36,7 @@ constexpr std::string_view kSettings[] = {
     "layers",
     "map_file",
     "max_memory",
+    "max_shard_size",
     "norms",
     "overwrite",
     "params_dtype",

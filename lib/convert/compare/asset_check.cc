@@ -45,7 +45,7 @@ bool must_be_object(std::string_view name) { return name == kConfig || name == "
 void read_asset(const Folder& folder, const std::string& name) {
   std::string text = text_of(folder, name);
   if (name == kTensorTableName) return static_cast<void>(parse_tensor_table(text));
-  bool object = parse_json(text, JsonReader::kMaxDepth, JsonNumbers::kPython).is(JsonType::kObject);
+  bool object = parse_json(text, JsonNumbers::kPython).is(JsonType::kObject);
   if (must_be_object(name) && !object) throw Error(Code::kBadJson, "the file is not a JSON object");
 }
 
@@ -155,14 +155,14 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     if (at < 0) continue;
     found.push_back({.code = Code::kUnequal,
                      .file = path_in_store(tested, mine, name),
-                     .message = "is not the file of the other side",
+                     .message = "the file differs from the file of this name on the other side",
                      .offset = at,
                      .warning = !converted});
   }
   bool equal = found.empty() || !converted;
   Check check{"assets", status_of(found), count, "files"};
   if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())
-    check.note = cat("not compared: ", listed(alone), ", on one side alone");
+    check.note = cat("not compared: ", listed(alone), ", which only one side has");
   report.add(std::move(check), std::move(found));
   return equal;
 }

@@ -100,7 +100,7 @@ class BesideCheck {
   }
 
   void look_at_json(const std::string& path) {
-    parse_json(json_text(InputFile(path, opening_), kMostBytes), JsonReader::kMaxDepth, JsonNumbers::kPython);
+    parse_json(json_text(InputFile(path, opening_), kMostBytes), JsonNumbers::kPython);
     count_++;
   }
 

@@ -6,13 +6,14 @@
 #include <charconv>
 #include <fstream>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/assets.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/file/staging_marks.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
 
 namespace mckpt::impl {
 namespace {
@@ -30,6 +31,13 @@ std::string folder_name(std::optional<i64> iteration) {
 }
 
 }  // namespace
+
+void check_iteration(std::optional<i64> iteration) {
+  if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
+    throw Error(Code::kUsage,
+                "`iteration` is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+        .found(*iteration);
+}
 
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
     : path_(cat(target, "/", folder_name(iteration))),

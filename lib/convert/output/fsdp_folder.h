@@ -27,6 +27,9 @@ struct Tracker {
   std::string path, text;
 };
 
+// Throws kUsage for a number that Megatron does not read as that of a checkpoint.
+void check_iteration(std::optional<i64> iteration);
+
 // The paths of one iteration. A value.
 class FsdpFolder {
  public:

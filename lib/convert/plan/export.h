@@ -35,7 +35,7 @@ struct ExportOptions {
   i64 max_shard_bytes = 5'000'000'000;  // of the tensors in one file
 };
 
-// Throws what open_checkpoint(), SafetensorsLayout and export_job() throw.
+// Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout and export_job() throw.
 Conversion plan_export(const ExportOptions& options);
 
 }  // namespace mckpt::impl

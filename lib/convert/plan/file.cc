@@ -24,14 +24,14 @@ namespace mckpt::impl {
 namespace {
 
 // Opens a source without problems: the result of a damaged source would look sound.
-std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, std::string_view format,
+std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, FormatFamily family,
                                std::string_view what) {
   std::unique_ptr<Store> store = open_store(options.source, options.files);
-  if (!store->format().starts_with(format))
+  if (format_family(store->format()) != family)
     throw Error(Code::kUnknownFormat, cat(mode, " does not read this format"))
         .file(store->root())
         .expected(what)
-        .found(store->format())
+        .found(format_text(store->format()))
         .help("`mckpt help convert` lists the modes");
   require_sound(store->findings(), store->root());
   return store;
@@ -121,9 +121,9 @@ class FilePlanner {
     if (shared.empty()) return;
     std::vector<std::string_view> names;
     for (i64 t : shared) names.push_back(store_.name(t));
-    c.details.note(
-        cat("note    written in full, though they share storage in the source (tied weights, or views): ",
-            listed(names)));
+    c.details.note(cat(
+        "note    these tensors share storage in the source (tied weights or views) and are written in full: ",
+        listed(names)));
   }
 
   const FileOptions& options_;
@@ -137,11 +137,11 @@ void check_objects(const Store& store, bool tensors_only, Notes& notes) {
   std::vector<std::string_view> names;
   for (const Object& o : store.objects()) names.push_back(o.name);
   std::string text = cat(counted(std::ssize(names), "object"), " of the source: ", listed(names, 20));
-  if (tensors_only) return notes.warn(cat("not tensors, so not in the result: ", text));
-  throw Error(Code::kNotHeld, "a safetensors file holds tensors only")
+  if (tensors_only) return notes.warn(cat("only tensors are in the result, not the ", text));
+  throw Error(Code::kNotHeld, "a safetensors file can contain only tensors")
       .file(store.root())
       .found(text)
-      .help("`tensors_only` leaves them out");
+      .help("`tensors_only` leaves the objects out");
 }
 
 // The texts in the headers of safetensors files have no place in a .pt file.
@@ -151,14 +151,14 @@ void note_metadata(const Store& store, Notes& notes) {
   for (const auto& [name, value] : store.facts())
     if (name.starts_with(kPrefix) && name != "metadata.format")
       keys.push_back(std::string_view(name).substr(kPrefix.size()));
-  if (!keys.empty()) notes.warn(cat("metadata of the source that is not in the result: ", listed(keys, 20)));
+  if (!keys.empty()) notes.warn(cat("this metadata of the source is not in the result: ", listed(keys, 20)));
 }
 
 }  // namespace
 
 Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
   std::unique_ptr<Store> source =
-      open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
+      open_as(options, "pt-to-safetensors", FormatFamily::kTorch, "a .pt file, or a folder of them");
   Notes notes;
   check_objects(*source, tensors_only, notes);
   FilePlanner planner(options, std::move(source));
@@ -171,7 +171,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
 }
 
 Conversion plan_safetensors_to_pt(const FileOptions& options) {
-  FilePlanner planner(options, open_as(options, "safetensors-to-pt", "safetensors",
+  FilePlanner planner(options, open_as(options, "safetensors-to-pt", FormatFamily::kSafetensors,
                                        "a safetensors file, or a folder of them"));
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);

@@ -26,7 +26,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/layout.h"
 #include "io/file/folder.h"
-#include "io/verify/manifest.h"
+#include "io/file/manifest.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
@@ -43,7 +43,7 @@ HfModel open_with_weights(const HfToFsdpOptions& options) {
       .expected("safetensors files")
       .help(has_torch_weights(Folder(options.source, options.model.files))
                 ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
-                      "/model.safetensors   makes them of the .bin files there")
+                      "/model.safetensors   makes safetensors of the .bin files there")
                 : "download the model with its weights");
 }
 

@@ -1,9 +1,8 @@
-// What is refused before a run writes anything. Rank 0 asks for all ranks.
-#include "convert/plan/conversion.h"
-#include "convert/run/run.h"
 // Conditions that are checked before a run writes anything. Rank 0 checks for all ranks. The place of the
 // result is checked once more when the result is staged, because another program may change a folder in
 // between.
+#include "convert/plan/conversion.h"
+#include "convert/run/run.h"
 #include "convert/run/staged_result.h"
 #include "io/file/output_files.h"
 #include "io/file/output_rules.h"

@@ -47,5 +47,7 @@ struct ReshardSourceOptions {
   std::optional<std::string> rank_states{};  // the folder of the ranks' files
   std::optional<i64> source_ep = {}, source_hsdp = {};  // of the run that wrote them, if SRC does not say it
 };
+// Throws kUsage for options that exclude each other, with the reason. Opens nothing.
+void refuse_contradictions(const ReshardSourceOptions& options);
 
 }  // namespace mckpt::impl

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/file/folder.h"
+#include "io/store/torch_names.h"
 #include "io/torch/files.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -104,7 +105,7 @@ RankStates::RankStates(const std::string& folder, OpenOptions opening, const Mod
       place(s, s.of().expert() ? grid.edp() : grid.dp * grid.cp, grid.hsdp, map.model());
   }
   if (!tensors_.empty()) return;
-  throw Error(Code::kUnaccounted, "the ranks' files hold no states of an optimizer")
+  throw Error(Code::kUnaccounted, "the ranks' files contain no optimizer states")
       .file(folder)
       .expected("tensors optimizer.state.<parameter>.exp_avg, or state.<parameter>.exp_avg");
 }
@@ -114,7 +115,7 @@ RankStates::~RankStates() = default;
 void RankStates::open(const std::string& path) {
   Folder folder = folder_of(path, opening_);
   root_ = folder.path();
-  format_ = "torch.save, one file a rank";
+  format_ = Format::kTorchRanks;
   std::vector<std::string> names;
   for (const FolderEntry& e : folder.entries())
     if (!e.folder && has_torch_suffix(e.name) && rank_name(e.name)) names.push_back(e.name);
@@ -148,7 +149,7 @@ i64 RankStates::check_ranks() const {
   if (ranks > 0 && std::ssize(there) == ranks) return ranks;
   i64 missing = 0;
   while (there.contains(missing)) missing++;
-  throw Error(Code::kShardMissing, "states come from the files of all ranks")
+  throw Error(Code::kShardMissing, "the states need the files of all ranks, and one is missing")
       .file(root_)
       .expected("files ..._rank_0.pt, ..._rank_1.pt and so on")
       .found(there.empty() ? "none" : cat("none of rank ", missing, " of ", ranks));
@@ -173,7 +174,7 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
   if (const TorchSharding* sharding = table(h.file).sharding(h.row)) {
     GlobalShape whole = global_shape(*s.of().holding, s.of().part.count);
     if (!std::ranges::equal(sharding->global, whole.shape.dims()))
-      throw refusal(s, h, "a state has not the shape of its parameter")
+      throw refusal(s, h, "a state does not have the shape of its parameter")
           .expected(to_string(whole.shape))
           .found(dims_to_string(sharding->global));
   }
@@ -196,7 +197,7 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
     std::vector<std::string> shapes;
     for (const Held& h : s.held)
       shapes.push_back(cat("rank ", h.rank, " ", dims_to_string(table(h.file).dims(h.row))));
-    throw refusal(s, s.held[0], "the ranks' pieces of a state do not make up their parameter")
+    throw refusal(s, s.held[0], "the ranks' pieces of a state do not add up to their parameter")
         .expected(cat(s.of().shape().items(), " items"))
         .found(cat(sum(items), " items: ", listed(shapes, 8)));
   }

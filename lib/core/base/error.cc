@@ -21,6 +21,7 @@ constexpr CodeInfo kCodes[] = {
 
 std::span<const CodeInfo> all_codes() { return kCodes; }
 
+// A linear search: errors are rare.
 const CodeInfo& code_info(Code code) {
   for (const CodeInfo& info : kCodes)
     if (info.code == code) return info;
@@ -59,6 +60,7 @@ const char* Error::what() const noexcept {
   }
 }
 
+// Not inline, so that checked_add() and the others stay two instructions.
 void throw_overflow(i64 a, const char* op, i64 b, const char* what) {
   throw Error(Code::kSizeOverflow, cat(what, " does not fit 63 bits"))
       .found(cat(a, " ", op, " ", b))

@@ -15,6 +15,7 @@ struct Key {
   u64 a, b;
 };
 
+// Random numbers of the system; two words of 64 bits.
 Key draw_key() {
   std::random_device random;
   auto word = [&] { return u64{random()} << 32 | random(); };
@@ -23,12 +24,14 @@ Key draw_key() {
 
 const Key kKey = draw_key();
 
+// pre: at most 8 bytes. Missing bytes are 0; the length is hashed too, so "a" and "a\0" differ.
 u64 load(const char* from, std::size_t bytes) {
   u64 v = 0;
   std::memcpy(&v, from, bytes);
   return v;
 }
 
+// The product depends on every bit of both words, and folding keeps its upper half.
 u64 mix(u64 x, u64 y) {
   unsigned __int128 product = static_cast<unsigned __int128>(x) * y;
   return static_cast<u64>(product) ^ static_cast<u64>(product >> 64);

@@ -109,6 +109,7 @@ std::string escaped(std::string_view s, std::size_t max_bytes) {
   return out;
 }
 
+// In groups of three digits, counted from the end.
 void append_with_commas(std::string& out, std::int64_t n) {
   char digits[20], text[26];  // those of -2^63
   const char *at = digits, *end = std::to_chars(digits, std::end(digits), n).ptr;
@@ -141,6 +142,7 @@ std::string human_bytes(std::int64_t bytes) {
   return text;
 }
 
+// Three rows of the table of prefixes are enough: a swap of neighbours looks two rows back.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); j++) last[j] = j;

@@ -24,7 +24,7 @@ class FirstFit {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   static constexpr i64 kAbsent = std::numeric_limits<i64>::max();  // fits nowhere
 
-  // kAbsent stands for a removed number.
+  // kAbsent is in the place of a removed number.
   explicit FirstFit(std::span<const i64> numbers)
       : leaves_(std::bit_ceil(numbers.size() + 1)), least_(2 * leaves_, kAbsent) {
     for (std::size_t i = 0; i < numbers.size(); i++) least_[leaves_ + i] = numbers[i];

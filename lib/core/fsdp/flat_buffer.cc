@@ -3,6 +3,11 @@
 //
 //   |aaaaaaaaaaaaaaaaaaaa.....|   a leaves a gap in its last chunk
 //   |aaaaaaaaaaaaaaaaaaaaffgg.|   fragments f and g fit into it
+//
+// A later large parameter may fill the gap first: it is placed so that it begins with its remainder, which
+// ends on the multiple. a has 18 items, b has 16, in chunks of 12:
+//
+//   |aaaaaaaaaaaa|aaaaaa..bbbb|bbbbbbbbbbbb|
 #include "core/fsdp/flat_buffer.h"
 
 #include <algorithm>
@@ -17,6 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The least common multiple. Throws kSizeOverflow: rows of many unlike sizes can make it huge.
 i64 lcm_items(i64 a, i64 b) { return checked_mul(a / std::gcd(a, b), b, "the chunk size of a bucket"); }
 
 std::size_t index(i64 p) { return static_cast<std::size_t>(p); }

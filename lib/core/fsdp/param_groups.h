@@ -6,7 +6,7 @@
 //   [- bucket 0 -]                       [------ bucket 1 ------]        no unit: embedding reached the size
 //              [bucket 2]   [bucket 3]                                   units are never cut
 //
-// Each bucket is then packed by itself (flat_buffer.h), dense and expert ones over their own ranks.
+// Each bucket is then packed on its own (flat_buffer.h), dense and expert ones over their own ranks.
 #pragma once
 
 #include <span>

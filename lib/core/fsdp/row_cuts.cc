@@ -1,7 +1,7 @@
-// Finds the cuts of a packing, and by trial a number of ranks that has none.
+// Finds the cuts of a packing, and by trial a number of ranks that has none: nearest numbers first, up to
+// 64 away. The trial packs the shapes anew for every number, so it is left out for more than 1000 shapes.
 #include "core/fsdp/row_cuts.h"
-// Finds the cuts of a packing, and by trial a number of ranks that has none: nearest numbers first, up to 64
-// away. The trial packs the shapes anew for every number, so it is left out for more than 1000 shapes.
+
 #include "core/base/error.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/items/shape.h"
@@ -9,6 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Whether the packing for this many ranks cuts no row.
 bool cuts_between_rows(std::span<const Shape> shapes, const Packing& packing) {
   try {
     return row_aligned(pack(shapes, packing));

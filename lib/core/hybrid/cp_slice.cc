@@ -5,6 +5,7 @@
 namespace mckpt::impl {
 namespace {
 
+// These throw kBadGrid, kBadRank and kBadSlice, naming what does not fit.
 void check_positive(i64 n, const char* what) {
   if (n < 1)
     throw Error(Code::kBadGrid, cat("context-parallel slice: ", what, " must be positive"))
@@ -79,6 +80,7 @@ MambaSlice head_slices(const MambaSizes& sizes, const CpRank& cp) {
   return slice;
 }
 
+// Checks the sections, and that their rows fit 63 bits together.
 i64 total_rows(std::span<const i64> sections) {
   i64 total = 0;
   for (i64 rows : sections) {
@@ -90,6 +92,7 @@ i64 total_rows(std::span<const i64> sections) {
 
 }  // namespace
 
+// x is cut by rank; B and C by the group that the rank belongs to.
 MambaSlice mamba_cp_slice(const MambaSizes& sizes, const CpRank& cp) {
   MambaSlice slice = head_slices(sizes, cp);
   const char* kRows = "the number of rows of the convolution";

@@ -1,10 +1,10 @@
 // Builds the names of layers, and finds groups whose members would have the same names.
-#include "core/hybrid/keys.h"
-// Builds the names of layers, and finds groups whose members would have the same names.
 //
 //   [*-]    attention and MLP: names of different families, no hazard
 //   [D+]    two kinds of attention, both with parameters such as self_attention.linear_proj: the same keys
-//   [-E]    MLP and experts: both of the family mlp, with no name in common; a key does not say which is meant
+//   [-E]    MLP and experts: both of the family mlp, no name in common; a key does not say which is meant
+#include "core/hybrid/keys.h"
+
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/pattern.h"
@@ -55,6 +55,7 @@ std::vector<LayerPlace> stage_places(std::string_view text, std::span<const Patt
   return places;
 }
 
+// The places of all segments, one segment after the other.
 std::vector<LayerPlace> layer_places(const LayerPattern& pattern) {
   std::vector<LayerPlace> places;
   for (i64 s = 0; s < std::ssize(pattern.segments); s++) {
@@ -66,6 +67,7 @@ std::vector<LayerPlace> layer_places(const LayerPattern& pattern) {
   return places;
 }
 
+// Inside a group the member has a number of its own.
 std::string local_layer_prefix(const LayerPlace& place) {
   std::string out = cat(kDecoderLayers, place.position, ".");
   return place.member < 0 ? out : cat(out, "layers.", place.member, ".");

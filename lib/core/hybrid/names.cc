@@ -1,13 +1,13 @@
 // Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
-#include "core/hybrid/names.h"
-// Takes the name of a parameter apart into layer and rest, and puts it together again in another form.
 //
 //   pattern [*-]M     decoder.layers.0.mlp.linear_fc1.weight              logical
 //         find()  ->  {kLayer, layer 1, rest "mlp.linear_fc1.weight"}
 //         text()  ->  decoder.layers.0.layers.1.mlp.linear_fc1.weight     member
 //
-// In the logical form several layers share a number; the family of the rest of the name (here mlp, the family
-// of '-') decides which of them is meant.
+// In the logical form several layers share a number; the family of the rest of the name (here mlp, the
+// family of '-') decides which of them is meant.
+#include "core/hybrid/names.h"
+
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/pattern.h"
@@ -21,6 +21,7 @@ constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
 constexpr std::string_view kNorms[] = {"decoder.final_norm.", "decoder.final_layernorm."};
 constexpr std::string_view kMtpBlocks[] = {"mtp_model_layer", "transformer_layer"};
 
+// Removes the prefix; false, and the text unchanged, if it is not there.
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -79,6 +80,8 @@ std::string_view form_name(LayerForm form) {
   return kNames[static_cast<int>(form)];
 }
 
+// The tables that find() and text() look up: for each physical layer its item and its number in this form,
+// and for each item its first layer.
 LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_view mtp_block)
     : pattern_(pattern), form_(form), mtp_block_(mtp_block), symbols_(physical_symbols(pattern)) {
   for (const PatternItem& item : pattern.mtp_items) mtp_symbols_ += pattern.symbols(item);
@@ -97,8 +100,8 @@ LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_
 // Numbers the attention layers and the MLP layers of the pattern; the i-th of both are GPT layer i. M layers
 // get no number.
 void LayerNames::pair_gpt_layers() {
-  Error e(Code::kNotHeld, "a GPT model has no layers like some of the pattern");
-  e.expected("as many * as - or E, not both of these, and besides them M alone").found(pattern_.text);
+  Error e(Code::kNotHeld, "the pattern has layers that a GPT model cannot have");
+  e.expected("as many * as - or as E, not both - and E, and no other layers than M").found(pattern_.text);
   auto counts = [](std::string_view symbols, char c) {
     return std::count(symbols.begin(), symbols.end(), c);
   };
@@ -114,13 +117,14 @@ void LayerNames::pair_gpt_layers() {
   }
   if (attention_.size() != mlp_.size())
     throw e.note(cat(attention_.size(), " layers are *, ", mlp_.size(), " are - or E"));
-  if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("- and E stand in one pattern");
+  if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("the pattern has both - and E");
   bool pair = mtp_symbols_.size() == 2 && counts(mtp_symbols_, '*') == 1 &&
               counts(mtp_symbols_, '-') + counts(mtp_symbols_, 'E') == 1;
   if (!mtp_symbols_.empty() && !pair)
     throw e.note(cat("an MTP depth of a GPT model is one * and one - or E, not ", mtp_symbols_));
 }
 
+// GPT layers are pairs of attention and MLP.
 i64 LayerNames::layers() const {
   if (is_gpt(form_)) return std::ssize(attention_);
   return form_ == LayerForm::kFlat ? std::ssize(symbols_) : pattern_.logical_layers();
@@ -152,16 +156,19 @@ i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_
   return -1;
 }
 
+// The attention layer or the MLP layer of the pair, by the family of the name.
 i64 LayerNames::gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const {
   std::optional<KeyFamily> family = family_of(rest);
   if (!family || *family == KeyFamily::kMixer) {
-    fault = {Code::kUnaccounted, "no layer of a GPT model that is a hybrid one as well has such a parameter"};
+    fault = {Code::kUnaccounted,
+             "no layer of a hybrid model that is stored as a GPT model has such a parameter"};
     return -1;
   }
   i64 layer = (*family == KeyFamily::kAttention ? attention_ : mlp_)[number];
   return owner(layer, layer + 1, symbols_, rest, fault);
 }
 
+// Names of the final norm, of the main part, of MTP, and everything else.
 LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& fault) const {
   for (std::string_view norm : kNorms)
     if (name.starts_with(norm)) return {LayerName::Kind::kFinalNorm, -1, -1, name.substr(norm.size())};
@@ -169,10 +176,11 @@ LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& faul
   if (take(numbered, kLayers)) return find_in_main(numbered, fault);
   if (take(numbered, kMtp)) return find_in_mtp(numbered, fault);
   if (name.find(cat(".", kLayers)) != name.npos)
-    fault = {Code::kUnaccounted, "a decoder inside another model is not known"};
+    fault = {Code::kUnaccounted, "the name has a decoder inside another model, which mckpt does not know"};
   return {};
 }
 
+// `rest` begins behind "decoder.layers.": the number, in a group the member's number, and the parameter.
 LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFault>& fault) const {
   bool begins_with_digit = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
   if (!begins_with_digit && form_ == LayerForm::kStacked) return {LayerName::Kind::kStack, -1, -1, rest};
@@ -181,8 +189,9 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
   if (number && take(rest, "layers.") && !(member = take_number(rest))) number.reset();
   LayerName out{LayerName::Kind::kLayer, -1, -1, rest};
   if (!number || form_ == LayerForm::kStacked) {
-    fault = {Code::kBadPattern, form_ == LayerForm::kStacked ? "a layer of its own among stacked ones"
-                                                             : "'layers.' is not followed by the number of a layer"};
+    fault = {Code::kBadPattern, form_ == LayerForm::kStacked
+                                    ? "this layer is stored alone, but the layers of this model are stacked"
+                                    : "'layers.' is not followed by the number of a layer"};
   } else if (*number >= layers()) {
     fault = beyond(form_ == LayerForm::kFlat ? "layers"
                    : is_gpt(form_)           ? "GPT layers"
@@ -201,12 +210,15 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
     else
       out.layer = owner(at, at + 1, symbols_, rest, fault);
   } else {
-    fault = {Code::kBadPattern, member ? cat("layer ", *number, " is not called as a group")
-                                       : cat("layer ", *number, " is a group, and its member is not named")};
+    fault = {Code::kBadPattern,
+             member ? cat("layer ", *number, " is a single layer, but the name has a member of a group")
+                    : cat("layer ", *number, " is a group, but the name does not say which member")};
   }
   return out;
 }
 
+// `rest` begins behind "mtp.layers.". A depth has, beside its block of layers, norms and a projection,
+// which are the same in every form.
 LayerName LayerNames::find_in_mtp(std::string_view rest, std::optional<NameFault>& fault) const {
   std::optional<i64> depth = take_number(rest);
   if (!depth || *depth >= pattern_.mtp_depths) {
@@ -230,10 +242,12 @@ LayerName LayerNames::find_in_mtp(std::string_view rest, std::optional<NameFault
   return {LayerName::Kind::kLayer, *depth, owner(begin, end, mtp_symbols_, rest, fault), rest};
 }
 
+// The first dimension of a stacked tensor counts GPT layers.
 LayerName LayerNames::of_stack(std::string_view rest, i64 number, std::optional<NameFault>& fault) const {
   return {LayerName::Kind::kLayer, -1, gpt_owner(number, rest, fault), rest};
 }
 
+// The final norm has one name in hybrid models and another in GPT models and groups.
 std::string LayerNames::text(const LayerName& name) const {
   if (name.kind == LayerName::Kind::kFinalNorm) {
     bool of_hybrid = form_ == LayerForm::kFlat || form_ == LayerForm::kMember || !pattern_.has_groups();

@@ -158,6 +158,7 @@ void spread(std::string& layers, double distance, char symbol) {
 
 }  // namespace
 
+// Items first, so that an invalid symbol is reported before a mixture of attention kinds.
 std::optional<PatternFailure> scan_segment(std::string_view text, i64 begin, i64 end, Dialect dialect,
                                            LayerCount& count, std::vector<PatternItem>& items) {
   if (Failure f = scan_items(text, begin, end, dialect, count, items)) return f;
@@ -171,6 +172,7 @@ Checked<std::vector<PatternItem>> check_segment(std::string_view text, Dialect d
   return items;
 }
 
+// The main part, then the MTP parts behind the first '/'.
 Checked<LayerPattern> check_pattern(std::string_view text, Dialect dialect) {
   LayerPattern pattern;
   pattern.dialect = dialect;
@@ -195,6 +197,7 @@ std::string physical_symbols(const LayerPattern& pattern) {
   return out;
 }
 
+// Every MTP depth has the layers of the MTP part.
 std::array<i64, kLayerKinds> layer_counts(const LayerPattern& pattern) {
   std::array<i64, kLayerKinds> counts{};
   auto add = [&](std::string_view symbols, i64 times) {

@@ -15,7 +15,7 @@ struct FaultInfo {
 };
 
 constexpr FaultInfo kTable[] = {
-    {PatternFault::kInvalidSymbol, "invalid_symbol", "not a layer symbol here",
+    {PatternFault::kInvalidSymbol, "invalid_symbol", "this is not a layer symbol here",
      "layers are M G * D + - E, upper case and without blanks; '|' separates pipeline segments of the main "
      "part, '/' MTP parts, and [ ] make groups in the main part of the grouped dialect"},
     {PatternFault::kUnclosedGroup, "unclosed_group", "the group that begins here is not closed",
@@ -58,6 +58,7 @@ constexpr FaultInfo kTable[] = {
      "there must be at least one layer, both ratios must be from 0 to 1, and their sum at most 1"},
 };
 
+// Every fault has a row.
 const FaultInfo& info(PatternFault fault) {
   return *std::find_if(std::begin(kTable), std::end(kTable),
                        [&](const FaultInfo& row) { return row.fault == fault; });
@@ -76,6 +77,7 @@ std::string_view fault_name(PatternFault fault) { return info(fault).name; }
 std::string_view fault_title(PatternFault fault) { return info(fault).title; }
 std::string_view fault_help(PatternFault fault) { return info(fault).help; }
 
+// The title, with the symbol or the numbers that do not fit.
 std::string fault_sentence(const PatternFailure& failure, std::string_view pattern) {
   std::string_view title = fault_title(failure.fault);
   if (failure.fault == PatternFault::kInvalidSymbol && failure.byte < std::ssize(pattern))

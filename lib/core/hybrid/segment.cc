@@ -15,6 +15,7 @@ namespace {
 
 PatternFailure failure(PatternFault fault, std::string detail) { return {fault, -1, std::move(detail)}; }
 
+// Throws kBadGrid and kBadRank for numbers that no pattern could fit.
 void check_request(const StageRequest& r) {
   auto negative = [](const std::optional<i64>& n) { return n && *n < 0; };
   if (r.pp_size < 1)
@@ -115,6 +116,7 @@ Checked<StageLayers> cut_stage(std::string_view text, Dialect dialect, const Sta
 
 }  // namespace
 
+// Pipes decide if there are any; counts for the first and last stage then contradict them.
 Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, const StageRequest& request) {
   check_request(request);
   bool pipes = main_part.find('|') != main_part.npos;

@@ -76,12 +76,14 @@ class Cover {
   std::vector<BoxFault> faults_;
 };
 
+// Computed without overflow: offset and size come from a file.
 i64 Cover::end(i64 box, int d) const {
   i64 o = offset(box, d), n = size(box, d), limit = extent(d);
   if (o < 0) return std::clamp<i64>(o + n, 0, limit);
   return o > limit || n > limit - o ? limit : o + n;
 }
 
+// Whether the box is inside the tensor, with no negative number.
 bool Cover::inside(i64 box) const {
   for (int d = 0; d < rank(); d++)
     if (offset(box, d) < 0 || size(box, d) < 0 || offset(box, d) > extent(d) ||
@@ -90,18 +92,21 @@ bool Cover::inside(i64 box) const {
   return true;
 }
 
+// Whether a part of the box with items is inside the tensor.
 bool Cover::has_items(i64 box) const {
   for (int d = 0; d < rank(); d++)
     if (size(box, d) < 0 || begin(box, d) >= end(box, d)) return false;
   return true;
 }
 
+// Whether the box covers the whole region that is looked at.
 bool Cover::fills(i64 box) const {
   for (int d = 0; d < rank(); d++)
     if (!fills(box, d)) return false;
   return true;
 }
 
+// Keeps the first `most_` faults.
 void Cover::add(Kind kind, i64 first, i64 second, std::vector<i64> offsets, std::vector<i64> sizes) {
   if (faults_.size() < most_) faults_.push_back({kind, first, second, std::move(offsets), std::move(sizes)});
 }
@@ -146,7 +151,8 @@ bool Cover::settled(const Boxes& boxes) {
   return true;
 }
 
-// The boxes fill the region in every dimension but d.
+// Boxes that fill the region in every dimension but d are a row of intervals along d: sorted, each must
+// begin where the one before ends.
 void Cover::row(Boxes boxes, int d) {
   std::sort(boxes.begin(), boxes.end(),
             [&](i64 a, i64 b) { return begin(a, d) != begin(b, d) ? begin(a, d) < begin(b, d) : a < b; });
@@ -299,6 +305,7 @@ std::vector<BoxFault> cover_faults(std::span<const i64> extent, std::span<const 
   return Cover(extent, offsets, sizes, count, most).run(effort);
 }
 
+// A sentence for messages.
 std::string to_string(const BoxFault& fault, std::string_view box) {
   std::string where = cat("offsets ", dims_to_string(fault.offsets), ", sizes ", dims_to_string(fault.sizes));
   switch (fault.kind) {
@@ -309,7 +316,8 @@ std::string to_string(const BoxFault& fault, std::string_view box) {
     case Kind::kOverlap:
       return cat(box, "s ", fault.first, " and ", fault.second, " overlap: ", where);
     case Kind::kIrregular:
-      return cat("the ", box, "s cut across each other in too many ways to prove that they cover it once");
+      return cat("the ", box,
+                 "s cut across each other in too many ways to prove that they cover the tensor once");
   }
   return {};
 }

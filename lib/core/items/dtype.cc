@@ -90,6 +90,7 @@ constexpr Alias kAliases[] = {
     {"f64", DType::kF64},
 };
 
+// Suggests the nearest name.
 [[noreturn]] void throw_unknown(std::string_view name, const std::vector<std::string_view>& known) {
   Error e(Code::kUnknownDType, cat("unknown data type '", escaped(name), "'"));
   std::string_view near = nearest(name, known);
@@ -100,6 +101,7 @@ constexpr Alias kAliases[] = {
 
 std::span<const DTypeInfo> all_dtypes() { return kDTypes; }
 
+// The table is in the order of the enum (asserted above).
 const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 DType dtype_from_name(std::string_view name) {
@@ -122,6 +124,7 @@ DType dtype_from_safetensors(std::string_view name) {
   throw_unknown(name, known);
 }
 
+// Types of whole bytes are multiplied as bytes, so that the number of bits need not fit 63 bits.
 i64 dtype_bytes(DType dtype, i64 items) {
   i64 bits = dtype_info(dtype).bits;
   if (bits % 8 == 0) return checked_mul(items, bits / 8, "the size of a tensor in bytes");

@@ -123,6 +123,7 @@ void with_type(DType dtype, Fn&& fn) {
   }
 }
 
+// One cast of a block, without a constant.
 void cast_items(DType from_type, DType to_type, const u8* from, u8* to, i64 items) {
   if (from_type == to_type) {
     if (from != to) std::memcpy(to, from, static_cast<std::size_t>(dtype_bytes(from_type, items)));
@@ -143,7 +144,7 @@ void sum_items(DType from_type, DType to_type, float addend, const u8* from, u8*
 
 constexpr i64 kRoundedBlock = 512;  // items
 
-// pre: no more than a block
+// Items that adding and subtracting the constant changes. pre: at most kRoundedBlock items
 i64 rounded_by(DType from, DType to, float addend, const u8* values, i64 items) {
   using Block = std::array<u8, kRoundedBlock * sizeof(double)>;
   Block sums, back, plain;
@@ -175,6 +176,7 @@ void check_cast(const ItemCast& c) {
           .found(cat(dtype_name(c.from), " to ", dtype_name(c.to)));
 }
 
+// A cast through a third type that equals one of the ends is one step.
 void cast_items(const ItemCast& c, const u8* from, u8* to, i64 items) {
   if (c.via == c.from && c.add_before == 0) return sum_items(c.via, c.to, c.add_after, from, to, items);
   if (c.via == c.to && c.add_after == 0) return sum_items(c.from, c.via, c.add_before, from, to, items);
@@ -204,6 +206,7 @@ i64 rounded_items(const ItemCast& c, const u8* from, i64 items) {
   return rounded;
 }
 
+// pre: castable.
 float value_of(DType dtype, const u8* item) {
   float out = 0;
   cast_items(dtype, DType::kF32, item, reinterpret_cast<u8*>(&out), 1);

@@ -52,6 +52,8 @@ i64 ItemRun::end() const {
   return begin + length + (inner.count - 1) * inner.stride + (outer.count - 1) * outer.stride;
 }
 
+// A loop of one step has no stride that counts. The smaller stride must hold a whole length, the larger one
+// all steps of the smaller loop.
 void check_run(const ItemRun& run, i64 slot_items) {
   auto refuse = [&](const char* why) {
     throw Error(Code::kBadRun, cat("the item run ", to_string(run), " ", why))
@@ -96,6 +98,8 @@ ItemRun canonical(const ItemRun& run) {
   return r;
 }
 
+// The steps of the outer loop that the range contains wholly stay one run; the steps at both ends are cut
+// inside.
 void cut(const ItemRun& run, ItemRange r, std::vector<ItemRun>& out) {
   if (r.empty()) return;
   i64 block = run.length * run.inner.count;
@@ -116,7 +120,7 @@ void cut(const ItemRun& run, ItemRange r, std::vector<ItemRun>& out) {
   if (tail > 0) cut_rows(step(last), {0, tail}, out);
 }
 
-// Cuts the list at local positions of the whole list: each run that the range touches is cut by itself.
+// Cuts the list at local positions of the whole list: each run that the range touches is cut separately.
 std::vector<ItemRun> cut(std::span<const ItemRun> runs, ItemRange range) {
   std::vector<ItemRun> out;
   i64 at = 0;

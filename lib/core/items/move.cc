@@ -1,8 +1,5 @@
 // Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
 // the local order of one to the local order of the other.
-#include "core/items/move.h"
-// Clips moves to windows, and overlaps two runs of one tensor: the items that both contain become moves from
-// the local order of one to the local order of the other.
 //
 //   tensor [2, 4]     from: columns [0, 2)  [0+2 x2/4]    local order  0 1 4 5
 //                     to: row 1             [4+4]         local order  4 5 6 7
@@ -10,10 +7,11 @@
 //
 // This is how one sharding becomes another: a chunk of the source and a chunk of the result are both runs
 // over the whole tensor. Rows meet rows and columns meet columns where both sides walk the same width, in
-// few moves; only walks of different widths are gone through
-// row by row.
+// few moves; only walks of different widths are followed row by row.
 //
 //   clip [0+4 x3/10] to the window [2, 14)       [2+2] [10+4]: what the window cuts is a move of its own
+#include "core/items/move.h"
+
 #include "core/base/text.h"
 #include "core/items/item_run.h"
 
@@ -25,6 +23,7 @@ namespace {
 // The side of a move that is cut by a window.
 enum class Side { kFrom, kTo };
 
+// Stride and begin of one side.
 i64 stride(const MoveLoop& loop, Side side) {
   return side == Side::kFrom ? loop.from_stride : loop.to_stride;
 }
@@ -42,6 +41,7 @@ Move held(const Move& move, MoveLoop Move::*loop, i64 first, i64 count) {
   return m;
 }
 
+// A move without loops: one range, cut at both ends of the window.
 void clip_length(const Move& move, Side side, ItemRange window, std::vector<Move>& out) {
   ItemRange here =
       intersection({window.begin - begin(move, side), window.end - begin(move, side)}, {0, move.length});
@@ -70,6 +70,7 @@ void clip_loop(const Move& move, MoveLoop Move::*loop, i64 extent, Side side, It
   if (tail >= std::max(first, last)) clip(held(move, loop, tail, 1), side, window, out);
 }
 
+// The loop with the larger stride is cut first: its steps do not overlap, as the run is valid.
 void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out) {
   if (move.items() == 0 || window.empty()) return;
   bool inner = move.inner.count > 1, outer = move.outer.count > 1;
@@ -148,6 +149,8 @@ bool overlap_boxes(const Move& from, const Move& to, std::vector<Move>& out) {
   return true;
 }
 
+// A side without loops is one piece and the other is clipped to it; two walks of one width meet as boxes;
+// else one side is taken step by step.
 void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out) {
   bool from_flat = from.inner.count == 1 && from.outer.count == 1,
        to_flat = to.inner.count == 1 && to.outer.count == 1;
@@ -192,6 +195,7 @@ Move move_of(const ItemRun& run, i64 to) {
   return m;
 }
 
+// Both are clip(), which treats the sides alike.
 void clip_source(const Move& move, ItemRange window, std::vector<Move>& out) {
   clip(move, Side::kFrom, window, out);
 }

@@ -1,9 +1,10 @@
-#include "core/items/placement.h"
 // The text of a placement, and the two ways to cut n items into parts:
 //
 //   chunk_part(10, 4)     [0, 3) [3, 6) [6, 9) [9, 10)      torch.chunk: the first parts are the largest
 //   chunk_part(4, 3)      [0, 2) [2, 4) [4, 4)              the last one is empty
 //   equal_part(8, 4)      [0, 2) [2, 4) [4, 6) [6, 8)       tensor parallelism: 10 over 4 is refused
+#include "core/items/placement.h"
+
 #include "core/base/error.h"
 #include "core/items/item_run.h"
 

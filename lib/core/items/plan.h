@@ -43,7 +43,7 @@ struct PlannedMove {
   Move move;            // move.slot is the source region
 };
 
-// Items by what becomes of them; their sum is the items of all destinations.
+// Items by the kind of their move; their sum is the items of all destinations.
 struct PlanTotals {
   i64 copied = 0, zeroed = 0, added = 0;
   friend bool operator==(const PlanTotals&, const PlanTotals&) = default;

@@ -18,6 +18,7 @@ i64 product(std::span<const i64> sizes, const char* what) {
 
 }  // namespace
 
+// The limit of dimensions is that of readers; torch has 64 too.
 i64 checked_items(std::span<const i64> sizes) {
   if (sizes.size() > Shape::kMaxRank)
     throw Error(Code::kBadShape, "too many dimensions")
@@ -31,6 +32,7 @@ i64 checked_items(std::span<const i64> sizes) {
   return product(sizes, "the number of items of a shape");
 }
 
+// Up to kInline sizes are stored in the object itself, as nearly all tensors have no more.
 Shape::Shape(std::span<const i64> sizes) : items_(checked_items(sizes)) {
   rank_ = static_cast<int>(sizes.size());
   if (rank_ <= kInline)
@@ -58,6 +60,7 @@ void append_dims(std::string& out, std::span<const i64> dims) {
   out += ']';
 }
 
+// "[8, 4]"; "[]" for a scalar.
 std::string dims_to_string(std::span<const i64> dims) {
   std::string out;
   append_dims(out, dims);

@@ -80,6 +80,7 @@ void append_patterns(const ItemRun& run, i64 width, std::vector<RowPattern>& out
   row_of(last, 1);
 }
 
+// The bytes of a run, to recognise rows with the same patterns.
 void append_key(std::string& key, const ItemRun& r) {
   for (i64 v : {r.begin, r.length, r.inner.stride, r.inner.count, r.outer.stride, r.outer.count})
     key.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -118,6 +119,7 @@ std::optional<TilingFault> tiling_fault(std::span<const ItemRange> ranges, i64 i
   return interval_fault({ranges.begin(), ranges.end()}, items);
 }
 
+// Each level of the recursion removes one loop, so there are at most three.
 std::optional<TilingFault> tiling_fault(std::span<const ItemRun> runs, i64 items) {
   std::vector<ItemRun> walks;
   i64 width = 0;

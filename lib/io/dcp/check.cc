@@ -1,4 +1,7 @@
-// Which tensors belong together: halves, moments and their parameters, what was trained and what has states.
+// Which tensors belong together: halves, moments and their parameters, trained parameters and their states.
+//
+// The losses found here come from real save paths: a save that knows only one half of a gated tensor, and
+// an optimizer with plain tensors instead of DTensors, of which DCP takes one rank's piece for the whole.
 #include "io/dcp/check.h"
 
 #include <algorithm>
@@ -21,8 +24,8 @@ namespace {
 
 using Section = DcpKey::Section;
 
-// The name of the parameter in the running model that a stored piece of it was split from: gated halves, the
-// parts of a gated delta net, the fused down projection of MLA.
+// The name of the parameter in the running model that a stored piece was split from: gated halves, the
+// parts of a gated delta net, the fused down projection of multi-latent attention (MLA).
 std::string fused_name(std::string_view parameter) {
   char half;
   std::string_view name = unsplit(parameter, half);
@@ -52,6 +55,7 @@ constexpr const char* kPieceForWhole =
     "and the pieces of the others are lost; `weights_only` skips the states, `rank_states` reads them from "
     "files of the ranks";
 
+// One pass over the names; used once. Keys point into the store's names, which outlive it.
 class NameChecks {
  public:
   NameChecks(const Store& store, DcpDialect dialect, const RunFacts& facts)
@@ -77,6 +81,7 @@ class NameChecks {
   // Tensors by the name of their parameter. Keys point into the store.
   using Tensors = NameMap<std::string_view, i64>;
 
+  // Sorts the store's names into sections, and lists the parameters that were trained.
   void gather();
   void gather_trained(i64 object);
   void check_half(const Entry& e);
@@ -139,6 +144,8 @@ void NameChecks::gather_trained(i64 object) {
   }
 }
 
+// A `_w` needs its `_v`, in the model and in every field of the optimizer. Shapes are compared once, at
+// `_w`.
 void NameChecks::check_half(const Entry& e) {
   char half;
   std::string_view stem = unsplit(e.key.parameter, half);
@@ -147,15 +154,16 @@ void NameChecks::check_half(const Entry& e) {
   std::string partner = cat(stem, half == 'w' ? "_v" : "_w");
   auto other = same.find(partner);
   if (other == same.end())
-    add(Code::kCounterpart, e.tensor, cat("the other half, '", escaped(partner), "', is not there"),
+    add(Code::kCounterpart, e.tensor, cat("the other half, '", escaped(partner), "', is missing"),
         e.key.section == Section::kModel ? kHalfLost : kStateLost);
   else if (half == 'w' && !same_dims(e.tensor, other->second))
     add(Code::kCounterpart, e.tensor,
-        cat("its shape ", dims_to_string(store_.dims(e.tensor)), " differs from ",
+        cat("the shape ", dims_to_string(store_.dims(e.tensor)), " differs from the shape ",
             dims_to_string(store_.dims(other->second)), " of the other half, '", escaped(partner), "'"),
         e.key.section == Section::kModel ? "" : kPieceForWhole);
 }
 
+// pre: gather(). Adam has two moments of each parameter.
 void NameChecks::check_moment(const Entry& e) {
   if (e.key.section != Section::kState || (e.key.field != "exp_avg" && e.key.field != "exp_avg_sq")) return;
   std::string_view other = e.key.field == "exp_avg" ? "exp_avg_sq" : "exp_avg";
@@ -163,11 +171,12 @@ void NameChecks::check_moment(const Entry& e) {
   const Tensors& others = section(Section::kState, other);
   bool factored = section(Section::kState, "exp_avg_sq_row").contains(e.key.parameter);
   if (!others.empty() && !others.contains(e.key.parameter) && !factored)
-    add(Code::kCounterpart, e.tensor, cat("its parameter has no ", other), kStateLost);
+    add(Code::kCounterpart, e.tensor, cat("the parameter of this state has no ", other), kStateLost);
   // fully_shard's hooks number the parameters instead of naming them.
   if (dialect_ != DcpDialect::kMegatronFsdp) check_shape_of_state(e);
 }
 
+// A state has the shape of its parameter, and never exists without it.
 void NameChecks::check_shape_of_state(const Entry& e) {
   const Tensors& model = section(Section::kModel, {});
   if (model.empty()) return;
@@ -182,11 +191,13 @@ void NameChecks::check_shape_of_state(const Entry& e) {
               store_.shape(e.tensor).items() == store_.shape(parameter->second).items();
   if (dialect_ == DcpDialect::kTorchDist && flat) return;
   add(Code::kCounterpart, e.tensor,
-      cat("its shape ", dims_to_string(store_.dims(e.tensor)), " differs from its parameter's ",
-          dims_to_string(store_.dims(parameter->second))),
+      cat("the shape ", dims_to_string(store_.dims(e.tensor)), " of the state differs from the shape ",
+          dims_to_string(store_.dims(parameter->second)), " of its parameter"),
       kPieceForWhole);
 }
 
+// Compares the list of trained parameters with the states, in both directions. The list has the names of
+// the running model, so pieces are first joined to their parameter.
 void NameChecks::check_group_meta() {
   if (group_meta_.empty()) return;
   NameSet<std::string> with_state;
@@ -196,7 +207,7 @@ void NameChecks::check_group_meta() {
     bool known = std::binary_search(group_meta_.begin(), group_meta_.end(), name) ||
                  std::binary_search(group_meta_.begin(), group_meta_.end(), e.key.parameter);
     if (!known && !with_state.contains(name))
-      add(Code::kCounterpart, e.tensor, cat("its parameter is not in ", meta_is_), "", true);
+      add(Code::kCounterpart, e.tensor, cat("the parameter of this state is not in ", meta_is_), "", true);
     with_state.insert(std::move(name));
   }
   if (with_state.empty()) return;  // saved before the first step
@@ -209,7 +220,7 @@ void NameChecks::check_group_meta() {
 }
 
 // Where nothing lists what was trained: parameters without states among others with them. Frozen ones have
-// none, so this is no more than odd.
+// none, so this is only odd.
 void NameChecks::check_trained() {
   const Tensors& trained = section(Section::kState, "exp_avg");
   if (trained.empty() || !group_meta_.empty() || dialect_ != DcpDialect::kFsdpDtensor) return;
@@ -224,8 +235,9 @@ void NameChecks::check_trained() {
   }
   if (first >= 0)
     add(Code::kCounterpart, first,
-        cat("no optimizer states of ", without.size(), " of ", without.size() + trained.size(),
-            " parameters; that is right for frozen ones only: ", listed(without, 4)),
+        cat(without.size(), " of ", without.size() + trained.size(),
+            " parameters have no optimizer states, which only frozen parameters may lack: ",
+            listed(without, 4)),
         kStateLost, true);
 }
 

@@ -1,6 +1,10 @@
-// What is wrong with a DCP folder although its boxes and bytes are in order: tensors that should come in
-// pairs, layers and experts that should count without gaps, pipeline stages that overwrote each other, file
-// hashes. None of it is checked by torch or Megatron on loading.
+// Losses in a DCP folder whose boxes and bytes are all in order: tensors that should come in pairs, layers
+// and experts that should count without gaps, pipeline stages that overwrote each other. torch and Megatron
+// check none of it on loading.
+//
+//   linear_fc1.weight_w  needs  linear_fc1.weight_v  of the same shape     (gate and up half of one tensor)
+//   exp_avg              needs  exp_avg_sq, and the shape of its parameter (the two moments of Adam)
+//   layers.0, .1, .3     lack   layers.2                                   (counts.h)
 #pragma once
 
 #include <vector>
@@ -14,10 +18,11 @@ class Store;
 struct Finding;
 struct RunFacts;
 
-// What of a checkpoint is asked for: an optimizer that lost its states does not harm the weights.
+// Which tensors are asked for. An optimizer that lost its states does no harm to a conversion of the
+// weights.
 enum class NamesOf : u8 { kAll, kModel };
 
-// Looks at names and shapes alone.
+// Looks at names and shapes, and at the small objects that list the trained parameters. Reads no tensor.
 std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
                                  NamesOf names = NamesOf::kAll);
 

@@ -1,3 +1,4 @@
+// Counts layers and experts by the numbers in the names of tensors.
 #include "io/dcp/counts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -14,7 +15,7 @@ namespace {
 
 using Section = DcpKey::Section;
 
-// The numbers of layers below one name, or of experts.
+// The numbers of the layers below one name, or of the experts below one.
 struct Series {
   std::vector<i64> numbers;
   i64 tensor = -1;  // one of those that showed them
@@ -23,13 +24,15 @@ struct Series {
     if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
     tensor = tensor_of_it;
   }
+  // Sorts the numbers; needed before the questions below.
   void settle() {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   }
   i64 count() const { return static_cast<i64>(numbers.size()); }
+  // Whether no number is left out: 0, 1, 2, ... pre: settled.
   bool from_zero() const { return count() - 1 == numbers.back(); }
-  // "3, 4 and 12" of what lies between 0 and the largest. pre: settled.
+  // "3, 4 and 12": the first numbers that are left out below the largest. pre: settled.
   std::string missing() const {
     std::vector<std::string> out;
     i64 next = 0;
@@ -48,6 +51,7 @@ constexpr const char* kMixersLacking = "the training run that loads it has to in
 constexpr const char* kStagesLost =
     "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism";
 
+// The three checks; used once. check_pipeline() uses the number of layers that check_layers() found.
 class CountChecks {
  public:
   CountChecks(const Store& store, DcpDialect dialect, const RunFacts& facts,
@@ -80,6 +84,7 @@ class CountChecks {
   i64 language_layers_ = 0;  // that have tensors
 };
 
+// Every block of layers ("decoder.layers.", "vision_model.decoder.layers.") is one series.
 void CountChecks::check_layers() {
   std::map<std::string_view, Series> blocks;
   for (const DcpEntry& e : entries_) {
@@ -94,7 +99,8 @@ void CountChecks::check_layers() {
   }
 }
 
-// Whether what is left out is all mixers that there were: then nothing was lost one by one.
+// Whether the missing layers are exactly the Mamba layers of the pattern. Such a checkpoint was made from a
+// GPT model, which has none; no single layer was lost.
 bool CountChecks::lacks_all_mixers(const Series& layers) const {
   if (facts_.mixers.empty() || !facts_.layers) return false;
   std::vector<i64> lacking;
@@ -106,24 +112,25 @@ bool CountChecks::lacks_all_mixers(const Series& layers) const {
          });
 }
 
+// The number of layers that the run had is known for the language model only.
 void CountChecks::check_layer_series(std::string_view before, const Series& layers) {
   bool of_language = before == "decoder.layers." || before == "language_model.decoder.layers.";
   if (of_language && lacks_all_mixers(layers)) {
     language_layers_ = *facts_.layers;
     return add(
         Code::kNumberGap, layers.tensor,
-        "nothing is stored of any of the M layers that the pattern of the run has, as in what is made of "
-        "a GPT model",
+        "the pattern of the training run has M layers, but no tensor of them is stored, as in a checkpoint "
+        "that was made of a GPT model",
         kMixersLacking, true);
   }
   if (layers.count() <= layers.numbers.back())
     add(Code::kNumberGap, layers.tensor,
-        cat("of the layers ", escaped(before), "0 to ", layers.numbers.back(), " there are no tensors of ",
-            layers.missing()));
+        cat("the layers ", escaped(before), "0 to ", layers.numbers.back(),
+            " have gaps; no tensors are stored of ", layers.missing()));
   if (of_language) language_layers_ = layers.count();
   if (of_language && facts_.layers && layers.count() < *facts_.layers)
     add(facts_.pipeline_stages.value_or(1) > 1 ? Code::kPipelineLoss : Code::kNumberGap, layers.tensor,
-        cat("the run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
+        cat("the training run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
         facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
 }
 
@@ -147,22 +154,26 @@ void CountChecks::check_experts() {
   }
 }
 
+// Biases 0 to n-1 of a multiple of n experts are the known fault of Megatron's renumbering; any other gap
+// is reported as it is.
 void CountChecks::check_expert_series(std::string_view before, std::string_view after, const Series& experts,
                                       i64 most) {
   if (before.ends_with(".bias") && experts.from_zero() && most % experts.count() == 0)
-    return add(
-        Code::kNumberGap, experts.tensor,
-        cat("the biases of experts were not renumbered: ", most / experts.count(),
-            " expert-parallel ranks wrote theirs as ", escaped(before), "0 to ", experts.count() - 1,
-            ", one over the other; those of ", most - experts.count(), " of ", most, " experts are lost"),
-        kBiasesLost);
+    return add(Code::kNumberGap, experts.tensor,
+               cat("the biases of experts were not renumbered: each of ", most / experts.count(),
+                   " expert-parallel ranks wrote its biases as ", escaped(before), "0 to ",
+                   experts.count() - 1, ", over those of the other ranks; the biases of ",
+                   most - experts.count(), " of ", most, " experts are lost"),
+               kBiasesLost);
   std::string gap = experts.missing();
   add(Code::kNumberGap, experts.tensor,
-      cat("there are ", most, " experts, but ", escaped(before), "N", escaped(after), " is there for only ",
-          experts.count(), gap.empty() ? "" : cat("; missing: ", gap)));
+      cat("the model has ", most, " experts, but only ", experts.count(), " of them have ", escaped(before),
+          "N", escaped(after), gap.empty() ? "" : cat("; missing: ", gap)));
 }
 
-// Stages that numbered their layers globally lose nothing, which shows where all layers are there.
+// fsdp_dtensor names layers by their number in the stage. Where the stages numbered them globally nothing
+// is lost, and that shows by all layers being there. The number of stages comes from the args, or from the
+// names of the random states, which contain it: "rng_state.(1, 0)".
 void CountChecks::check_pipeline() {
   if (dialect_ != DcpDialect::kFsdpDtensor) return;
   i64 stages = facts_.pipeline_stages.value_or(1);
@@ -172,8 +183,9 @@ void CountChecks::check_pipeline() {
   if (stages <= 1) return;
   bool whole = facts_.layers && language_layers_ >= *facts_.layers;
   add(Code::kPipelineLoss, -1,
-      cat("the run had ", stages, " pipeline stages; fsdp_dtensor keeps only one layer of each number",
-          whole ? ", but all layers are there: the stages must have counted on" : ""),
+      cat("the training run had ", stages,
+          " pipeline stages; fsdp_dtensor keeps only one layer of each number",
+          whole ? ", but all layers are stored: their numbers must have continued from stage to stage" : ""),
       whole ? "" : kStagesLost, whole);
 }
 

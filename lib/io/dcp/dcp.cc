@@ -1,4 +1,10 @@
-// Opening a DCP folder: .metadata, the files beside it, and which dialect it is.
+// Opening a DCP folder, step by step: read .metadata (or join what each rank wrote), look up the sizes of
+// the data files, list the objects, find the dialect by the names, and collect what is wrong.
+//
+//   .metadata ----> DcpMetadata (columns) ----> dialect, checks of boxes and records ----> DcpStore
+//   folder   ----> sizes of __R_N.distcp -----------^
+//
+// No data file is opened here.
 #include "io/dcp/dcp.h"
 
 #include <algorithm>
@@ -16,6 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
+// The index, and the marker file by which Megatron knows a complete torch_dist checkpoint.
 constexpr std::string_view kMetadata = ".metadata", kMarker = "metadata.json";
 // Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
 constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
@@ -29,6 +36,7 @@ i32 rank_of_file(std::string_view path) {
   return error == std::errc() && end != path.data() + path.size() && *end == '_' ? rank : -1;
 }
 
+// Parses the index `name` of the folder. Errors name the file.
 DcpMetadata read_one(const Folder& folder, const std::string& name) {
   InputFile file = folder.open_file(name);
   DcpMetadata out;
@@ -50,6 +58,8 @@ i32 rank_of_metadata(std::string_view name) {
 
 }  // namespace
 
+// The order matters: files are numbered as .metadata names them, objects in files of their own are appended
+// behind them, and the dialect is decided by the names of all tensors and objects.
 DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
   opening_ = opening;
   Folder folder(path, opening);
@@ -63,6 +73,8 @@ DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
   open_files_.emplace(*this);
 }
 
+// Takes .metadata if it is there, otherwise the __<rank>.metadata files of all ranks. Throws kIncomplete if
+// there are neither: torch writes .metadata last, so a save without it was interrupted.
 void DcpStore::read_metadata(const Folder& folder) {
   if (folder.has_file(kMetadata)) {
     meta_ = read_one(folder, std::string(kMetadata));
@@ -79,13 +91,14 @@ void DcpStore::read_metadata(const Folder& folder) {
   if (parts.empty())
     throw Error(Code::kIncomplete, "the folder has no .metadata")
         .file(root_)
-        .found(has_data ? "data files alone: the save was interrupted before it was complete"
+        .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
-  add_fact("metadata",
-           cat("one file for each of ", parts.size(), " ranks; objects are those of the lowest rank"));
+  add_fact("metadata", cat("one file for each of ", parts.size(),
+                           " ranks; objects are read from the lowest rank's file"));
 }
 
+// Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.
 void DcpStore::list_files(const Folder& folder) {
   std::set<i32> ranks;
   for (const std::string& path : meta_.files) {
@@ -101,6 +114,7 @@ void DcpStore::list_files(const Folder& folder) {
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));
 }
 
+// Lists objects of .metadata and the files that are one pickled object each.
 void DcpStore::add_objects(const Folder& folder) {
   for (i64 o = 0; o < meta_.object_names.size(); o++) {
     const DcpRecord& r = meta_.object_records[static_cast<std::size_t>(o)];
@@ -121,10 +135,12 @@ void DcpStore::find_dialect(const Folder& folder) {
   for (const Object& o : objects_) votes.object(o.name);
   bool has_marker = folder.has_file(kMarker);
   dialect_ = votes.dialect(has_marker);
-  format_ = dialect_ == DcpDialect::kPlain ? "DCP" : cat("DCP ", dialect_name(dialect_));
+  format_ = dcp_format(dialect_);
   if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
 }
 
+// Facts and findings about files that only torch_dist has. Megatron reads common.pt alone where it is
+// there, so one that an older save left behind hides the object of this save.
 void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
   if (!has_marker)
     findings_.push_back(
@@ -142,13 +158,14 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
     findings_.push_back(
         {.code = Code::kRecordUnused,
          .file = std::string(kCommonFile),
-         .message = "the common state is here and in an object; Megatron reads this file alone",
+         .message = "the common state is in this file and also in an object; Megatron reads only this file",
          .warning = true});
   for (const FolderEntry& e : folder.entries())
     if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
   if (folder.has_file("integrity.json")) add_fact("integrity.json", "hashes of the files");
 }
 
+// Joins the findings of all checks that need no data file, in a fixed order.
 void DcpStore::collect_findings() {
   Findings findings;
   for (Finding& f : findings_) findings.add(std::move(f));
@@ -160,22 +177,23 @@ void DcpStore::collect_findings() {
   check_records(meta_, bytes, findings);
   if (gathered_) check_ends(meta_, bytes, findings);
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
-    findings.add(
-        {.code = Code::kPipelineLoss,
-         .file = std::string(kMetadata),
-         .message =
-             "the last pipeline stage named its layers from 0, so layers of different stages have one name "
-             "and only one of each is stored",
-         .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
+    findings.add({.code = Code::kPipelineLoss,
+                  .file = std::string(kMetadata),
+                  .message = "the last pipeline stage numbered its layers from 0, so layers of different "
+                             "stages have the same "
+                             "names, and only one tensor of each name is stored",
+                  .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
   findings_ = findings.take();
 }
 
+// Facts for `inspect`: the iteration in the folder's name and torch's version of the format.
 void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = numbered(folder, "iter_")) add_fact("iteration", cat(iteration->number));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
 }
 
+// Callers hold a Store; these functions are about what only a DCP folder has.
 RunFacts dcp_run_facts(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
   return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();

@@ -1,6 +1,13 @@
-// Reading torch DCP folders: .metadata beside __<rank>_<n>.distcp files, which are torch.save archives end to
-// end. Opening (open_dcp(), io/store/store.h) reads .metadata alone; an item's own header is read when
-// resolve() asks for it.
+// Reading folders of torch.distributed.checkpoint ("DCP"), the container that torch FSDP2, Megatron-FSDP
+// and Megatron's torch_dist all write:
+//
+//   iter_0000010/
+//     .metadata        one pickle: every tensor's shape, its chunks, and where the bytes of each chunk are
+//     __0_0.distcp     what rank 0 wrote: torch.save archives, one behind the other, one for each chunk
+//     __1_0.distcp     what rank 1 wrote; __<rank>_<n>: a rank may write several files
+//
+// Opening (open_dcp(), io/store/store.h) reads .metadata alone, so it takes milliseconds at any model size.
+// The header of a chunk's own archive is read when resolve() asks where that chunk's data are.
 #pragma once
 
 #include <optional>
@@ -16,14 +23,16 @@ class Store;
 struct Finding;
 struct RunFacts;
 
-// Nothing if the store is not a DCP folder.
+// The dialect of the names in a DCP folder; nothing if the store is not one.
 std::optional<DcpDialect> dcp_dialect(const Store& store);
 
-// Facts about the run that wrote a DCP folder; nothing if it contains none, or is not a DCP folder.
+// What the folder says of the run that wrote it (sizes of the grid, layers, experts). All fields are empty
+// if it says nothing, or if the store is not a DCP folder.
 RunFacts dcp_run_facts(const Store& store);
 
-// What is wrong although every box and byte is in order: names that do not fit together, files of two saves.
-// Reads little. Nothing for a store that is not a DCP folder.
+// Losses that leave every box and byte in order: names that do not fit together, files of two saves in one
+// folder, copies of one tensor that differ. Reads names, a few small objects, and what several ranks saved
+// under one name. Returns nothing for a store that is not a DCP folder.
 std::vector<Finding> dcp_damage(const Store& store, NamesOf names);
 
 }  // namespace mckpt::impl

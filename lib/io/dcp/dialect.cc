@@ -1,12 +1,22 @@
+// Recognises the dialect of a DCP folder by its names, and splits keys into section, parameter and field:
+//
+//   fsdp_dtensor   optimizer.state.module.module.module.decoder.final_layernorm.weight.exp_avg
+//                  '-- section -' '----- stripped ----' '---------- parameter ---------' 'field'
+//   torch_dist     optimizer.state.exp_avg.decoder.final_layernorm.weight
+//                  '-- section -' 'field' '---------- parameter ---------'
 #include "io/dcp/dialect.h"
 
 #include <charconv>
 
+#include "io/store/format.h"
+
 namespace mckpt::impl {
 namespace {
 
+// Prefixes of the optimizer's keys.
 constexpr std::string_view kState = "optimizer.state.", kGroupMeta = "optimizer.param_to_group_meta.";
 
+// Removes the prefix; false, and `text` unchanged, if it is not there.
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -23,6 +33,8 @@ bool take_model(std::string_view& text) {
   return true;
 }
 
+// The wrappers of a model each add a "module."; how many there are depends on the run (an fp32 run has one
+// fewer).
 void strip_modules(std::string_view& text) {
   while (take_prefix(text, "module.")) {
   }
@@ -41,7 +53,8 @@ void split_last(std::string_view text, std::string_view& first, std::string_view
   last = text.substr(dot + 1);
 }
 
-// torch_dist puts the kind of state in front of the name, and names of models never begin like this.
+// torch_dist has the kind of state in front of the parameter's name; no parameter's name begins like one of
+// these.
 bool take_state_kind(std::string_view& text, std::string_view& kind) {
   for (std::string_view k : {"exp_avg", "exp_avg_sq", "fp32_param", "param"}) {
     std::string_view rest = text;
@@ -55,22 +68,23 @@ bool take_state_kind(std::string_view& text, std::string_view& kind) {
 
 }  // namespace
 
-std::string_view dialect_name(DcpDialect dialect) {
+Format dcp_format(DcpDialect dialect) {
   switch (dialect) {
     case DcpDialect::kPlain:
-      return "plain";
+      return Format::kDcp;
     case DcpDialect::kFsdpDtensor:
-      return "fsdp_dtensor";
+      return Format::kDcpFsdpDtensor;
     case DcpDialect::kMegatronFsdp:
-      return "megatron_fsdp";
+      return Format::kDcpMegatronFsdp;
     case DcpDialect::kStateDict:
-      return "state_dict";
+      return Format::kDcpStateDict;
     case DcpDialect::kTorchDist:
-      return "torch_dist";
+      return Format::kDcpTorchDist;
   }
   return {};
 }
 
+// Notes what only one of the dialects has.
 void DialectVotes::tensor(std::string_view name) {
   std::string_view rest = name;
   if (take_model(rest)) {
@@ -93,6 +107,9 @@ void DialectVotes::object(std::string_view name) {
   shard_object_ |= name.find("/shard_") != name.npos;
 }
 
+// The surest evidence first: the marker and sharded objects of torch_dist, then what only fsdp_dtensor's
+// optimizer has. Both Megatron dialects call the weights alike, so without an optimizer the objects and the
+// split halves decide.
 DcpDialect DialectVotes::dialect(bool has_metadata_json) const {
   if (has_metadata_json || shard_object_) return DcpDialect::kTorchDist;
   if (state_module_ || group_meta_) return DcpDialect::kFsdpDtensor;

@@ -1,5 +1,8 @@
-// The fields of the records of a .metadata by name, whatever order and company they come in. Private to
-// dcp_*.cc.
+// Fields of the records of a .metadata, found by name. Writers differ in order and company: torch leaves
+// out some fields that are None, forks add their own. Private to io/dcp.
+//
+//   state of a record   "fqn" "a.b"  "index" 0  "offset" (6, 0)       keys and values in turn
+//   places_                    1              3           5           where each field's value is in it
 #pragma once
 
 #include <array>
@@ -11,8 +14,9 @@
 
 namespace mckpt::impl {
 
-// Finds the fields of one class's records. The next record's keys mostly are the very texts of the last one's
-// (picklers name them by their number in the memo), and then so are the places of its fields.
+// Finds the fields of one class's records. The keys of the next record mostly are the same texts of the
+// pickle (picklers write a repeated text as a number in the memo), and then its fields are at the same
+// places: no text is compared at all.
 class FieldFinder {
  public:
   static constexpr std::size_t kMostFields = 4;
@@ -21,19 +25,21 @@ class FieldFinder {
   FieldFinder(std::string_view class_name, std::span<const std::string_view> names)
       : class_name_(class_name), names_(names) {}
 
-  // Turns to a record's state: keys and values in turn, which must outlive what is asked.
+  // Turns to a record's state, keys and values in turn. pre: `state` outlives the calls below.
   void look(std::span<const PickleValue> state) {
     state_ = state;
     if (!has_known_keys()) find();
   }
-  // The last of equal keys counts, as in Python. pre: look()
+  // None if the record has no such field. Of equal keys the last counts, as in Python. pre: look()
   PickleValue optional(std::size_t field) const {  // None: not there
     return places_[field] == 0 ? PickleValue() : state_[places_[field]];
   }
+  // Throws kBadMetadata if the record has no such field.
   PickleValue operator[](std::size_t field) const {
     if (places_[field] == 0) throw_missing(field);
     return state_[places_[field]];
   }
+  // Throws kBadMetadata if the field is missing or no integer of 64 bits.
   i64 integer(std::size_t field) const {
     PickleValue v = (*this)[field];
     if (!v.is_int()) throw_no_integer(field);
@@ -58,6 +64,7 @@ class FieldFinder {
   std::array<std::size_t, kMostFields> places_{};  // of the values in the state; 0: not there
 };
 
+// Throws kBadMetadata.
 [[noreturn]] void throw_bad_metadata(std::string message);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,5 @@
+// Compares the files of a folder with the hashes that integrity.json lists. A file that cannot be parsed is
+// a finding of its own.
 #include "io/dcp/integrity.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kName = "integrity.json";
+// A hash line is about 90 bytes, so this is enough for half a million files.
 constexpr i64 kMostBytes = i64{64} << 20;
 
 std::string lower(std::string text) {
@@ -20,6 +23,7 @@ std::string lower(std::string text) {
   return text;
 }
 
+// Hashes are compared without regard to case.
 void check_file(const Folder& folder, const std::string& name, const std::string& want, Findings& findings) {
   std::optional<i64> bytes = folder.file_bytes(name);
   if (!bytes)

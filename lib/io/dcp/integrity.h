@@ -1,4 +1,4 @@
-// integrity.json, which Megatron can write beside the data of a checkpoint:
+// integrity.json, which Megatron can write beside the data of a torch_dist checkpoint:
 //
 //   {"algorithm": "sha256", "files": {"__0_0.distcp": "<64 hex digits>", ...}}
 #pragma once
@@ -11,7 +11,8 @@ namespace mckpt::impl {
 class Folder;
 struct Finding;
 
-// Compares every file that it lists; reads all of them. Nothing when there is no such file.
+// Hashes every file that it lists, reading all of them, and reports those that differ or are missing.
+// Returns nothing when there is no such file.
 std::vector<Finding> check_integrity(const Folder& folder);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,8 @@
-// Opens one record of a .distcp file, an archive or an old stream of torch.save, and compares it with what
-// .metadata says about it.
+// Opens one record of a .distcp file and compares it with what .metadata says about it. torch itself
+// converts a type that differs without a word; here it is an error, because nobody can know which of the
+// two is right.
+//
+// A record is a zip archive, or the stream of torch before 1.6, which torch's loader still accepts.
 #include "io/dcp/item.h"
 
 #include <algorithm>
@@ -14,10 +17,11 @@
 namespace mckpt::impl {
 namespace {
 
+// Bytes behind an archive that torch accepts, and the most that a compressed storage is unpacked to.
 constexpr i64 kMostTrailing = 64;            // bytes behind an archive that torch would not mind
 constexpr i64 kMostUnpacked = i64{1} << 32;  // of a compressed storage
 
-// Owns what a MemorySource points to.
+// Bytes in memory as a source that owns them.
 class OwnedBytes final : public ByteSource {
  public:
   explicit OwnedBytes(std::vector<u8> bytes)
@@ -30,6 +34,7 @@ class OwnedBytes final : public ByteSource {
   std::vector<u8> bytes_;
 };
 
+// Throws kItemMismatch.
 void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, std::span<const i64> sizes) {
   if (found != dtype)
     throw Error(Code::kItemMismatch, "the stored tensor has another data type than .metadata says (mismatch)")
@@ -42,13 +47,14 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
         .found(dims_to_string(found_sizes));
 }
 
+// DCP stores chunks as plain tensors; a DTensor inside a record would be cut twice.
 [[noreturn]] void throw_piece(const TorchSharding& sharding) {
-  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another")
+  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another tensor")
       .found(to_string(sharding));
 }
 
-// torch stores an expanded tensor in full. Many small records that repeat a few bytes would take days to
-// read.
+// Throws kBadView. torch stores an expanded tensor in full, so a stride of 0 comes only from a file made by
+// hand. A small file with many of them would take days to read.
 void check_repeats(const TorchTensor& t) {
   constexpr i64 kMostRepeatedBytes = 1 << 20;
   i64 bytes = dtype_bytes(t.dtype, t.shape.items());
@@ -58,6 +64,8 @@ void check_repeats(const TorchTensor& t) {
       .found(bytes);
 }
 
+// The strides are kept where they are not row-major: torch trims a storage but keeps a transposed tensor as
+// it is.
 DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchZip zip(record, kMostTrailing);
   std::vector<u8> bytes = zip.read_pickle();
@@ -88,6 +96,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
   return item;
 }
 
+// The old stream has no checksums.
 DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const i64> sizes) {
   TorchFile file = read_torch_legacy(record);
   const TorchTable& table = file.table;

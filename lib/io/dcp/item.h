@@ -1,4 +1,8 @@
-// One record of a .distcp file: what torch.save made of one tensor or of one object.
+// One record of a .distcp file: the torch.save archive of one chunk of a tensor, or of one object. Its
+// pickle says type, shape and strides, its directory where the storage's bytes are:
+//
+//   offset in the file --> [ data.pkl | data/0: the storage ........ | version | directory ]
+//                                       ^ DcpItem::offset, from the beginning of the record
 #pragma once
 
 #include <functional>
@@ -14,11 +18,12 @@ namespace mckpt::impl {
 enum class DType : u8;
 class Pickle;
 
-// A part of a file that is a torch.save archive. The description of an archive is at its two ends, so these
-// are read at once and the data between them not at all.
+// The range of a file that is one record. The description of an archive is at its two ends, so the first
+// and last kEnd bytes are read at once (all of a record of at most kWhole bytes), and the data between them
+// only on demand.
 class RecordSource final : public ByteSource {
  public:
-  // The file outlives this. Throws kReadFailed for a range that is not inside it.
+  // pre: the file outlives this. Throws kReadFailed for a range that is not inside it.
   RecordSource(const ByteSource& file, i64 offset, i64 bytes);
 
  private:
@@ -30,11 +35,14 @@ class RecordSource final : public ByteSource {
   std::vector<u8> head_, tail_;
 };
 
+// Where the elements of a chunk are, after its archive was opened. Made by read_dcp_item() for
+// DcpStore::resolve().
 struct DcpItem {
   i64 offset = 0;            // of the first element, from the beginning of the record
   std::vector<i64> strides;  // in elements; empty: row-major
   bool big_endian = false;
-  // Of the storage's bytes, if they are stored plainly and have a sum: where, how many, which.
+  // The CRC-32 of the storage's bytes and where they are; nothing if they are compressed, or the archive
+  // has no sums.
   struct Sum {
     i64 offset, bytes;
     u32 crc32;
@@ -44,8 +52,8 @@ struct DcpItem {
   std::shared_ptr<const ByteSource> unpacked;
 };
 
-// Opens the archive and checks that it is one tensor of that type and these sizes. Throws kItemMismatch, and
-// what reading archives, pickles and views throws.
+// Opens the archive and checks that it is one tensor of that type and these sizes. Throws kItemMismatch
+// when not, and what reading archives, pickles and views throws.
 DcpItem read_dcp_item(const ByteSource& record, DType dtype, std::span<const i64> sizes);
 
 // The pickle of an object's archive. Throws kItemMismatch and what reading archives and pickles throws.

@@ -1,3 +1,5 @@
+// Assigns every chunk and object its place: records follow one another in a rank's file without gaps. Two
+// chunks of one type and size have the same frame (record.h), so a model has only a few dozen of them.
 #include "io/dcp/layout.h"
 
 #include "io/dcp/record.h"
@@ -14,6 +16,7 @@ i32 DcpLayout::add_key(DcpLayoutKey key) {
   return static_cast<i32>(keys_.size() - 1);
 }
 
+// The frame is found by the type and the raw bytes of the sizes.
 i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes) {
   DType dtype = this->key(key).dtype;
   std::string shape_id(1, static_cast<char>(dtype));
@@ -29,6 +32,7 @@ i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::s
   return std::ssize(chunks_) - 1;
 }
 
+// An object without a record is written by its owner, a record here by write_objects().
 i64 DcpLayout::add_object_record(DcpName name, i32 rank, i64 bytes) {
   i64& end = file_bytes_[static_cast<std::size_t>(rank)];
   objects_.push_back({std::move(name), rank, end, bytes, ""});
@@ -58,6 +62,8 @@ std::vector<OutputFile> DcpLayout::files() const {
   return out;
 }
 
+// A chunk of no items has no data that a copy would write, but its record is complete all the same. The
+// CRC-32 of no bytes is 0.
 void DcpLayout::write_objects(OutputFiles& out) const {
   for (const Object& o : objects_)
     out.write(o.rank, o.offset, {reinterpret_cast<const u8*>(o.record.data()), o.record.size()});

@@ -1,6 +1,12 @@
-// DcpLayout: what a torch.distributed.checkpoint folder will hold, laid out before anything is written: keys,
-// chunks with their place in the __R_0.distcp files, objects behind them, and the .metadata that says so.
-// Chunks are stored in columns: a third of a million of them takes tens of megabytes.
+// DcpLayout: a DCP folder laid out before anything is written: keys, chunks with their place in the
+// __R_0.distcp files, objects behind them, and the .metadata that describes them. Every size and offset is
+// final when it is built, so that any number of threads can write the chunks' data in any order.
+//
+//   __0_0.distcp   [chunk of key 0][chunk of key 1][object]
+//   __1_0.distcp   [chunk of key 0]
+//                   ^ record_offset: frame->head() first, then the data
+//
+// Chunks are stored in columns: a third of a million of them take tens of megabytes.
 #pragma once
 
 #include <functional>
@@ -20,49 +26,56 @@ class DcpTensorFrame;
 class OutputFiles;
 struct OutputFile;
 
-// The name of an item and, in it, the dots that part the keys of the nested dictionaries it came from:
-// "model.module.a.b" was {"model": {"module.a.b": ...}}.
+// The name of an item and the dots in it that part the keys of the nested dicts it came from:
+// "model.module.a.b" was {"model": {"module.a.b": ...}}, with a dot only at 5. Without them a loader could
+// not tell which dots were in the keys.
 struct DcpName {
   std::string text;
   std::vector<i32> dots;  // ascending
-  // Of the keys between them, counted from 0, those that are numbers: the places of a list.
+  // Which of the keys between the dots, counted from 0, are numbers: the places of a list.
   std::vector<i32> numbers = {};
 };
 
+// One tensor of the folder: `shape` is that of the whole.
 struct DcpLayoutKey {
   DcpName name;
   DType dtype = DType::kBF16;
   Shape shape;
 };
 
-// "__3_0.distcp"
+// "__3_0.distcp": each rank gets one file.
 inline std::string dcp_file_name(i64 rank) { return cat("__", rank, "_0.distcp"); }
 
+// Filled by planning (one pass over ranks, ascending), then read by many: the plan takes chunk() and
+// files(), the writer write_objects() and write_metadata().
 class DcpLayout {
  public:
-  // One file a rank.
+  // Ranks that hold nothing get an empty file, as torch writes it.
   explicit DcpLayout(i64 ranks);
   DcpLayout(DcpLayout&&) noexcept;
   ~DcpLayout();
 
-  // planner_data is None, as torch_dist writes it.
+  // Makes planner_data None, as torch_dist has it.
   void leave_out_paths() { has_paths_ = false; }
-  // Else it has the keys in the order in which they are added. pre: each gets a chunk.
+  // Returns the number of the key. planner_data has the keys in the order in which they are added. pre:
+  // each gets a chunk.
   i32 add_key(DcpLayoutKey key);
-  // Appends a chunk to the rank's file. Keys appear in .metadata in the order of their first chunks, and the
-  // chunks of a key in the order in which they are added. pre: ranks ascend.
+  // Appends a chunk to the rank's file; returns its number. Keys appear in .metadata in the order of their
+  // first chunks, and the chunks of a key in the order in which they are added. pre: ranks ascend.
   i64 add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::span<const i64> sizes);
-  // pre: the rank's chunks are all there.
+  // Appends an object, pickled already. pre: the rank's chunks are all added.
   void add_object(DcpName name, i32 rank, std::string_view pickle);
-  // The same for a record whose bytes somebody else puts there. Returns where, in the rank's file.
+  // Reserves a record whose bytes somebody else writes. Returns its offset in the rank's file.
   i64 add_object_record(DcpName name, i32 rank, i64 bytes);
 
+  // A chunk as the plan needs it; the spans point into the layout.
   struct Chunk {
     i32 key = 0, rank = 0;
     std::span<const i64> offsets, sizes;
     i64 record_offset = 0;  // in the rank's file
     const DcpTensorFrame* frame = nullptr;
 
+    // The offset of the first element, in the rank's file.
     i64 data_offset() const;
   };
   i64 chunk_count() const { return std::ssize(chunks_); }
@@ -70,11 +83,11 @@ class DcpLayout {
   const DcpLayoutKey& key(i32 index) const { return keys_[static_cast<std::size_t>(index)]; }
   i64 key_count() const { return std::ssize(keys_); }
 
-  // The data files; those of ranks that hold nothing are there, and empty.
+  // The data files with their final sizes, by rank.
   std::vector<OutputFile> files() const;
   // Writes what is there without any tensor's data: objects, and chunks of no items.
   void write_objects(OutputFiles& out) const;
-  // Calls `take` with .metadata piece by piece. The bytes depend on what was added alone.
+  // Calls `take` with .metadata piece by piece. Equal layouts give equal bytes.
   void write_metadata(const std::function<void(std::string_view)>& take) const;
 
  private:

@@ -1,4 +1,5 @@
-// Checks the parts of .metadata that only torch's loader uses.
+// Checks the parts of .metadata that only torch's loader uses. Faults that make torch fail or lose a tensor
+// are errors, what it merely ignores is a warning.
 #include "io/dcp/loading.h"
 
 #include <algorithm>
@@ -18,28 +19,31 @@ using ValueKind = PickleValue::Kind;
 using Kind = DcpRows::Kind;
 
 constexpr std::string_view kMetadata = ".metadata";
+// The names of layouts that torch._get_layout knows.
 constexpr std::string_view kLayouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr",
                                          "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc",
                                          "torch._mkldnn",    "torch.jagged"};
 
+// Whether the value is a call of that function, kept as an object because the interpreter calls nothing.
 bool is_call(PickleValue value, std::string_view function) {
   return value.is(ValueKind::kObject) && value.as_object().type->name == function;
 }
 
-// Why torch cannot read (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
+// Why torch cannot restore the tuple (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
 std::string fault_of_properties(PickleValue state) {
-  if (state.size() != 5) return cat("there are ", state.size(), " of them, not 5");
+  if (state.size() != 5) return cat("their state has ", state.size(), " values, not 5");
   PickleValue layout = state.at(1), format = state.at(3);
   PickleValue name = is_call(layout, "_get_layout") ? layout.as_object().args.at(0) : PickleValue();
   if (name.is(ValueKind::kText) && std::ranges::find(kLayouts, name.text()) == std::end(kLayouts))
-    return cat("the layout '", escaped(name.text()), "' is none of torch");
+    return cat("torch has no layout '", escaped(name.text()), "'");
   bool is_format = is_call(format, "_MEM_FORMAT_ENCODING") || is_call(format, "MEM_FORMAT_ENCODING");
   PickleValue code = is_format ? format.as_object().args.at(0) : PickleValue();
   if (code.is_int() && code.as_int() >= 0 && code.as_int() <= 2) return "";
   return cat("the memory format is ", pickle_line(format, 60));
 }
 
-// The rows, and the first fault of properties on the way, which are rows of a data type alone afterwards.
+// DcpRows, and the first fault of properties met on the way: once they are rows, only their data type is
+// left.
 class LoadingRows final : public PickleVisitor {
  public:
   explicit LoadingRows(i64 pickle_bytes) : rows(pickle_bytes) {}
@@ -74,6 +78,7 @@ bool leads_to(PickleValue path, std::string_view name) {
   return !first && name.empty();
 }
 
+// Compares the names of the three dicts; used once.
 class LoadingCheck {
  public:
   explicit LoadingCheck(LoadingRows& rows) : rows_(rows.rows) {
@@ -93,6 +98,7 @@ class LoadingCheck {
  private:
   enum class Listed : u8 { kNot, kTensor, kObject };
 
+  // The field if it is a dict, None otherwise: other readers report a wrong type.
   static PickleValue field(const PickleObject& metadata, std::string_view name) {
     const PickleValue* value = metadata.field(name);
     return value != nullptr && value->is(ValueKind::kDict) ? *value : PickleValue();
@@ -106,6 +112,7 @@ class LoadingCheck {
                    .warning = warning});
   }
 
+  // Notes for each number of a name whether it is a tensor or an object.
   void list_names(PickleValue tensors) {
     for (auto [key, value] : tensors.entries()) {
       u32 number = rows_.names.add(key);
@@ -122,12 +129,15 @@ class LoadingCheck {
           rows_
               .indexes[static_cast<std::size_t>(DcpRows::row_of(key, Kind::kIndex, "a key of storage_data"))];
       if (listed(index.name) == Listed::kTensor && !index.has_offset)
-        add(rows_.names[index.name], "storage_data has no offset for a chunk, and torch does not find it");
+        add(rows_.names[index.name],
+            "storage_data has no offset for a chunk, so torch does not find the chunk");
       if (listed(index.name) == Listed::kObject && index.has_offset)
-        add(rows_.names[index.name], "storage_data has an offset for an object, and torch does not find it");
+        add(rows_.names[index.name],
+            "storage_data has an offset for an object, so torch does not find the object");
     }
   }
 
+  // Compares the names of planner_data with those that are listed.
   void check_planner(PickleValue planner) {
     if (planner.size() == 0) return;
     std::vector<bool> planned(listed_.size());
@@ -142,7 +152,8 @@ class LoadingCheck {
       planned[number] = true;
       if (!leads_to(path, key.text()))
         add(key.text(),
-            cat("planner_data leads elsewhere, and torch does not find it: ", pickle_line(path, 200)));
+            cat("the path in planner_data leads elsewhere, so torch does not find the tensor or object: ",
+                pickle_line(path, 200)));
     }
     // Ranks may have had what nobody stored, and a writer may leave out paths of one part; both at once is a
     // name that changed.
@@ -151,10 +162,11 @@ class LoadingCheck {
       if (listed_[n] == Listed::kNot || planned[n]) continue;
       changed = !strangers.empty();
       add(rows_.names[n],
-          "planner_data does not name it, so torch does not put it back where it was saved from", !changed);
+          "planner_data does not name this tensor or object, so torch does not put it back in its place",
+          !changed);
     }
     for (std::string_view name : strangers)
-      add(name, "planner_data names it, but nothing of the name is listed", !changed);
+      add(name, "planner_data has this name, but .metadata lists no tensor or object of it", !changed);
   }
 
   DcpRows& rows_;

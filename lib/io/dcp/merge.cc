@@ -1,5 +1,8 @@
-// torch 2.9 and newer can save without talking between ranks: each writes __<rank>.metadata for what it wrote
-// itself, and nobody writes .metadata. Together they are one checkpoint.
+// Joins the indexes of single ranks. torch 2.9 and newer can save without communication: each rank writes
+// __<rank>.metadata for what it wrote itself, and nobody writes .metadata.
+//
+//   __0.metadata   "w" [0, 0] [6, 4]   "norm" [0] [8]              "w": two chunks
+//   __1.metadata   "w" [6, 0] [4, 4]   "norm" [0] [8]      ==>     "norm": one chunk, and a copy to compare
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -9,11 +12,13 @@
 namespace mckpt::impl {
 namespace {
 
+// Tensor number `tensor` of part number `part`.
 struct Source {
   std::size_t part;
   i64 tensor;
 };
 
+// Used once. Files of the parts get new numbers: those of part p follow those of part p-1.
 class Merger {
  public:
   explicit Merger(std::span<const DcpMetadata> parts) : parts_(parts) {}
@@ -33,6 +38,7 @@ class Merger {
   }
 
  private:
+  // Collects the tensors of one name. Names keep the order in which they first appear.
   void add_source(std::size_t part, i64 tensor) {
     std::size_t number = names_.add(parts_[part].name(tensor));
     if (number == tensors_.size()) tensors_.emplace_back();
@@ -42,6 +48,7 @@ class Merger {
   using Seen = NameMap<std::string, DcpRecord>;  // by offsets and sizes
   void add_chunks(const Source& s, Seen& seen);
   void add_objects(std::size_t part);
+  // The record with its file's new number.
   DcpRecord moved(DcpRecord r, std::size_t part) const {
     if (r.file >= 0) r.file += file_base_[part];
     return r;
@@ -59,6 +66,7 @@ void append(std::vector<T>& to, std::span<const T> from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// Throws kBadMetadata if two parts disagree on type or shape. The copies of one box count once.
 void Merger::add_tensor(const std::vector<Source>& sources) {
   const DcpMetadata& first = parts_[sources[0].part];
   i64 t = sources[0].tensor;
@@ -86,7 +94,7 @@ void Merger::add_tensor(const std::vector<Source>& sources) {
   out_.records.end_row();
 }
 
-// Every holder of a replicated tensor wrote it; the first copy counts.
+// Every holder of a replicated tensor wrote it; the first copy is used, the others are kept for comparison.
 void Merger::add_chunks(const Source& s, Seen& seen) {
   const DcpMetadata& m = parts_[s.part];
   std::size_t rank = m.dims[s.tensor].size();
@@ -107,7 +115,7 @@ void Merger::add_chunks(const Source& s, Seen& seen) {
   }
 }
 
-// Objects of one name are one object of every rank; the lowest rank's is taken.
+// Objects of one name are one object that every rank saved; the lowest rank's is used.
 void Merger::add_objects(std::size_t part) {
   const DcpMetadata& m = parts_[part];
   for (i64 o = 0; o < m.object_names.size(); o++) {

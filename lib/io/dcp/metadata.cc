@@ -1,3 +1,13 @@
+// Joins the rows that DcpRows collected while the pickle was read. Three dicts of .metadata refer to each
+// other by name and offset:
+//
+//   state_dict_metadata    "w" -> tensor with chunks at [0, 0] and [6, 0]
+//                                      ^ found by name, then by offset
+//   storage_data           ("w", [6, 0], hint 1) -> file 1, bytes [0, 1600)
+//   planner_data           "w" -> ("model", "w"): only looked through, for names of layers
+//
+// The hint is the position in the list of chunks; torch writes it, torch_dist does not. With a hint an
+// entry is placed at once, without it the chunks of the tensor are searched by offset.
 #include "io/dcp/metadata.h"
 
 #include <algorithm>
@@ -14,7 +24,7 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-// Joins the rows to columns: names with tensors, chunks with the places of their bytes.
+// Joins the rows to columns: names with tensors, chunks with the places of their bytes. Used once.
 class Linker {
  public:
   explicit Linker(DcpRows& rows) : rows_(rows) {}
@@ -44,7 +54,7 @@ class Linker {
 
   DcpRows& rows_;
   DcpMetadata out_;
-  // What a name stands for, by its number: a tensor from 0 up, object ~value, or kNothing.
+  // The meaning of a name, by its number: a tensor from 0 up, object ~value, or kNothing.
   std::vector<i64> meaning_;
   // The chunks of each tensor ordered by offset, for those whose MetadataIndex does not say their position;
   // made when first needed. Laid out as the chunks of out_ are.
@@ -52,6 +62,7 @@ class Linker {
   Findings findings_;
 };
 
+// A field of Metadata that must be a dict. Throws kBadMetadata.
 PickleValue dict_field(const PickleObject& metadata, std::string_view name) {
   const PickleValue* value = metadata.field(name);
   if (value == nullptr)
@@ -67,6 +78,7 @@ std::string text_or_nothing(const PickleValue* value) {
   return value != nullptr && value->is(ValueKind::kText) ? std::string(value->text()) : std::string();
 }
 
+// Notes of the pickle interpreter (a class that is unknown, for example) become findings of the folder.
 DcpMetadata Linker::run(const Pickle& pickle) {
   PickleValue root = pickle.root();
   if (!root.is(ValueKind::kObject))
@@ -115,6 +127,8 @@ void Linker::add_finding(Code code, std::string_view name, std::string message, 
 
 // ---- Tensors and objects
 
+// Numbers every name and gives it its meaning: a tensor or an object. Throws kBadMetadata for a name that
+// occurs twice.
 void Linker::add_names(PickleValue dict) {
   meaning_.assign(static_cast<std::size_t>(rows_.names.size()), kNothing);
   out_.records.items.reserve(rows_.chunks.items.size());
@@ -133,7 +147,7 @@ void Linker::add_names(PickleValue dict) {
     std::size_t number = rows_.names.add(key);
     if (number == meaning_.size()) meaning_.push_back(kNothing);
     if (meaning_[number] != kNothing)
-      throw_bad_metadata(cat("the name '", escaped(name), "' stands twice in .metadata"));
+      throw_bad_metadata(cat("the name '", escaped(name), "' occurs twice in .metadata"));
     bool is_bytes =
         value.is(ValueKind::kObject) && DcpRows::kind_of(*value.as_object().type) == DcpRows::Kind::kBytes;
     if (is_bytes) {
@@ -143,11 +157,12 @@ void Linker::add_names(PickleValue dict) {
       out_.object_records.emplace_back();
     } else {
       meaning_[number] = out_.tensor_count();
-      add_tensor(name, DcpRows::row_of(value, DcpRows::Kind::kTensor, "what stands under a name", name));
+      add_tensor(name, DcpRows::row_of(value, DcpRows::Kind::kTensor, "the value of a name", name));
     }
   }
 }
 
+// Appends a tensor's row to every column. Its records are empty until storage_data is read.
 void Linker::add_tensor(std::string_view name, i64 row) {
   std::span<const i64> dims = rows_.dims[row];
   try {
@@ -180,6 +195,7 @@ void Linker::add_tensor(std::string_view name, i64 row) {
 
 // ---- Where the bytes lie
 
+// Reads storage_data: each entry goes to the chunk or object that its key names.
 void Linker::add_records(PickleValue dict) {
   for (auto [key, value] : dict.entries()) {
     i64 index = DcpRows::row_of(key, DcpRows::Kind::kIndex, "a key of storage_data");
@@ -189,13 +205,15 @@ void Linker::add_records(PickleValue dict) {
   }
 }
 
+// An entry that belongs to nothing is a warning: its bytes are never read, but nothing listed is lost.
 void Linker::place(const DcpRows::Index& index, std::span<const i64> offset, const DcpRecord& record) {
   std::string_view name = rows_.names[index.name];
   i64 meaning = meaning_[index.name];
   if (meaning == kNothing)
-    return add_finding(Code::kRecordUnused, name,
-                       "an unknown name: storage_data has bytes for it, but nothing of the name is listed",
-                       true);
+    return add_finding(
+        Code::kRecordUnused, name,
+        "an unknown name: storage_data has bytes for it, but .metadata lists no tensor or object of it",
+        true);
   if (meaning < 0) {
     out_.object_records[static_cast<std::size_t>(~meaning)] = record;
     return;
@@ -214,6 +232,8 @@ std::span<const i64> Linker::chunk_offset(i64 tensor, i64 chunk) const {
   return out_.offsets[tensor].subspan(static_cast<std::size_t>(chunk) * rank, rank);
 }
 
+// Returns the position of the chunk with this offset among those of the tensor, -1 if there is none. The
+// offset decides; a wrong hint is only reported, as torch ignores it too.
 i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const i64> offset) {
   i64 count = static_cast<i64>(out_.records[tensor].size());
   // Without an offset, only a tensor of one chunk can be meant.
@@ -224,15 +244,18 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
   if (index.hint >= 0 && chunk >= 0)
     add_finding(
         Code::kBadMetadata, rows_.names[index.name],
-        cat("the index of storage_data says position ", index.hint, " for the chunk that stands at ", chunk),
+        cat("the index of storage_data says position ", index.hint, " for the chunk at position ", chunk),
         true);
   return chunk;
 }
 
+// The order of chunks by offset, the first dimension first.
 bool Linker::before(i64 tensor, i64 a, i64 b) const {
   return std::ranges::lexicographical_compare(chunk_offset(tensor, a), chunk_offset(tensor, b));
 }
 
+// The positions of the tensor's chunks by ascending offset. The first call sorts them for all tensors: a
+// file without hints needs all of them.
 std::span<i64> Linker::ordered_chunks(i64 tensor) {
   bool ordered = by_offset_.size() == out_.records.items.size();
   by_offset_.resize(out_.records.items.size());
@@ -244,6 +267,7 @@ std::span<i64> Linker::ordered_chunks(i64 tensor) {
   return of(tensor);
 }
 
+// Returns the position of a chunk at exactly this offset, or -1.
 i64 Linker::find_by_offset(i64 tensor, std::span<const i64> offset) {
   std::span<i64> chunks = ordered_chunks(tensor);
   auto at = std::ranges::lower_bound(
@@ -275,6 +299,7 @@ void Linker::complete_records(i64 tensor) {
   }
 }
 
+// Reports each chunk and object that no entry of storage_data names: its data are lost.
 void Linker::complete_records() {
   for (i64 t = 0; t < out_.tensor_count(); t++)
     if (std::ranges::any_of(out_.records[t], [](const DcpRecord& r) { return r.file < 0; }))
@@ -287,6 +312,9 @@ void Linker::complete_records() {
 
 // ---- planner_data
 
+// Finds runs whose pipeline stages all numbered their layers from 0. planner_data begins with the names of
+// the last rank, in the order of its model; a rank of the last stage that owns a layer 0 before it names
+// the embedding gives it away.
 void Linker::read_planner(PickleValue dict) {
   if (dict.is_none()) return;
   if (!dict.is(ValueKind::kDict))

@@ -1,13 +1,20 @@
-// The .metadata of a DCP folder, as columns. The file is one pickle:
+// The .metadata of a DCP folder, as columns. The file is one pickle of torch's class Metadata:
 //
 //   Metadata
-//     state_dict_metadata   name -> TensorStorageMetadata {properties, size, chunks: [{offsets, sizes}, ...]}
-//                                 | BytesStorageMetadata
-//     storage_data          MetadataIndex {fqn, offset, index} -> _StorageInfo {relative_path, offset, length}
-//     planner_data          name -> path in the nested dict that was saved; None in torch_dist
+//     state_dict_metadata  name -> TensorStorageMetadata {properties, size, chunks: [{offsets, sizes}, ...]}
+//                                | BytesStorageMetadata (an object, such as `args`)
+//     storage_data         MetadataIndex {fqn, offset, index} -> _StorageInfo {relative_path, offset, length}
+//     planner_data         name -> path in the nested dict that was saved; None in torch_dist
 //     storage_meta, version
 //
-// A hundred thousand tensors are 60 MB of it; what is kept is some 20 MB of plain numbers.
+// A chunk is what one rank stored of a tensor: a box in the global tensor, and a record in a file. Joined
+// by name and offset, a tensor of shape [10, 4] that two ranks saved is:
+//
+//   names  dtypes  dims      offsets  sizes    records
+//   "w"    f32     [10, 4]   [0, 0]   [6, 4]   file 0, bytes [0, 1641)
+//                            [6, 0]   [4, 4]   file 1, bytes [0, 1577)
+//
+// A hundred thousand tensors are 60 MB of pickle; the columns are about 20 MB of plain numbers.
 #pragma once
 
 #include <span>
@@ -23,6 +30,8 @@ namespace mckpt::impl {
 
 // Rows of unlike lengths, one after the other.
 template <typename T>
+// Rows of different lengths in one array, one after the other; `ends` has the end of each. It replaces a
+// vector of vectors, which would allocate once a row.
 struct RaggedRows {
   std::vector<T> items;
   std::vector<i64> ends;
@@ -40,13 +49,16 @@ struct RaggedRows {
   void end_row() { ends.push_back(static_cast<i64>(items.size())); }
 };
 
-// A stretch of a data file.
+// A range of bytes in a data file: one torch.save archive, which holds one chunk or one object.
 struct DcpRecord {
   i32 file = -1;             // index into DcpMetadata::files; -1: .metadata names no place
   bool transformed = false;  // by a stream extension, such as compression
   i64 offset = 0, bytes = 0;
 };
 
+// The columns. The rows of a tensor's chunks are in the order of the file, which is the order of the ranks
+// that planned them, not that of the offsets. Made by parse_dcp_metadata() or merge_dcp_metadata(), kept by
+// DcpStore.
 struct DcpMetadata {
   // One row a tensor, in the order of the file.
   RaggedRows<char> names;
@@ -66,7 +78,8 @@ struct DcpMetadata {
   bool stage_local_layers = false;
   std::vector<Finding> findings;
 
-  // Of files that ranks wrote each for itself: a record of one rank that stands for that of another as well.
+  // One tensor or object that several ranks wrote, when each rank wrote an index of its own: the record
+  // that is used and another one, to be compared by check().
   struct Copy {
     i64 row = 0;  // of the tensor or object
     bool object = false;
@@ -84,12 +97,12 @@ struct DcpMetadata {
   }
 };
 
-// Throws kBadMetadata, kBadPath, kBadShape, kUnknownDType, and what the pickle interpreter throws. Findings
-// name what is wrong with single entries.
+// Throws kBadMetadata, kBadPath, kBadShape, kUnknownDType, and what the pickle interpreter throws. What is
+// wrong with single entries becomes a finding, and the rest is still usable.
 DcpMetadata parse_dcp_metadata(std::span<const u8> pickle);
 
-// One checkpoint of the files that ranks wrote each for itself (__<rank>.metadata), in the order of the
-// ranks. Throws kBadMetadata when two of them describe a tensor differently.
+// Joins the indexes that ranks wrote each for itself (__<rank>.metadata) to one checkpoint; `parts` in the
+// order of the ranks. Throws kBadMetadata when two of them describe a tensor differently.
 DcpMetadata merge_dcp_metadata(std::span<const DcpMetadata> parts);
 
 }  // namespace mckpt::impl

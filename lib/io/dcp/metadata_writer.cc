@@ -1,4 +1,10 @@
-// Writes the .metadata file of a laid-out folder as a stream: torch's Metadata object, opcode by opcode.
+// Writes the .metadata of a laid-out folder as a stream, opcode by opcode, in the order in which torch
+// pickles it. A text that was written before is written as its number in the memo, as picklers do; without
+// that a model's .metadata would be several times as large.
+//
+//   begin(class)   GLOBAL class, EMPTY_TUPLE, NEWOBJ, EMPTY_DICT, MARK
+//   field(name)    the name, followed by its value
+//   end()          SETITEMS, BUILD
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -11,7 +17,7 @@
 namespace mckpt::impl {
 
 // torch.distributed.checkpoint.metadata.Metadata and what it is made of, each object as Python would pickle
-// it: the class, an empty construction, a dictionary of fields.
+// it: the class, an empty construction, a dict of fields. Used once.
 class DcpLayout::MetadataWriter {
  public:
   MetadataWriter(const DcpLayout& layout, const std::function<void(std::string_view)>& take)
@@ -24,6 +30,7 @@ class DcpLayout::MetadataWriter {
     list_chunks_by_key();
   }
 
+  // The whole file. version "1.0.0" is that of torch 2.9 and newer.
   void write() {
     begin("torch.distributed.checkpoint.metadata", "Metadata");
     field("state_dict_metadata");
@@ -60,6 +67,7 @@ class DcpLayout::MetadataWriter {
     }
   }
 
+  // Between begin() and end() come the fields of the object.
   void begin(std::string_view module, std::string_view name) {
     p_.class_name(module, name);
     p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
@@ -67,6 +75,7 @@ class DcpLayout::MetadataWriter {
   }
   void end() { p_.op(Op::kSetitems), p_.op(Op::kBuild); }
 
+  // The name of a field: a text the first time, then its number in the memo.
   void field(std::string_view name) {
     for (auto& [text, slot] : fields_)
       if (text == name) return p_.repeated_text(name, slot);
@@ -74,23 +83,27 @@ class DcpLayout::MetadataWriter {
     p_.repeated_text(name, fields_.back().second);
   }
 
+  // torch.Size((...)), a call with one tuple; the loader compares sizes and offsets as this type.
   void size(std::span<const i64> numbers) {
     p_.class_name("torch", "Size");
     p_.tuple(numbers);
     p_.op(Op::kTuple1), p_.op(Op::kReduce);
   }
 
+  // Hands over what is written so far, once it is a megabyte.
   void hand_over() {
     if (p_.pending_bytes() > 1 << 20) take_(p_.take());
   }
 
+  // The name of a key: a text the first time, then its number in the memo.
   void key_name(i32 key) {
     p_.repeated_text(l_.key(key).name.text, key_slot_[static_cast<std::size_t>(key)]);
   }
 
+  // (dtype, layout, requires_grad, memory format, pin_memory), as torch writes it for an ordinary tensor.
   void write_properties(DType dtype) {
     u32& slot = properties_[dtype];
-    // Types are shared by all tensors, as every property but the type is the same.
+    // All tensors of a type share one object: every property but the type is the same.
     if (slot != 0) return p_.known(slot - 1);
     p_.class_name(kModule, "TensorProperties");
     p_.op(Op::kEmptyTuple), p_.op(Op::kNewobj);
@@ -106,6 +119,7 @@ class DcpLayout::MetadataWriter {
     slot = p_.memoize() + 1;
   }
 
+  // name: TensorStorageMetadata {properties, size, chunks}
   void write_tensor_item(i32 key) {
     key_name(key);
     begin(kModule, "TensorStorageMetadata");
@@ -127,6 +141,7 @@ class DcpLayout::MetadataWriter {
     end();
   }
 
+  // state_dict_metadata: objects first, then the tensors in the order of their first chunks.
   void write_items() {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++) {
@@ -138,7 +153,8 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kSetitems);
   }
 
-  // Keys that many paths have are written once.
+  // The path of planner_data: the name cut at its dots. Keys that many paths have in common are written
+  // once.
   void write_path(const DcpName& name) {
     p_.op(Op::kMark);
     std::size_t from = 0;
@@ -157,12 +173,14 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kTuple);
   }
 
+  // pre: the text is a number.
   static i64 number_of(std::string_view text) {
     i64 number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);
     return number;
   }
 
+  // planner_data: None, or name -> path for objects and keys.
   void write_paths() {
     if (!l_.has_paths_) return p_.op(Op::kNone);
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
@@ -175,6 +193,7 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kSetitems);
   }
 
+  // _StorageInfo: where a record is.
   void write_place(i32 rank, i64 offset, i64 bytes) {
     begin("torch.distributed.checkpoint.filesystem", "_StorageInfo");
     field("relative_path");
@@ -184,6 +203,8 @@ class DcpLayout::MetadataWriter {
     end();
   }
 
+  // storage_data. The index of a chunk is its position among those of its key; an object has none, and no
+  // offset.
   void write_places() {
     p_.op(Op::kEmptyDict), p_.op(Op::kMark);
     for (std::size_t o = 0; o < l_.objects_.size(); o++) {

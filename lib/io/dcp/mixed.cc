@@ -1,3 +1,4 @@
+// Finds files of another save by their names, and by the numbers of steps that their objects have.
 #include "io/dcp/mixed.h"
 
 #include <map>
@@ -18,6 +19,7 @@ constexpr const char* kTakeWhole =
     "copy or save the folder again as a whole, into an empty one; `accept` MC1315 uses the files as they "
     "are";
 
+// The object as an integer; nothing if it is something else or cannot be read.
 std::optional<i64> number_of(const Store& store, i64 object) {
   try {
     std::shared_ptr<const PickleValue> value = store.object(object);
@@ -27,8 +29,9 @@ std::optional<i64> number_of(const Store& store, i64 object) {
   }
 }
 
-// How many steps the optimizer had made, by the first file that says so. All parameters step together, and
-// each rank's file has some of them.
+// The numbers of steps that the optimizer had made, each with the first file that has it. All parameters
+// step together, and each rank's file has the objects of some of them, so more than one number means more
+// than one save.
 std::map<i64, i32> steps_by_file(const Store& store) {
   std::map<i32, i64> object_of;  // by file
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
@@ -63,7 +66,7 @@ std::vector<Finding> check_mixed(const Store& store) {
     const auto& [last, b] = *steps.rbegin();
     out.push_back({.code = Code::kMixedSaves,
                    .file = std::string(file_label(store, b)),
-                   .message = cat("the optimizer had made ", last, " steps here and ", first, " in ",
+                   .message = cat("the optimizer had made ", last, " steps in this file and ", first, " in ",
                                   file_label(store, a), ": the files are of different saves"),
                    .help = kTakeWhole});
   }
@@ -75,8 +78,8 @@ std::vector<Finding> check_mixed(const Store& store) {
     if (iteration && *iteration != folder->number)
       out.push_back({.code = Code::kMixedSaves,
                      .tensor = "iteration",
-                     .message = cat("the folder is called that of iteration ", folder->number,
-                                    ", but holds iteration ", *iteration),
+                     .message = cat("the name of the folder says iteration ", folder->number,
+                                    ", but its data say iteration ", *iteration),
                      .warning = true});
   }
   return out;

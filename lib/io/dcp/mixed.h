@@ -1,6 +1,9 @@
-// Files of two saves in one folder. A save into a folder that has one already replaces files of the same name
-// and leaves the others; a copy that broke off leaves some of each. Where both saves were made by the same
-// grid, every box, size and checksum is right, and only what the objects say gives it away.
+// Files of two saves in one folder. A save into a folder that has one already replaces files of the same
+// name and leaves the others; an interrupted copy leaves some of each. Where both saves were made by the
+// same grid, every box, size and checksum is right, and only the objects give it away:
+//
+//   __0_0.distcp   optimizer.param_to_group_meta....step = 2000
+//   __1_0.distcp   optimizer.param_to_group_meta....step = 1000     <- of the save before
 #pragma once
 
 #include <span>
@@ -13,10 +16,12 @@ class Folder;
 class Store;
 struct Finding;
 
-// Data files that .metadata does not name. A rank that held nothing leaves an empty one.
+// Reports data files that .metadata does not name (`named`), unless they are empty: a rank that held
+// nothing writes an empty file.
 void find_leftovers(const Folder& folder, std::span<const std::string> named, std::vector<Finding>& out);
 
-// Reads one object a file. What cannot be read is somebody else's finding.
+// Compares the optimizer's steps of all files, and the iteration with that of the folder's name. Reads one
+// object a file. What cannot be read is reported by DcpStore::check().
 std::vector<Finding> check_mixed(const Store& store);
 
 }  // namespace mckpt::impl

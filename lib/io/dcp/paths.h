@@ -1,6 +1,8 @@
 // The paths of planner_data, by which torch rebuilds the nested dict that was saved:
 //
 //   "optim.state.0.step"  ->  ("optim", "state", 0, "step")
+//
+// A folder that is made of another keeps them: a name alone does not say which of its dots part keys.
 #pragma once
 
 #include <optional>
@@ -15,13 +17,14 @@ namespace mckpt::impl {
 class Store;
 struct DcpName;
 
-// By name of an item, the name with its path. Nothing where the folder has no paths (torch_dist), or is not a
-// DCP folder with one .metadata. Throws kBadMetadata for a path that does not lead to its name, kNotHeld for
-// one over keys that are neither texts nor numbers.
+// By name of an item, the name with its path.
 using DcpPaths = NameMap<std::string, DcpName>;
+// Nothing where the folder has no paths (torch_dist), or is not a DCP folder with one .metadata. Throws
+// kBadMetadata for a path that does not lead to its name, kNotHeld for one over keys that are neither texts
+// nor integers.
 std::optional<DcpPaths> dcp_paths(const Store& store);
 
-// The same from the bytes of .metadata.
+// The paths in the bytes of a .metadata; throws the same.
 std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata);
 
 }  // namespace mckpt::impl

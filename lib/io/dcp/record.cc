@@ -1,3 +1,5 @@
+// Builds the frame of a record once for its type and size: the zip headers and the pickle in front of the
+// data, and behind them the descriptor with the sum, the version and the directory.
 #include "io/dcp/record.h"
 
 #include <algorithm>
@@ -19,6 +21,7 @@ std::span<const u8> bytes_of(std::string_view text) {
   return {reinterpret_cast<const u8*>(text.data()), text.size()};
 }
 
+// A record of a few bytes at offset `at` of the archive, with its sum.
 ZipRecord small_record(std::string_view name, std::string_view content, i64 at) {
   ZipRecord r{cat("archive/", name), std::ssize(content), at, 0, crc32(0, bytes_of(content)), false};
   r.data_offset = zip_data_offset(r);
@@ -55,6 +58,7 @@ DcpTensorFrame::DcpTensorFrame(DType dtype, std::span<const i64> dims) {
   tail_bytes_ = std::ssize(tail(0));
 }
 
+// The sum is the only part that depends on the data: it is in the descriptor and again in the directory.
 std::vector<u8> DcpTensorFrame::tail(u32 crc32) const {
   ZipRecord data = data_;
   data.crc32 = crc32;

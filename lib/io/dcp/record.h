@@ -1,9 +1,10 @@
-// One item of a .distcp file: a torch.save archive of its own, as torch.distributed.checkpoint appends them
-// one after the other. A tensor's archive is a frame around its bytes that shape and type fix; its size is a
-// multiple of 64 bytes, so that the data of every item are aligned in the file.
+// Writing one item of a .distcp file: a torch.save archive of its own, as torch.distributed.checkpoint
+// appends them one after the other. A tensor's archive is a frame around its bytes, fixed by shape and type
+// alone; its size is a multiple of 64 bytes, so that the data of every item are aligned in the file.
 //
 //   data.pkl  byteorder  [data/0: the tensor]  version  directory
 //   '------ head -------'                      '------ tail ------'
+//    type and sizes fix it                      needs the CRC-32 of the data
 #pragma once
 
 #include <span>
@@ -17,16 +18,20 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 
+// The bytes around a chunk's data. DcpLayout keeps one for each type and size; the engine writes head, data
+// and tail of each chunk.
 class DcpTensorFrame {
  public:
-  // Throws kNotHeld, kSizeOverflow.
+  // `dims` are the chunk's. Throws kNotHeld for a type that torch cannot read, kSizeOverflow.
   DcpTensorFrame(DType dtype, std::span<const i64> dims);
 
   std::span<const u8> head() const { return head_; }
   i64 tail_bytes() const { return tail_bytes_; }
   i64 data_bytes() const { return data_.bytes; }
+  // The size of the whole record: head, data, tail.
   i64 record_bytes() const { return std::ssize(head_) + data_.bytes + tail_bytes_; }
-  // pre: `to` has tail_bytes(). The sum stands at byte kCrc32At of it.
+  // The tail of a record whose data have that CRC-32. pre: `to` has tail_bytes(). The sum is at byte
+  // kCrc32At of it, for those who fill it in later.
   static constexpr i64 kCrc32At = 4;
   void write_tail(u32 crc32, std::span<u8> to) const;
 

@@ -1,4 +1,6 @@
-// Turns the records of torch's metadata classes into rows while the pickle is read.
+// Turns the records of torch's metadata classes into rows while the pickle is read. The names of the fields
+// are torch's; a missing field or one of another type throws kBadMetadata, as nothing after it could be
+// trusted.
 #include "io/dcp/rows.h"
 
 #include <array>
@@ -13,13 +15,15 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
+// The fields that are used, in torch's order. The code below names them by their position here.
 constexpr std::string_view kTensorFields[] = {"properties", "size", "chunks"};
 constexpr std::string_view kChunkFields[] = {"offsets", "sizes"};
 constexpr std::string_view kPropertyFields[] = {"dtype"};
 constexpr std::string_view kIndexFields[] = {"fqn", "offset", "index"};
 constexpr std::string_view kStorageFields[] = {"relative_path", "offset", "length", "transform_descriptors"};
 
-// Of a pickle, for everything about a chunk: its box, its index, its record and its part of the names.
+// Bytes of a pickle for everything about one chunk: its box, its index, its record and its part of the
+// names. An estimate, to reserve memory.
 constexpr std::size_t kBytesOfChunk = 256;
 
 // Appends the integers of a tuple (torch.Size is one) or list; returns how many.
@@ -33,7 +37,7 @@ std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::strin
           cat("a ", what, " in .metadata holds ", kind_name(v.kind()), ", not an integer of 64 bits"));
     out.push_back(v.as_int());
   };
-  // Nearly all are tuples, which lie in one piece.
+  // Nearly all are tuples, whose items are in one piece of memory.
   std::span<const PickleValue> tuple = value.tuple();
   for (PickleValue v : tuple) append(v);
   if (value.is(ValueKind::kTuple)) return tuple.size();
@@ -59,6 +63,7 @@ DcpRows::DcpRows(i64 pickle_bytes)
 
 // ---- Texts
 
+// The slot that has the text, or the free one where it belongs. pre: at least one slot is free.
 std::size_t NameTable::slot_of(std::string_view text, u32 hash) const {
   std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
@@ -79,6 +84,8 @@ void NameTable::grow() {
   }
 }
 
+// The note is one more than the number, because 0 means that there is no note. Numbers too large for a note
+// are looked up each time.
 u32 NameTable::add(PickleValue text) {
   u32 noted = text.note();
   if (noted != 0) return noted - 1;
@@ -87,6 +94,7 @@ u32 NameTable::add(PickleValue text) {
   return number;
 }
 
+// At most half of the slots are used, so that searches stay short.
 u32 NameTable::add(std::string_view text) {
   if (slots_.size() < static_cast<std::size_t>(size() + 1) * 2) grow();
   u32 hash = static_cast<u32>(NameHash()(text));
@@ -132,14 +140,17 @@ DcpRows::Kind DcpRows::kind_of(const PickleClass& type) {
   return Kind::kOther;
 }
 
+// Says what was found in place of a record, by its class where it has one.
 void DcpRows::throw_no_row(PickleValue object, std::string_view what, std::string_view name) {
   std::string found = object.is(ValueKind::kObject)
                           ? cat("an object of class ", escaped(object.as_object().type->name))
                           : std::string(kind_name(object.kind()));
-  Error e(Code::kBadMetadata, cat(what, " in .metadata is ", found, ", an unexpected type, or empty"));
+  Error e(Code::kBadMetadata,
+          cat(what, " in .metadata is ", found, ", which is of an unexpected type or empty"));
   throw e.tensor(name);
 }
 
+// Called for an object whose state is already a value of the interpreter.
 std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state) {
   // torch pickles the properties as a tuple that begins with the data type.
   if (state.is(ValueKind::kTuple) && kind_of(*object.type) == Kind::kProperties)
@@ -149,6 +160,8 @@ std::optional<u64> DcpRows::build(const PickleObject& object, PickleValue state)
   return build(*object.type, entries_);
 }
 
+// Called for an object whose state is still on the interpreter's stack, as keys and values in turn: the
+// quick way, taken by nearly all records.
 std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const PickleValue> state) {
   Kind kind = kind_of(type);
   switch (kind) {
@@ -175,6 +188,8 @@ std::optional<u64> DcpRows::build(const PickleClass& type, std::span<const Pickl
   return std::nullopt;
 }
 
+// Of TensorProperties the data type is all that matters for the bytes. loading.cc checks that torch can
+// read the other properties.
 u64 DcpRows::dtype_row(PickleValue dtype) {
   if (!dtype.is(ValueKind::kClass) || dtype.as_class().known != Known::kDType)
     throw_bad_metadata(cat(
@@ -193,6 +208,7 @@ u64 DcpRows::build_chunk() {
   return static_cast<u64>(boxes.size() - 1);
 }
 
+// pre: the records of its chunks and properties were built; a pickle has them before what refers to them.
 u64 DcpRows::build_tensor() {
   PickleValue list = tensor_[2];
   if (!list.is(ValueKind::kList) && !list.is(ValueKind::kTuple))
@@ -233,8 +249,9 @@ u64 DcpRows::build_record() {
   return records.size() - 1;
 }
 
+// The number of a data file by its path. Throws kBadPath for one that leads out of the folder.
 i32 DcpRows::file_number(PickleValue path) {
-  // The very text stands for its file again and again.
+  // The same text of the pickle names its file again and again.
   SeenPath& seen = seen_[reinterpret_cast<std::uintptr_t>(path.node()) / alignof(PickleNode) % seen_.size()];
   if (seen.path == path) return seen.file;
   std::string_view text = path.text();

@@ -1,5 +1,14 @@
-// The small records of a .metadata pickle as the interpreter meets them, one row each: what the pickle's
-// dicts refer to by number until dcp_metadata.cc joins them. Private to dcp_*.cc.
+// The small records of a .metadata pickle, stored as rows while the interpreter meets them. Private to
+// io/dcp.
+//
+// A .metadata of 100,000 tensors has more than a million small Python objects. Building them would take
+// hundreds of megabytes; instead the interpreter hands over each record when its BUILD opcode is met, and
+// gets back a number that represents the object from then on:
+//
+//   ChunkStorageMetadata {offsets: (6, 0), sizes: (4, 4)}   ->   row 1 of `boxes`: 6 0 4 4
+//   list of chunks [.., ..]                                 ->   refers to chunks by row
+//
+// Linker (metadata.cc) joins the rows afterwards; LoadingCheck (loading.cc) reads the indexes too.
 #pragma once
 
 #include <array>
@@ -15,12 +24,13 @@
 
 namespace mckpt::impl {
 
-// Numbers for texts, which must outlive the table: equal texts, equal numbers, counted from 0.
+// Numbers for texts: equal texts, equal numbers, counted from 0. The texts are not copied and must outlive
+// the table.
 class NameTable {
  public:
   u32 add(std::string_view text);
-  // Of a pickle. The number is noted beside the text, so that only the first of many references to it is
-  // looked up.
+  // For a text of a pickle: stores the number beside the text itself, so that only the first of many
+  // references to it is looked up.
   u32 add(PickleValue text);
   i64 size() const { return std::ssize(texts_); }
   i64 text_bytes() const { return text_bytes_; }  // of all of them
@@ -38,10 +48,12 @@ class NameTable {
   std::vector<Slot> slots_;  // open addressing
 };
 
+// Turns each record into a row of one of the columns below and represents it by that row. An object of any
+// other class is left to the interpreter. pre: the pickle outlives this, as texts are not copied.
 class DcpRows final : public PickleVisitor {
  public:
   enum class Kind : u8 { kOther, kTensor, kBytes, kChunk, kProperties, kIndex, kStorage, kStorageMeta };
-  // By the class's own name, whatever module it lives in: forks and Megatron have their own.
+  // By the class's own name, whatever module defines it: forks and Megatron have their own copies.
   static Kind kind_of(const PickleClass& type);
   // The row of an object of that kind. Throws kBadMetadata when it is something else; `what` and `name` are
   // for the message.

@@ -1,4 +1,5 @@
-// Finds the args among the objects of a checkpoint.
+// Finds the args among the objects of a checkpoint. A returned part shares ownership of the pickle that it
+// is in.
 #include "io/dcp/run_args.h"
 
 #include "core/base/error.h"
@@ -7,8 +8,11 @@
 namespace mckpt::impl {
 namespace {
 
+// The name of the args, and how the common state's object begins: its full name ends in the shard,
+// "shard_0_1".
 constexpr std::string_view kArgs = "args", kCommonItem = "common_state/";
 
+// The object of this name; null if there is none. Errors name it.
 std::shared_ptr<const PickleValue> object_named(const Store& store, std::string_view name) {
   for (std::size_t i = 0; i < store.objects().size(); i++) {
     if (store.objects()[i].name != name) continue;
@@ -21,6 +25,7 @@ std::shared_ptr<const PickleValue> object_named(const Store& store, std::string_
   return nullptr;
 }
 
+// `part` of `whole` as a pointer that keeps the whole alive; null for a null part.
 std::shared_ptr<const PickleValue> part_of(std::shared_ptr<const PickleValue> whole,
                                            const PickleValue* part) {
   return part ? std::shared_ptr<const PickleValue>(std::move(whole), part) : nullptr;

@@ -1,5 +1,8 @@
-// The args of the run that wrote a checkpoint, wherever they are: the object `args` of fsdp_dtensor, an entry
-// of the common state of torch_dist, which is an object or, of older saves, common.pt.
+// The args of the run that wrote a checkpoint (Megatron's argparse.Namespace), wherever they are:
+//
+//   fsdp_dtensor       object `args`
+//   torch_dist         entry `args` of the common state: object common_state/shard_0_1
+//   older torch_dist   entry `args` of the common state: file common.pt
 #pragma once
 
 #include <memory>
@@ -11,19 +14,21 @@ namespace mckpt::impl {
 
 class Store;
 
-// The file that older torch_dist saves have their common state in.
+// The file that has the common state in older torch_dist saves.
 inline constexpr std::string_view kCommonFile = "common.pt";
 
-// Whether an object of this name is the common state, or holds the args.
+// Whether an object of this name is the common state.
 bool is_common_state(std::string_view object);
+// Whether an object of this name is the args or has them as an entry.
 bool holds_args(std::string_view object);
 
-// Null where there are none. What the file has where both are there: Megatron reads it alone. Throw what
-// reading the object throws.
+// Null where there is none. Where both a file and an object are there, the file's: Megatron reads it alone.
+// Throws what reading the object throws.
 std::shared_ptr<const PickleValue> common_state_of(const Store& store);
+// Null where there are none. Throws what reading the object throws.
 std::shared_ptr<const PickleValue> args_of(const Store& store);
 
-// An entry of args, or of another Namespace or dict; null: not there.
+// An entry of args, or of another Namespace or dict; null if there is none of this name.
 const PickleValue* arg_of(const PickleValue& args, std::string_view name);
 
 }  // namespace mckpt::impl

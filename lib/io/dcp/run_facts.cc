@@ -1,4 +1,5 @@
-// Reads sizes of the grid and the layer pattern from args or from run_config.yaml.
+// Reads sizes of the grid and the layer pattern from args or from run_config.yaml. The YAML is read line by
+// line for six numbers, which needs no parser: Bridge writes them as "  key: 12" below "model:".
 #include "io/dcp/run_facts.h"
 
 #include <algorithm>
@@ -10,14 +11,15 @@
 namespace mckpt::impl {
 namespace {
 
-// The field of a Namespace or of a dict as a number; nothing when it is not one.
+// The field of a Namespace or of a dict as a number; nothing if it is missing or has another type.
 std::optional<i64> number_field(const PickleValue& args, std::string_view name) {
   const PickleValue* value = arg_of(args, name);
   if (value == nullptr || !value->is_int()) return std::nullopt;
   return value->as_int();
 }
 
-// Of a hybrid model: the layers, each group one, as its keys count them.
+// The layer pattern of a hybrid model, read in the grouped dialect, where a group counts as one layer as it
+// does in the keys. The name of the argument changed between releases.
 std::optional<LayerPattern> pattern_of(const PickleValue& args) {
   for (const char* name : {"hybrid_layer_pattern", "hybrid_override_pattern"}) {
     const PickleValue* value = arg_of(args, name);
@@ -41,6 +43,7 @@ std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
 
 }  // namespace
 
+// With groups the keys count fewer layers than num_layers; a pattern that fits neither count says nothing.
 RunFacts run_facts(const PickleValue& args) {
   RunFacts facts;
   facts.layers = number_field(args, "num_layers");
@@ -60,6 +63,7 @@ RunFacts run_facts(const PickleValue& args) {
   return facts;
 }
 
+// A line without indentation begins another section.
 RunFacts run_facts_of_yaml(std::string_view text) {
   RunFacts facts;
   bool in_model = false;

@@ -1,4 +1,6 @@
-// What the run that wrote a checkpoint says of itself, in its arguments or its configuration.
+// Sizes that the run which wrote a checkpoint states in its arguments or its configuration: layers,
+// experts, and the parallel grid. They are compared with the names of the tensors (counts.h), and used
+// where names alone do not tell how a tensor was cut.
 #pragma once
 
 #include <optional>
@@ -11,11 +13,12 @@ namespace mckpt::impl {
 
 class PickleValue;
 
-// As far as it says so.
+// Each field is empty where the run does not state it.
 struct RunFacts {
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, pipeline_stages = std::nullopt;
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
   std::optional<i64> expert_ranks = std::nullopt, fsdp_instances = std::nullopt;
+  // The layers that are Mamba mixers alone, by the layer pattern ("M"); ascending.
   std::vector<i64> mixers{};  // of the layers, those that are Mamba mixers alone, as the layer pattern says
 };
 

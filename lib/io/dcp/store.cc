@@ -1,4 +1,11 @@
-// What lies in the records of a DCP folder, and what is wrong there.
+// Reads the records of a DCP folder: where a chunk's data are, what an object contains, and what is wrong
+// there.
+//
+//   resolve(tensor, chunk)
+//     DcpMetadata  -> record: file 3, bytes [4096, 9000)
+//     RecordSource -> the archive's two ends
+//     read_dcp_item -> data at byte 512 of the record, strides, CRC-32
+//     ChunkData    =  file 3, offset 4608
 #include "io/dcp/store.h"
 
 #include <algorithm>
@@ -18,10 +25,12 @@
 namespace mckpt::impl {
 namespace {
 
+// run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
 }  // namespace
 
+// From memory alone. The rank is that of the file's name.
 Chunk DcpStore::chunk(i64 tensor, i64 index) const {
   std::size_t rank = meta_.dims[tensor].size(), at = static_cast<std::size_t>(index) * rank;
   const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
@@ -55,15 +64,18 @@ auto DcpStore::with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
   }
 }
 
+// Where the elements of a chunk are. Throws kRecordMissing, kItemMismatch, and what opening an archive
+// throws; errors name tensor and file.
 ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
   const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
   std::span<const i64> sizes = chunk(tensor, index).sizes;
   try {
     if (r.file < 0) throw Error(Code::kRecordMissing, cat("chunk ", index, " has no entry in storage_data"));
     if (r.transformed)
-      throw Error(Code::kItemMismatch,
-                  "the record went through a stream extension of torch (such as compression), which mckpt "
-                  "does not have")
+      throw Error(
+          Code::kItemMismatch,
+          "the record was written through a stream extension of torch (such as compression), which mckpt "
+          "cannot undo")
           .file(file_path(*this, r.file));
     DcpItem item = with_record(r.file, r.offset, r.bytes, [&](const ByteSource& record) {
       return read_dcp_item(record, dtype(tensor), sizes);
@@ -84,6 +96,7 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
   }
 }
 
+// The root of the object's pickle, which it keeps alive; null for an object without a record.
 std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
   const Object& o = objects_[static_cast<std::size_t>(index)];
   if (o.file < 0) return nullptr;
@@ -98,6 +111,7 @@ std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
   return {value, &value->root};
 }
 
+// The sums in the archives of all records. Opens every record.
 void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   auto of_record = [&](i32 file, i64 offset, i64 bytes, i64 tensor) {
     if (file < 0 || files_[static_cast<std::size_t>(file)].bytes < 0) return;
@@ -113,7 +127,7 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
         });
       });
     } catch (const Error&) {
-      // An archive that cannot be opened is reported by whoever resolves the chunk or reads the object.
+      // An archive that cannot be opened is reported when its chunk is resolved or its object is read.
     }
   };
   for (const Object& o : objects_) of_record(o.file, o.record_offset, o.record_bytes, -1);
@@ -123,6 +137,8 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
 
 // ---- Checks
 
+// What `verify` adds to the findings of opening: reads all objects, no tensor's data but those of copies
+// and of files that have a hash.
 std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
@@ -132,6 +148,7 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   return findings.take();
 }
 
+// Names, files of two saves, copies that differ.
 std::vector<Finding> DcpStore::damage(NamesOf names) const {
   std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), names);
   for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
@@ -139,7 +156,8 @@ std::vector<Finding> DcpStore::damage(NamesOf names) const {
   return found;
 }
 
-// What cannot be read is somebody else's finding.
+// Whether two records are equal byte for byte. A record that cannot be read counts as equal here: reading
+// it elsewhere reports it.
 bool DcpStore::same_bytes(const DcpRecord& a, const DcpRecord& b) const {
   constexpr i64 kBlock = i64{1} << 20;
   if (a.file < 0 || b.file < 0) return true;
@@ -155,7 +173,8 @@ bool DcpStore::same_bytes(const DcpRecord& a, const DcpRecord& b) const {
   return true;
 }
 
-// Of what every rank saved under one name the first is taken: right where all are equal.
+// Where every rank saved the same name, the lowest rank's is used; that is right only if all are equal. One
+// finding for all tensors and one for all objects.
 void DcpStore::check_copies(std::vector<Finding>& out) const {
   for (bool object : {false, true}) {
     std::set<i64> rows;
@@ -164,15 +183,17 @@ void DcpStore::check_copies(std::vector<Finding>& out) const {
     if (rows.empty()) continue;
     i64 first = *rows.begin();
     std::string name(object ? meta_.object_name(first) : meta_.name(first));
-    std::string more = rows.size() > 1 ? cat(", and so have ", rows.size() - 1, " more") : "";
-    out.push_back({.code = Code::kRecordUnused,
-                   .tensor = std::move(name),
-                   .message = cat("ranks have saved other values for the same ", object ? "object" : "tensor",
-                                  more, "; those of the lowest rank are taken, the others are left out"),
-                   .warning = true});
+    std::string more = rows.size() > 1 ? cat(" and of ", rows.size() - 1, " more") : "";
+    out.push_back(
+        {.code = Code::kRecordUnused,
+         .tensor = std::move(name),
+         .message = cat("ranks have saved different values of the same ", object ? "object" : "tensor", more,
+                        "; the values of the lowest rank are used, the others are left out"),
+         .warning = true});
   }
 }
 
+// Reads the pickle of every object, on several threads, and reports what the interpreter noted.
 void DcpStore::check_objects(int threads, Findings& findings) const {
   PlacedFindings found;
   parallel_for(static_cast<i64>(objects_.size()), threads, [&](int, i64 i) {
@@ -195,8 +216,8 @@ void DcpStore::check_objects(int threads, Findings& findings) const {
   for (Finding& f : found.take()) findings.add(std::move(f));
 }
 
-// From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge. What
-// cannot be read is reported as an object, not here.
+// From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge.
+// What cannot be read is reported as an object, not here.
 RunFacts DcpStore::run_facts_found() const {
   try {
     if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_facts(*args);

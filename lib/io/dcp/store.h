@@ -1,4 +1,7 @@
-// A DCP folder that is open. Private to dcp*.cc.
+// A DCP folder that is open, as a store (io/store/store.h). Private to io/dcp.
+//
+// It keeps the columns of .metadata and opens data files on demand: a chunk's name, box and record come
+// from memory, resolve() and object() read the record's own header.
 #pragma once
 
 #include <optional>
@@ -16,6 +19,7 @@ namespace mckpt::impl {
 class Findings;
 class Folder;
 
+// Made by open_dcp(). Safe for many threads once it is made.
 class DcpStore final : public Store {
  public:
   DcpStore(const std::string& path, const OpenOptions& opening);
@@ -33,9 +37,11 @@ class DcpStore final : public Store {
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
   std::optional<std::vector<Finding>> check(int threads) const override;
   RunFacts run_facts_found() const;
+  // See dcp_damage() in dcp.h.
   std::vector<Finding> damage(NamesOf names) const;
 
  private:
+  // Steps of opening, in this order (dcp.cc).
   void read_metadata(const Folder& folder);
   void list_files(const Folder& folder);
   void add_objects(const Folder& folder);
@@ -48,13 +54,16 @@ class DcpStore final : public Store {
   template <typename Fn>
   auto with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
       -> decltype(fn(std::declval<const ByteSource&>()));
+  // Checks that read data (store.cc).
   void check_objects(int threads, Findings& findings) const;
   bool same_bytes(const DcpRecord& a, const DcpRecord& b) const;
   void check_copies(std::vector<Finding>& out) const;
 
   DcpMetadata meta_;
+  // One .metadata names all that the files contain; false for the indexes of single ranks.
   bool gathered_ = false;  // one .metadata names all that the files hold
   DcpDialect dialect_ = DcpDialect::kPlain;
+  // The rank that wrote each file, by its name; -1: the name does not say.
   std::vector<i32> file_ranks_;
   std::optional<StoreFiles> open_files_;
 };

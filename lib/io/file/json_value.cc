@@ -1,48 +1,17 @@
-// The tree of a JSON text, and the writing of strings.
+// The values of a JSON tree, and the writing of strings.
 #include <algorithm>
 #include <charconv>
 
 #include "core/base/error.h"
 #include "io/file/json.h"
+#include "io/file/json_keys.h"
 
 namespace mckpt::impl {
-namespace {
 
-JsonValue read_value(JsonReader& json) {
-  std::string_view key;
-  switch (json.peek()) {
-    case JsonType::kNull:
-      json.null();
-      return JsonValue();
-    case JsonType::kBool:
-      return JsonValue(json.boolean());
-    case JsonType::kNumber:
-      return JsonValue(JsonValue::Number{std::string(json.number())});
-    case JsonType::kString:
-      return JsonValue(std::string(json.string()));
-    case JsonType::kArray: {
-      JsonValue::Array items;
-      for (json.begin_array(); json.next_item();) items.push_back(read_value(json));
-      return JsonValue(std::move(items));
-    }
-    case JsonType::kObject:
-      break;
-  }
-  JsonValue::Object members;
-  for (json.begin_object(); json.next_key(key);) {
-    std::string name(key);
-    members.push_back({std::move(name), read_value(json)});
-  }
-  return JsonValue(std::move(members));
-}
-
-}  // namespace
-
-JsonValue parse_json(std::string_view text, int max_depth, JsonNumbers numbers) {
-  JsonReader json(text, max_depth, 0, numbers);
-  JsonValue value = read_value(json);
-  json.end();
-  return value;
+std::string_view json_type_name(JsonType type) {
+  static constexpr std::string_view kNames[] = {"null",     "a boolean", "a number",
+                                                "a string", "an array",  "an object"};
+  return kNames[static_cast<std::size_t>(type)];
 }
 
 bool JsonValue::is_integer() const {
@@ -66,6 +35,9 @@ const T& JsonValue::get(std::string_view what, JsonType wanted) const {
 }
 
 bool JsonValue::boolean(std::string_view what) const { return get<bool>(what, JsonType::kBool); }
+const std::string& JsonValue::number(std::string_view what) const {
+  return get<Number>(what, JsonType::kNumber).text;
+}
 const std::string& JsonValue::string(std::string_view what) const {
   return get<std::string>(what, JsonType::kString);
 }
@@ -89,7 +61,7 @@ i64 JsonValue::integer(std::string_view what) const {
 }
 
 double JsonValue::real(std::string_view what) const {
-  const std::string& text = get<Number>(what, JsonType::kNumber).text;
+  const std::string& text = number(what);
   double value = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{})
     throw Error(Code::kBadJson, cat(escaped(what), " is out of range")).found(escaped(text, 40));

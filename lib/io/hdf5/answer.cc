@@ -1,4 +1,5 @@
-// Parses the bytes that the helper program wrote; every count is checked before it is used.
+// Parses the bytes that the helper program wrote; every count is checked against the bytes that are left
+// before it is used.
 #include "io/hdf5/answer.h"
 
 #include <algorithm>
@@ -16,10 +17,12 @@ using hdf5_wire::Record;
 using hdf5_wire::Storage;
 using hdf5_wire::TypeClass;
 
+// Limits of names and texts, and the bytes that a chunk or filter takes in the answer.
 constexpr i64 kMostNameBytes = i64{64} << 10, kMostTextBytes = i64{1} << 20;
 constexpr i64 kMostFilters = 32;  // the library's own limit
 constexpr i64 kChunkBytes = 4 * sizeof(u64), kFilterBytes = 2 * sizeof(u64);
 
+// Reads the answer front to back; used once.
 class Parser {
  public:
   explicit Parser(std::span<const u8> answer) : rest_(answer), whole_(answer.size()) {}
@@ -29,11 +32,12 @@ class Parser {
     i64 records = 0;
     while (record()) records++;
     if (size() != records) fail("the number of records is wrong");
-    if (!rest_.empty()) fail("something follows the last record");
+    if (!rest_.empty()) fail("bytes follow the last record");
     return std::move(out_);
   }
 
  private:
+  // Throws kHelperFailed, with the place in the answer.
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(Code::kHelperFailed, "the answer of mckpt-hdf5 makes no sense")
         .found(cat(what, ", at byte ", static_cast<i64>(whole_ - rest_.size()), " of ",
@@ -41,7 +45,7 @@ class Parser {
   }
 
   std::span<const u8> take(i64 bytes) {
-    if (bytes > static_cast<i64>(rest_.size())) fail("it is cut short");
+    if (bytes > static_cast<i64>(rest_.size())) fail("the answer is cut short");
     std::span<const u8> taken = rest_.first(static_cast<std::size_t>(bytes));
     rest_ = rest_.subspan(taken.size());
     return taken;
@@ -49,17 +53,19 @@ class Parser {
 
   u8 byte() { return take(1)[0]; }
   u64 number() { return load_le<u64>(take(sizeof(u64)).data()); }
+  // A number of bytes or things; one beyond 63 bits becomes the largest.
   i64 size() { return static_cast<i64>(std::min<u64>(number(), std::numeric_limits<i64>::max())); }
-  // A number of things of which each takes so many bytes of the answer.
+  // The number of things that follow, each of which takes at least `bytes_each` of the answer.
   std::size_t count(i64 most, i64 bytes_each) {
     i64 n = size();
-    if (n > most || n > static_cast<i64>(rest_.size()) / bytes_each) fail("there are too many of something");
+    if (n > most || n > static_cast<i64>(rest_.size()) / bytes_each) fail("a count is larger than possible");
     return static_cast<std::size_t>(n);
   }
   std::string text(i64 most = kMostTextBytes) {
     std::span<const u8> bytes = take(static_cast<i64>(count(most, 1)));
     return {bytes.begin(), bytes.end()};
   }
+  // A path may be twice as long as a name.
   std::string name() { return text(kMostNameBytes + kMostNameBytes); }
   std::vector<u8> blob() {
     std::span<const u8> bytes = take(static_cast<i64>(count(kMostTextBytes, 1)));
@@ -68,7 +74,8 @@ class Parser {
   template <typename Enum>
   Enum one_of(Enum first, Enum last) {
     u8 v = byte();
-    if (v < static_cast<u8>(first) || v > static_cast<u8>(last)) fail("a choice has no such value");
+    if (v < static_cast<u8>(first) || v > static_cast<u8>(last))
+      fail("a field has a value that is not one of its choices");
     return static_cast<Enum>(v);
   }
 
@@ -76,11 +83,11 @@ class Parser {
     std::span<const u8> magic = take(static_cast<i64>(hdf5_wire::kMagic.size()));
     if (!std::equal(magic.begin(), magic.end(), hdf5_wire::kMagic.begin(),
                     [](u8 a, char b) { return a == static_cast<u8>(b); }))
-      fail("it begins otherwise: the program is of another version");
+      fail("the first bytes are wrong: the program is of another version");
   }
 
-  // False at the last one, whose number is left to read. Fields are read in the order in which they are
-  // written here.
+  // Reads one record. False at the last one, whose number is left to read. Fields are read in the order in
+  // which the calls are written here.
   bool record() {
     switch (static_cast<Record>(byte())) {
       case Record::kGroup:
@@ -113,7 +120,7 @@ class Parser {
       case Record::kEnd:
         return false;
     }
-    fail("a record of an unknown kind");
+    fail("a record is of an unknown kind");
   }
 
   void dataset(Hdf5Dataset& d) {
@@ -131,6 +138,7 @@ class Parser {
     storage(d);
   }
 
+  // Contiguous, compact or chunked.
   void storage(Hdf5Dataset& d) {
     switch (d.storage) {
       case Storage::kContiguous: {

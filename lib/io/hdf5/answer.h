@@ -1,6 +1,6 @@
-// The answer of mckpt-hdf5 (io/hdf5/wire.h), taken apart. The program reads files that may be made to harm
-// it, so its answer is believed no more than a file: everything is counted before it is taken, and what
-// cannot be is an error. Whether the facts fit each other and the file is judged later (io/hdf5/layout.h).
+// The answer of mckpt-hdf5 (io/hdf5/wire.h), parsed. The program reads files that may be made to harm it,
+// so its answer is trusted no more than a file: everything is counted before memory is taken, and nonsense
+// is an error. Whether the facts fit each other and the file is judged later (io/hdf5/layout.h).
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 
 namespace mckpt::impl {
 
+// A type as HDF5 describes it; hdf5_dtype() (layout.h) finds torch's name for it.
 struct Hdf5Type {
   hdf5_wire::TypeClass kind = hdf5_wire::TypeClass::kInteger;
   i64 bytes = 0;
@@ -20,10 +21,12 @@ struct Hdf5Type {
   std::array<i64, hdf5_wire::kTypeNumbers> numbers{};
 };
 
+// A filter of a chunked dataset: its number at the HDF Group, and its first parameter.
 struct Hdf5Filter {
   i64 id = 0, parameter = 0;
 };
 
+// One stored chunk.
 struct Hdf5Chunk {
   i64 place = 0;    // in the grid of chunks, row-major
   i64 offset = 0;   // from the superblock
@@ -31,7 +34,7 @@ struct Hdf5Chunk {
   i64 skipped = 0;  // bit i: filter i was not applied
 };
 
-// What is a number too large for 63 bits in the file is the largest one here: no size or place fits it.
+// A dataset. A number too large for 63 bits in the file is the largest one here: no size or place fits it.
 struct Hdf5Dataset {
   std::string name;
   i64 address = 0;  // of its header: the same for two names of one dataset
@@ -46,21 +49,26 @@ struct Hdf5Dataset {
   std::vector<Hdf5Chunk> chunks;
 };
 
+// An attribute of a group or dataset, printed.
 struct Hdf5Attribute {
   std::string owner, name, type, value;
 };
+// Anything that is no tensor: strings, compounds, and so on.
 struct Hdf5Other {
   std::string name, what;
   bool values_left_out = false;
 };
+// A soft link: a name for another path.
 struct Hdf5Link {
   std::string name, target;
 };
+// What the library or the helper could not read, with the library's words.
 struct Hdf5Fault {
   std::string name, words;
   hdf5_wire::Blame blame = hdf5_wire::Blame::kDamaged;
 };
 
+// All records, by kind.
 struct Hdf5Answer {
   std::vector<std::string> groups;
   std::vector<Hdf5Dataset> datasets;

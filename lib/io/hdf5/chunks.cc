@@ -10,8 +10,10 @@
 namespace mckpt::impl {
 namespace {
 
+// The most memory for unpacked chunks of one dataset.
 constexpr i64 kMostRowBytes = i64{128} << 20;
 
+// Bytes of all its values.
 i64 bytes_of(const Hdf5Dataset& d) {
   i64 bytes = d.type.bytes;
   for (i64 n : d.dims) bytes = checked_mul(bytes, n, "the size of a dataset");
@@ -53,7 +55,8 @@ void Hdf5Chunks::widen(i64 factor) {
   chunk_dims_.back() = checked_mul(chunk_dims_.back(), factor, "a chunk in bytes");
 }
 
-// Row by row of the last dimension, and in each chunk by chunk.
+// Walks along the last dimension, in each row from chunk to chunk: `place` is the chunk's number in the
+// grid, `at` the offset in the chunk.
 void Hdf5Chunks::read_inside(i64 offset, std::span<u8> to) const {
   while (!to.empty()) {
     std::size_t last = dims_.size() - 1;
@@ -76,6 +79,7 @@ void Hdf5Chunks::read_inside(i64 offset, std::span<u8> to) const {
   }
 }
 
+// pre: `to` is inside the chunk.
 void Hdf5Chunks::read_in_chunk(i64 place, i64 at, std::span<u8> to) const {
   auto chunk = std::lower_bound(dataset_.chunks.begin(), dataset_.chunks.end(), place,
                                 [](const Hdf5Chunk& c, i64 p) { return c.place < p; });
@@ -85,19 +89,22 @@ void Hdf5Chunks::read_in_chunk(i64 place, i64 at, std::span<u8> to) const {
   std::copy_n(bytes->begin() + at, to.size(), to.begin());
 }
 
-// Chunks begin with an element, so what is read at `at` begins so far inside of one.
+// Repeats the fill value. A chunk begins with an element, so byte `at` is byte `at % size` of one.
 void Hdf5Chunks::fill(i64 at, std::span<u8> to) const {
   if (dataset_.fill.empty()) return std::fill(to.begin(), to.end(), u8{0});
   std::size_t phase = static_cast<std::size_t>(at % dataset_.type.bytes);
   for (std::size_t i = 0; i < to.size(); i++) to[i] = dataset_.fill[(phase + i) % dataset_.fill.size()];
 }
 
+// The unpacked chunk, null if it is not in memory.
 Hdf5Chunks::Bytes Hdf5Chunks::cached(i64 place) const {
   std::lock_guard lock(mutex_);
   auto known = cache_.find(place);
   return known == cache_.end() ? nullptr : known->second;
 }
 
+// Reads and unpacks the chunk, and keeps it in place of the oldest. Two threads may unpack the same chunk;
+// both results are equal.
 Hdf5Chunks::Bytes Hdf5Chunks::unpacked(const Hdf5Chunk& chunk) const {
   if (Bytes known = cached(chunk.place)) return known;
   i64 offset = base_ + chunk.offset;

@@ -1,3 +1,5 @@
+// The store over one HDF5 file: the helper's answer, judged dataset by dataset. One that does not fit
+// itself or the file becomes a finding, and the others are usable.
 #include "io/hdf5/file.h"
 
 #include <algorithm>
@@ -17,6 +19,8 @@ namespace {
 
 using hdf5_wire::Storage;
 
+// A tensor has one chunk: all of the dataset. A contiguous one is read in place; a compact or chunked one
+// is a source that computes its bytes (io/hdf5/chunks.h).
 class Hdf5Store final : public Store {
  public:
   Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer, const OpenOptions& opening);
@@ -47,7 +51,8 @@ class Hdf5Store final : public Store {
   std::vector<DType> dtypes_;
 };
 
-// The error that a fault is.
+// The error that a fault is: damaged, or not supported. "bad version number" means that only a later
+// library knows more.
 Error to_error(const Hdf5Fault& fault) {
   // "bad version number for layout message" and the like: only a later library knows better.
   bool newer = fault.words.find("version number") != std::string::npos;
@@ -57,19 +62,19 @@ Error to_error(const Hdf5Fault& fault) {
               escaped(fault.words, 500)));
   if (newer)
     e.help(
-        "it was written for a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
-        "'v110')) "
-        "writes what all of them read");
+        "the file needs a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
+        "'v110')) writes files that all of them read");
   return e;
 }
 
+// "float 0.5", "str 'relu'".
 std::string attribute_summary(const Hdf5Attribute& a) {
   if (a.type.empty()) return escaped(a.value);
   if (a.type == "str") return cat("str '", escaped(a.value), "'");
   return cat(escaped(a.type), " ", escaped(a.value));
 }
 
-// The path that a soft link means: from the root, or from the group that holds it.
+// The path that a soft link means: from the root, or from the group that it is in.
 std::string link_target(const Hdf5Link& link) {
   std::string_view target = link.target;
   if (target.starts_with('/')) return std::string(target.substr(1));
@@ -77,7 +82,8 @@ std::string link_target(const Hdf5Link& link) {
   return slash == std::string::npos ? link.target : cat(link.name.substr(0, slash + 1), target);
 }
 
-// What was never written, as chunks that are not there: that has a reader.
+// A dataset that was never written becomes one with chunks that are missing, which Hdf5Chunks reads as its
+// fill value.
 void make_chunked(Hdf5Dataset& d) {
   d.storage = Storage::kChunked;
   for (i64 n : d.dims) d.chunk_dims.push_back(std::max<i64>(1, n));
@@ -87,7 +93,7 @@ Hdf5Store::Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer, const Op
     : file_(std::move(file)), superblock_(superblock) {
   root_ = file_.path();
   opening_ = opening;
-  format_ = "HDF5";
+  format_ = Format::kHdf5;
   files_.push_back({"", file_.size()});
   add_faults(answer.faults);
   add_objects(answer);
@@ -104,6 +110,7 @@ void Hdf5Store::add_finding(Error& e, std::string_view name, bool warning) {
   findings_.push_back(std::move(finding));
 }
 
+// Keeps those that check_dataset() accepts.
 void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
   for (Hdf5Dataset& d : datasets) {
     try {
@@ -115,7 +122,8 @@ void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
       continue;
     }
     if (partly_unwritten(d)) {
-      Error e(Code::kBadHdf5, "parts of the dataset were never written; they read as its fill value");
+      Error e(Code::kBadHdf5,
+              "parts of the dataset were never written; its fill value is read in their place");
       add_finding(e.found(cat(stored_bytes(d), " bytes in the file")), d.name, true);
     }
     dtypes_.push_back(hdf5_dtype(d.type));
@@ -123,11 +131,12 @@ void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
   }
 }
 
+// Two datasets at one place: a damaged file, or one made to show other data than it seems.
 void Hdf5Store::report_overlaps() {
   for (auto [later, other] : overlapping(datasets_)) {
     Error e(Code::kBadHdf5, later == other
-                                ? std::string("two chunks lie at the same place of the file")
-                                : cat("its data are also those of ", escaped(datasets_[other].name)));
+                                ? std::string("two chunks have the same place in the file")
+                                : cat("the dataset has the same data as ", escaped(datasets_[other].name)));
     add_finding(e, datasets_[later].name);
   }
 }
@@ -139,12 +148,13 @@ void Hdf5Store::add_faults(const std::vector<Hdf5Fault>& faults) {
   }
 }
 
+// Attributes of the root are facts of the file.
 void Hdf5Store::add_objects(const Hdf5Answer& answer) {
   for (const Hdf5Other& other : answer.others) {
     add_object(other.name, escaped(other.what));
     if (!other.values_left_out) continue;
     Error e(Code::kUnsupportedHdf5,
-            cat("values of this type are no tensor, so they are left out: ", escaped(other.what)));
+            cat("values of this type are not a tensor, so the dataset is left out: ", escaped(other.what)));
     add_finding(e, other.name, true);
   }
   for (const Hdf5Attribute& a : answer.attributes) {
@@ -155,6 +165,7 @@ void Hdf5Store::add_objects(const Hdf5Answer& answer) {
   }
 }
 
+// Soft links are objects; one whose target is missing is a warning.
 void Hdf5Store::add_links(const Hdf5Answer& answer, const std::vector<Hdf5Dataset>& datasets) {
   if (answer.links.empty()) return;
   NameSet<std::string_view> names(answer.groups.begin(), answer.groups.end());
@@ -193,7 +204,7 @@ ChunkData Hdf5Store::resolve(i64 tensor, i64) const {
 
 }  // namespace
 
-// A file of which nothing at all can be told is no checkpoint; otherwise the rest is worth reading.
+// A file of which nothing at all could be read is an error; otherwise the rest is worth showing.
 std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> bytes,
                                   const OpenOptions& opening) {
   Hdf5Answer answer = parse_hdf5_answer(bytes);

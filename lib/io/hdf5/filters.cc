@@ -1,4 +1,4 @@
-// Undoes the filters of HDF5 chunks.
+// Undoes the filters of HDF5 chunks, the last one first.
 #include "io/hdf5/filters.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr i64 kDeflate = 1, kShuffle = 2, kFletcher32 = 3;
 constexpr i64 kSumBytes = sizeof(u32);
 
-// Registered with the HDF Group, and met in the wild.
+// Filters that are registered with the HDF Group and used in practice; named in errors.
 struct Known {
   i64 id;
   std::string_view name;
@@ -29,10 +29,12 @@ std::string_view other_name(i64 id) {
   return "unknown";
 }
 
+// A writer may skip a filter for one chunk, as deflate where it would not make it smaller.
 bool applied(i64 skipped, std::size_t filter) { return (skipped >> filter & 1) == 0; }
 
 [[noreturn]] void throw_bad(std::string message) { throw Error(Code::kBadHdf5, std::move(message)); }
 
+// Checks and removes the 4 bytes at the end.
 std::vector<u8> without_sum(std::vector<u8> stored) {
   if (stored.size() < kSumBytes) throw_bad("a chunk is shorter than its checksum");
   std::span<const u8> data = std::span(stored).first(stored.size() - kSumBytes);
@@ -42,7 +44,8 @@ std::vector<u8> without_sum(std::vector<u8> stored) {
   return stored;
 }
 
-// All first bytes of the elements, then all second ones, and so on; what fills no element stays behind them.
+// Stored are all first bytes of the elements, then all second ones, and so on (which compresses better);
+// bytes that are no whole element are at the end, unchanged.
 std::vector<u8> unshuffled(const std::vector<u8>& stored, i64 width) {
   std::size_t w = static_cast<std::size_t>(width), elements = stored.size() / w;
   std::vector<u8> out(stored.size());
@@ -65,13 +68,13 @@ void check_filters(std::span<const Hdf5Filter> filters) {
   i64 seen = 0;
   for (const Hdf5Filter& f : filters) {
     if (f.id != kDeflate && f.id != kShuffle && f.id != kFletcher32)
-      throw Error(Code::kUnsupportedHdf5, cat("the data went through filter ", f.id, " (", other_name(f.id),
+      throw Error(Code::kUnsupportedHdf5, cat("the data were packed by filter ", f.id, " (", other_name(f.id),
                                               "), which mckpt does not have"))
           .expected("deflate (1), shuffle (2), fletcher32 (3) or no filter")
-          .help("h5repack -f GZIP=4 IN OUT writes the file with a filter that is known");
+          .help("h5repack -f GZIP=4 IN OUT writes the file with a filter that mckpt has");
     if (seen >> f.id & 1) throw Error(Code::kUnsupportedHdf5, cat("filter ", f.id, " is applied twice"));
     if (f.id == kShuffle && (f.parameter < 1 || f.parameter > 1024))
-      throw_bad("shuffle has no size of elements");
+      throw_bad("the shuffle filter gives no size of elements");
     seen |= i64{1} << f.id;
   }
 }
@@ -97,10 +100,12 @@ std::vector<u8> unfiltered(std::vector<u8> stored, std::span<const Hdf5Filter> f
       stored = inflated_chunk(stored, exact_stored_bytes(filters.first(i), skipped, bytes));
     }
   }
-  if (static_cast<i64>(stored.size()) != bytes) throw_bad("a chunk does not have its size");
+  if (static_cast<i64>(stored.size()) != bytes)
+    throw_bad("a chunk does not have the size that its dataset says");
   return stored;
 }
 
+// Two sums modulo 65535, folded only every 360 pairs, which is as many as fit 32 bits.
 u32 fletcher32(std::span<const u8> bytes) {
   u32 low = 0, high = 0;
   auto fold = [](u32 v) { return (v & 0xffff) + (v >> 16); };

@@ -1,5 +1,7 @@
-// The filters that HDF5 itself has and h5py uses: shuffle, deflate and fletcher32. They are undone here, on
-// bytes that mckpt has read, so that no data pass through the HDF5 library.
+// The filters that HDF5 itself has and h5py uses, undone here, on bytes that mckpt has read, so that no
+// data pass through the HDF5 library. Filters are applied one after the other when a chunk is written:
+//
+//   values --shuffle--> bytes by significance --deflate--> compressed --fletcher32--> and a checksum --> file
 #pragma once
 
 #include <span>
@@ -11,18 +13,18 @@ namespace mckpt::impl {
 
 struct Hdf5Filter;
 
-// Throws kUnsupportedHdf5 that names a filter that is none of these, or occurs twice.
+// Throws kUnsupportedHdf5, naming a filter that is none of these or is used twice.
 void check_filters(std::span<const Hdf5Filter> filters);
 
-// How long a chunk of `bytes` is in the file, or -1 where that is up to its values. `skipped`: as in
+// Bytes of a chunk of `bytes` in the file; -1 if they depend on its values (deflate). `skipped`: as in
 // Hdf5Chunk.
 i64 exact_stored_bytes(std::span<const Hdf5Filter> filters, i64 skipped, i64 bytes);
 
-// The chunk that was stored as these bytes. Throws kBadHdf5. pre: the filters were checked.
+// The `bytes` of the chunk that was stored so. Throws kBadHdf5. pre: the filters were checked.
 std::vector<u8> unfiltered(std::vector<u8> stored, std::span<const Hdf5Filter> filters, i64 skipped,
                            i64 bytes);
 
-// The sum that HDF5 keeps, of big-endian pairs of bytes.
+// HDF5's checksum, over big-endian pairs of bytes.
 u32 fletcher32(std::span<const u8> bytes);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,9 @@
+// Runs mckpt-hdf5 with the file as its standard input, and reads its standard output through a pipe:
+//
+//   file --stdin--> mckpt-hdf5 SUPERBLOCK CPU_MS --stdout--> at most so many bytes, within so many seconds
+//
+// Its environment is empty but for the place of libraries, and its messages go nowhere: it can be made to
+// write anything by the file that it reads.
 #include "io/hdf5/helper.h"
 
 #include <fcntl.h>
@@ -25,22 +31,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kName = "mckpt-hdf5";
-// Of the answer; that of 100,000 datasets has some 20 MB, and their file more.
+// The most bytes of the answer; that of 100,000 datasets has about 20 MB, and their file more.
 constexpr i64 kLeastAnswerBytes = i64{1} << 20, kMostAnswerBytes = i64{512} << 20, kAnswerPerByte = 8;
-// Of processor time, in milliseconds: what a file may take grows with it, up to a bound. Together with the
-// start of the program less than a second, and another for each MiB.
+// Processor time in milliseconds, which grows with the file up to a bound: together with the start of the
+// program less than a second, and another for each MiB.
 constexpr i64 kLeastMs = 850, kMostMs = 300'000, kMsPerMiB = 850;
-// Of waiting: a machine may be busy and a disk slow.
+// Waiting is allowed to take longer than computing, in seconds: a machine may be busy, and a disk slow.
 constexpr i64 kPatience = 4, kPatienceSeconds = 60;
 
 Error failed(std::string message) { return Error(Code::kHelperFailed, std::move(message)); }
 
-// A started program. When this goes, so does it.
+// A started program. Its destructor ends the program if it still runs, so no error leaves one behind.
 class Process {
  public:
   Process(const std::string& program, const std::vector<std::string>& arguments, int input) {
     std::array<int, 2> ends;
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed(cat("no pipe: ", errno_text(errno)));
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed(cat("cannot create a pipe: ", errno_text(errno)));
     output_ = ends[0];
     int error = spawn(program, arguments, input, ends[1]);
     ::close(ends[1]);
@@ -78,8 +84,8 @@ class Process {
   }
 
  private:
-  // Nothing of our environment reaches it but where libraries lie: HDF5 would take drivers and plug-ins from
-  // there.
+  // Returns 0 or the error number. Of our environment only LD_LIBRARY_PATH is passed on: HDF5 would load
+  // drivers and plug-ins that other variables name.
   int spawn(const std::string& program, const std::vector<std::string>& arguments, int input, int output) {
     std::vector<char*> list = {const_cast<char*>(program.c_str())};
     for (const std::string& a : arguments) list.push_back(const_cast<char*>(a.c_str()));
@@ -105,7 +111,7 @@ class Process {
 
 Error too_slow(i64 seconds) {
   return failed(cat("mckpt-hdf5 did not answer within ", seconds, " seconds"))
-      .help("the file is damaged in a way that keeps the HDF5 library busy, or lies on a very slow disk");
+      .help("the file is damaged in a way that keeps the HDF5 library busy, or is on a very slow disk");
 }
 
 // Whether something can be read, or the other end is closed.
@@ -120,6 +126,7 @@ bool wait_for_output(int fd, Clock::time_point deadline) {
   }
 }
 
+// Reads up to the end of the output. Throws kHelperFailed beyond a limit.
 std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point deadline) {
   constexpr std::size_t kStep = std::size_t{256} << 10;
   std::vector<u8> out;
@@ -138,13 +145,14 @@ std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point d
   }
 }
 
+// What the signal that ended the program means.
 std::string_view ended_by(int signal) {
   switch (signal) {
     case SIGSYS:
-      return "the sandbox ended it: it tried something that it may not";
+      return "the sandbox ended the program: it tried something that is forbidden";
     case SIGKILL:
     case SIGPROF:
-      return "it took more processor time than it may";
+      return "the program needed more processor time than its limit";
     default:
       return "the HDF5 library crashed";
   }
@@ -158,10 +166,10 @@ Error bad_end(int status, std::string_view output) {
     return e.help("the file is damaged in a way that the HDF5 library does not withstand");
   }
   if (WEXITSTATUS(status) == hdf5_wire::kExitNoSandbox)
-    return e.found(cat("this system refuses it its sandbox: ", escaped(output)))
-        .help("mckpt opens HDF5 files in a sandbox or not at all; allow seccomp filters");
+    return e.found(cat("this system does not allow its sandbox: ", escaped(output)))
+        .help("allow seccomp filters: mckpt opens HDF5 files only in a sandbox");
   return e.found(cat("exit status ", WEXITSTATUS(status)))
-      .help("mckpt env shows whether it works here; it comes with mckpt and must be of the same build");
+      .help("`mckpt env` shows whether mckpt-hdf5 works here; it must be of the same build as mckpt");
 }
 
 }  // namespace
@@ -192,7 +200,8 @@ std::string hdf5_helper_version(const std::string& program) {
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders) {
   std::string program = find_hdf5_helper(folders);
   if (program.empty())
-    throw Error(Code::kModuleMissing, "this is an HDF5 file; mckpt-hdf5, which opens them, is not here")
+    throw Error(Code::kModuleMissing,
+                "this is an HDF5 file, and the program that opens such files, mckpt-hdf5, was not found")
         .expected(cat(kName, " in one of: ", listed(module_folders(folders))))
         .help(kHdf5HelperHelp);
   i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);

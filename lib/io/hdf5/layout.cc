@@ -16,11 +16,12 @@ namespace {
 using hdf5_wire::Storage;
 using hdf5_wire::TypeClass;
 
-// What was never written costs nothing in the file, so a file of a kilobyte could declare petabytes. What is
-// written can be deflated to a thousandth; beyond that this much may be missing.
+// Values that were never written take no space, so a file of a kilobyte could claim petabytes. Written
+// values can be compressed to a thousandth of their size; beyond that, this much may be missing.
 constexpr i64 kMostDeflated = 1032, kMostUnwritten = i64{1} << 30;
 
-// numbers: precision, offset, sign (at), fields, bias.
+// A float by its fields. numbers: precision, offset, (sign of integers), sign at, exponent at, exponent
+// bits, mantissa at, mantissa bits, bias.
 struct FloatRow {
   DType dtype;
   i64 bytes;
@@ -41,11 +42,12 @@ constexpr FloatRow kFloats[] = {
 
 Error bad(std::string message) { return Error(Code::kBadHdf5, std::move(message)); }
 
+// Throws kUnsupportedHdf5 for floats that torch does not have.
 DType float_dtype(const Hdf5Type& t, i64 bytes) {
   for (const FloatRow& row : kFloats)
     if (row.bytes == bytes && row.numbers == t.numbers) return row.dtype;
   throw_unsupported(cat("floats of ", t.numbers[0], " bits in ", bytes, " bytes, ", t.numbers[5],
-                        " of them exponent (bias ", t.numbers[8], "), are no data type of torch (dtype)"));
+                        " of them exponent (bias ", t.numbers[8], "), are not a data type of torch (dtype)"));
 }
 
 DType complex_dtype(const Hdf5Type& t) {
@@ -57,10 +59,11 @@ DType complex_dtype(const Hdf5Type& t) {
     case DType::kF64:
       return DType::kC128;
     default:
-      throw_unsupported("complex numbers of such floats are no data type of torch");
+      throw_unsupported("complex numbers of such floats are not a data type of torch");
   }
 }
 
+// Integers that fill their bytes.
 DType integer_dtype(const Hdf5Type& t) {
   bool whole = t.numbers[0] == t.bytes * 8 && t.numbers[1] == 0, negative = t.numbers[2] != 0;
   if (whole) switch (t.bytes) {
@@ -74,7 +77,7 @@ DType integer_dtype(const Hdf5Type& t) {
         return negative ? DType::kI64 : DType::kU64;
     }
   throw_unsupported(
-      cat("integers of ", t.numbers[0], " bits in ", t.bytes, " bytes are no data type of torch"));
+      cat("integers of ", t.numbers[0], " bits in ", t.bytes, " bytes are not a data type of torch"));
 }
 
 i64 product(std::span<const i64> sizes, i64 first, const char* what) {
@@ -82,9 +85,10 @@ i64 product(std::span<const i64> sizes, i64 first, const char* what) {
   return first;
 }
 
+// Throws kBadHdf5. Both count from the superblock.
 void check_inside(i64 offset, i64 bytes, i64 file_bytes) {
   if (offset > file_bytes || bytes > file_bytes - offset)
-    throw bad("the address of its data lies beyond the end of the file")
+    throw bad("the address of the data is beyond the end of the file")
         .expected(cat("at most ", file_bytes, " bytes behind the superblock"))
         .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
 }
@@ -92,39 +96,45 @@ void check_inside(i64 offset, i64 bytes, i64 file_bytes) {
 void check_contiguous(const Hdf5Dataset& d, i64 bytes, i64 file_bytes) {
   if (d.offset < 0) return;
   if (d.bytes != bytes)
-    throw bad("the size of its data in the file is not that of its dims and type")
+    throw bad("the size of the data in the file is not that of the dims and the type")
         .expected(bytes)
         .found(d.bytes);
   check_inside(d.offset, d.bytes, file_bytes);
 }
 
+// pre: chunks ascend by their place; checked here as well.
 void check_chunks(const Hdf5Dataset& d, i64 file_bytes) {
   for (i64 n : d.chunk_dims)
     if (n <= 0) throw bad("a chunk has no items");
   check_filters(d.filters);
   i64 places = chunk_places(d), raw = chunk_bytes(d), before = -1;
   for (const Hdf5Chunk& c : d.chunks) {
-    if (c.place <= before || c.place >= places) throw bad("a chunk lies outside of the dataset");
+    if (c.place <= before || c.place >= places) throw bad("a chunk is outside of the dataset");
     before = c.place;
     check_inside(c.offset, c.bytes, file_bytes);
     if (i64 exact = exact_stored_bytes(d.filters, c.skipped, raw); exact >= 0 && c.bytes != exact)
-      throw bad("a chunk does not have its size in the file").expected(exact).found(c.bytes);
+      throw bad("a chunk in the file does not have the size that its dataset says")
+          .expected(exact)
+          .found(c.bytes);
   }
 }
 
+// Throws kBadHdf5 for a dataset of which nearly all was never written.
 void check_unwritten(const Hdf5Dataset& d, i64 bytes) {
   i64 stored = stored_bytes(d);
   if (bytes <= kMostUnwritten || (bytes - kMostUnwritten) / kMostDeflated < stored) return;
-  throw bad("the size of the dataset is beyond the limit for what the file stores of it")
+  throw bad("the size of the dataset is beyond the limit for the few bytes that the file stores of it")
       .expected(cat("at most ", kMostUnwritten, " bytes more than its ", stored, " bytes can hold"))
       .found(cat(bytes, " bytes, nearly all of them never written"));
 }
 
+// A range of the file that a dataset uses.
 struct Stored {
   i64 offset, bytes;
   std::size_t dataset;
 };
 
+// All ranges, by offset.
 std::vector<Stored> stored_stretches(std::span<const Hdf5Dataset> datasets) {
   std::vector<Stored> all;
   for (std::size_t i = 0; i < datasets.size(); i++) {
@@ -154,7 +164,7 @@ DType hdf5_dtype(const Hdf5Type& t) {
     case TypeClass::kComplex:
       return complex_dtype(t);
   }
-  throw_unsupported("this type is no data type of torch");
+  throw_unsupported("this type is not a data type of torch");
 }
 
 i64 chunk_bytes(const Hdf5Dataset& d) { return product(d.chunk_dims, d.type.bytes, "the size of a chunk"); }
@@ -191,7 +201,7 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
       break;
     case Storage::kCompact:
       if (static_cast<i64>(d.compact.size()) != bytes)
-        throw bad("the size of its data in its header is not that of its dims and type")
+        throw bad("the size of the data in the header is not that of the dims and the type")
             .expected(bytes)
             .found(d.compact.size());
       break;
@@ -202,6 +212,7 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
   check_unwritten(d, bytes);
 }
 
+// Walks the ranges by offset and compares each with the one before it that ends last.
 std::vector<std::pair<std::size_t, std::size_t>> overlapping(std::span<const Hdf5Dataset> datasets) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::vector<char> told(datasets.size());

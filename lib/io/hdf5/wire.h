@@ -43,7 +43,7 @@ inline constexpr int kTypeNumbers = 9;
 enum class Storage : std::uint8_t { kContiguous = 0, kCompact, kChunked };
 inline constexpr std::uint64_t kUnwritten = UINT64_MAX;
 
-// Offsets count from the superblock, which the program is told.
+// Offsets count from the superblock, whose place the program gets as an argument.
 
 // How the program ends when it does not answer.
 inline constexpr int kExitNoSandbox = 71, kExitUsage = 64;

@@ -1,4 +1,5 @@
-// Allocates values in blocks and stops at the limits of memory, number and nesting.
+// Allocates values in blocks and stops at the limits of memory, number and nesting. Blocks begin at 4 KiB
+// and double up to 256 KiB: a DCP folder has thousands of objects, each a pickle of a few hundred bytes.
 #include "core/base/error.h"
 #include "io/pickle/arena.h"
 
@@ -22,6 +23,7 @@ void PickleArena::account(i64 bytes) {
   if (used_ > budget_) throw_limit("the pickle needs more memory than its size justifies", budget_);
 }
 
+// The rest of the last block is lost; large pieces get a block of their own, so that the loss stays small.
 void* PickleArena::take_from_new_block(std::size_t bytes) {
   // The rest of the block is lost; large pieces get a block of their own, so that it never is much.
   std::size_t block = bytes > block_bytes_ / 4 ? bytes : block_bytes_;
@@ -35,6 +37,7 @@ void* PickleArena::take_from_new_block(std::size_t bytes) {
   return begin;
 }
 
+// Pieces above 512 bytes are not reused: records are small.
 void PickleArena::give_back(void* p, std::size_t bytes) {
   std::size_t list = (bytes + kGrain - 1) / kGrain;
   if (list >= kFreeLists) return;
@@ -57,6 +60,7 @@ PickleValue PickleArena::real(double v) {
   return {Kind::kFloat, address(n)};
 }
 
+// The count has 28 bits, and kMostBytes is less.
 PickleValue PickleArena::bytes(Kind kind, std::span<const u8> data) {
   auto* n = take_node<PickleBytes>();
   n->count = data.size() & ((u64{1} << 28) - 1);  // kMostBytes is less
@@ -94,6 +98,7 @@ PickleChunk& PickleArena::room(PickleList& list, std::size_t wanted) {
   return *chunk;
 }
 
+// A batch is copied chunk by chunk.
 void PickleArena::append(PickleValue to, std::span<const PickleValue> items) {
   auto& list = *to.pointer<PickleList>();
   for (PickleValue v : items) deepen(list, v);

@@ -1,6 +1,11 @@
-// Memory of a pickle's values: bump allocation within a budget that is proportional to the stream, with free
-// lists for what a visitor has taken. Nothing in it is destroyed one by one, so no nesting can overflow the
-// stack.
+// Memory of a pickle's values: allocation by moving a pointer through blocks, within a budget that is
+// proportional to the stream, with free lists for what a visitor has taken. Nothing is destroyed one by
+// one: the blocks go all at once, so no nesting, however deep, can overflow the call stack.
+//
+//   block   [tuple][object][text][list][chunk ...........][dict]|at_ ........ |end_
+//   free_   by size: 3 words -> [given back] -> [given back]
+//
+// The limits answer pickles made to exhaust memory: a few bytes can describe a billion values.
 #pragma once
 
 #include <array>
@@ -14,23 +19,27 @@
 
 namespace mckpt::impl {
 
+// Makes all values of one Pickle, and owns what is behind them. Throws kPickleLimit at each limit.
 class PickleArena {
  public:
+  // The deepest nesting of containers, the most values, and the largest stream (and so the longest text).
   static constexpr int kMostDepth = 511;  // of containers in each other
   static constexpr i64 kMostNodes = 50'000'000;
   static constexpr i64 kMostBytes = i64{256} << 20;  // of a stream, and so of a text
 
-  // What the pickle takes up in its file sets the budget: with the stream itself and the tables that are made
-  // of it, looking at a file takes at most 64 MiB and four times that.
+  // `stored_bytes`: what the pickle takes up in its file, which sets the budget. With the stream itself and
+  // the tables made of it, looking at a file takes at most 64 MiB and four times that.
   explicit PickleArena(i64 stored_bytes) : budget_((i64{32} << 20) + 3 * stored_bytes) {}
 
   using Kind = PickleValue::Kind;
+  // Not values: a slot that was never written; one whose value a visitor took; and an object that is made
+  // only when somebody asks for it, with its place on the stack.
   static PickleValue hole() { return {Kind::kHole, 0}; }      // never written
   static PickleValue given_up() { return {Kind::kHole, 1}; }  // no more
-  // Stands for what is not made before somebody asks for it.
   static PickleValue pending(u64 number) { return {Kind::kHole, 2 + number}; }
   static bool is_pending(PickleValue v) { return v.is(Kind::kHole) && v.payload() >= 2; }
   static u64 pending_number(PickleValue v) { return v.payload() - 2; }  // pre: is_pending()
+  // Values without a node.
   static PickleValue boolean(bool v) { return {Kind::kBool, v}; }
   static PickleValue row(u64 number) { return {Kind::kRow, number}; }
   static PickleValue class_value(PickleClass& c) { return {Kind::kClass, reinterpret_cast<u64>(&c)}; }
@@ -40,7 +49,7 @@ class PickleArena {
                                                   : wide_integer(v);
   }
   PickleValue real(double v);
-  // kText, kBytes or kBigInt. The bytes are not copied; copy() them first where they do not last.
+  // kText, kBytes or kBigInt. The bytes are not copied: use copy() first for bytes that go away.
   PickleValue bytes(Kind kind, std::span<const u8> data);
   std::span<u8> copy(std::span<const u8> data);
   PickleValue tuple(std::span<const PickleValue> items) {
@@ -71,6 +80,7 @@ class PickleArena {
     return {kind, reinterpret_cast<u64>(n)};
   }
 
+  // The member of an enum, by name.
   PickleValue member(const PickleClass* type, PickleValue name) {  // of an enum
     PickleValue v = object(Kind::kObject, type, tuple({&name, 1}));
     v.pointer<PickleObject>()->count = 1;
@@ -83,20 +93,22 @@ class PickleArena {
   void set_state(PickleValue object, PickleValue state);
   void set_items(PickleValue object, PickleValue items);
 
-  // Whether one more container around it is not too many.
+  // Whether one more container around it is allowed.
   static bool may_be_nested(PickleValue v) {
     return v.container() == nullptr || v.container()->depth < kMostDepth;
   }
+  // Marks a container as referred to from two places; release() needs one that is not.
   static void share(PickleValue v) {  // from now on it may be referred to from two places
     if (v.container() != nullptr) v.pointer<PickleNode>()->shared = 1;
   }
-  // Gives back the memory of a container to which nothing refers any more, but not of what it refers to
-  // itself. pre: it is a container, and not shared
+  // Gives back the memory of a container to which nothing refers any more; not that of the values in it.
+  // pre: it is a container, and not shared.
   void release(PickleValue v);
 
-  // Counts memory that is held elsewhere on behalf of the pickle. Throws kPickleLimit.
+  // Counts memory that is held elsewhere for the pickle, such as stack and memo. Throws kPickleLimit.
   void account(i64 bytes);
   i64 used_bytes() const { return used_; }
+  // Notes the memo's slot of a container; a second slot marks it as shared.
   static void set_memo(PickleValue v, u32 slot) {  // or marks it as shared, when it has a slot already
     if (v.container() == nullptr) return;
     auto& node = *v.pointer<PickleNode>();
@@ -109,11 +121,13 @@ class PickleArena {
  private:
   static constexpr std::size_t kGrain = 8, kFreeLists = 64;
   PickleValue wide_integer(i64 v);
+  // A new node, followed by `extra_bytes`, for items.
   template <typename T>
   T* take_node(std::size_t extra_bytes = 0) {
     if (++nodes_ > kMostNodes) throw_too_many_nodes();
     return new (take(sizeof(T) + extra_bytes)) T{};
   }
+  // Memory of that size: from the free list of the size, otherwise the next of the block.
   void* take(std::size_t bytes) {
     bytes = (bytes + kGrain - 1) & ~(kGrain - 1);
     std::size_t list = bytes / kGrain;
@@ -127,6 +141,7 @@ class PickleArena {
   }
   void* take_from_new_block(std::size_t bytes);
   void give_back(void* p, std::size_t bytes);
+  // Keeps the depth of a container that gets a child: one more than its deepest child.
   static void deepen(PickleNode& node, PickleValue child) {
     const PickleNode* below = child.container();
     if (below == nullptr || below->depth < node.depth) return;
@@ -135,6 +150,7 @@ class PickleArena {
   }
   [[noreturn]] static void throw_too_many_nodes();
   [[noreturn]] static void throw_too_deep();
+  // The list's chunk with room for more, new where the last one is full.
   PickleChunk& room(PickleList& list, std::size_t wanted);
 
   i64 budget_, used_ = 0, nodes_ = 0;

@@ -1,5 +1,11 @@
 // What classes and functions would make of their arguments: containers and bytes are built, everything else
 // stays a record of the name and the arguments.
+//
+//   collections OrderedDict, ()              ->  an empty dict
+//   torch Size, ((2, 3),)                    ->  the tuple (2, 3)
+//   _codecs encode, ("\xff", "latin1")       ->  bytes
+//   torch._utils _rebuild_tensor_v2, (...)   ->  object {type, args}: io/torch reads it as a tensor
+//   os system, ("...",)                      ->  object {type, args}, and a note that this is unsafe
 #include <array>
 
 #include "core/base/error.h"
@@ -11,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostClasses = 10'000;
 
-// Whether objects of the class may be filled like a dict or a list: they may be of a subclass of one.
+// Whether objects of the class may be filled like a dict or a list: its base class may be one.
 bool may_hold_items(const PickleClass& c) {
   return c.known == Known::kNothing || c.known == Known::kDictLike;
 }
@@ -20,6 +26,7 @@ bool rebuilds_tensor(Known k) { return k >= Known::kRebuildTensor && k <= Known:
 
 }  // namespace
 
+// The class of that name, new the first time. Throws kPickleLimit at too many.
 PickleValue PickleMachine::find_class(std::string_view module, std::string_view name) {
   std::string key = cat(module, "\n", name);
   if (auto it = class_values_.find(key); it != class_values_.end()) return it->second;
@@ -36,6 +43,7 @@ PickleValue PickleMachine::find_class(std::string_view module, std::string_view 
   return class_values_[both] = PickleArena::class_value(c);
 }
 
+// REDUCE, NEWOBJ and their kin: checks the two, and counts the call.
 PickleValue PickleMachine::call(PickleValue callee, PickleValue args) {
   if (!callee.is(Kind::kClass)) fail(cat("it calls ", kind_name(callee.kind()), ", not a class or function"));
   if (!args.is(Kind::kTuple))
@@ -45,6 +53,7 @@ PickleValue PickleMachine::call(PickleValue callee, PickleValue args) {
   return construct(c, args);
 }
 
+// Arguments that only served to build a container are freed.
 PickleValue PickleMachine::construct(PickleClass& c, PickleValue args) {
   PickleValue out;
   switch (c.known) {
@@ -122,19 +131,23 @@ PickleValue PickleMachine::make_object(PickleClass& maker, PickleValue args) {
   return arena_.object(Kind::kObject, &c, arena_.tuple(args.tuple().subspan(1)));
 }
 
+// bytes(), bytes("text", "latin1"), bytes(b"..."), bytearray(b"..."). A number alone would be a claim for
+// memory.
 PickleValue PickleMachine::make_bytes(PickleValue args) {
   PickleValue first = args.at(0);
   if (args.size() == 0) return arena_.bytes(Kind::kBytes, {});
   if (first.is(Kind::kText)) return encode(args);
   if (args.size() == 1 && first.is(Kind::kBytes)) return arena_.bytes(Kind::kBytes, first.bytes());
   if (first.is_int())
-    throw Error(Code::kPickleLimit, "bytes are asked for by their number alone, which could be any")
+    throw Error(Code::kPickleLimit,
+                "bytes are made from a number alone, which could demand any amount of memory")
         .offset(opcode_at())
         .found(first.as_int());
   fail(cat("bytes are made of ", kind_name(first.kind())));
 }
 
-// Picklers write bytes under protocol 2 as text to be encoded as Latin-1. Other codecs would load code.
+// Picklers write bytes under protocol 2 as text to be encoded as Latin-1. Python would import any other
+// codec.
 PickleValue PickleMachine::encode(PickleValue args) {
   PickleValue text = args.at(0), codec = args.at(1);
   bool latin1 = codec.is(Kind::kText) && (codec.text() == "latin1" || codec.text() == "latin-1");
@@ -143,12 +156,12 @@ PickleValue PickleMachine::encode(PickleValue args) {
         .offset(opcode_at())
         .found(codec.is(Kind::kText) ? escaped(codec.text()) : std::string(kind_name(codec.kind())));
   std::optional<std::string> bytes = latin1_encoded(text.text());
-  if (!bytes) fail("a text is not Latin-1, but is to be encoded as such");
+  if (!bytes) fail("a text is encoded as Latin-1, but has other characters");
   return arena_.bytes(Kind::kBytes, arena_.copy({reinterpret_cast<const u8*>(bytes->data()), bytes->size()}));
 }
 
-// Some Python versions write an enum's member as getattr(class, "NAME"). Anything else that getattr reaches
-// is not data.
+// Some Python versions write an enum's member as getattr(class, "NAME"). Anything else that getattr could
+// reach is not data.
 PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
   PickleValue owner = args.at(0), name = args.at(1);
   if (args.size() == 2 && owner.is(Kind::kClass) && name.is(Kind::kText)) {
@@ -159,10 +172,12 @@ PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
     }
   }
   out_.notes_.push_back(
-      {Code::kUnsafePickle, "getattr reaches for what is not the member of an enum", opcode_at()});
+      {Code::kUnsafePickle, "getattr names something that is not the member of an enum", opcode_at()});
   return arena_.object(Kind::kObject, &getattr, args);
 }
 
+// BUILD gives a state to the object below it, or attributes to a dict. A field that changes what Python
+// runs is noted.
 void PickleMachine::build(PickleValue state) {
   PickleValue& target = top();
   for (PickleEntry e : state.entries())
@@ -188,8 +203,8 @@ void PickleMachine::build(PickleValue state) {
   arena_.set_state(target, state);
 }
 
-// A visitor took the object: what it refers to may still be referred to elsewhere, so only it and its dict
-// go.
+// A visitor took the object. It and its dict are freed unless they are referred to elsewhere; then they
+// stay, with the visitor's number as state.
 void PickleMachine::replace(PickleValue& target, u64 number) {
   PickleValue row = PickleArena::row(number);
   if (give_up(target, row))
@@ -198,6 +213,7 @@ void PickleMachine::replace(PickleValue& target, u64 number) {
     arena_.set_state(target, row);
 }
 
+// The container of this kind to fill: the target itself, or the one that an object of a subclass holds.
 PickleValue PickleMachine::items_of(PickleValue target, Kind kind) {
   if (target.is(kind)) return target;
   if (!target.is(Kind::kObject) || !may_hold_items(*target.as_object().type))
@@ -225,7 +241,7 @@ void PickleMachine::add_items(PickleValue target, std::span<const PickleValue> i
   arena_.append(items_of(target, kind), items);
 }
 
-// Python would hash the key, which can take for ever on tuples of shared tuples.
+// Python would hash the key, which can take for ever on tuples of shared tuples, so such keys are refused.
 void PickleMachine::check_key(PickleValue key, int depth, int& left) const {
   if (depth == 0 || left-- == 0)
     throw Error(Code::kPickleLimit, "a dictionary key of the pickle is nested too deep").offset(opcode_at());
@@ -233,6 +249,8 @@ void PickleMachine::check_key(PickleValue key, int depth, int& left) const {
   for (PickleValue v : key.tuple()) check_key(v, depth - 1, left);
 }
 
+// A persistent id names data outside the pickle; the only kind there is, is a tensor's storage: ('storage',
+// class, key, device, items). Throws kUnsupportedPickle for others.
 PickleValue PickleMachine::storage(PickleValue id) {
   if (!rules_.storages) fail("it has a persistent id, which only tensors of torch files have");
   PickleValue kind = id.at(0);

@@ -1,4 +1,6 @@
-// The list of known classes and functions, and the judgement of all other names.
+// The list of known classes and functions, and the judgement of all other names. A name that is not on the
+// list is unsafe if it belongs to Python's standard library, is a function, or reaches into another object
+// by a dot; classes of other packages are harmless records.
 #include "io/pickle/classes.h"
 
 #include <algorithm>
@@ -6,12 +8,12 @@
 namespace mckpt::impl {
 namespace {
 
-// Names that change what Python does with an object when they stand in its dict.
+// Names that change what Python does with an object when its dict has them.
 constexpr std::string_view kSpecialFields[] = {
     "__setstate__",     "__reduce__",  "__reduce_ex__", "__class__", "__new__",
     "__getattribute__", "__getattr__", "__del__",       "__call__",  "__init__"};
 
-// Every module of the first list has every name of the second.
+// Words parted by spaces: every module of the first list has every name of the second.
 struct Row {
   std::string_view modules, names;
   Known known;
@@ -134,8 +136,8 @@ constexpr Row kRows[] = {
      Known::kData},
 };
 
-// The top-level modules of Python's standard library, all versions together, and of the tools that come with
-// it. Whatever of it is not in the table above is taken to be able to run code or open files.
+// The top-level modules of Python's standard library, all versions together, and of the tools that come
+// with it. Whatever of it is not in the table above is assumed to run code or open files.
 constexpr std::string_view kStandardLibrary =
     "BaseHTTPServer CGIHTTPServer Queue SimpleHTTPServer SocketServer StringIO Tkinter UserDict "
     "UserList UserString __builtin__ __future__ _abc _aix_support _ast _asyncio _bisect "
@@ -169,6 +171,7 @@ constexpr std::string_view kStandardLibrary =
     "unicodedata unittest urllib urllib2 urlparse user uu uuid venv warnings wave weakref webbrowser "
     "whichdb winreg winsound wsgiref xdrlib xml xmlrpc xmlrpclib zipapp zipfile zipimport zlib zoneinfo";
 
+// Whether `word` is one of the words; pre: it has no space.
 bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
     bool begins = at == 0 || words[at - 1] == ' ';
@@ -192,8 +195,8 @@ bool in_standard_library(std::string_view module) {
   return top.empty() || has_word(kStandardLibrary, top);
 }
 
-// torch.bfloat16, torch.FloatStorage, torch.cuda.HalfStorage: one row each would repeat the table of data
-// types.
+// torch.bfloat16, torch.FloatStorage, torch.cuda.HalfStorage: found in the table of data types, which rows
+// here would repeat.
 bool is_torch_type(PickleClass& c) {
   if (c.module != "torch" && c.module != "torch.cuda" && c.module != "torch.storage") return false;
   if (c.module == "torch.storage") {
@@ -213,13 +216,14 @@ bool is_torch_type(PickleClass& c) {
   return false;
 }
 
-// As Python programs spell them: Namespace and _MeshLayout are classes, system and _get_layout are functions.
+// By the spelling of Python programs: Namespace and _MeshLayout are classes, system and _get_layout
+// functions.
 bool looks_like_class(std::string_view name) {
   std::size_t letter = name.find_first_not_of('_');
   return letter != name.npos && name[letter] >= 'A' && name[letter] <= 'Z';
 }
 
-// Modules of torch whose functions a pickled module names as its activation or the like.
+// Modules of torch whose functions a pickled model names as its activation.
 bool computes_only(std::string_view module) {
   return module == "torch._C._nn" || module == "torch.nn" || module.starts_with("torch.nn.");
 }
@@ -231,6 +235,7 @@ bool is_special_field(std::string_view name) {
          std::find(std::begin(kSpecialFields), std::end(kSpecialFields), name) != std::end(kSpecialFields);
 }
 
+// A name with a dot walks through attributes of its first part, which may be anything.
 void classify(PickleClass& c) {
   if (c.module == "__builtin__") c.module = "builtins";
   if (c.module == "copy_reg") c.module = "copyreg";

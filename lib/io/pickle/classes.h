@@ -1,6 +1,10 @@
-// The classes and functions that pickles name: the fixed list of those whose meaning mckpt knows, and a
-// verdict on the rest. Nothing is ever imported or called; the verdict says what a loader that does so would
-// be in for.
+// The classes and functions that pickles name: a fixed list of those whose meaning mckpt knows, and a
+// verdict on all others. Nothing is ever imported or called. The verdict says what would happen in a loader
+// that does:
+//
+//   argparse Namespace            listed     data, understood here
+//   megatron.training Foo         unlisted   somebody's class: shown as a record, warned about
+//   os system                     unsafe     runs code in a loader: an error of the file
 #pragma once
 
 #include <string_view>
@@ -9,6 +13,8 @@
 
 namespace mckpt::impl {
 
+// What a listed name means to the interpreter and the readers. Ranges of it are compared (kRebuildTensor to
+// kRebuildOther, kMetadata to kStorageMeta): keep them together.
 enum class Known : u8 {
   kNothing,  // not on the list
   kData,     // on the list: a record without meaning of its own here
@@ -63,12 +69,14 @@ enum class Known : u8 {
   kNumpyScalar,
 };
 
+// The verdict, for the user.
 enum class Trust : u8 {
   kListed,
   kUnlisted,  // looks like a class of somebody's program: shown as a record
   kUnsafe,    // a function, or of Python's own library: can run code in a loader
 };
 
+// A name in one pickle. Made when the pickle names it first, owned by the Pickle.
 struct PickleClass {
   std::string_view module, name;  // Python 2's spelling of builtins and copyreg is already that of Python 3
   Known known = Known::kNothing;
@@ -78,14 +86,14 @@ struct PickleClass {
   i64 calls = 0;             // how often a loader would call it
 };
 
-// Fills known, trust and dtype from the two names.
+// Fills known, trust and dtype from the two names, and replaces Python 2's names of modules.
 void classify(PickleClass& c);
 
-// Whether a field of an object's state would change what Python does with the object.
+// Whether a field of this name in an object's state would change what Python does with the object.
 bool is_special_field(std::string_view name);
 
-// To be asked when a loader would call the class: a function that is not on the list is unsafe then, even
-// though naming it is not.
+// Asked when a loader would call the class. A function that is not on the list is unsafe then, though
+// naming it is not.
 bool unsafe_to_call(const PickleClass& c);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Writes one value of a pickle as a new pickle, with shared parts written once.
+// Writes one value of a pickle as a new pickle. Each container is written once and stored in the memo; any
+// other reference to it is written as its slot.
 #include "io/pickle/copy.h"
 
 #include <unordered_map>
@@ -16,6 +17,7 @@ using Kind = PickleValue::Kind;
 
 constexpr int kMostDepth = 2 * PickleArena::kMostDepth;
 
+// The recursion over a value; used once.
 class Copy {
  public:
   std::string run(PickleValue value) {
@@ -31,10 +33,11 @@ class Copy {
   void write_object(PickleValue v);
   void write_member(PickleValue v);
   void write_items(PickleValue v);  // into the list or dict on top of the stack
+  // Stores what was written last under the value's node.
   void keep(PickleValue v) { slots_.emplace(v.node(), p_.memoize()); }
 
   PickleWriter p_;
-  std::unordered_map<const PickleNode*, u32> slots_;  // of what stands in the memo
+  std::unordered_map<const PickleNode*, u32> slots_;  // of values in the memo
   int depth_ = 0;
 };
 
@@ -69,9 +72,11 @@ void Copy::write(PickleValue v) {
     case Kind::kStorage:
       break;
   }
-  throw Error(Code::kUnsupportedPickle, "a value holds a tensor, whose bytes are no part of a pickle");
+  throw Error(Code::kUnsupportedPickle, "a value contains a tensor, whose bytes are not part of a pickle");
 }
 
+// Sets and tuples enter the memo when they are complete, so one that contains itself would be written for
+// ever: the depth ends it.
 void Copy::write_container(PickleValue v) {
   if (auto known = slots_.find(v.node()); known != slots_.end()) return p_.known(known->second);
   // Sets and tuples stand in the memo when they are whole, so one that holds itself would never be.
@@ -81,10 +86,12 @@ void Copy::write_container(PickleValue v) {
   depth_--;
 }
 
+// Lists and dicts enter the memo before their items, which may refer to them.
 void Copy::write_new(PickleValue v) {
   if (v.is(Kind::kTuple)) return write_tuple(v);
   if (v.is(Kind::kObject)) return write_object(v);
   if (v.is(Kind::kSet)) {  // protocol 2 has none
+    // Protocol 2 has no opcode for sets: set([...]).
     p_.class_name("builtins", "set");
     p_.op(Op::kEmptyList), write_items(v);
     p_.op(Op::kTuple1), p_.op(Op::kReduce);
@@ -103,6 +110,7 @@ void Copy::write_tuple(PickleValue v) {
   keep(v);
 }
 
+// Fills the list or dict on top of the stack; keys and values in turn.
 void Copy::write_items(PickleValue v) {
   if (v.size() == 0) return;
   p_.op(Op::kMark);
@@ -111,6 +119,7 @@ void Copy::write_items(PickleValue v) {
   p_.op(v.is(Kind::kDict) ? Op::kSetitems : Op::kAppends);
 }
 
+// getattr(type, "NAME"): enums' members cannot be made of their names otherwise.
 void Copy::write_member(PickleValue v) {
   const PickleObject& o = v.as_object();
   p_.class_name("builtins", "getattr");
@@ -120,7 +129,8 @@ void Copy::write_member(PickleValue v) {
   keep(v);
 }
 
-// Objects that get a state and no arguments are made without their constructor, which may want some.
+// Objects with a state and no arguments are made without their constructor (NEWOBJ), which may want
+// arguments.
 void Copy::write_object(PickleValue v) {
   const PickleObject& o = v.as_object();
   if (o.is_member()) return write_member(v);

@@ -1,5 +1,7 @@
-// A value of one pickle as a pickle of its own: what lies in a larger object, such as the args in the common
+// A value of one pickle as a pickle of its own: a part of a larger object, such as the args in the common
 // state of a run, becomes an object that torch and Megatron load.
+//
+//   common.pt: {"args": Namespace(...), "iteration": 10, ...}    -->    args: Namespace(...)
 #pragma once
 
 #include <string>
@@ -8,8 +10,8 @@
 
 namespace mckpt::impl {
 
-// Protocol 2. What is shared or cyclic stays so. Throws kUnsupportedPickle for a value that holds a tensor,
-// whose bytes are no part of a pickle.
+// Protocol 2. Values that are shared or contain themselves stay so. Throws kUnsupportedPickle for a value
+// with a tensor in it, whose bytes are not in the pickle; kPickleLimit if it is nested too deep.
 std::string copy_pickle(PickleValue value);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Walks two values in step and reports where they differ.
+// Walks two values together and reports where they differ. A pair of containers is compared once, so shared
+// values cost nothing more and cycles end.
 #include "io/pickle/differences.h"
 
 #include <algorithm>
@@ -16,11 +17,12 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kShown = 80, kKeyBytes = 4096;
 
-// Equal for equal keys, and 1 is not '1'.
+// A text that is equal for equal keys; 1 and '1' differ in it.
 std::string key_text(PickleValue key) {
   return key.is(Kind::kText) ? cat("'", key.text()) : pickle_line(key, kKeyBytes);
 }
 
+// The step of a path: ".lr", "[3]".
 std::string step_to(PickleValue key) {
   return key.is(Kind::kText) ? cat(".", escaped(key.text())) : cat("[", pickle_line(key, kShown), "]");
 }
@@ -30,6 +32,7 @@ bool same_class(const PickleClass* a, const PickleClass* b) {
   return a->module == b->module && a->name == b->name;
 }
 
+// The recursion; at_ is the path to the current values.
 class Walk {
  public:
   Walk(i64 most, const std::function<bool(PickleValue, PickleValue)>& same_storage)
@@ -37,7 +40,7 @@ class Walk {
 
   void compare(PickleValue a, PickleValue b) {
     if (a.is_int() && b.is_int() ? a.as_int() != b.as_int() : a.kind() != b.kind()) return differ(a, b);
-    // What is shared is told once, and what is cyclic ends.
+    // A shared difference is reported once, and a cycle ends here.
     if (a.container() && !seen_.insert({a.container(), b.container()}).second) return;
     switch (a.kind()) {
       case Kind::kNone:
@@ -77,16 +80,17 @@ class Walk {
   void add(std::string expected, std::string found) {
     if (out_.count++ < most_) out_.first.push_back({at_, std::move(expected), std::move(found)});
   }
-  // Long values that differ in their middle look alike: what they are stands for them then.
+  // Two long values may look alike once they are cut: then their summaries are shown.
   void differ(PickleValue a, PickleValue b) {
     std::string expected = pickle_line(a, kShown), found = pickle_line(b, kShown);
     if (expected == found) expected = pickle_summary(a), found = pickle_summary(b);
-    add(std::move(expected), expected == found ? "another of these" : std::move(found));
+    add(std::move(expected), expected == found ? "another value of this kind" : std::move(found));
   }
   void expect(bool same, PickleValue a, PickleValue b) {
     if (!same) differ(a, b);
   }
   template <typename Compare>
+  // Runs `compare` with the step appended to the path.
   void inside(const std::string& step, Compare compare) {
     std::size_t length = at_.size();
     at_ += step;
@@ -104,12 +108,14 @@ class Walk {
     for (PickleValue item : a.items()) compare_at(cat("[", n++, "]"), item, *other++);
   }
 
+  // Sets have no order, so their items are compared as sorted texts.
   static std::multiset<std::string> keys_of(PickleValue set) {
     std::multiset<std::string> out;
     for (PickleValue item : set.items()) out.insert(key_text(item));
     return out;
   }
 
+  // Joins the two by key; of equal keys in one dict the last counts.
   void dict(PickleValue a, PickleValue b) {
     std::map<std::string, PickleEntry> rest;  // of equal keys the last one counts
     for (PickleEntry e : b.entries()) rest.insert_or_assign(key_text(e.key), e);
@@ -137,8 +143,8 @@ class Walk {
     compare_at("", x.items, y.items);
   }
 
-  // ('storage', class, key, device, items). Keys count storages of one file, and devices are the writer's
-  // own.
+  // The id is ('storage', class, key, device, items). Keys only number the storages of one file, and the
+  // device is the writer's own: neither is compared.
   void storage(PickleValue a, PickleValue b) {
     PickleValue x = a.as_object().args, y = b.as_object().args;
     compare_at("(type)", x.at(1), y.at(1));

@@ -1,4 +1,5 @@
-// Prints paths, numpy arrays and scalars as Python would.
+// Prints paths, numpy arrays and scalars. numpy pickles an array as a call that makes an empty one, and a
+// state (version, shape, dtype, order, data); a scalar as a call (dtype, bytes).
 #include "io/pickle/known.h"
 
 #include <bit>
@@ -12,12 +13,13 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
+// The value as a numpy dtype; null if it is something else.
 const PickleObject* numpy_dtype(PickleValue v) {
   bool is_dtype = v.is(Kind::kObject) && v.as_object().type->known == Known::kNumpyDType;
   return is_dtype ? &v.as_object() : nullptr;
 }
 
-// "u4" -> "uint32".
+// "u4" -> "uint32"; a type that is not a plain number keeps its code.
 std::string dtype_text(PickleValue v) {
   const PickleObject* o = numpy_dtype(v);
   PickleValue code = o != nullptr ? o->args.at(0) : PickleValue();
@@ -34,13 +36,14 @@ std::string dtype_text(PickleValue v) {
   return cat(kind, (c[1] - '0') * 8);
 }
 
+// The state of a dtype is (version, order, ...), and its order '>' or '<'.
 bool is_big_endian(PickleValue dtype) {
   const PickleObject* o = numpy_dtype(dtype);
   PickleValue order = o != nullptr ? o->state.at(1) : PickleValue();
   return order.is(Kind::kText) && order.text() == ">";
 }
 
-// The value of numpy's scalar, where it is a plain number.
+// The value of a numpy scalar that is a plain number; "..." for others.
 std::string scalar_text(PickleValue dtype, std::span<const u8> bytes) {
   std::string type = dtype_text(dtype);
   if (bytes.empty() || bytes.size() > 8) return "...";
@@ -56,6 +59,7 @@ std::string scalar_text(PickleValue dtype, std::span<const u8> bytes) {
   return "...";
 }
 
+// The arguments of a path are its parts: ('/', 'data', 'x').
 std::string path_text(const PickleObject& o) {
   std::string path;
   for (PickleValue part : o.args.tuple()) {

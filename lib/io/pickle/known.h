@@ -1,4 +1,5 @@
-// Objects of classes that everybody knows, as they would print themselves: paths, numpy's arrays and scalars.
+// Objects of well-known classes as they would print themselves: paths, numpy's arrays and scalars. Without
+// it a random state would be shown as a call of numpy's internals.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The state of the interpreter: stack, marks, memo, and the errors about them.
+// The state of the interpreter: stack, marks, memo, and the errors about them. Every error names the byte
+// of the opcode that failed.
 #include "io/pickle/machine.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ PickleMachine::PickleMachine(Pickle& out, std::span<const u8> bytes, const Pickl
         .found(bytes.size());
 }
 
+// Throws kBadPickle.
 void PickleMachine::fail(std::string_view message) const {
   throw Error(Code::kBadPickle, cat("the pickle is damaged: ", message)).offset(opcode_at());
 }
@@ -36,6 +38,7 @@ void PickleMachine::throw_truncated(u64 wanted) const {
   throw e;
 }
 
+// The text up to the next newline, which is taken too: how protocol 0 writes arguments.
 std::string_view PickleMachine::take_line() {
   u64 left = static_cast<u64>(end_ - at_);
   const void* newline = left == 0 ? nullptr : std::memchr(at_, '\n', left);
@@ -45,6 +48,7 @@ std::string_view PickleMachine::take_line() {
   return {reinterpret_cast<const char*>(line.data()), line.size()};
 }
 
+// The number of a slot, in decimal digits.
 u64 PickleMachine::take_decimal() {
   std::optional<i64> v = decimal(take_line());
   if (!v || *v < 0) fail("the number of a memo slot is malformed");
@@ -53,6 +57,7 @@ u64 PickleMachine::take_decimal() {
 
 // ---- The stack
 
+// The list, set or dict that an opcode fills with what is above the mark.
 PickleValue& PickleMachine::below_mark() {
   if (!stack_.marked()) throw_unmarked();
   PickleValue* v = stack_.below_mark();
@@ -64,6 +69,7 @@ PickleValue& PickleMachine::below_mark() {
 void PickleMachine::throw_empty() const { fail("an opcode finds the stack empty"); }
 void PickleMachine::throw_unmarked() const { fail("an opcode needs a mark on the stack, but there is none"); }
 
+// Doubles. realloc() moves a large stack by its pages, so that it never exists twice.
 void PickleStack::grow() {
   std::size_t floor = static_cast<std::size_t>(floor_ - bottom()),
               used = static_cast<std::size_t>(end_ - bottom());
@@ -81,6 +87,7 @@ void PickleStack::grow() {
 
 // ---- The memo
 
+// A slot in a page of its own or a new one.
 PickleValue* PickleMachine::make_slot(u64 index) {
   // Every slot in use was written by an opcode of its own.
   if (index > bytes_.size() || index >= kMostSlots)
@@ -104,9 +111,10 @@ const PickleValue* PickleMachine::make_pending(u64 index) {
   }
   bool gone = slot != nullptr && *slot == PickleArena::given_up();
   fail(cat("slot ", index, " of the memo is read ",
-           gone ? "after its value was used up" : "but was never written"));
+           gone ? "after its value was taken out" : "but was never written"));
 }
 
+// The slot is found by the number in the node, and left alone if it has another value by now.
 bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
   const PickleNode* node = v.container();
   if (node == nullptr || node->shared) return false;
@@ -117,7 +125,7 @@ bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
   return true;
 }
 
-// Values that go from one container into a second one have two owners from then on.
+// Values that are copied from one container to another have two owners from then on.
 void PickleMachine::share_all(std::span<const PickleValue> values) {
   for (PickleValue v : values) PickleArena::share(v);
 }

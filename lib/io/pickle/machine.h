@@ -1,5 +1,10 @@
-// The interpreter behind Pickle: a stack, marks on it, a memo, and one function an opcode. Private to
-// pickle_*.cc.
+// The interpreter behind Pickle: the stream, a stack with marks, a memo, and one function for each opcode.
+// Private to io/pickle. Its parts are in machine.cc (stack, memo, errors), ops.cc (opcodes), call.cc
+// (classes and calls), records.cc (the quick way for large pickles).
+//
+//   stream  --opcode-->  ops  --push/pop-->  stack  --PUT/MEMOIZE-->  memo
+//                         |                    ^------- GET ----------'
+//                         '--> arena (values), classes, notes of the Pickle
 #pragma once
 
 #include <cstring>
@@ -12,6 +17,8 @@
 
 namespace mckpt::impl {
 
+// Runs once over one stream and fills `out`. Everything in the stream is checked: whatever it says, the
+// machine throws, it never crashes, and it never allocates from a declared size alone.
 class PickleMachine {
  public:
   PickleMachine(Pickle& out, std::span<const u8> bytes, const PickleRules& rules);
@@ -20,10 +27,11 @@ class PickleMachine {
  private:
   using Kind = PickleValue::Kind;
   using Handler = void (PickleMachine::*)();
+  // The table of functions for the rarer opcodes (ops.cc).
   struct Handlers;  // of the rarer opcodes
   void finish();
 
-  // The stream (pickle_machine.cc, as the stack and the memo).
+  // The stream. take() moves on and throws PickleTruncated at its end.
   std::span<const u8> take(u64 bytes) {
     if (bytes > static_cast<u64>(end_ - at_)) throw_truncated(bytes);
     return {std::exchange(at_, at_ + bytes), static_cast<std::size_t>(bytes)};
@@ -32,16 +40,19 @@ class PickleMachine {
   T take_int() {
     return load_le<T>(take(sizeof(T)).data());
   }
+  // Takes the opcode if it is the next one.
   bool take_if(Op next) {
     if (at_ == end_ || *at_ != static_cast<u8>(next)) return false;
     opcode_ = at_++;
     return true;
   }
   template <Op... kOps>
+  // Whether exactly these opcodes follow, none of which has an argument.
   bool next_are() const {
     static constexpr Op kAll[] = {kOps...};
     return end_ - at_ >= std::ssize(kAll) && std::memcmp(at_, kAll, sizeof kAll) == 0;
   }
+  // Moves over opcodes that next_are() found.
   void pass(std::ptrdiff_t opcodes) {  // which are next
     at_ += opcodes;
     opcode_ = at_ - 1;
@@ -52,7 +63,7 @@ class PickleMachine {
   [[noreturn]] void fail(std::string_view message) const;
   i64 opcode_at() const { return opcode_ - bytes_.data(); }
 
-  // The stack.
+  // The stack. These throw kBadPickle where the stream takes more than is there.
   void push(PickleValue v) { stack_.push(v); }
   PickleValue& top() {
     if (stack_.empty()) throw_empty();
@@ -67,6 +78,7 @@ class PickleMachine {
     return stack_.above();
   }
   PickleValue& below_mark();
+  // Drops everything above the mark, and the mark; an object that is still pending below it is made first.
   void drop_to_mark() {  // with the mark
     if (!stack_.marked()) throw_unmarked();
     if (PickleValue* below = stack_.below_mark(); below != nullptr && PickleArena::is_pending(*below))
@@ -76,7 +88,8 @@ class PickleMachine {
   [[noreturn]] void throw_empty() const;
   [[noreturn]] void throw_unmarked() const;
 
-  // The memo, in pages: picklers number its slots from 0 on. A slot's page is null until it is written.
+  // The memo, in pages: picklers number its slots from 0 on. A page is null until one of its slots is
+  // written.
   PickleValue* find_slot(u64 index) const {
     std::size_t page = static_cast<std::size_t>(index / kPageSlots);
     return page < memo_.size() && memo_[page] ? &memo_[page][index % kPageSlots] : nullptr;
@@ -86,22 +99,25 @@ class PickleMachine {
     PickleValue* slot = find_slot(index);
     return slot != nullptr ? *slot : *make_slot(index);
   }
+  // Counts the slots that were ever written: MEMOIZE writes the next one.
   void write_slot(u64 index, PickleValue v) {
     PickleValue& slot = slot_at(index);
     memo_count_ += slot == PickleArena::hole();
     slot = v;
   }
+  // Stores the top of the stack; the value remembers its slot, so that it can be given up (see give_up()).
   void put(u64 index) {
     PickleArena::set_memo(top(), static_cast<u32>(index));
     write_slot(index, top());
   }
+  // Pushes what the slot has; from then on two places refer to it.
   void get(u64 index) {
     const PickleValue* slot = find_slot(index);
     if (slot == nullptr || slot->is(Kind::kHole)) slot = make_pending(index);
     PickleArena::share(*slot);
     push(*slot);
   }
-  // Keys and values of records: what the memo has of them mostly stands side by side.
+  // Takes all GETs that follow: keys and values of records, of which the memo has most, come in a row.
   void take_gets() {
     for (;;) {
       if (take_if(Op::kLongBinget))
@@ -112,17 +128,21 @@ class PickleMachine {
         return;
     }
   }
-  // Pushes what picklers put into the memo at once.
+  // Pushes a new value, and stores it at once if MEMOIZE follows, as picklers write it.
   void push_new(PickleValue v) {
     push(v);
     if (take_if(Op::kMemoize)) put(memo_count_);
   }
+  // Makes the object that is pending in the slot, and returns the slot. Throws if the slot was never
+  // written.
   const PickleValue* make_pending(u64 index);  // the slot, with the object that it is pending for
-  // Gives up a value that only the memo refers to; its slot gets `instead`. False: it is shared and stays.
+  // Frees a value that only the memo refers to; its slot gets `instead`. Returns false if it is shared: it
+  // stays then.
   bool give_up(PickleValue v, PickleValue instead);
+  // Marks all of them as referred to from two places.
   static void share_all(std::span<const PickleValue> values);
 
-  // The opcodes (pickle_ops.cc).
+  // The opcodes (ops.cc).
   void op_unknown();
   void op_proto();
   void op_frame();
@@ -184,7 +204,7 @@ class PickleMachine {
   void push_decimal(std::string_view digits);
   void push_decoded(const std::optional<std::string>& text);
 
-  // Classes and what they would make (pickle_call.cc).
+  // Classes and what they would make (call.cc).
   PickleValue find_class(std::string_view module, std::string_view name);
   PickleValue call(PickleValue callee, PickleValue args);
   PickleValue construct(PickleClass& c, PickleValue args);
@@ -203,12 +223,14 @@ class PickleMachine {
   void check_key(PickleValue key, int depth, int& left) const;
   PickleValue storage(PickleValue id);
 
-  // Objects that are not made before somebody asks for them (pickle_records.cc).
+  // Objects that are not made before somebody asks for them (records.cc).
   bool open_record();
   bool close_record();
   void make_record(PickleValue* below_mark);
   void replace_pending(PickleValue* below_mark, PickleValue object, PickleValue dict);
 
+  // Slots of one page of the memo, and the most slots there are: PickleNode::memo holds the number plus
+  // one.
   static constexpr std::size_t kPageSlots = 1024;
   static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;  // PickleNode::memo holds the next number
 

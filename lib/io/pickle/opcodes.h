@@ -1,10 +1,27 @@
-// The opcodes of pickle, protocols 0 to 5.
+// The opcodes of pickle, protocols 0 to 5. Each is one byte, followed by its own argument if it has one (a
+// length and text, a number, a slot of the memo). Protocols below 2 write numbers and texts as lines of
+// ASCII; protocol 4 brought FRAME and MEMOIZE. torch.save writes protocol 2, and torch writes .metadata
+// with protocol 4 or 5. What they do, with the stack's top at the right:
+//
+//   push a value    NONE NEWTRUE BININT LONG1 BINFLOAT BINUNICODE SHORT_BINBYTES EMPTY_DICT ...
+//   MARK            push a mark
+//   TUPLE           ( a b c            ->  (a, b, c)        everything above the mark; TUPLE1 to 3 need none
+//   APPENDS         [] ( a b           ->  [a, b]           into the list below the mark
+//   SETITEMS        {} ( k v k v       ->  {k: v, k: v}     into the dict below the mark
+//   GLOBAL          "module\nname\n"   ->  a class or function; STACK_GLOBAL takes both from the stack
+//   REDUCE, NEWOBJ  callee (args)      ->  what the call makes
+//   BUILD           object state       ->  the object with that state
+//   BINPERSID       id                 ->  data outside of the pickle: a tensor's storage
+//   BINPUT, MEMOIZE                        the top is stored in a slot of the memo, and stays
+//   BINGET          a slot of the memo ->  what is stored there
+//   STOP            the top is the result
 #pragma once
 
 #include "core/base/int.h"
 
 namespace mckpt::impl {
 
+// Names as in Python's pickletools.
 enum class Op : u8 {
   kMark = '(',
   kEmptyTuple = ')',

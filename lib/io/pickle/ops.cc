@@ -9,6 +9,7 @@
 
 namespace mckpt::impl {
 
+// By opcode, the function that runs it. Opcodes of the loop in run() are missing here.
 struct PickleMachine::Handlers {
   std::array<Handler, 256> by_opcode;
 
@@ -139,11 +140,12 @@ void PickleMachine::run() {
   }
 }
 
+// Like Python's reader, it does not look at what is below the last value.
 void PickleMachine::finish() {
   i64 open = 0;
   for (; stack_.marked(); stack_.drop_to_mark()) open++;
   if (open > 0) fail(cat("it ends with ", open, " open marks on its stack"));
-  // Like Python's own reader, this one does not mind what lies below the last value.
+  // Values below the last one are ignored, as Python does.
   out_.root_ = pop();
   out_.bytes_ = at_ - bytes_.data();
 }
@@ -160,7 +162,7 @@ void PickleMachine::op_proto() {
         .expected("protocol 0 to 5");
 }
 
-// Only a hint how to read, but one that must be possible.
+// A frame is a hint for reading; its length must be possible.
 void PickleMachine::op_frame() {
   if (u64 bytes = take_int<u64>(); bytes > static_cast<u64>(end_ - at_)) throw_truncated(bytes);
 }
@@ -183,7 +185,7 @@ void PickleMachine::op_unsupported_buffer() {
       .offset(opcode_at());
 }
 
-// Takes away a value, or the mark when nothing lies above it.
+// Removes a value, or the mark when nothing is above it.
 void PickleMachine::op_pop() {
   if (stack_.empty() && stack_.marked())
     drop_to_mark();
@@ -206,6 +208,7 @@ void PickleMachine::op_constant() {
     push({});
 }
 
+// An integer of any length, little-endian two's complement.
 void PickleMachine::push_long(std::span<const u8> b) {
   if (b.size() > 8) return push(arena_.bytes(Kind::kBigInt, b));
   u64 v = !b.empty() && b.back() >= 0x80 ? ~u64{0} : 0;
@@ -228,6 +231,7 @@ void PickleMachine::push_decimal(std::string_view digits) {
   push(arena_.bytes(Kind::kBigInt, arena_.copy(*wide)));
 }
 
+// INT of 00 and 01 are how protocol 0 writes bools.
 void PickleMachine::op_int() {
   std::string_view line = take_line();
   if (line == "00" || line == "01") return push(PickleArena::boolean(line == "01"));

@@ -1,4 +1,4 @@
-// Runs the interpreter over a stream and keeps what it made.
+// Runs the interpreter over a stream and keeps what it made; turns its classes into notes for the user.
 #include "io/pickle/pickle.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
+// "module.name", escaped.
 std::string class_name(const PickleClass& c) { return cat(escaped(c.module), ".", escaped(c.name)); }
 
 }  // namespace
@@ -26,6 +27,7 @@ std::shared_ptr<const Pickle> Pickle::own(std::vector<u8> bytes, const PickleRul
   return pickle;
 }
 
+// An unsafe class is one note each, because each may run code; unlisted ones share a warning.
 std::vector<PickleNote> Pickle::notes() const {
   std::vector<PickleNote> out;
   std::vector<std::string> unlisted;
@@ -43,9 +45,10 @@ std::vector<PickleNote> Pickle::notes() const {
   }
   out.insert(out.end(), notes_.begin(), notes_.end());
   if (!unlisted.empty())
-    out.push_back({Code::kUnlistedClass,
-                   cat("classes that mckpt does not know, shown as records: ", listed(unlisted)),
-                   first_unlisted, true});
+    out.push_back(
+        {Code::kUnlistedClass,
+         cat("mckpt does not know these classes and shows their objects as records: ", listed(unlisted)),
+         first_unlisted, true});
   return out;
 }
 

@@ -1,8 +1,22 @@
-// Pickle: what a pickle describes, as data. The interpreter runs protocols 0 to 5 and has no call: where
-// Python would import a class or call a function, it writes down the name and the arguments. Streams are
-// bounded: 256 MB, memory proportional to the stream, containers nested 511 deep.
+// Pickle: what a pickle describes, as data. A pickle is a program for a small stack machine; Python runs it
+// and thereby imports classes and calls functions, which is why loading one can run any code. The
+// interpreter here runs protocols 0 to 5 too but has no call: where Python would import or call, it writes
+// down the name and the arguments.
 //
-//   c argparse Namespace, ), \x81, }(...), b   -->   object {type argparse.Namespace, args (), state {...}}
+//   bytes                            stack afterwards                        memo
+//   80 02        PROTO 2
+//   c argparse\nNamespace\n          class argparse.Namespace
+//   )            EMPTY_TUPLE         class, ()
+//   81           NEWOBJ              object {type Namespace, args ()}
+//   71 00        BINPUT 0            object                                  0: object
+//   7d           EMPTY_DICT          object, {}
+//   58 .. lr, .. SETITEM        object, {"lr": 0.5}
+//   62           BUILD               object {.., state {"lr": 0.5}}
+//   2e           STOP                root() is the object
+//
+// The memo is how a pickle refers to a value a second time (BINGET 0), so values may be shared and even
+// contain themselves. Streams are bounded: 256 MB, memory proportional to the stream, containers nested 511
+// deep.
 #pragma once
 
 #include <deque>
@@ -18,28 +32,31 @@
 namespace mckpt::impl {
 
 // Sees objects as soon as they are complete and may take them, so that a pickle of a million small records
-// costs what the visitor keeps of them.
+// costs only what the visitor keeps of them. DcpRows (io/dcp/rows.h) is one.
 class PickleVisitor {
  public:
   virtual ~PickleVisitor() = default;
-  // `state` is what BUILD is about to give the object. A number (below 2^56): the visitor has read the two,
-  // and the number stands for the object from now on, as PickleValue::row().
+  // `state` is what BUILD is about to give the object. If the visitor returns a number (below 2^56), it has
+  // read both, and the number represents the object from now on, as PickleValue::row(). Nothing: the object
+  // stays.
   virtual std::optional<u64> build(const PickleObject& object, PickleValue state) = 0;
-  // The same of an object that was made without arguments and of a state that would become a dict for it
-  // alone: its keys, which are texts, and values in turn. What is not taken comes to build() as a dict.
+  // The quick form, for an object without arguments whose state would become a dict for it alone: the
+  // dict's keys, all of them texts, and values in turn. What is not taken here comes to the other build()
+  // as a dict.
   virtual std::optional<u64> build(const PickleClass& type, std::span<const PickleValue> state) {
     static_cast<void>(type), static_cast<void>(state);
     return std::nullopt;
   }
 };
 
+// What the surroundings of a pickle allow and want.
 struct PickleRules {
   bool storages = false;  // persistent ids name storages, as inside a torch file; refused elsewhere
   i64 stored_bytes = -1;  // what the pickle takes up in its file; less than its size where it is compressed
   PickleVisitor* visitor = nullptr;
 };
 
-// What is odd about a pickle but leaves it readable.
+// An oddity that leaves the pickle readable: a class that is not on the list, a call that would run code.
 struct PickleNote {
   Code code;
   std::string message;
@@ -47,6 +64,8 @@ struct PickleNote {
   bool warning = false;
 };
 
+// A pickle that was read; it owns all its values. Made from the bytes of a .metadata, or of data.pkl in a
+// torch file. Values point into it, and may point into the bytes.
 class Pickle {
  public:
   // Reads the pickle at the front of `bytes`, which must outlive the result. Throws kBadPickle, kPickleLimit,
@@ -55,7 +74,7 @@ class Pickle {
   Pickle(const Pickle&) = delete;
   Pickle& operator=(const Pickle&) = delete;
 
-  // The same, keeping the bytes.
+  // The same for bytes that nobody else keeps.
   static std::shared_ptr<const Pickle> own(std::vector<u8> bytes, const PickleRules& rules = {});
 
   PickleValue root() const { return root_; }
@@ -64,9 +83,9 @@ class Pickle {
   i64 stored_bytes() const { return stored_bytes_; }        // that it takes up in its file
   i64 memory_bytes() const { return arena_.used_bytes(); }  // at most, while it was read
   const std::deque<PickleClass>& classes() const { return classes_; }
-  // Every storage, once for each time that it is named.
+  // Every storage, once for each time that the pickle names it.
   std::span<const PickleValue> storages() const { return storages_; }
-  // About classes (unsafe ones first), and what the interpreter met.
+  // Notes about classes (unsafe ones first), and what the interpreter noted on the way.
   std::vector<PickleNote> notes() const;
 
  private:
@@ -83,6 +102,7 @@ class Pickle {
   int protocol_ = 0;
 };
 
+// The bytes end before the pickle does: readers of streams may try again with more of them.
 class PickleTruncated : public Error {
  public:
   using Error::Error;

@@ -15,13 +15,16 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether construct() makes an object of it, whatever the arguments, that is complete without a state.
+// Whether construct() makes an object of this class that is complete without a state, whatever the
+// arguments.
 bool makes_plain_objects(Known k) {
   return k == Known::kNothing || k == Known::kData || (k >= Known::kMetadata && k <= Known::kStorageMeta);
 }
 
 }  // namespace
 
+// Takes the opcodes that begin a record, if all of them follow. Returns false, with nothing done,
+// otherwise.
 bool PickleMachine::open_record() {
   if (!next_are<Op::kNewobj, Op::kMemoize, Op::kEmptyDict, Op::kMemoize, Op::kMark>()) return false;
   if (rules_.visitor == nullptr || stack_.empty() || !stack_.top().is(Kind::kClass)) return false;
@@ -39,7 +42,8 @@ bool PickleMachine::open_record() {
   return true;
 }
 
-// False, with nothing done, where something about it is out of the ordinary.
+// Offers the record to the visitor and, if it takes it, ends it. Returns false, with nothing done, where
+// anything about it is unusual; the ordinary opcodes go on from there.
 bool PickleMachine::close_record() {
   if (!stack_.marked() || !next_are<Op::kBuild>()) return false;
   PickleValue* below = stack_.below_mark();
@@ -59,12 +63,14 @@ bool PickleMachine::close_record() {
   return true;
 }
 
+// Makes the object and its dict after all. `below`: the pending value below the mark.
 void PickleMachine::make_record(PickleValue* below) {
   PickleValue object = arena_.object(Kind::kObject, &below[-1].as_class(), arena_.empty_tuple());
   replace_pending(below, object, arena_.container(Kind::kDict));
 }
 
-// Puts the two where they are pending; elsewhere a slot was written anew in the meantime.
+// Puts the two into the slots and the stack where they are pending. A slot that was written again in the
+// meantime keeps its value.
 void PickleMachine::replace_pending(PickleValue* below, PickleValue object, PickleValue dict) {
   PickleValue pending = PickleArena::pending(stack_.place_of(below));
   u64 slot = PickleArena::pending_number(*below);
@@ -79,8 +85,8 @@ void PickleMachine::replace_pending(PickleValue* below, PickleValue object, Pick
   }
 }
 
-// torch.Size((2, 3)), which is that tuple: the one of its arguments need not be made. False, with nothing
-// done, where it is something else.
+// torch.Size((2, 3)) is that tuple, so the tuple of its arguments need not be made. Returns false, with
+// nothing done, where it is something else.
 //
 //   class tuple TUPLE1 MEMOIZE REDUCE MEMOIZE
 bool PickleMachine::take_size() {

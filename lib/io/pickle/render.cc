@@ -1,4 +1,5 @@
-// Prints values as a line or as a tree, shortened and escaped.
+// Prints values as a line or as a tree, shortened and escaped. Shared values are printed at each place, a
+// cycle ends at the limit of the line or at "(itself, again)" in the tree.
 #include "io/pickle/render.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ using Kind = PickleValue::Kind;
 std::string short_name(const PickleClass& c) { return escaped(c.name); }
 std::string full_name(const PickleClass& c) { return cat(escaped(c.module), ".", escaped(c.name)); }
 
-// 0.0003 and 3.0, as Python writes them: the shortest digits, an exponent only below 1e-4 and from 1e16 on.
+// As Python writes it: the shortest digits that give the same number, an exponent only below 1e-4 and from
+// 1e16 on.
 std::string python_float(double v) {
   char buffer[64];
   double size = std::fabs(v);
@@ -30,6 +32,7 @@ std::string python_float(double v) {
   return plain && out.find('.') == out.npos ? out + ".0" : out;
 }
 
+// None, bools and numbers.
 std::string number(PickleValue v) {
   switch (v.kind()) {
     case Kind::kNone:
@@ -45,7 +48,7 @@ std::string number(PickleValue v) {
   }
 }
 
-// A line that is being written, until it is full. Cycles end there too.
+// A line that is being written, until it is full.
 class Line {
  public:
   explicit Line(std::size_t most_bytes) : most_(most_bytes) {}
@@ -118,6 +121,7 @@ class Line {
     if (!v.attributes().is_none()) add(" + attributes ");
     if (!v.attributes().is_none()) write(v.attributes(), depth + 1);
   }
+  // "module.Class(args){state}[items]".
   void object(const PickleObject& o, int depth) {
     if (std::string known = known_object(o); !known.empty()) return add(known);
     add(full_name(*o.type));
@@ -130,6 +134,7 @@ class Line {
   std::string out_;
 };
 
+// The class and how much is in it.
 std::string object_summary(PickleValue v) {
   const PickleObject& o = v.as_object();
   if (std::string known = known_object(o); !known.empty()) return known;
@@ -138,6 +143,8 @@ std::string object_summary(PickleValue v) {
   return pickle_line(v, 80);
 }
 
+// Writes lines until limits.lines of them are out. path_ has the containers around the current one, to see
+// a cycle.
 class Tree {
  public:
   Tree(const PickleTreeLimits& limits, const std::function<void(std::string_view)>& line)
@@ -158,7 +165,7 @@ class Tree {
   }
 
  private:
-  // Whatever fits a line is shown in one.
+  // Whether the value fits on a line; dicts and objects with a state are always opened.
   bool is_plain(PickleValue v) const {
     if (v.is(Kind::kDict) && v.size() > 0) return false;
     if (v.is(Kind::kObject) && !v.as_object().state.is_none() && v.as_object().state.size() > 0) return false;
@@ -169,6 +176,7 @@ class Tree {
     if (left_ == 0) line_("... and more");
   }
   bool done() const { return left_ <= 0; }
+  // The items, entries, arguments and state of a container, one level deeper.
   void children(PickleValue v, int depth) {
     i64 n = 0;
     for (PickleValue item : v.items()) {

@@ -1,4 +1,4 @@
-// Decodes numbers and strings that protocol 0 writes as text.
+// Decodes numbers and strings that protocol 0 writes as text. Nothing depends on the locale.
 #include "io/pickle/text.h"
 
 #include <charconv>
@@ -8,6 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Appends the code point in 1 to 4 bytes; single surrogates too.
 void append_utf8(std::string& out, u32 point) {
   auto tail = [&](u32 shift) { out += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
   if (point < 0x80) {
@@ -24,7 +25,7 @@ void append_utf8(std::string& out, u32 point) {
   }
 }
 
-// The number of `digits` digits at the front of `text`, which it takes away.
+// The number of `digits` digits at the front of `text`, which it removes.
 std::optional<u32> take_digits(std::string_view& text, std::size_t digits, int base) {
   if (text.size() < digits) return std::nullopt;
   u32 v = 0;
@@ -34,7 +35,7 @@ std::optional<u32> take_digits(std::string_view& text, std::size_t digits, int b
   return v;
 }
 
-// What stands for the character behind a backslash, or 0.
+// The character that a backslash and `c` mean, or 0.
 char simple_escape(char c) {
   static constexpr std::string_view kFrom = "\\'\"abfnrtv", kTo = "\\'\"\a\b\f\n\r\t\v";
   std::size_t at = kFrom.find(c);
@@ -74,10 +75,6 @@ std::optional<std::string> unquoted(std::string_view literal) {
 std::optional<std::string> raw_unicode_unescaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    if (text.size() >= 8 && is_ascii(text.substr(0, 8))) {
-      text.remove_prefix(8);
-      continue;
-    }
     bool narrow = text.starts_with("\\u"), wide = text.starts_with("\\U");
     if (narrow || wide) {
       text.remove_prefix(2);
@@ -114,6 +111,7 @@ std::optional<i64> decimal(std::string_view text) {
   return v;
 }
 
+// Multiplies by ten and adds, digit by digit, then negates.
 std::optional<std::vector<u8>> decimal_wide(std::string_view text) {
   constexpr std::size_t kMostDigits = 1000;  // the work grows with the square
   bool negative = text.starts_with('-');

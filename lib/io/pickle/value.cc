@@ -1,4 +1,5 @@
-// Conversions of a value to the type that the caller expects; throws if it is of another type.
+// Conversions of a value to the type that the caller expects, which throw kBadPickle if it is another, and
+// look-ups in dicts.
 #include "core/base/error.h"
 #include "io/pickle/value.h"
 
@@ -7,12 +8,14 @@
 namespace mckpt::impl {
 namespace {
 
+// `what` is the subject of the message: "a tensor's shape".
 [[noreturn]] void throw_kind(std::string_view what, PickleValue::Kind kind, std::string_view expected) {
   throw Error(Code::kBadPickle, cat(what, " is of the wrong type")).expected(expected).found(kind_name(kind));
 }
 
 }  // namespace
 
+// In the order of PickleValue::Kind.
 std::string_view kind_name(PickleValue::Kind kind) {
   static constexpr std::string_view kNames[] = {
       "None",     "a bool",   "an integer", "a record",
@@ -69,6 +72,7 @@ const PickleValue* PickleValue::find(std::string_view key) const {
   return found;
 }
 
+// The state of a class with __slots__ is a tuple (dict or None, dict of slots).
 const PickleValue* PickleObject::field(std::string_view name) const {
   if (const PickleValue* v = state.find(name)) return v;
   for (const PickleValue& part : state.tuple())

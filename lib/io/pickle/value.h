@@ -1,6 +1,13 @@
-// Values of a pickle: what the interpreter (io/pickle/pickle.h) builds instead of Python objects. A value is 8
-// bytes, a kind and a payload; what does not fit lies in the arena of the Pickle that made it, which must
-// outlive it.
+// Values of a pickle: what the interpreter (io/pickle/pickle.h) builds instead of Python objects. A value
+// is 8 bytes, a kind and a payload; what does not fit is in the arena of the Pickle that made it, which
+// must outlive it.
+//
+//   [ kind: 8 bits | payload: 56 bits ]     kInt: the number itself; kText, kList, ...: a pointer
+//
+//                    .------ arena --------------------------------------.
+//   kDict  pointer -----> PickleDict {count 2} -> chunk [k v k v] -> chunk
+//   kText  pointer -----> PickleBytes {count 5, data} -> the pickle's own bytes
+//   kObject pointer ----> PickleObject {type, args, state, items}
 #pragma once
 
 #include <bit>
@@ -16,7 +23,7 @@ namespace mckpt::impl {
 struct PickleClass;
 struct PickleObject;
 
-// Heads everything in the arena.
+// The head of everything in the arena, in 8 bytes.
 struct PickleNode {
   u64 count : 28;  // bytes of a text, items of a tuple, list or set, entries of a dict; see is_member()
   u64 memo : 26;   // a container's slot in the memo + 1; a visitor's note on a text; 0: none
@@ -24,8 +31,11 @@ struct PickleNode {
   u64 shared : 1;  // a container may be referred to from two places
 };
 
+// A value, copied like a number. It never owns anything: values of one Pickle live as long as that. A
+// default value is None.
 class PickleValue {
  public:
+  // The order matters: kinds from kWideInt up have a node, those from kTuple up are containers.
   enum class Kind : u8 {
     kNone,
     kBool,
@@ -52,13 +62,13 @@ class PickleValue {
   bool is_int() const { return is(Kind::kInt) || is(Kind::kWideInt); }
   bool is_none() const { return is(Kind::kNone); }
 
-  // Each throws kBadPickle, naming `what`, when the value is of another kind.
+  // These throw kBadPickle, naming `what`, if the value is of another kind.
   bool to_bool(std::string_view what) const;
   i64 to_int(std::string_view what) const;
   double to_float(std::string_view what) const;  // of an integer as well
   std::string_view to_text(std::string_view what) const;
 
-  // pre: the kind fits. Texts point into the pickle's own bytes where they can.
+  // pre of these: the kind fits. Texts point into the pickle's own bytes where they can.
   bool as_bool() const { return payload() != 0; }
   i64 as_int() const;
   double as_float() const;
@@ -77,21 +87,21 @@ class PickleValue {
   std::span<const PickleValue> tuple() const;           // empty for the rest
   PickleValue attributes() const;                       // of a dict that carries some (a module's _metadata)
 
-  // A number that a visitor wrote beside a text, which every reference to this very text then finds; 0: none.
-  // The same text may stand in the pickle a second time, without it. pre: kText
+  // A number that a visitor wrote beside a text, and which every reference to this very text then finds; 0:
+  // none. An equal text elsewhere in the pickle does not have it. pre: kText
   u32 note() const { return node()->memo; }
   static constexpr u32 kMostNote = (u32{1} << 26) - 1;
   void set_note(u32 v) const { pointer<PickleNode>()->memo = v & kMostNote; }
 
-  // The number that a visitor put in place of this object.
+  // The number that a visitor returned for this object.
   std::optional<u64> row() const;
 
-  // The same value, not an equal one.
+  // The same value: equal texts at two places of the pickle are different.
   friend bool operator==(PickleValue a, PickleValue b) { return a.bits_ == b.bits_; }
-  // What identifies a container, to see it again on another path; null for plain values.
+  // What identifies a value in the arena, to recognise it on another path; null for plain values.
   const PickleNode* node() const { return kind() >= Kind::kWideInt ? pointer<PickleNode>() : nullptr; }
-  // The same of containers and objects alone. Texts are not even looked at, as half a million of them lie far
-  // apart.
+  // The node of containers and objects alone. Texts are not looked at: there are half a million of them far
+  // apart in memory, and each look would be a cache miss.
   const PickleNode* container() const { return kind() >= Kind::kTuple ? pointer<PickleNode>() : nullptr; }
 
  private:
@@ -108,7 +118,8 @@ class PickleValue {
   u64 bits_ = 0;
 };
 
-// What stands in the arena behind a value. Lists, sets and dicts grow by chunks, which are never moved.
+// The structs below are in the arena behind a value. Lists, sets and dicts grow by chunks, which are never
+// moved; a dict's chunk has keys and values in turn.
 struct PickleChunk {
   PickleChunk* next;
   u32 count, capacity;
@@ -127,20 +138,23 @@ struct PickleList : PickleNode {
 struct PickleDict : PickleList {
   PickleValue attributes;
 };
+// What a class or function would have made: nothing is made, so a tensor, an enum's member and an
+// argparse.Namespace all look like this.
 struct PickleObject : PickleNode {
   const PickleClass* type;  // null for a storage
   PickleValue args;         // of its class or function, a tuple
   PickleValue state;        // what BUILD gave it; None: nothing
   PickleValue items;        // a list or dict that it holds besides (it is a subclass of one); None: nothing
 
-  // Python reached it as getattr(type, name): the member of an enum, whose only argument here is its name.
-  // Called with that, the type would look for a member of that value.
+  // Python reaches an enum's member as getattr(type, name); the only argument here is that name. (Calling
+  // the type with it would look for a member of that value.)
   bool is_member() const { return count == 1; }
-  // The field of that name of a state that is a dict (or a tuple of a dict and one of slots); null: not
-  // there.
+  // The field of this name in a state that is a dict, or a tuple of a dict and one of slots; null if there
+  // is none.
   const PickleValue* field(std::string_view name) const;
 };
 
+// The items of a tuple, list or set, for a range loop.
 class PickleValue::Items {
  public:
   class Iterator {
@@ -189,17 +203,19 @@ class PickleValue::Items {
   Iterator begin_;
 };
 
+// A key and its value in a dict.
 struct PickleEntry {
   PickleValue key, value;
 };
 
+// The entries of a dict, for a range loop, in the order in which they were set; equal keys are not joined.
 class PickleValue::Entries {
  public:
   class Iterator {
    public:
     Iterator() = default;
     explicit Iterator(Items::Iterator at) : at_(at) {}
-    // A key and its value lie in one chunk.
+    // A key and its value are always in one chunk.
     PickleEntry operator*() const { return {at_.at_[0], at_.at_[1]}; }
     Iterator& operator++() {
       at_.at_ += 2;

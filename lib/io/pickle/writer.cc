@@ -1,4 +1,5 @@
-// Writes the opcodes of protocol 2.
+// Writes the opcodes of protocol 2. Numbers are little-endian, floats big-endian; integers take the
+// shortest opcode that holds them.
 #include "core/base/error.h"
 #include "io/pickle/writer.h"
 
@@ -16,6 +17,7 @@ void PickleWriter::text(std::string_view utf8) { counted(Op::kBinunicode, utf8, 
 
 void PickleWriter::raw_text(std::string_view bytes) { counted(Op::kBinstring, bytes, INT32_MAX); }
 
+// Opcode, length in 4 bytes, bytes. Throws kPickleLimit for a text that is too long for its opcode.
 void PickleWriter::counted(Op opcode, std::string_view bytes, std::size_t most) {
   if (bytes.size() > most)
     throw Error(Code::kPickleLimit, "a text is too long for a pickle").found(bytes.size());
@@ -24,6 +26,7 @@ void PickleWriter::counted(Op opcode, std::string_view bytes, std::size_t most) 
   out_ += bytes;
 }
 
+// Above 31 bits, as offsets of large files are, protocol 2 needs LONG1.
 void PickleWriter::integer(i64 v) {
   if (v >= 0 && v < 256) {
     op(Op::kBinint1), byte(static_cast<u8>(v));
@@ -58,6 +61,7 @@ void PickleWriter::bytes(std::span<const u8> data) {
   op(Op::kTuple2), op(Op::kReduce);
 }
 
+// Up to three items have opcodes of their own, which need no mark.
 void PickleWriter::tuple(std::span<const i64> integers) {
   if (integers.empty()) return op(Op::kEmptyTuple);
   if (integers.size() <= 3) {
@@ -90,6 +94,7 @@ void PickleWriter::repeated_text(std::string_view utf8, u32& slot) {
   slot = memoize();
 }
 
+// Searched one by one: a pickle names a few dozen classes at most.
 void PickleWriter::class_name(std::string_view module, std::string_view name) {
   std::string line = cat(module, "\n", name, "\n");
   for (const auto& [known_line, slot] : classes_)

@@ -1,6 +1,10 @@
 // A folder of safetensors files as one Store: with an index, a single file, a set without its index, or the
-// shards that torch DCP's Hugging Face writer leaves. What one file lacks does not hide the others: it
+// shards that torch DCP's Hugging Face writer leaves. A fault in one file does not hide the others: it
 // becomes a finding.
+//
+//   model.safetensors.index.json   "w" -> model-00001-of-00002.safetensors
+//   model-00001-of-00002.safetensors  has "w", "x"    "x": the index does not name it: a stray, and a finding
+//   model-00002-of-00002.safetensors  missing         a finding; tensors of the other file are listed
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,8 +16,8 @@
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/json_file.h"
-#include "io/safetensors/safetensors.h"
 #include "io/safetensors/index.h"
+#include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
 
 namespace mckpt::impl {
@@ -21,11 +25,12 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-// Missing files of one set: how many become findings of their own, and how many are looked for one by one.
+// Missing files of one set: the most that become findings of their own, and the most that are looked for
+// one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
 
-// The number that the text begins with, where that has five digits.
+// The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
   i64 number = 0;
   for (char c : text.substr(0, 5)) {
@@ -39,7 +44,7 @@ class FolderOpener {
  public:
   FolderOpener(const std::string& path, const OpenOptions& opening)
       : folder_(path, opening),
-        store_(std::make_unique<SafetensorsStore>(path, "safetensors folder", opening)) {
+        store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder, opening)) {
     for (const FolderEntry& e : folder_.entries()) {
       if (e.folder) continue;
       if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);
@@ -47,12 +52,14 @@ class FolderOpener {
     }
   }
 
+  // The index decides if there is one; then a file called model.safetensors, or the only one; else all
+  // files are one set.
   std::unique_ptr<Store> open() {
     add_config_facts();
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
-      throw Error(Code::kUnknownFormat, "no safetensors file is in the folder");
+      throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
     } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
       open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
     } else {
@@ -67,6 +74,7 @@ class FolderOpener {
     return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
   }
 
+  // Throws kBadIndex if there are several indexes and none has the usual name.
   std::string chosen_index() const {
     const std::string usual = cat("model", kIndexSuffix);
     if (indexes_.size() == 1) return indexes_[0];
@@ -74,10 +82,10 @@ class FolderOpener {
     throw Error(Code::kBadIndex, "the folder has several indexes, and none is the usual one")
         .expected(usual)
         .found(listed(indexes_))
-        .help("put the set that you mean into a folder of its own");
+        .help("put the files of one index into a folder of their own");
   }
 
-  // The file, or nothing when it could not be read: then a finding says why.
+  // The number of the file, or nothing if it could not be read: then a finding says why.
   std::optional<i32> load(const std::string& name) {
     i64 bytes = -1;
     try {
@@ -118,7 +126,6 @@ class FolderOpener {
   std::unique_ptr<SafetensorsStore> store_;
   std::vector<std::string> weights_, indexes_;
 
-  // A tensor that lies in a file which the index does not name for it.
   struct Stray {
     i32 file;
     i64 row;
@@ -149,7 +156,7 @@ void FolderOpener::open_indexed(const std::string& index_name) {
   add_unused(index.files);
 }
 
-// Tensors that lie where the index says; the others are noted as strays.
+// Adds the tensors that are where the index says, and notes the others as strays.
 void FolderOpener::add_listed(const SafetensorsIndex& index) {
   NameMap<std::string_view, std::size_t> entries;
   entries.reserve(index.weight_map.size());
@@ -171,7 +178,7 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
   auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
-  NameMap<std::string_view, i32> stray_files;  // where the first of each name lies
+  NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
   NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
   NameSet<std::string_view> misplaced;
@@ -209,6 +216,7 @@ void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string messa
                        .warning = warning});
 }
 
+// Compares total_size with the bytes of all tensors; only where every file could be read.
 void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::string& index_name) {
   bool any_lost = std::ranges::find(lost_, true) != lost_.end();  // then there is no sum to compare with
   if (!index.total_size || any_lost) return;
@@ -225,6 +233,7 @@ void FolderOpener::check_total_size(const SafetensorsIndex& index, const std::st
        .warning = true});
 }
 
+// A folder of one model file. An unreadable one is an error, not a finding: nothing else is there.
 void FolderOpener::open_single(const std::string& name) {
   i32 file = with_file(cat(folder_.path(), "/", name), [&] {
     InputFile input = folder_.open_file(name);
@@ -288,6 +297,8 @@ void FolderOpener::check_counts(std::span<const std::string> names) {
     add_absent(around.first, around.second, there, *five_digits(around.second.substr(4)));
 }
 
+// Reports files that are missing from a set: `before` and `after` are what surrounds the number in their
+// names.
 void FolderOpener::add_absent(std::string_view before, std::string_view after, const std::set<i64>& there,
                               i64 count) {
   auto name = [&](i64 number) { return cat(before, cat(100000 + number).substr(1), after, kSuffix); };
@@ -312,8 +323,8 @@ void FolderOpener::add_absent(std::string_view before, std::string_view after, c
   for (std::size_t i = 0; i < listed; i++) store_->add_finding(std::move(absent_ones[i]));
 }
 
-// A rank of torch DCP that holds nothing of a file (shard-00003-model-00002-of-00002) writes none. That it
-// was not lost cannot be seen: a tensor is as large as its pieces reach.
+// A rank of torch DCP that has nothing for a file (shard-00003-model-00002-of-00002) writes none. Whether
+// it was lost cannot be seen, because a tensor's size is only as far as its pieces reach: a warning.
 Finding FolderOpener::absent(const std::string& name) const {
   Finding finding = to_finding(missing_shard(name));
   finding.file = name;
@@ -323,7 +334,9 @@ Finding FolderOpener::absent(const std::string& name) const {
     return other.size() == name.size() && other.ends_with(name.substr(kRank.size()));
   };
   if (!std::ranges::any_of(weights_, of_another_rank)) return finding;
-  finding.message = cat(finding.message, "; a rank that holds nothing of its tensors writes none");
+  finding.message =
+      cat(finding.message,
+          "; the file may never have existed: a rank that has no part of these tensors writes none");
   finding.warning = true;
   return finding;
 }
@@ -339,7 +352,8 @@ void FolderOpener::add_unused(const std::vector<std::string>& used) {
   }
 }
 
-// The model's family, where a config says it. Those who need the config read it with all its checks.
+// The model's family, if a config states it. Those who need the config read it with all its checks
+// (lib/hf).
 void FolderOpener::add_config_facts() {
   if (!folder_.has_file("config.json")) return;
   try {
@@ -359,8 +373,7 @@ void FolderOpener::add_config_facts() {
   }
 }
 
-// How many bits a packed value has: "bits" of GPTQ and AWQ, "num_bits" of the first group of
-// compressed-tensors.
+// The bits of a packed value: "bits" of GPTQ and AWQ, "num_bits" of the first group of compressed-tensors.
 void FolderOpener::add_quantization_fact(const JsonValue& how) {
   const JsonValue* bits = how.find("bits");
   const JsonValue* groups = how.find("config_groups");

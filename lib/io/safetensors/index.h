@@ -13,6 +13,7 @@
 
 namespace mckpt::impl {
 
+// The index, read and checked by itself; folder.cc compares it with the files.
 struct SafetensorsIndex {
   struct Entry {
     std::string tensor;
@@ -20,11 +21,12 @@ struct SafetensorsIndex {
   };
   std::vector<std::string> files;  // checked: inside the folder, ending in .safetensors; in natural order
   std::vector<Entry> weight_map;   // in the order of the text
+  // The bytes of all tensors, as the index states them.
   std::optional<i64> total_size;
   std::vector<Finding> findings;
 };
 
-// Throws kBadJson, kBadIndex, kBadPath.
+// Throws kBadJson, kBadIndex (no weight_map, wrong types), kBadPath for a file outside of the folder.
 SafetensorsIndex parse_safetensors_index(std::string_view text);
 
 }  // namespace mckpt::impl

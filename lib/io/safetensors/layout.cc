@@ -1,3 +1,5 @@
+// Splits tensors into files as Hugging Face does, orders each file as the reference writer does, and writes
+// headers and index.
 #include "io/safetensors/layout.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/file/json.h"
+#include "io/file/json_keys.h"
 #include "io/file/output_files.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
@@ -19,30 +22,31 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kReserved = "__metadata__";
 
-// The reference writer's order of types; what torch calls float4_e2m1fn_x2 is F4.
+// The reference writer's order of types, by alignment; what torch calls float4_e2m1fn_x2 is F4.
 constexpr DType kOrder[] = {
     DType::kU64,        DType::kI64,    DType::kF64,    DType::kC64,    DType::kF32, DType::kU32,
     DType::kI32,        DType::kBF16,   DType::kF16,    DType::kU16,    DType::kI16, DType::kF8E5M2FNUZ,
     DType::kF8E4M3FNUZ, DType::kF8E8M0, DType::kF8E4M3, DType::kF8E5M2, DType::kI8,  DType::kU8,
     DType::kF6E3M2,     DType::kF6E2M3, DType::kF4,     DType::kBool};
 
+// The place of a type in that order; the number of types for one that the format does not have.
 std::size_t place_of(DType dtype) {
   if (dtype == DType::kF4x2) dtype = DType::kF4;
   return static_cast<std::size_t>(std::find(std::begin(kOrder), std::end(kOrder), dtype) -
                                   std::begin(kOrder));
 }
 
-// Why the format cannot hold the tensor; "" when it can.
+// Why the format cannot hold the tensor; "" if it can.
 std::string fault(const TensorSpec& t) {
   if (place_of(t.dtype) == std::size(kOrder)) return cat("safetensors has no type for ", dtype_name(t.dtype));
-  if (t.dtype == DType::kF4x2 && t.dims.empty())
-    return "a pair of 4-bit floats without a dimension has no form";
+  if (t.dtype == DType::kF4x2 && t.dims.empty()) return "4-bit floats in pairs need at least one dimension";
   if (t.name == kReserved) return "the name is reserved for metadata";
   if (!is_utf8(t.name)) return "the name is not UTF-8";
-  if (t.name.size() > JsonReader::kMaxKeyBytes) return "the name is too long";
+  if (t.name.size() > kMaxJsonKeyBytes) return "the name is too long";
   return "";
 }
 
+// Throws kNotHeld with all faults.
 void check(std::span<const TensorSpec> tensors) {
   std::vector<std::string> faults;
   NameSet<std::string_view> names;
@@ -54,6 +58,7 @@ void check(std::span<const TensorSpec> tensors) {
   throw_not_held(faults, "a safetensors file");
 }
 
+// "__metadata__":{...}, or "" without metadata.
 std::string metadata_entry(const SafetensorsMetadata& metadata) {
   if (metadata.empty()) return "";
   std::string json = "\"__metadata__\":{";
@@ -66,6 +71,7 @@ std::string metadata_entry(const SafetensorsMetadata& metadata) {
   return json += '}';
 }
 
+// The shape as the format counts it: 4-bit floats one by one, where torch has pairs.
 void append_dims(std::string& out, const TensorSpec& t) {
   for (std::size_t d = 0; d < t.dims.size(); d++) {
     bool pairs = t.dtype == DType::kF4x2 && d + 1 == t.dims.size();
@@ -73,7 +79,7 @@ void append_dims(std::string& out, const TensorSpec& t) {
   }
 }
 
-// "model-00001-of-00012.safetensors"; without numbers where there is one.
+// "model-00001-of-00012.safetensors"; without numbers if there is one file.
 std::string shard_name(i32 file, i32 count) {
   if (count == 1) return "model.safetensors";
   char text[48];
@@ -107,8 +113,9 @@ SafetensorsLayout::SafetensorsLayout(std::span<const TensorSpec> tensors, const 
   if (count > 1) write_index(tensors);
 }
 
-// As Hugging Face splits: a file is full when the next tensor does not fit; a tensor that no file can hold
-// has one of its own, which does not end the file that is being filled. Returns how many files there are.
+// As Hugging Face splits: a file is full when the next tensor does not fit. A tensor too large for any file
+// has one of its own, and the file that was being filled is continued after it. Returns the number of
+// files.
 i32 SafetensorsLayout::split(i64 max_shard_bytes) {
   if (max_shard_bytes == 0) return 1;
   std::vector<std::size_t> filling;  // the tensors of the file that is being filled
@@ -135,6 +142,7 @@ i32 SafetensorsLayout::split(i64 max_shard_bytes) {
   return std::max(files, 1);
 }
 
+// By file, type, name.
 void SafetensorsLayout::sort(std::span<const TensorSpec> tensors) {
   order_.resize(tensors.size());
   std::iota(order_.begin(), order_.end(), 0);
@@ -145,7 +153,8 @@ void SafetensorsLayout::sort(std::span<const TensorSpec> tensors) {
   std::sort(order_.begin(), order_.end(), [&](i64 a, i64 b) { return key(a) < key(b); });
 }
 
-// Gives the tensors of one file their places behind each other, counted from its first data byte.
+// Places the tensors of one file one behind the other, counted from its first data byte, and returns their
+// entries in the header.
 std::string SafetensorsLayout::data_entries(std::span<const TensorSpec> tensors, std::span<const i64> of_file,
                                             i64& data_bytes) {
   std::string json;
@@ -165,11 +174,12 @@ std::string SafetensorsLayout::data_entries(std::span<const TensorSpec> tensors,
   return json;
 }
 
+// Spaces behind the JSON align the first data byte.
 void SafetensorsLayout::add_file(std::string name, std::string json, i64 data_bytes, i64 alignment) {
   i64 unpadded = static_cast<i64>(kLengthBytes + json.size());
   json.append(static_cast<std::size_t>(round_up(unpadded, alignment, "the header") - unpadded), ' ');
   if (static_cast<i64>(json.size()) > SafetensorsTable::kMaxHeaderBytes)
-    throw Error(Code::kNotHeld, "the header would be larger than readers take")
+    throw Error(Code::kNotHeld, "the header would be larger than readers accept")
         .file(name)
         .expected(cat("at most ", SafetensorsTable::kMaxHeaderBytes, " bytes"))
         .found(cat(json.size(), " bytes"))
@@ -182,6 +192,7 @@ void SafetensorsLayout::add_file(std::string name, std::string json, i64 data_by
   files_.push_back(std::move(file));
 }
 
+// In the order of names, indented as Hugging Face writes it.
 void SafetensorsLayout::write_index(std::span<const TensorSpec> tensors) {
   i64 total = 0;
   for (const Place& p : places_) total = checked_add(total, p.bytes, "the size of all files");

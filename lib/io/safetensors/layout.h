@@ -1,6 +1,6 @@
-// Tensors as one or several safetensors files: which file holds each, where, and every byte that is not a
-// tensor's. Fixed by names, types and shapes alone, so that the tensors may be written in any order; the same
-// tensors give the same files.
+// Tensors as one or several safetensors files: which file has each, where, and every byte that is not a
+// tensor's. Names, types and shapes alone decide it, so the tensors may be written in any order; equal
+// tensors give equal files.
 //
 //   model-00001-of-00002.safetensors   [length][JSON, padded][tensors: large elements first, then by name]
 //   model-00002-of-00002.safetensors   ...
@@ -23,18 +23,22 @@ namespace mckpt::impl {
 struct OutputFile;
 struct TensorSpec;
 
+// Keys and values of __metadata__, in the order in which they are written.
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
+// How to split and align the files.
 struct SafetensorsOptions {
   SafetensorsMetadata metadata = {
       {"format", "pt"}};    // of every file; transformers takes none without a format
   i64 max_shard_bytes = 0;  // of the tensors in one file; a larger tensor has a file of its own; 0: one file
-  // Of the first data byte: a power of two from 8 on. The format has no room between tensors, so that the
-  // others lie at multiples of their element's size. With 8 the files are those of the reference writer, byte
-  // for byte.
+  // The alignment of the first data byte: a power of two, at least 8. The format has no room between
+  // tensors, so the others are aligned only to the size of their elements. With 8 the files are those of
+  // the reference writer, byte for byte.
   i64 alignment = 64;
 };
 
+// The layout of all files. Planning asks it for places and final sizes; the headers and the index are
+// written as they are.
 class SafetensorsLayout {
  public:
   static constexpr std::string_view kIndexName = "model.safetensors.index.json";
@@ -45,20 +49,20 @@ class SafetensorsLayout {
     i64 bytes = 0;
   };
 
-  // Throws kNotHeld, with the first tensors that the format cannot hold (their type; a name that is reserved,
-  // not UTF-8 or there twice) or a header beyond what readers take, and kSizeOverflow.
+  // Throws kNotHeld, with the first tensors that the format cannot hold (their type; a name that is
+  // reserved, not UTF-8 or used twice) or a header beyond what readers accept, and kSizeOverflow.
   explicit SafetensorsLayout(std::span<const TensorSpec> tensors, const SafetensorsOptions& options = {});
 
   const std::vector<File>& files() const { return files_; }
-  // These, and behind them the index where there is one.
+  // The files with their sizes, and last the index if there is one.
   std::vector<OutputFile> output_files() const;
-  // Of the tensors in the order in which they were given; offsets count from the beginning of the file.
+  // The place of a tensor, numbered as they were given; offsets count from the beginning of the file.
   i32 file(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].file; }
   i64 offset(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].offset; }
   i64 bytes(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].bytes; }
-  // The tensors as they follow each other in the files: the fastest order to write them in.
+  // The tensors in the order of the files: the fastest order to write them in.
   const std::vector<i64>& order() const { return order_; }
-  // The text of kIndexName; "" where one file holds everything and none is written.
+  // The text of kIndexName; "" where one file holds everything and no index is written.
   const std::string& index() const { return index_; }
 
  private:

@@ -1,3 +1,5 @@
+// The store's answers, from the tables of its files. Everything is in the headers, so resolve() reads
+// nothing.
 #include "io/safetensors/safetensors.h"
 
 #include "core/base/error.h"
@@ -7,10 +9,10 @@
 
 namespace mckpt::impl {
 
-SafetensorsStore::SafetensorsStore(std::string root, std::string format, OpenOptions opening) {
+SafetensorsStore::SafetensorsStore(std::string root, Format format, OpenOptions opening) {
   opening_ = std::move(opening);
   root_ = std::move(root);
-  format_ = std::move(format);
+  format_ = format;
 }
 
 i32 SafetensorsStore::add_file(std::string path, i64 bytes, SafetensorsTable table) {
@@ -90,6 +92,7 @@ ChunkData SafetensorsStore::resolve(i64 tensor, i64 index) const {
       .file = r.file, .offset = t.offset(r.row), .dtype = t.dtype(r.row), .checksum = checksum(tensor, r)};
 }
 
+// The manifest's sum of exactly this row's bytes; nothing if there is none.
 std::optional<Checksum> SafetensorsStore::checksum(i64 tensor, const Row& r) const {
   std::call_once(sums_read_, [&] {
     try {
@@ -126,10 +129,11 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
     if (key != kShardingInfoKey) add_fact(cat("metadata.", key), value);
 }
 
+// One file alone: all of its tensors count.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
     InputFile file(path, opening);
-    auto store = std::make_unique<SafetensorsStore>(path, "safetensors", opening);
+    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors, opening);
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     store->reserve_tensors(table.size());

@@ -1,3 +1,6 @@
+// Joins the pieces of tensors from the shards of all ranks.
+//
+//   shard-00001...: "w" [5, 4] at [0, 0]   shard-00002...: "w" [3, 4] at [5, 0]  -->   "w" [8, 4], two chunks
 #include "io/safetensors/shards.h"
 
 #include <algorithm>
@@ -20,6 +23,7 @@ namespace {
 
 using Piece = SafetensorsStore::Piece;
 
+// Tensors are listed in natural order: layers.2 before layers.10.
 struct NaturalLess {
   bool operator()(std::string_view a, std::string_view b) const { return natural_less(a, b); }
 };
@@ -31,7 +35,7 @@ const std::string* sharding_info(const SafetensorsTable& table) {
   return nullptr;
 }
 
-// "shard-00003-model-..." was written by rank 2; -1 where the name does not say.
+// "shard-00003-model-..." was written by rank 2; -1 if the name does not say.
 i32 rank_of(std::string_view file) {
   constexpr std::string_view kPrefix = "shard-";
   if (!file.starts_with(kPrefix)) return -1;
@@ -41,6 +45,7 @@ i32 rank_of(std::string_view file) {
   return number > 0 ? number - 1 : -1;
 }
 
+// Throws kBadShards if the entry has none.
 std::vector<i64> saved_offsets(const JsonValue& entry) {
   const JsonValue* offsets = entry.find("saved_offsets");
   if (!offsets) throw Error(Code::kBadShards, cat(kShardingInfoKey, ": saved_offsets is missing"));
@@ -49,7 +54,7 @@ std::vector<i64> saved_offsets(const JsonValue& entry) {
   return out;
 }
 
-// Where each tensor of the file begins in its global tensor.
+// Where each tensor of the file begins in its global tensor; a tensor without an entry begins at 0.
 NameMap<std::string, std::vector<i64>> offsets_of(const SafetensorsTable& table) {
   NameMap<std::string, std::vector<i64>> out;
   const std::string* text = sharding_info(table);
@@ -59,6 +64,7 @@ NameMap<std::string, std::vector<i64>> offsets_of(const SafetensorsTable& table)
   return out;
 }
 
+// The pieces of every tensor, in the order of the files.
 Pieces all_pieces(const SafetensorsStore& store) {
   Pieces pieces;
   for (i32 f = 0; f < static_cast<i32>(store.files().size()); f++) {
@@ -83,7 +89,7 @@ Pieces all_pieces(const SafetensorsStore& store) {
   return pieces;
 }
 
-// As far as the pieces reach. Throws when they cannot be of one tensor.
+// The shape that the pieces reach to. Throws kBadShards if they cannot belong to one tensor.
 std::vector<i64> global_dims(const SafetensorsStore& store, const std::vector<Piece>& pieces) {
   const SafetensorsTable& first = store.table(pieces[0].file);
   std::vector<i64> dims(pieces[0].offsets.size(), 0);
@@ -100,6 +106,7 @@ std::vector<i64> global_dims(const SafetensorsStore& store, const std::vector<Pi
   return Shape(dims), dims;
 }
 
+// Reports holes and overlaps among the pieces.
 void check_cover(SafetensorsStore& store, i64 tensor, const std::vector<Piece>& pieces) {
   for (const BoxFault& fault : chunk_faults(store, tensor)) {
     const Piece& first = pieces[fault.first >= 0 ? static_cast<std::size_t>(fault.first) : 0];
@@ -116,7 +123,7 @@ void check_cover(SafetensorsStore& store, i64 tensor, const std::vector<Piece>& 
 bool has_sharding_info(const SafetensorsTable& table) { return sharding_info(table) != nullptr; }
 
 void add_dcp_shards(SafetensorsStore& store) {
-  store.set_format("safetensors shards (torch DCP)");
+  store.set_format(Format::kSafetensorsShards);
   i32 last_rank = -1;
   for (const auto& [name, pieces] : all_pieces(store)) {
     std::vector<i64> dims;

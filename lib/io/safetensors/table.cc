@@ -1,3 +1,4 @@
+// Reads the header of a safetensors file and checks it.
 #include "io/safetensors/table.h"
 
 #include <algorithm>
@@ -6,12 +7,14 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/file.h"
-#include "io/file/json.h"
+#include "io/safetensors/header_json.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr i64 kLengthBytes = 8;
+// Limits far above real files: the format needs a depth of 3, and __metadata__ has a handful of entries.
+// They bound the memory that a header made by hand can ask for.
 constexpr int kMaxHeaderDepth = 8;  // the format needs 3
 // What an entry of few bytes costs is many times as much; real files have a handful.
 constexpr i64 kMostMetadata = 1 << 16;
@@ -23,7 +26,7 @@ u64 little_endian(std::span<const u8> bytes) {
   return v;
 }
 
-// The length of the header, once it is known to lie inside the file.
+// The length of the header, once it is known to be inside the file.
 i64 header_length(const ByteSource& file) {
   if (file.size() < kLengthBytes)
     throw Error(Code::kBadHeader, "the file is too short for the length of a safetensors header")
@@ -34,7 +37,7 @@ i64 header_length(const ByteSource& file) {
   u64 length = little_endian(head);
   if (length > static_cast<u64>(SafetensorsTable::kMaxHeaderBytes))
     throw Error(Code::kBadHeader,
-                "the header length is too large (over the limit): this is no safetensors file")
+                "the header length is too large (over the limit): this is not a safetensors file")
         .offset(0)
         .expected(cat("at most ", SafetensorsTable::kMaxHeaderBytes, " bytes"))
         .found(cat(length, " bytes"));
@@ -55,6 +58,11 @@ bool has_control_byte(std::string_view name) {
 
 }  // namespace
 
+SafetensorsTable::SafetensorsTable() = default;
+SafetensorsTable::SafetensorsTable(SafetensorsTable&&) noexcept = default;
+SafetensorsTable& SafetensorsTable::operator=(SafetensorsTable&&) noexcept = default;
+SafetensorsTable::~SafetensorsTable() = default;
+
 SafetensorsTable::SafetensorsTable(const ByteSource& file) {
   read_header(file);
   sort_by_offset();
@@ -66,6 +74,7 @@ std::span<const i64> SafetensorsTable::dims(i64 tensor) const {
   return std::span(dims_).subspan(dims_begin_[i], dims_begin_[i + 1] - dims_begin_[i]);
 }
 
+// pre: the file is as long as its size says; offsets in errors count from the beginning of the file.
 void SafetensorsTable::read_header(const ByteSource& file) {
   i64 length = header_length(file);
   text_ = std::make_unique_for_overwrite<u8[]>(static_cast<std::size_t>(length));
@@ -73,9 +82,9 @@ void SafetensorsTable::read_header(const ByteSource& file) {
   file.read(kLengthBytes, text);
   data_begin_ = kLengthBytes + length;
   try {
-    json_ = std::make_unique<JsonReader>(
-        std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kMaxHeaderDepth,
-        kLengthBytes);
+    json_ = std::make_unique<HeaderJson>(
+        std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), kLengthBytes,
+        kMaxHeaderDepth);
     reserve_entries({reinterpret_cast<const char*>(text.data()), text.size()});
     read_entries();
   } catch (Error& e) {
@@ -84,7 +93,8 @@ void SafetensorsTable::read_header(const ByteSource& file) {
   }
 }
 
-// Columns that grow leave their old halves behind. An entry has a brace, and forty bytes at least.
+// Columns that grow leave their old halves behind as memory, so their size is estimated: an entry has a
+// brace, and at least forty bytes.
 void SafetensorsTable::reserve_entries(std::string_view text) {
   auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '{'));
   count = std::min(count, text.size() / 40);
@@ -92,6 +102,7 @@ void SafetensorsTable::reserve_entries(std::string_view text) {
   dims_begin_.reserve(count + 1);
 }
 
+// All entries, in the order of the text.
 void SafetensorsTable::read_entries() {
   dims_begin_.push_back(0);
   std::string_view name;
@@ -105,13 +116,14 @@ void SafetensorsTable::read_entries() {
     if (has_control_byte(name))
       odd_.add({.code = Code::kOddName,
                 .tensor = std::string(name),
-                .message = "the tensor's name holds control characters",
+                .message = "the tensor's name contains control characters",
                 .warning = true});
   }
   json_->end();
   findings_ = odd_.take();
 }
 
+// Strings only, as the format says.
 void SafetensorsTable::read_metadata() {
   if (json_->peek() != JsonType::kObject) json_->fail("__metadata__ is not an object of strings");
   std::string_view key;
@@ -124,6 +136,7 @@ void SafetensorsTable::read_metadata() {
   }
 }
 
+// One tensor: exactly the fields dtype, shape and data_offsets, in any order. Unknown fields are warnings.
 void SafetensorsTable::read_entry(std::string_view name) {
   enum Field : unsigned { kDType = 1, kShape = 2, kOffsets = 4 };
   unsigned seen = 0;
@@ -185,6 +198,7 @@ void SafetensorsTable::read_shape() {
   dims_begin_.push_back(static_cast<u32>(dims_.size()));
 }
 
+// Throws kBadExtent for an end before its begin.
 void SafetensorsTable::read_offsets() {
   i64 pair[2];
   std::size_t count = 0;
@@ -202,7 +216,7 @@ void SafetensorsTable::read_offsets() {
   ends_.push_back(pair[1]);
 }
 
-// The entry read last: do its bytes fit its shape and type?
+// Whether the bytes of the entry read last fit its shape and type. Throws kBadExtent.
 void SafetensorsTable::check_extent() {
   std::span<const i64> dims = std::span(dims_).subspan(dims_begin_[dims_begin_.size() - 2]);
   Shape shape(dims);
@@ -215,8 +229,8 @@ void SafetensorsTable::check_extent() {
   if (dtypes_.back() == DType::kF4) fold_float4();
 }
 
-// Safetensors counts 4-bit floats, torch counts the bytes that hold two of them. Odd rows have no form in
-// torch and stay as they are.
+// Safetensors counts 4-bit floats, torch the bytes of two. Rows of odd length have no form in torch and
+// stay as they are.
 void SafetensorsTable::fold_float4() {
   std::size_t begin = dims_begin_[dims_begin_.size() - 2];
   if (dims_.size() == begin || dims_.back() % 2 != 0) return;
@@ -224,6 +238,7 @@ void SafetensorsTable::fold_float4() {
   dtypes_.back() = DType::kF4x2;
 }
 
+// Most files are in order already. Empty tensors come before the tensor that begins at the same place.
 void SafetensorsTable::sort_by_offset() {
   order_.resize(names_.size());
   std::iota(order_.begin(), order_.end(), 0);
@@ -234,13 +249,15 @@ void SafetensorsTable::sort_by_offset() {
     std::stable_sort(order_.begin(), order_.end(), less);
 }
 
+// Throws kNotContiguous for a gap, an overlap or bytes behind the last tensor, kCutShort for a file that
+// ends too early.
 void SafetensorsTable::check_contiguous(i64 file_bytes) const {
   i64 covered = 0;
   for (i64 t = 0; t < size(); t++) {
     i64 begin = begins_[index(t)];
     if (begin != covered)
       throw Error(Code::kNotContiguous, begin > covered
-                                            ? "a gap lies before the tensor's bytes (unreferenced data)"
+                                            ? "there is a gap before the tensor's bytes (unreferenced data)"
                                             : "the tensor's offsets overlap those of another tensor")
           .tensor(name(t))
           .offset(data_begin_ + begin)
@@ -258,17 +275,18 @@ void SafetensorsTable::check_contiguous(i64 file_bytes) const {
         .found(cat(file_bytes, " bytes"));
 }
 
+// Says how much of the file is there, and how many tensors are whole.
 void SafetensorsTable::throw_cut_short(i64 file_bytes) const {
   i64 promised = data_begin_ + ends_[order_.back()];
   i64 hit = 0;
   while (offset(hit) + bytes(hit) <= file_bytes) hit++;
   i64 present = std::max<i64>(0, file_bytes - data_begin_);
   i64 per_mille = static_cast<i64>(1000.0 * static_cast<double>(file_bytes) / static_cast<double>(promised));
-  throw Error(Code::kCutShort, "file is cut short (truncated): tensors reach beyond its end")
+  throw Error(Code::kCutShort, "the file is cut short (truncated): tensors reach beyond its end")
       .expected(cat(promised, " bytes, as the header promises"))
       .found(cat(file_bytes, " bytes (", per_mille / 10, ".", per_mille % 10, " %)"))
-      .note(cat("first tensor hit: ", escaped(name(hit)), ", data bytes ", begins_[index(hit)], "..",
-                ends_[index(hit)], " of ", present, " present"))
+      .note(cat("the first tensor that is cut: ", escaped(name(hit)), ", data bytes ", begins_[index(hit)],
+                "..", ends_[index(hit)], " of ", present, " present"))
       .note(cat(hit, " of ", size(), " tensors are whole, ", size() - hit, " are not"))
       .help("fetch or copy the file again");
 }

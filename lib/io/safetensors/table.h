@@ -2,6 +2,11 @@
 // is read.
 //
 //   [8 bytes: N] [N bytes: {"name": {"dtype": "BF16", "shape": [4, 2], "data_offsets": [0, 16]}, ...}] [data]
+//                ^ byte 8, header of N bytes, then the data from byte 8 + N
+//
+// Offsets count from the beginning of the data. Sorted by them, the tensors must cover the data exactly:
+// each begins where the one before it ends. So a file has no place for hidden bytes, and a short file shows
+// at once.
 #pragma once
 
 #include <memory>
@@ -13,24 +18,28 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "io/file/json.h"
 #include "io/store/finding.h"
 #include "io/store/findings.h"
 
 namespace mckpt::impl {
 
 class ByteSource;
+class HeaderJson;
 
+// Made of one file; keeps its text, into which the names point. 100,000 entries take milliseconds.
 class SafetensorsTable {
  public:
   static constexpr i64 kMaxHeaderBytes = 100'000'000;
 
-  SafetensorsTable() = default;  // of no file: no tensors
+  SafetensorsTable();  // of no file: no tensors
   // Reads and checks the header of the file. Throws kBadHeader, kBadJson, kBadExtent, kNotContiguous,
-  // kCutShort.
+  // kCutShort, kUnknownDType, kBadShape, kSizeOverflow.
   explicit SafetensorsTable(const ByteSource& file);
+  SafetensorsTable(SafetensorsTable&&) noexcept;
+  SafetensorsTable& operator=(SafetensorsTable&&) noexcept;
+  ~SafetensorsTable();
 
-  // Tensors in the order of their bytes. F4 comes out as torch has it: pairs, with half the last dimension.
+  // Tensors in the order of their bytes. F4 is shown as torch has it: pairs, with half the last dimension.
   i64 size() const { return static_cast<i64>(names_.size()); }
   std::string_view name(i64 tensor) const { return names_[index(tensor)]; }
   DType dtype(i64 tensor) const { return dtypes_[index(tensor)]; }
@@ -39,7 +48,7 @@ class SafetensorsTable {
   i64 bytes(i64 tensor) const { return ends_[index(tensor)] - begins_[index(tensor)]; }
 
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
-  // What is odd, but nothing worse. Findings name no file.
+  // Oddities that do no harm: control characters in a name, unknown fields. They name no file.
   const std::vector<Finding>& findings() const { return findings_; }
 
  private:
@@ -59,7 +68,7 @@ class SafetensorsTable {
   [[noreturn]] void throw_cut_short(i64 file_bytes) const;
 
   std::unique_ptr<u8[]> text_;
-  std::unique_ptr<JsonReader> json_;  // holds the names that were escaped
+  std::unique_ptr<HeaderJson> json_;  // holds the names that were escaped
   i64 data_begin_ = 0;
   std::vector<u32> order_;  // by offset; the columns are in the order of the header
   std::vector<std::string_view> names_;

@@ -1,4 +1,5 @@
-// Checks the arguments of the functions by which torch rebuilds tensors.
+// Checks the arguments of the functions by which torch rebuilds tensors. The numbers are those of torch
+// 2.11.
 #include "io/torch/calls.h"
 
 #include <limits>
@@ -12,11 +13,12 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// What a function takes: the numbers of its arguments, and which of them is requires_grad.
+// The numbers of arguments that a function takes, and which of them is requires_grad (-1: none).
 struct Signature {
   i64 least, most, gradient;
 };
 
+// Any number for functions that are not in the list.
 Signature signature_of(const TorchCall& call) {
   switch (call.function) {
     case Known::kRebuildTensor:
@@ -34,6 +36,7 @@ Signature signature_of(const TorchCall& call) {
   }
 }
 
+// What torch refuses, mckpt refuses too: `verify` would otherwise call a file sound that does not load.
 Error refused(std::string_view what) { return Error(Code::kBadPickle, cat(what, ": torch refuses it")); }
 
 void check_count(i64 found, i64 least, i64 most) {
@@ -45,12 +48,12 @@ void check_count(i64 found, i64 least, i64 most) {
 
 bool is_dict_or_none(PickleValue v) { return v.is_none() || v.is(Kind::kDict); }
 
-// Python's attributes of a parameter: a dict, or one and the slots.
+// Python's attributes of a parameter: a dict, or a tuple of a dict and the slots.
 void check_parameter_state(PickleValue state) {
   bool pair = state.is(Kind::kTuple) && state.size() == 2;
   if (is_dict_or_none(state) || (pair && is_dict_or_none(state.at(0)) && is_dict_or_none(state.at(1))))
     return;
-  throw refused("the state of a parameter is no dict").found(pickle_line(state, 60));
+  throw refused("the state of a parameter is not a dict").found(pickle_line(state, 60));
 }
 
 // (torch.per_tensor_affine, scale, zero point), or (torch.per_channel_affine, scales, zero points, axis).
@@ -64,7 +67,8 @@ void check_quantizer(PickleValue params) {
   bool by_channel =
       (scheme == "per_channel_affine" || scheme == "per_channel_affine_float_qparams") && params.size() == 4;
   if (by_tensor || by_channel) return;
-  throw refused("what a quantized tensor is quantized by is none of torch's schemes with its numbers")
+  throw refused(
+      "the quantization of a tensor is not one of torch's schemes with the right number of parameters")
       .expected("per_tensor_affine with 2, or per_channel_affine with 3")
       .found(pickle_line(params, 80));
 }
@@ -92,12 +96,12 @@ void check_torch_call(const TorchCall& call) {
   if (call.outer_args >= 0) {
     check_count(call.outer_args, 4, 4);
     if (!call.type.is(Kind::kClass))
-      throw refused("what a tensor is an instance of is no class").found(pickle_line(call.type, 60));
+      throw refused("the class of a tensor is not a class").found(pickle_line(call.type, 60));
   }
   Signature signature = signature_of(call);
   check_count(call.args.size(), signature.least, signature.most);
   if (signature.gradient >= 0 && !call.args.at(signature.gradient).is(Kind::kBool))
-    throw refused("requires_grad of a tensor is no bool")
+    throw refused("requires_grad of a tensor is not a bool")
         .found(pickle_line(call.args.at(signature.gradient), 60));
   if (call.function == Known::kRebuildQTensor) check_quantizer(call.args.at(4));
   if (call.has_state) check_parameter_state(call.args.at(3));
@@ -111,7 +115,7 @@ void check_gradient(const TorchCall& call, DType dtype) {
     throw refused("a tensor requires a gradient, which its type cannot have").found(dtype_name(dtype));
   // torch writes such a file and fails to read it.
   if (call.function == Known::kRebuildTensorV3)
-    throw refused("a tensor of a type without a storage class requires a gradient, and is no parameter")
+    throw refused("a tensor of a type without a storage class requires a gradient, but is not a parameter")
         .found(dtype_name(dtype))
         .help("save it again as a torch.nn.Parameter, or without requires_grad");
 }

@@ -1,8 +1,9 @@
-// The calls by which a pickle makes tensors, as torch's own functions take them. A call with other arguments
-// is one that torch refuses: the file does not load, whatever its bytes are.
+// The calls by which a pickle makes tensors, as torch's own functions take them. torch refuses a call with
+// other arguments, and then the file does not load, whatever its bytes are.
 //
 //   _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks[, metadata])
 //   _rebuild_parameter(data, requires_grad, backward_hooks)
+//   _rebuild_from_type_v2(function, type, arguments, state)    a subclass such as DTensor, around one of them
 #pragma once
 
 #include "core/items/dtype.h"
@@ -11,8 +12,8 @@
 
 namespace mckpt::impl {
 
-// A function that rebuilds a tensor, and its arguments: directly, or handed to _rebuild_from_type_v2 as
-// (function, type, arguments, state).
+// A function that rebuilds a tensor, and its arguments, whether it is called directly or by
+// _rebuild_from_type_v2. Made of an object of the pickle; nothing is called.
 struct TorchCall {
   Known function = Known::kNothing;
   PickleValue args{}, type{}, state{};
@@ -20,14 +21,14 @@ struct TorchCall {
   i64 outer_args = -1;     // how many _rebuild_from_type_v2 was given, where it is the caller
 };
 
-// kNothing for what is no such call.
+// kNothing for a value that is no such call.
 TorchCall torch_call(PickleValue v);
 
-// Throws kBadPickle where torch's function takes another number of arguments, or others than these.
+// Throws kBadPickle where torch's function takes another number or kind of arguments.
 void check_torch_call(const TorchCall& call);
 
-// To be called when the type is known. Throws kBadPickle where torch does not let the tensor have the
-// requires_grad that the call gives it.
+// Throws kBadPickle where torch does not allow the requires_grad of the call. pre: the tensor has this
+// type.
 void check_gradient(const TorchCall& call, DType dtype);
 
 }  // namespace mckpt::impl

@@ -1,3 +1,5 @@
+// Finds out which form of torch.save a file has, and refuses files whose tensors are larger in total than
+// any model's.
 #include "io/torch/file.h"
 
 #include <algorithm>
@@ -12,10 +14,11 @@
 namespace mckpt::impl {
 namespace {
 
+// Limits of the size of all tensors together: 8 GiB, or 64 times the file.
 constexpr i64 kMostSharedBytes = i64{8} << 30, kMostSharing = 64;  // the second: times the size of the file
 constexpr std::array<u8, 10> kMagic = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
-// Of any protocol; sniff() knows the one of protocol 2.
+// The magic number in a pickle of any protocol; sniff() recognises it in protocol 2 alone.
 bool begins_with_magic(const ByteSource& file) {
   std::vector<u8> head = file.read(0, std::min<i64>(file.size(), 64));
   try {
@@ -25,7 +28,8 @@ bool begins_with_magic(const ByteSource& file) {
   }
 }
 
-// A pickle that torch.save did not write. It is read all the same, to say what it would do to a loader.
+// A pickle that torch.save did not write. It is read all the same, so that the error can say if a loader
+// would run code.
 [[noreturn]] void throw_bare_pickle(const ByteSource& file) {
   auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)), {.storages = true});
   for (const PickleNote& note : pickle->notes())
@@ -35,6 +39,7 @@ bool begins_with_magic(const ByteSource& file) {
       .help("load it where it came from, and save it with torch.save");
 }
 
+// The formats that are not read are named, with what to do.
 TorchFile read_by_kind(const ByteSource& file) {
   FileKind kind = sniff(file);
   switch (kind) {
@@ -59,15 +64,15 @@ TorchFile read_by_kind(const ByteSource& file) {
   }
 }
 
-// Tensors may share storages and repeat their items, so that reading all of them is much more than reading
-// the file: so much as no model needs is refused.
+// Throws kBadView. Tensors may share storages and repeat their items, so reading all of them may be far
+// more work than reading the file; more than any model needs is refused.
 void check_total_size(const TorchTable& table, i64 file_bytes) {
   const i64 most = kMostSharedBytes + kMostSharing * std::min(file_bytes, INT64_MAX / kMostSharing / 2);
   i64 total = 0;
   for (i64 row = 0; row < table.size(); row++) {
     const i64 bytes = dtype_bytes(table.dtype(row), Shape(table.dims(row)).items());
     if (bytes > most - total)
-      throw Error(Code::kBadView, "the tensors share storages, and are of an enormous size together")
+      throw Error(Code::kBadView, "the tensors share storages and have an enormous size together")
           .expected(cat("at most ", most, " bytes, in a file of ", file_bytes))
           .found(cat("more, from the tensor '", escaped(table.name(row)), "' on"));
     total += bytes;
@@ -76,6 +81,7 @@ void check_total_size(const TorchTable& table, i64 file_bytes) {
 
 }  // namespace
 
+// A number written as text may have one byte more, for the sign.
 bool is_torch_magic(PickleValue v) {
   // Written as text it may have a byte more, for the sign.
   return v.is(PickleValue::Kind::kBigInt) && v.size() >= static_cast<i64>(kMagic.size()) &&

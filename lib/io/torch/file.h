@@ -1,35 +1,42 @@
-// A file of torch.save: a zip archive (torch 1.6 and newer) or the stream of pickles and raw storages before
-// that.
+// A file of torch.save: a zip archive (torch 1.6 and newer), or before that a stream of pickles and raw
+// storages. In both, tensors are views of storages: a tensor is (storage, offset, sizes, strides), and
+// several tensors may share one storage.
+//
+//   pickle     {"w": tensor(storage "0", offset 0, size (6, 4), stride (4, 1)), "b": tensor(storage "1", ..)}
+//   storages   "0": 96 bytes at 1024    "1": 24 bytes at 1152
 #pragma once
 
 #include "core/base/int.h"
 #include "io/store/checksum.h"
 #include "io/store/finding.h"
+#include "io/store/format.h"
 #include "io/torch/table.h"
 
 namespace mckpt::impl {
 
 class ByteSource;
 
-// What reading the headers of one file gives.
+// What the headers of one file say. Made by read_torch_file(), taken over by TorchStore.
 struct TorchFile {
   TorchTable table;
-  std::string format{};   // "torch.save zip", "torch.save legacy"
+  Format format = Format::kTorchZip;
   i64 pickle_offset = 0;  // of the pickle that the table comes from
   i64 pickle_bytes = 0;
   bool big_endian = false;            // of the storages
+  // Checksums have no file number yet.
   std::vector<Checksum> checksums{};  // without the file
   std::vector<Finding> findings{};
   std::vector<std::pair<std::string, std::string>> facts{};
 };
 
-// By what the file begins with. Throws kBadTorchFile, kUnsupportedTorchFile and what zip and pickle throw.
+// Decides by the first bytes. Throws kBadTorchFile, kUnsupportedTorchFile and what zip and pickle throw.
 TorchFile read_torch_file(const ByteSource& file);
 
+// Readers of the two forms.
 TorchFile read_torch_zip(const ByteSource& file);
 TorchFile read_torch_legacy(const ByteSource& file);
 
-// The number that the first pickle of the legacy form is.
+// Whether the value is the number that begins the legacy form, 0x1950a86a20f9469cfc6c.
 bool is_torch_magic(PickleValue v);
 
 }  // namespace mckpt::impl

@@ -1,10 +1,10 @@
-// A folder of several torch files. Three kinds:
+// A folder of several torch files, as one store. Three kinds:
 //
-//   model_world_size_4_rank_0.pt ...     what each rank holds: pieces of DTensors become whole tensors,
-//                                        in the order of
-//                                        their mesh; plain tensors that all ranks have alike become one
-//   pytorch_model-00001-of-00002.bin     shards of one state dict, each with tensors of its own
-//   model.pt, optimizer.pt               files that have nothing to do with each other: FILE:NAME
+//   model_world_size_4_rank_0.pt ...    one file for each rank: pieces of DTensors become whole tensors,
+//                                       in the order of their mesh; plain tensors that all ranks have
+//                                       alike become one
+//   pytorch_model-00001-of-00002.bin    shards of one state dict, each with tensors of its own
+//   model.pt, optimizer.pt              independent files; tensors are named FILE:NAME
 #include <algorithm>
 #include <map>
 
@@ -12,17 +12,19 @@
 #include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
+#include "io/store/torch_names.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The files of one group of ranks, joined.
+// The files of one group of ranks, joined tensor by tensor.
 class RankGroup {
  public:
   RankGroup(TorchStore& store, std::string prefix) : store_(store), prefix_(std::move(prefix)) {}
 
+  // Takes over a file of a rank. pre: the file could be read; ranks ascend.
   void add(OpenedTorchFile& o, i64 rank) {
     i32 file = store_.add_file(o.path, o.bytes, std::move(*o.file), cat(prefix_, "rank_", rank, ":"),
                                static_cast<i32>(rank));
@@ -34,6 +36,8 @@ class RankGroup {
     }
   }
 
+  // DTensors are joined by their placements; a plain tensor is one if all `ranks` have it alike, else one
+  // of each rank, with the rank in its name.
   void join(i64 ranks) {
     for (const Name& n : names_) {
       if (n.sharding(store_) != nullptr)
@@ -47,6 +51,7 @@ class RankGroup {
   }
 
  private:
+  // A rank that has the tensor, and where.
   struct Holder {
     i64 rank;
     i32 file;
@@ -62,6 +67,7 @@ class RankGroup {
 
   const TorchTable& table(const Holder& h) const { return store_.table(h.file); }
 
+  // The tensor of all pieces; whatever does not fit together is a finding, and then nothing was guessed.
   void join_pieces(const Name& n) {
     const TorchSharding& sharding = *n.sharding(store_);
     std::string wrong;
@@ -70,7 +76,7 @@ class RankGroup {
       const TorchSharding* other = table(h).sharding(h.row);
       if (other == nullptr || !alike(*other, sharding) ||
           table(h).dtype(h.row) != table(n.holders[0]).dtype(n.holders[0].row))
-        wrong = cat("rank ", h.rank, " has another idea of it than rank ", n.holders[0].rank);
+        wrong = cat("rank ", h.rank, " describes the tensor differently than rank ", n.holders[0].rank);
       pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
     }
     if (wrong.empty()) wrong = place_pieces(sharding, pieces);
@@ -80,9 +86,10 @@ class RankGroup {
         placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
       store_.add_sharded(cat(prefix_, n.name), sharding.global, placed);
       if (i64 rank = unlike_replica(n, pieces); rank >= 0)
-        wrong = cat("rank ", rank, " holds other values than the rank whose copy it is");
+        wrong = cat("rank ", rank, " has other values of the tensor than the rank of which it has a copy");
       else if (!covered(sharding, pieces))
-        wrong = cat("the pieces of ", pieces.size(), " ranks leave out items: a rank is missing or short");
+        wrong = cat("the pieces of ", pieces.size(),
+                    " ranks leave out items of the tensor: a file is missing, or a piece is too short");
     }
     if (!wrong.empty())
       store_.add_finding({.code = Code::kBadShards,
@@ -90,13 +97,14 @@ class RankGroup {
                           .message = cat(wrong, " (", to_string(sharding), ")")});
   }
 
-  // Whether both lay out the same tensor in the same way; which rank says so does not matter.
+  // Whether both describe the same layout; the rank that wrote it does not matter.
   static bool alike(const TorchSharding& a, const TorchSharding& b) {
     return a.global == b.global && a.placements == b.placements && a.shard_order == b.shard_order &&
            a.mesh->sizes == b.mesh->sizes && a.mesh->ranks == b.mesh->ranks;
   }
 
-  // Pieces that place_pieces() took do not overlap, so counting items is enough.
+  // Whether the pieces are the whole tensor. pre: place_pieces() accepted them, so none overlap and
+  // counting items is enough.
   static bool covered(const TorchSharding& sharding, std::span<const TorchPiece> pieces) {
     i64 items = 0;
     for (const TorchPiece& p : pieces)
@@ -104,7 +112,7 @@ class RankGroup {
     return items == Shape(sharding.global).items();
   }
 
-  // The first rank whose copy of a piece has another checksum than the piece, or -1.
+  // The first rank whose copy of a piece has another checksum than the piece; -1: none.
   i64 unlike_replica(const Name& n, std::span<const TorchPiece> pieces) const {
     std::map<std::vector<i64>, std::optional<u32>> sums;  // by where the pieces are
     auto sum = [&](std::size_t i) { return store_.checksum(n.holders[i].file, n.holders[i].row); };
@@ -118,7 +126,8 @@ class RankGroup {
     return -1;
   }
 
-  // Whether every rank holds the tensor, with the same bytes as far as checksums tell.
+  // Whether every rank has the tensor, with the same bytes. Without checksums nobody knows, and the answer
+  // is no.
   bool alike(const Name& n, i64 ranks) const {
     if (static_cast<i64>(n.holders.size()) != ranks) return false;
     const Holder& a = n.holders[0];
@@ -134,6 +143,7 @@ class RankGroup {
     return true;
   }
 
+  // One tensor; the first rank's is used, the others are replicas.
   void join_copies(const Name& n) {
     std::span<const i64> dims = table(n.holders[0]).dims(n.holders[0].row);
     std::vector<TorchStore::Piece> pieces;
@@ -148,15 +158,18 @@ class RankGroup {
   std::map<std::string, std::size_t, std::less<>> by_name_;
 };
 
+// "model_..._rank_N.pt" and "optim_..._rank_N.pt" are two groups; names of groups other than "model" go in
+// front of their tensors.
 void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   std::map<std::string, std::map<i64, OpenedTorchFile*>> groups;
   i64 world = -1, ranks = 0;
   for (OpenedTorchFile& o : files) {
     RankName n = *rank_name(o.path);
     if (auto [there, added] = groups[n.group].emplace(n.rank, &o); !added)
-      store.add_finding({.code = Code::kBadShards,
-                         .file = o.path,
-                         .message = cat("is of rank ", n.rank, ", as ", there->second->path, " is")});
+      store.add_finding(
+          {.code = Code::kBadShards,
+           .file = o.path,
+           .message = cat("the file is of rank ", n.rank, ", and so is ", there->second->path)});
     world = std::max(world, n.world);
   }
   for (auto& [name, members] : groups) {
@@ -174,6 +187,7 @@ void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   store.set_ranks(ranks);
 }
 
+// A tensor in two shards, and missing shards by the "-of-N" of the names, are findings.
 void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   std::map<std::string, std::string, std::less<>> file_of;
   for (OpenedTorchFile& o : files) {
@@ -202,6 +216,7 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
                                         set.second, " are there")});
 }
 
+// Files that have nothing to do with each other.
 void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   for (OpenedTorchFile& o : files) {
     if (!o.file) continue;
@@ -225,15 +240,16 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
   // Beside the files of ranks or shards there may be others (arguments of the trainer), which are not the
   // model.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
-  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? "torch.save, one file a rank"
-                                                  : !shards.empty() ? "torch.save, sharded"
-                                                                    : "torch.save, several files",
+  auto store = std::make_unique<TorchStore>(path,
+                                            !ranked.empty()   ? Format::kTorchRanks
+                                            : !shards.empty() ? Format::kTorchShards
+                                                              : Format::kTorchFiles,
                                             opening);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
       store->add_finding({.code = Code::kUnusedFile,
                           .file = n,
-                          .message = "the file is not one of the ranks' or shards', and is not part of the model",
+                          .message = "the file is not of a rank or a shard, so it is not part of the model",
                           .warning = true});
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
   for (const OpenedTorchFile& o : files)

@@ -1,3 +1,4 @@
+// Lays out the archive of a state dict, and writes the pickle in it.
 #include "io/torch/layout.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
+// torch's strides of a contiguous tensor: a dimension of 0 counts as 1.
 std::vector<i64> row_major_strides(std::span<const i64> dims) {
   std::vector<i64> out(dims.size());
   i64 stride = 1;
@@ -23,7 +25,7 @@ std::vector<i64> row_major_strides(std::span<const i64> dims) {
   return out;
 }
 
-// ('storage', class, key, 'cpu', count) as a persistent id.
+// ('storage', class, key, 'cpu', count) as a persistent id; for an untyped storage the count is in bytes.
 void write_storage(PickleWriter& p, const DTypeInfo& type, bool typed, i64 key, i64 items) {
   p.op(Op::kMark);
   p.text("storage");
@@ -60,6 +62,7 @@ void write_tensor(PickleWriter& p, const TensorSpec& t, i64 key) {
 
 namespace {
 
+// data.pkl: a dict of all tensors, storage i for tensor i.
 std::string write_state_dict(std::span<const TensorSpec> tensors) {
   PickleWriter p;
   p.op(Op::kEmptyDict);
@@ -84,6 +87,8 @@ std::string torch_fault(const TensorSpec& t) {
   return "";
 }
 
+// Readers, this one included, refuse a folder that could lead out of the archive; then it is called
+// "archive".
 std::string torch_archive_folder(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   std::string_view stem = name.substr(0, name.rfind('.'));

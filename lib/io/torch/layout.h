@@ -1,9 +1,11 @@
-// A state dict in the form of torch.save: a zip archive with data.pkl (protocol 2) and one storage a tensor,
-// stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) takes it. The same tensors give
-// the same bytes.
+// A state dict in the form of torch.save: a zip archive with data.pkl (protocol 2) and one storage for each
+// tensor, stored at multiples of 64 bytes. torch.load(weights_only=True, mmap=True) reads it. Equal tensors
+// give equal bytes.
 //
-// Where everything lies is fixed by names, types and sizes alone, so that the bytes of tensors can be written
-// in any order; the rest (the frame) needs their checksums and comes last.
+//   NAME/data.pkl  .format_version  .storage_alignment  byteorder  data/0  data/1 ...  version  directory
+//
+// Names, types and sizes alone decide where everything is, so the bytes of tensors can be written in any
+// order; the rest (the frame) needs their checksums and comes last.
 #pragma once
 
 #include <span>
@@ -16,18 +18,20 @@ namespace mckpt::impl {
 class PickleWriter;
 struct TensorSpec;
 
-// As torch names the folder in an archive: the file's name without its suffix.
+// The folder in the archive, as torch names it: the file's name without its suffix.
 std::string torch_archive_folder(std::string_view path);
 
-// Why torch cannot save the tensor; "" when it can.
+// Why torch cannot save the tensor; "" if it can.
 std::string torch_fault(const TensorSpec& tensor);
 
-// The tensor as a pickle names it: rebuilt from the storage of that key, row-major.
+// The tensor as a pickle has it: rebuilt from the storage of that key, row-major.
 void write_tensor(PickleWriter& p, const TensorSpec& tensor, i64 key);
 
+// Where each record of the archive is, before anything is written. The plan asks for offsets, and at the
+// end the writer for the frame.
 class TorchLayout {
  public:
-  // With which every record of the archive begins; so it also follows the bytes of every tensor.
+  // The bytes with which every record of the archive begins; they also follow the bytes of every tensor.
   static constexpr std::string_view kRecordMark = kZipRecordMark;
 
   // `folder` is the archive's own folder. Throws kNotHeld, with the first tensors that torch cannot save
@@ -43,11 +47,12 @@ class TorchLayout {
   }
   i64 tensor_count() const { return tensor_count_; }
 
+  // Bytes for an offset of the file.
   struct Piece {
     i64 offset = 0;
     std::vector<u8> bytes;
   };
-  // Everything but the tensors' bytes, whose checksums are given in their order.
+  // Everything but the tensors' bytes, whose checksums are given in the order of the tensors.
   std::vector<Piece> frame(std::span<const u32> crc32) const;
 
  private:

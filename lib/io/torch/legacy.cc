@@ -3,6 +3,8 @@
 //   pickle 1   0x1950a86a20f9469cfc6c       pickle 4   the objects
 //   pickle 2   1001                         pickle 5   the keys of the storages, a list
 //   pickle 3   {little_endian: True, ...}   then for each key: count of elements (8 bytes), the elements
+//
+// There is no directory and no checksum: where a storage is follows from the sizes of all those before it.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -25,8 +27,8 @@ constexpr i64 kFirstRead = i64{1} << 20;
   throw Error(Code::kBadTorchFile, cat("the legacy torch file is damaged: ", message)).offset(offset);
 }
 
-// Pickles one after the other. How long one is shows only when it is read, so a prefix is read that doubles
-// until it holds it.
+// Pickles one after the other. The length of a pickle shows only when it is read, so a prefix is read that
+// grows until it has the whole pickle.
 class Stream {
  public:
   explicit Stream(const ByteSource& file) : file_(file) {}
@@ -57,12 +59,14 @@ class Stream {
   i64 at_ = 0;
 };
 
-// A pickle of the frame around the objects, which is plain data in every real file.
+// The root of a pickle that must be plain data, as those around the objects are in every real file. Throws
+// what its notes say.
 PickleValue plain(const std::shared_ptr<const Pickle>& pickle) {
   for (const PickleNote& note : pickle->notes()) throw Error(note.code, note.message).offset(note.offset);
   return pickle->root();
 }
 
+// The first three pickles.
 void read_frame(Stream& stream, bool& big_endian) {
   PickleRules none;
   auto magic = stream.next(none), protocol = stream.next(none), info = stream.next(none);
@@ -76,7 +80,7 @@ void read_frame(Stream& stream, bool& big_endian) {
   big_endian = little != nullptr && little->is(PickleValue::Kind::kBool) && !little->as_bool();
 }
 
-// Where each storage lies, from the list of keys and the counts between them.
+// Where each storage is, by its key. Moves `at` behind the last one. Throws kBadTorchFile, kBadStorage.
 NameMap<std::string, i64> place(const ByteSource& file, PickleValue keys, const Pickle& objects, i64& at) {
   struct Known {
     i64 bytes, item_bytes;
@@ -122,7 +126,7 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   auto objects = stream.next({.storages = true});
   i64 end = stream.at();
   auto keys = stream.next({});
-  TorchFile out{.table = TorchTable(objects), .format = "torch.save legacy"};
+  TorchFile out{.table = TorchTable(objects), .format = Format::kTorchLegacy};
   out.pickle_offset = begin;
   out.pickle_bytes = end - begin;
   out.big_endian = big_endian;

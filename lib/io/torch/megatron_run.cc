@@ -2,9 +2,9 @@
 //
 //   iter_0000010/mp_rank_<tp>[_<pp>][_<ep>]/model_optim_rng.pt, and other files beside it
 //
-// What a rank holds of a parameter depends on the parameter, so ranks are not joined here: a tensor is named
-// by its rank's folder, mp_rank_00/model.decoder.... Tensors of another file than model_optim_rng.pt have its
-// name before their own: mp_rank_00/distrib_optim.pt:....
+// Which part of a parameter a rank has depends on the parameter, so ranks are not joined here (lib/convert
+// does): a tensor is named by its rank's folder, mp_rank_00/model.decoder.... Tensors of a file other than
+// model_optim_rng.pt have its name before their own: mp_rank_00/distrib_optim.pt:....
 #include <algorithm>
 #include <map>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kMainFile = "model_optim_rng.pt";
 constexpr std::string_view kRankPrefix = "mp_rank_";
 
-// The numbers of mp_rank_01_002; empty when the name is not made of them.
+// The numbers of mp_rank_01_002: 1, 2; empty if the name is not made of them.
 std::vector<i64> rank_numbers(std::string_view name) {
   std::vector<i64> out;
   name.remove_prefix(kRankPrefix.size());
@@ -55,8 +55,8 @@ i64 argument(const TorchStore& store, std::string_view field) {
   return -1;
 }
 
-// The sizes of the run that the numbers of mp_rank_* count through: tensor ranks, then pipeline stages and
-// expert ranks where there are several.
+// The sizes of the run that the numbers of mp_rank_* run through: tensor ranks, then pipeline stages and
+// expert ranks if there are several.
 std::vector<i64> grid_of_run(const TorchStore& store) {
   std::vector<i64> sizes = {argument(store, "tensor_model_parallel_size")};
   for (const char* field : {"pipeline_model_parallel_size", "expert_model_parallel_size"})
@@ -64,7 +64,7 @@ std::vector<i64> grid_of_run(const TorchStore& store) {
   return sizes;
 }
 
-// Every rank writes a main file; others, of an optimizer, are written by some.
+// Every rank writes a main file; other files, of an optimizer, are written by some ranks.
 void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
                         const std::vector<std::string>& files) {
   auto is_main = [](const std::string& f) { return f.ends_with(cat("/", kMainFile)); };
@@ -82,7 +82,8 @@ void find_missing_files(TorchStore& store, const std::vector<std::string>& folde
   }
 }
 
-// Ranks fill a grid: every combination of the numbers up to the largest must be there.
+// Ranks fill a grid: every combination of the numbers up to the largest must be there, and the run's
+// arguments say how large it is.
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
   std::map<std::vector<i64>, bool> there;
   std::vector<i64> most(rank_numbers(folders[0]).size(), 0);
@@ -91,7 +92,7 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
     if (n.size() != most.size()) {
       store.add_finding({.code = Code::kBadTorchFile,
                          .file = f,
-                         .message = "folders of ranks with different numbers of parts lie side by side"});
+                         .message = "the names of the rank folders have different numbers of parts"});
       return;
     }
     for (std::size_t d = 0; d < n.size(); d++) most[d] = std::max(most[d], n[d]);
@@ -99,10 +100,11 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
   }
   std::vector<i64> sizes = grid_of_run(store);
   if (sizes.size() > most.size()) {
-    store.add_finding({.code = Code::kShardMissing,
-                       .message = cat("folders of ranks are missing: those of a run with ", sizes.size(),
-                                      " kinds of ranks have as many numbers in their names, which ",
-                                      listed(folders), " have not")});
+    store.add_finding(
+        {.code = Code::kShardMissing,
+         .message = cat("folders of ranks are missing: a training run with ", sizes.size(),
+                        " kinds of ranks writes folders with as many numbers in their names; found ",
+                        listed(folders))});
     return;
   }
   // Names of more numbers than the run needs: which one is of what is not known but for the first.
@@ -117,6 +119,7 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
                      .help = "copy the missing mp_rank_* folders; their tensors are lost otherwise"});
 }
 
+// The fact "layout": "tp=2 pp=1 cp=1".
 void add_layout(TorchStore& store) {
   std::string layout;
   for (auto [name, field] : {std::pair{"tp", "tensor_model_parallel_size"},
@@ -139,7 +142,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
     for (const FolderEntry& e : folder.entries(r))
       if (!e.folder && e.name.ends_with(".pt")) names.push_back(cat(r, "/", e.name));
   }
-  auto store = std::make_unique<TorchStore>(path, "Megatron per-rank .pt", opening);
+  auto store = std::make_unique<TorchStore>(path, Format::kMegatronRanks, opening);
   store->set_ranks(static_cast<i64>(ranks.size()));
   for (OpenedTorchFile& o : open_torch_files(folder, names)) {
     if (o.problem) {

@@ -1,4 +1,4 @@
-// Opens one torch file as a store. A file that one of several ranks wrote holds pieces of tensors; alone it
+// Opens one torch file as a store. A file that one of several ranks wrote has pieces of tensors; alone, it
 // shows the whole tensors with the piece that is there.
 #include "core/base/error.h"
 #include "io/file/file.h"
@@ -7,7 +7,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Adds the piece that the file holds of a DTensor. Returns whether it is known where it lies.
+// Adds the piece that the file has of a DTensor. Returns whether its place is known: an even cut tells it
+// by the rank, an uneven one does not.
 bool add_piece(TorchStore& store, i32 file, i64 row, const TorchSharding& sharding) {
   const TorchTable& table = store.table(file);
   std::optional<std::vector<i64>> offsets = even_offsets(sharding, sharding.mesh->rank, table.dims(row));
@@ -16,6 +17,7 @@ bool add_piece(TorchStore& store, i32 file, i64 row, const TorchSharding& shardi
   return offsets.has_value();
 }
 
+// Adds all tensors of the file, and a warning if it is one of several ranks' files.
 void add_tensors(TorchStore& store, i32 file) {
   const TorchTable& table = store.table(file);
   std::vector<std::string_view> shards, unplaced;
@@ -32,10 +34,12 @@ void add_tensors(TorchStore& store, i32 file) {
   }
   if (any == nullptr) return;
   std::string who = any->mesh->rank >= 0 ? cat("rank ", any->mesh->rank) : "one rank";
-  std::string message = cat("the file holds what ", who, " of ", any->mesh->ranks.size(), " has of ",
+  std::string message = cat("the file has only the pieces of ", who, " of ", any->mesh->ranks.size(), ", of ",
                             shards.size(), " tensors: ", listed(shards, 3), " (", to_string(*any), ")");
   if (!unplaced.empty())
-    message += cat("; uneven shards do not say where they lie, and show at the front: ", listed(unplaced, 3));
+    message +=
+        cat("; uneven pieces do not say where in the tensor they belong, and are shown at its beginning: ",
+            listed(unplaced, 3));
   store.add_finding({.code = Code::kShardAlone,
                      .file = store.root(),
                      .message = message,

@@ -1,4 +1,5 @@
-// Checks the records byteorder, version and the like.
+// Checks the records byteorder, version and the like, each exactly as strictly as torch's own code reads
+// it.
 #include "io/torch/records.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Bytes of a record that has a word or a number, and the versions that torch reads.
 constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
 constexpr i64 kLeastVersion = 1, kMostVersion = 10;
 
@@ -33,6 +35,7 @@ struct SmallRecords {
   const ZipEntry *version = nullptr, *data_version = nullptr, *alignment = nullptr, *id = nullptr;
 };
 
+// The small records, found in one pass: an archive may have hundreds of thousands of entries.
 SmallRecords small_records(const ZipArchive& zip, std::string_view top) {
   SmallRecords found;
   for (const ZipEntry& e : zip.entries()) {
@@ -48,8 +51,7 @@ SmallRecords small_records(const ZipArchive& zip, std::string_view top) {
   return found;
 }
 
-// As C's strtoull reads a text: the number at its front, whatever follows. -1: there is none that is in
-// range.
+// As C's strtoull reads a text: the number at its front, whatever follows; -1: there is none in range.
 i64 number_at_front(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   if (text.starts_with('+')) text.remove_prefix(1);

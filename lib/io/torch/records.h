@@ -1,5 +1,6 @@
-// The small records of an archive of torch.save that torch reads before the pickle. What torch refuses in one
-// of them keeps the file from being loaded, whatever else is in it.
+// The small records of an archive of torch.save that torch reads before the pickle (byteorder, version and
+// the like). torch refuses the file for an error in one of them, whatever else is in it, so `verify` reads
+// them too.
 #pragma once
 
 #include <string_view>
@@ -8,10 +9,11 @@ namespace mckpt::impl {
 
 class ZipArchive;
 
-// Throws unless it is absent or one of torch's two words. `top`: the folder of the archive, with its slash.
+// False if the record is absent. Throws unless it is one of torch's two words. `top`: the folder of the
+// archive, with its slash.
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);
 
-// version, .storage_alignment, .data/serialization_id. Throws kBadTorchFile.
+// version, .storage_alignment, .data/serialization_id. Throws kBadTorchFile for what torch refuses.
 void check_torch_records(const ZipArchive& zip, std::string_view top);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,8 @@
-// Reads the placements of a DTensor and computes the box that a rank holds.
+// Reads the placements of a DTensor and computes the box that a rank has.
+//
+// Offsets come from sizes: along each cut, in the order of the mesh, a piece begins where the one before it
+// ends. 10 rows over 4 ranks that store 3, 3, 3 and 1 rows are at 0, 3, 6 and 9; stored as 4, 4, 2 and 0
+// they are at 0, 4, 8 and 10. Both occur, and no field of the file tells which.
 #include "io/torch/sharding.h"
 
 #include <algorithm>
@@ -15,12 +19,15 @@ namespace {
 using Kind = PickleValue::Kind;
 using Placement = TorchPlacement::Kind;
 
+// More ranks than any run has; a mesh in a file made by hand could claim any number.
 constexpr i64 kMostRanks = 1 << 20;
 
+// The object, if it is of that class; null otherwise.
 const PickleObject* object_of(PickleValue v, Known known) {
   return v.is(Kind::kObject) && v.as_object().type->known == known ? &v.as_object() : nullptr;
 }
 
+// None if there is no such field.
 PickleValue field(const PickleObject& o, std::string_view name) {
   const PickleValue* v = o.field(name);
   return v ? *v : PickleValue();
@@ -34,6 +41,7 @@ void append_integers(std::vector<i64>& out, PickleValue v, int depth, i64& left)
   for (PickleValue item : v.items()) append_integers(out, item, depth - 1, left);
 }
 
+// All integers in it, in order.
 std::vector<i64> integers(PickleValue v) {
   std::vector<i64> out;
   i64 left = kMostRanks;
@@ -41,8 +49,10 @@ std::vector<i64> integers(PickleValue v) {
   return out;
 }
 
+// Older releases pickle the dimension as an argument, newer ones as a field.
 TorchPlacement read_placement(PickleValue v) {
-  if (!v.is(Kind::kObject)) throw Error(Code::kBadPickle, "a placement of a DTensor is not one");
+  if (!v.is(Kind::kObject))
+    throw Error(Code::kBadPickle, "a placement of a DTensor is not a placement of torch");
   const PickleObject& o = v.as_object();
   PickleValue dim = o.field("dim") ? field(o, "dim") : o.args.at(0);
   switch (o.type->known) {
@@ -64,12 +74,12 @@ TorchPlacement read_placement(PickleValue v) {
   }
 }
 
-// The ranks that a layout of sizes and strides picks from a map, row-major.
+// The ranks that a layout of sizes and strides picks from a list, row-major.
 std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strides,
                           std::span<const i64> map) {
   i64 count = Shape(sizes).items();
   if (strides.size() != sizes.size() || count > kMostRanks)
-    throw Error(Code::kBadPickle, "the layout of a device mesh does not fit itself");
+    throw Error(Code::kBadPickle, "the shape and the strides of a device mesh do not fit together");
   std::vector<i64> out;
   for (i64 i = 0; i < count; i++) {
     i64 at = 0, rest = i;
@@ -82,7 +92,7 @@ std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strid
   return out;
 }
 
-// torch 2.11 keeps sizes and strides in _layout and the ranks in _flatten_rank_map; older releases keep a
+// torch 2.11 stores sizes and strides in _layout and the ranks in _flatten_rank_map; older releases a
 // tensor `mesh`, whose sizes are the mesh's, and _flatten_mesh_list.
 TorchMesh read_mesh(const PickleObject& o) {
   TorchMesh m;
@@ -106,7 +116,9 @@ TorchMesh read_mesh(const PickleObject& o) {
   return m;
 }
 
-// The mesh dimensions that cut tensor dimension `dim`, outermost first.
+// The mesh dimensions that cut tensor dimension `dim`, outermost first: in the recorded order if there is
+// one, otherwise plain shards from left to right and then strided ones, which were cut after the plain ones
+// to their right.
 std::vector<std::size_t> cuts_of(const TorchSharding& s, int dim) {
   std::vector<std::size_t> order, cuts;
   for (int m : s.shard_order)
@@ -194,8 +206,8 @@ std::optional<std::vector<i64>> mesh_place(const TorchMesh& mesh, i64 rank) {
 
 namespace {
 
-// Pieces whose places differ only along the cuts of dimension d form a row; along it, sizes add up to
-// offsets.
+// Adds up the sizes along tensor dimension d. Pieces whose places differ only along the cuts of d form a
+// row: in it, each begins where the one before it ends. Returns what is wrong, or "".
 std::string place_along(const TorchSharding& s, std::size_t d, std::span<const std::vector<i64>> places,
                         std::span<TorchPiece> pieces) {
   std::vector<std::size_t> cuts = cuts_of(s, static_cast<int>(d));
@@ -234,7 +246,7 @@ std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
   }
   for (const TorchPlacement& p : s.placements)
     if (p.kind == Placement::kPartial)
-      return "the ranks hold partial sums of it, which would have to be added up";
+      return "the ranks store partial sums of the tensor, which mckpt does not add up";
   for (std::size_t d = 0; d < s.global.size(); d++)
     if (std::string wrong = place_along(s, d, places, pieces); !wrong.empty()) return wrong;
   std::map<std::pair<std::vector<i64>, std::vector<i64>>, bool> seen;
@@ -243,6 +255,7 @@ std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
   return "";
 }
 
+// Each cut divides what the cuts before it left, rounded up.
 std::optional<std::vector<i64>> even_offsets(const TorchSharding& s, i64 rank, std::span<const i64> sizes) {
   std::optional<std::vector<i64>> place = mesh_place(*s.mesh, rank);
   std::vector<i64> offsets(s.global.size(), 0);

@@ -1,4 +1,12 @@
-// How a DTensor lies over the ranks: read from its spec, and turned into the box that a rank's piece is.
+// How a DTensor is distributed over ranks: read from its spec, and turned into the box that each rank's
+// piece is.
+//
+// A DTensor is the piece of a tensor that one rank has. Its ranks form a mesh of one or more dimensions,
+// and for each of them a placement says what it does to the tensor: cut it along a dimension, or copy it.
+//
+//   mesh [2, 2], placements [Replicate, Shard(0)], tensor [10, 4]:
+//              rank 0: rows 0-4    rank 1: rows 5-9
+//              rank 2: rows 0-4    rank 3: rows 5-9        copies of rank 0's and rank 1's
 #pragma once
 
 #include <map>
@@ -15,13 +23,14 @@ namespace mckpt::impl {
 class PickleValue;
 struct PickleNode;
 
+// A mesh of ranks.
 struct TorchMesh {
   std::vector<i64> sizes;
   std::vector<i64> ranks;  // row-major
   i64 rank = -1;           // that wrote the file, where it says so
 };
 
-// The meshes of a file. Thousands of tensors share one.
+// The meshes of one file, each read once: thousands of tensors share one.
 class TorchMeshes {
  public:
   // Throws kBadPickle.
@@ -31,7 +40,9 @@ class TorchMeshes {
   std::map<const PickleNode*, std::shared_ptr<const TorchMesh>> by_node_;
 };
 
-// What one dimension of the mesh does to the tensor.
+// What one dimension of the mesh does to the tensor. kStridedShard is a cut that comes after a cut of the
+// same tensor dimension to its right (FSDP2 over tensor parallelism); kPartial means that the values are
+// still to be summed.
 struct TorchPlacement {
   enum class Kind : u8 { kReplicate, kShard, kStridedShard, kPartial };
   Kind kind = Kind::kReplicate;
@@ -40,6 +51,7 @@ struct TorchPlacement {
   bool cuts(int d) const { return dim == d && (kind == Kind::kShard || kind == Kind::kStridedShard); }
 };
 
+// The layout of one DTensor, as its file states it.
 struct TorchSharding {
   std::vector<i64> global;                 // sizes of the whole tensor
   std::vector<TorchPlacement> placements;  // one a mesh dimension
@@ -47,16 +59,18 @@ struct TorchSharding {
   std::shared_ptr<const TorchMesh> mesh;
 };
 
-// From a DTensorSpec, of torch 2.0 to 2.11. Leaves `global` empty. Throws kBadPickle.
+// From a DTensorSpec, of torch 2.0 to 2.11. `global` stays empty: the spec does not have it. Throws
+// kBadPickle.
 TorchSharding read_torch_sharding(PickleValue spec, TorchMeshes& meshes);
 
 // "Shard(0) over a mesh of [4]"
 std::string to_string(const TorchSharding& sharding);
 
-// The place of a rank in the mesh, one coordinate a mesh dimension; nothing when it is not in it.
+// The place of a rank in the mesh, one coordinate for each of its dimensions; nothing if it is not in it.
 std::optional<std::vector<i64>> mesh_place(const TorchMesh& mesh, i64 rank);
 
-// What each rank of a set of files holds of one tensor. Ranks may be missing.
+// What one rank of a set of files has of a tensor; place_pieces() fills in the result. Ranks may be
+// missing.
 struct TorchPiece {
   i64 rank = -1;
   std::span<const i64> sizes;
@@ -64,12 +78,12 @@ struct TorchPiece {
   bool replica = false;        // result: an earlier piece is the same box
 };
 
-// Fills offsets and replica by adding up the sizes of the pieces in the order of the cuts: uneven shards do
-// not say where they lie. pre: all pieces have the sharding's number of dimensions. Returns what is wrong, or
-// "".
+// Fills offsets and replica by adding up the sizes of the pieces in the order of the cuts, because an
+// uneven shard does not say where it is. pre: all pieces have the sharding's number of dimensions. Returns
+// what is wrong, or "".
 std::string place_pieces(const TorchSharding& sharding, std::span<TorchPiece> pieces);
 
-// The offsets of one rank's piece when the tensor was cut evenly, as torch.chunk does; nothing when its sizes
+// The offsets of one rank's piece if the tensor was cut evenly, as torch.chunk does; nothing if its sizes
 // are not those of an even cut, or its rank is not in the mesh.
 std::optional<std::vector<i64>> even_offsets(const TorchSharding& sharding, i64 rank,
                                              std::span<const i64> sizes);

@@ -1,3 +1,5 @@
+// The store's answers, taken from the tables of its files. Nothing is read here: torch files say everything
+// in the headers.
 #include "io/torch/store.h"
 
 #include <algorithm>
@@ -7,10 +9,10 @@
 
 namespace mckpt::impl {
 
-TorchStore::TorchStore(std::string root, std::string format, OpenOptions opening) {
+TorchStore::TorchStore(std::string root, Format format, OpenOptions opening) {
   opening_ = std::move(opening);
   root_ = std::move(root);
-  format_ = std::move(format);
+  format_ = format;
 }
 
 i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix, i32 rank) {
@@ -36,6 +38,7 @@ i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::strin
   return index;
 }
 
+// pre: the checksums are sorted by offset, as readers leave them.
 std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
   const std::vector<Checksum>& all = part(file).checksums;  // in the order of their offsets
   const TorchTable& t = table(file);
@@ -45,6 +48,7 @@ std::optional<u32> TorchStore::checksum(i32 file, i64 row) const {
   return it->crc32;
 }
 
+// Begins a tensor; rows that are added next belong to it.
 void TorchStore::open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims) {
   tensors_.push_back({rows_.size(), names_.size(), prefix.size() + name.size(), dims});
   names_ += prefix;
@@ -116,6 +120,7 @@ std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
   return {both, &both->value};
 }
 
+// Rows of a file's table are numbered in the file, so each is turned into the tensor that it became.
 void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   for (std::size_t file = 0; file < parts_.size(); file++)
     for (Checksum c : parts_[file].checksums) {

@@ -1,4 +1,9 @@
-// A store over the tables of torch files: one file, or those of several ranks.
+// A store over the tables of torch files: one file, or those of several ranks. Who opens the files
+// (open_torch.cc, folder.cc, megatron_run.cc) decides which of their rows become tensors, and how they are
+// called.
+//
+//   tensors_   "w" ----> rows_  file 0, row 3, offsets [0, 0]
+//                               file 1, row 3, offsets [6, 0]   ---> parts_[1].table: sizes, place, strides
 #pragma once
 
 #include <deque>
@@ -11,22 +16,24 @@ namespace mckpt::impl {
 
 class PickleValue;
 
+// A tensor is one row of a file, or the pieces of several; an object is a value of a file's pickle.
 class TorchStore final : public Store {
  public:
-  TorchStore(std::string root, std::string format, OpenOptions opening);
+  TorchStore(std::string root, Format format, OpenOptions opening);
 
-  // Takes over what the headers of a file say; objects and findings become the store's. Names of its objects
-  // begin with `prefix`.
+  // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
+  // begin with `prefix`. Returns the number of the file.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
   const TorchTable& table(i32 file) const { return parts_[static_cast<std::size_t>(file)].table; }
 
-  // The CRC-32 of the storage that a row of a file takes up from end to end, where there is one.
+  // The CRC-32 of a storage that is exactly this row's bytes; nothing if the row is a part of one, or there
+  // is no sum.
   std::optional<u32> checksum(i32 file, i64 row) const;
 
-  // One tensor that is a whole tensor of a file; named by `prefix` and its own name.
+  // Adds a tensor that is whole in one file; named by `prefix` and its own name.
   void add_tensor(i32 file, i64 row, std::string_view prefix = "");
 
-  // One tensor of the pieces that files hold of it. Offsets must be of the rank of dims.
+  // A tensor of the pieces that files have of it. pre of add_sharded(): one offset for each dimension.
   struct Piece {
     i32 file = -1;
     i64 row = 0;
@@ -51,24 +58,28 @@ class TorchStore final : public Store {
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
 
  private:
+  // One file.
   struct Part {
     TorchTable table;
     bool big_endian;
     i32 rank;
     std::vector<Checksum> checksums;
   };
+  // One chunk: a row of a file's table, and its place in the tensor.
   struct Row {
     i32 file;
     bool replica;
     i64 row;
     std::span<const i64> offsets;
   };
+  // A tensor has the rows from `first` to the next tensor's first.
   struct Tensor {
     u64 first;  // of its rows; the next tensor's ends them
     u64 name_begin;
     u64 name_bytes;
     std::span<const i64> dims;
   };
+  // The value points into the pickle.
   struct ObjectValue {
     std::shared_ptr<const Pickle> pickle;
     PickleValue value;

@@ -11,9 +11,11 @@
 namespace mckpt::impl {
 namespace {
 
+// Findings of one file; a file made to be wrong could have one for each tensor.
 constexpr std::size_t kMostFindings = 100;
 
-// pre: check_torch_view() passed, so that nothing overflows.
+// Items from the first to the last of the view, holes included. pre: check_torch_view() passed, so that
+// nothing overflows.
 i64 extent_items(const TorchTensor& t) {
   if (t.shape.items() == 0) return 0;
   i64 last = 0;
@@ -40,6 +42,7 @@ void TorchTable::add_finding(Finding f) {
     more_findings_++;
 }
 
+// The number of the storage with this key. Throws kBadStorage if it was named with another size before.
 u32 TorchTable::storage_index(const TorchStorage& s) {
   auto [it, is_new] = storage_by_key_.try_emplace(s.key, static_cast<u32>(storages_.size()));
   if (is_new) {
@@ -96,6 +99,8 @@ void TorchTable::place_storages(const std::function<i64(const TorchStorage&)>& f
   drop_rows_without_storage(wrong);
 }
 
+// Reports the tensors of storages that have no place, each by its name, and removes them. `wrong`: by
+// storage.
 void TorchTable::drop_rows_without_storage(const std::map<u32, Finding>& wrong) {
   auto lost = [&](const Row& r) { return storages_[r.storage].offset < 0; };
   if (wrong.empty()) return;

@@ -1,10 +1,10 @@
-// The tensors and other objects of one torch file, in columns: what walking its pickle gives.
+// The tensors and other objects of one torch file, in columns: the result of walking its pickle.
 //
-// Nested dicts and lists become dotted names: {"model": {"w": T}, "betas": [T, T]} holds model.w, betas.0 and
-// betas.1. Keys may hold dots themselves, as those of a state dict do, and are taken as they are. Where two
-// tensors would get one name, the later is named with the dots inside of its keys escaped (a\.b), and where
-// even that is taken, with #2, #3 and so on behind it. What holds no tensor is one object, named by the same
-// rule.
+// Nested dicts and lists become dotted names: {"model": {"w": T}, "betas": [T, T]} has model.w, betas.0 and
+// betas.1. Keys may contain dots themselves, as those of a state dict do, and are used as they are. If two
+// tensors would get the same name, the later one's has the dots in its keys escaped (a\.b), and if even
+// that is taken, #2, #3 and so on at its end. A value without any tensor in it is one object, named by the
+// same rule.
 #pragma once
 
 #include <deque>
@@ -24,20 +24,23 @@ namespace mckpt::impl {
 
 class Pickle;
 
+// Made of a pickle by TorchWalk; the reader of the file then gives the storages their places. Rows point
+// into the table, and it keeps the pickle alive.
 class TorchTable {
  public:
+  // A storage of the file, used by one or more tensors.
   struct Storage {
     TorchStorage id;
     i64 offset = -1;  // of its bytes in the file; -1: not there
     i64 tensor = -1;  // the first one that uses it
   };
+  // An object: a value in the pickle without tensors.
   struct Item {
     std::string name;
     PickleValue value;
   };
 
-  // Walks the pickle. Throws kPickleLimit. What is wrong with one tensor becomes a finding, and it is left
-  // out.
+  // Walks the pickle. Throws kPickleLimit. A tensor with something wrong becomes a finding and is left out.
   explicit TorchTable(std::shared_ptr<const Pickle> pickle);
 
   const std::shared_ptr<const Pickle>& pickle() const { return pickle_; }
@@ -46,7 +49,7 @@ class TorchTable {
   const std::vector<Finding>& findings() const { return findings_; }
 
   // Gives each storage its place: `find` returns the offset of its bytes in the file, or throws what is
-  // wrong.
+  // wrong; then the tensors of that storage are left out.
   void place_storages(const std::function<i64(const TorchStorage&)>& find);
 
   i64 size() const { return static_cast<i64>(rows_.size()); }
@@ -60,6 +63,7 @@ class TorchTable {
 
  private:
   friend class TorchWalk;
+  // Numbers refer to the columns below, so that a hundred thousand tensors are a few megabytes.
   struct Row {
     u64 name_begin;
     u32 name_bytes;

@@ -1,6 +1,11 @@
-// What a pickle says of one tensor of torch: a view (offset, sizes, strides) of a storage that lies outside
-// of the pickle. A DTensor is the view that this rank holds, with the size of the whole and how it is laid
-// over the ranks.
+// What a pickle says of one tensor of torch: a view (offset, sizes, strides) of a storage that is outside
+// of the pickle. A DTensor is the view that this rank has, with the size of the whole and how it is
+// distributed.
+//
+//   storage "0"   0 1 2 3 4 5 6 7 8 9 10 11
+//   (offset 0, sizes (3, 4), strides (4, 1))    the whole, row by row
+//   (offset 4, sizes (4),    strides (1))       row 1: 4 5 6 7
+//   (offset 0, sizes (4, 3), strides (1, 4))    the transpose, without a copy
 #pragma once
 
 #include <optional>
@@ -16,7 +21,9 @@ namespace mckpt::impl {
 
 class PickleValue;
 
-// ('storage', class, key, location, count, [view of an older file: (key, first, count)])
+// A storage as its persistent id names it:
+//
+//   ('storage', class, key, location, count, [view of an older file: (key, first, count)])
 struct TorchStorage {
   std::string_view key;
   DType dtype = DType::kU8;  // of its class; kU8 for an untyped one
@@ -25,6 +32,7 @@ struct TorchStorage {
   i64 view_bytes = 0;        // equal to bytes where it is none
 };
 
+// One tensor, not yet checked against its storage (check_torch_view()).
 struct TorchTensor {
   TorchStorage storage;
   DType dtype = DType::kU8;
@@ -34,21 +42,23 @@ struct TorchTensor {
   std::optional<TorchSharding> sharding{};
 };
 
-// Whether the value is a tensor that read_torch_tensor() takes or refuses by its kind.
+// Whether the value is a tensor, also one that read_torch_tensor() then refuses.
 bool is_torch_tensor(PickleValue v);
-// Tensors without one strided storage: sparse, nested, on the meta device. What they are, or "".
+// What a tensor without one strided storage is (sparse, nested, on the meta device), or "".
 std::string_view unsupported_tensor(PickleValue v);
 
-// pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, once each. Throws kBadPickle,
+// pre: is_torch_tensor(v). The meshes of DTensors are read into `meshes`, each once. Throws kBadPickle,
 // kBadStorage, kBadView, kBadShape, kSizeOverflow.
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
-// The shape of one that is a view of a storage and nothing more: never a DTensor. Throws kBadPickle.
+// The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
 Shape read_plain_shape(PickleValue v);
+// Throws kBadStorage, kBadPickle.
 TorchStorage read_torch_storage(PickleValue v);
-// Throws kBadStorage where a storage that was seen with so many bytes is said to have others.
+// Throws kBadStorage if a storage that was named before with `seen_bytes` is named with another size.
 void check_one_size(const TorchStorage& storage, i64 seen_bytes);
 
-// Throws kBadView unless every item lies inside the storage and the view does not blow up a small storage.
+// Throws kBadView unless every item is inside the storage, and the view does not repeat a small storage up
+// to an enormous size.
 void check_torch_view(const TorchTensor& tensor);
 
 }  // namespace mckpt::impl

@@ -1,4 +1,5 @@
-// Walks containers and gives every tensor in them a dotted name.
+// Walks containers and gives every tensor in them a dotted name. The limits are far above what a real file
+// has: they are for files made to make a reader run for ever.
 #include "io/torch/walk.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ constexpr i64 kMostNames = 8, kSpareNames = 1000;
 constexpr i64 kNameBytes = i64{4} << 20;
 constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
 
+// A key as a part of a name: texts as they are, others as Python prints them.
 std::string key_text(PickleValue key) {
   return key.is(Kind::kText) ? std::string(key.text()) : pickle_line(key, 200);
 }
@@ -50,6 +52,7 @@ void TorchWalk::each_part(PickleValue v, Visit&& visit) {
   if (!o.items.is_none()) each_part(o.items, visit);
 }
 
+// The root is a dict in nearly every file; a single tensor is called "tensor", any other value "value".
 void TorchWalk::run() {
   PickleValue root = table_.pickle_->root();
   check_count(count_tensors(root));
@@ -58,14 +61,15 @@ void TorchWalk::run() {
   walk(root);
 }
 
-// Neither what the interpreter knows of the depth nor a visited set bounds the walk: values can be put into
-// containers that are in others already.
+// Neither the depth that the interpreter knows nor a set of visited values bounds the walk: values can be
+// put into containers that are in others already.
 void TorchWalk::descend() {
   if (++depth_ > kMostDepth)
     throw Error(Code::kPickleLimit, "the pickle's structure is nested too deep")
         .expected(cat("at most ", kMostDepth));
 }
 
+// The names that the tensors below `v` would get; each way to a shared container counts.
 i64 TorchWalk::count_tensors(PickleValue v) {
   const PickleNode* node = v.node();
   if (node == nullptr || node->depth == 0) return 0;  // plain values
@@ -93,6 +97,7 @@ i64 TorchWalk::count_of(PickleValue v) const {
   return it == counts_.end() ? 0 : it->second;
 }
 
+// Throws kPickleLimit where shared containers would give each tensor many names.
 void TorchWalk::check_count(i64 count) const {
   i64 most = kMostNames * distinct_tensors_ + kSpareNames;
   if (count <= most) return;
@@ -112,6 +117,7 @@ void TorchWalk::walk(PickleValue v) {
   walk_parts(v);
 }
 
+// A container counts as empty while the walk is in it, so that a cycle ends.
 void TorchWalk::walk_parts(PickleValue v) {
   descend();
   // On the way down a container counts as empty, so that a cycle ends; its count comes back on the way up.
@@ -129,7 +135,8 @@ void TorchWalk::walk_parts(PickleValue v) {
   depth_--;
 }
 
-// Python keeps the last of two entries with one key; a reader that keeps the first sees another model.
+// A duplicate key is a finding: Python keeps the last of two entries, and a reader that keeps the first
+// sees another model.
 void TorchWalk::check_keys(PickleValue dict) {
   NameSet<std::string_view> keys;
   keys.reserve(static_cast<std::size_t>(dict.size()));
@@ -137,7 +144,7 @@ void TorchWalk::check_keys(PickleValue dict) {
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
       table_.add_finding({.code = Code::kBadPickle,
                           .message = cat("the key '", escaped(e.key.text()),
-                                         "' is a duplicate: it stands twice in one dict")});
+                                         "' is a duplicate: it occurs twice in one dict")});
 }
 
 void TorchWalk::tensor(PickleValue v) {
@@ -156,11 +163,12 @@ void TorchWalk::tensor(PickleValue v) {
 void TorchWalk::object(PickleValue v) {
   i64 most = kObjects + table_.pickle_->stored_bytes() / kBytesPerObject;
   if (std::ssize(table_.objects_) >= most)
-    throw Error(Code::kPickleLimit, "the pickle has too many values that are no tensors")
+    throw Error(Code::kPickleLimit, "the pickle has too many values that are not tensors")
         .expected(cat("at most ", most, " in a pickle of ", table_.pickle_->stored_bytes(), " stored bytes"));
   table_.objects_.push_back({joined(false), v});
 }
 
+// The path as a name.
 std::string TorchWalk::joined(bool escape_dots) const {
   std::string out;
   for (const std::string& part : path_) {
@@ -177,6 +185,7 @@ std::string TorchWalk::joined(bool escape_dots) const {
   return out;
 }
 
+// The name that no earlier tensor has; see table.h for the rule.
 std::string TorchWalk::unique_name() {
   std::string name = joined(false);
   if (!names_.insert(name).second) {
@@ -186,7 +195,7 @@ std::string TorchWalk::unique_name() {
   }
   name_bytes_ += static_cast<i64>(name.size());
   if (i64 most = kNameBytes + table_.pickle_->stored_bytes(); name_bytes_ > most)
-    throw Error(Code::kPickleLimit, "the names of the tensors are too long together")
+    throw Error(Code::kPickleLimit, "the names of all tensors together are too long")
         .expected(cat("at most ", most, " bytes"));
   return name;
 }

@@ -1,5 +1,10 @@
-// The walk over a torch file's pickle: which containers lead to tensors, and by which names. Private to
-// torch_table.cc.
+// The walk over a torch file's pickle: which containers lead to tensors, and under which names. Private to
+// io/torch. It passes the pickle twice: first it counts the tensors below each container, then it names
+// them; a container without tensors is one object, whatever is in it.
+//
+//   {"model": {"a.w": T}, "epoch": 3, "args": Namespace(...)}
+//        1 tensor below        0            0
+//   ->  tensor model.a.w, objects epoch and args
 #pragma once
 
 #include <string>
@@ -14,6 +19,7 @@ namespace mckpt::impl {
 
 class TorchTable;
 
+// Used once, by TorchTable. Values may be shared or contain themselves, so both passes are bounded.
 class TorchWalk {
  public:
   explicit TorchWalk(TorchTable& table) : table_(table) {}
@@ -38,8 +44,8 @@ class TorchWalk {
 
   TorchTable& table_;
   std::vector<std::string> path_;
-  // Tensors below a container; kOnPath while it is being counted. Those without any, and tensors themselves,
-  // are left out when they have one owner, which are most.
+  // Tensors below a container; kOnPath while it is being counted. Containers without tensors, and tensors
+  // themselves, have no entry if they have one owner, as most have.
   std::unordered_map<const PickleNode*, i64> counts_;
   NameSet<std::string> names_;
   TorchMeshes meshes_;

@@ -17,7 +17,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The folder that everything lies in: torch takes that of the first record.
+// The folder that everything is in: torch takes that of the first record.
 std::string_view top_folder(const ZipArchive& zip) {
   if (zip.entries().empty())
     throw Error(Code::kBadTorchFile, "the zip archive is empty: it has no data.pkl")
@@ -26,6 +26,7 @@ std::string_view top_folder(const ZipArchive& zip) {
   return name.substr(0, name.find('/') == name.npos ? 0 : name.find('/') + 1);
 }
 
+// Throws kUnsupportedTorchFile for TorchScript, which stores a program, kBadTorchFile for other archives.
 const ZipEntry& find_pickle(const ZipArchive& zip, std::string_view top) {
   if (zip.find(cat(top, "constants.pkl")) != nullptr)
     throw Error(Code::kUnsupportedTorchFile,
@@ -39,8 +40,8 @@ const ZipEntry& find_pickle(const ZipArchive& zip, std::string_view top) {
       .found(listed(names));
 }
 
-// Throws unless every storage is named as torch names those of an archive: ("storage", class, key, location,
-// size).
+// Throws kBadStorage unless every storage is named as torch names those of an archive: ("storage", class,
+// key, location, size).
 void check_storage_ids(const Pickle& pickle) {
   constexpr i64 kParts = 5;
   for (PickleValue storage : pickle.storages())
@@ -50,8 +51,8 @@ void check_storage_ids(const Pickle& pickle) {
           .found(parts);
 }
 
-// What the records of an archive are for, in one pass over its directory: which storages no tensor uses, and
-// the checksums.
+// What each record of an archive is for, in one pass over its directory: its checksum, and whether any
+// tensor uses it.
 class RecordList {
  public:
   RecordList(const ZipArchive& zip, std::string_view top, TorchFile& out)
@@ -90,8 +91,7 @@ class RecordList {
                                 .tensor = tensor == tensors_.end() ? -1 : tensor->second});
   }
 
-  // Records that nothing names: storages that no tensor has, nor anything else in the pickle, and records
-  // outside of the folder.
+  // Records that nothing in the pickle names, and records outside of the folder: dead weight, but no error.
   void report_unused() {
     if (unused_.empty()) return;
     NameSet<std::string> named;
@@ -105,7 +105,7 @@ class RecordList {
                              .warning = true});
   }
 
-  // Storages that something other than a tensor of the table has, such as the scales of a quantized one.
+  // Storages that the pickle has but no tensor of the table, such as the scales of a quantised tensor.
   void report_missing() {
     for (PickleValue s : out_.table.pickle()->storages()) {
       PickleValue key = s.as_object().args.at(2);
@@ -169,11 +169,12 @@ const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
   return *e;
 }
 
+// What keeps torch from loading the file is a finding: the tensors can be read all the same.
 TorchFile read_torch_zip(const ByteSource& file) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();
   auto pickle = Pickle::own(zip.read_pickle(), zip.pickle_rules());
-  TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
+  TorchFile out{.table = TorchTable(pickle), .format = Format::kTorchZip};
   try {
     zip.check_loads(*pickle);
   } catch (const Error& e) {

@@ -1,5 +1,5 @@
 // The parts of a zip archive that torch.save wrote: the pickle, the byte order, and a record for each
-// storage.
+// storage. Used for whole .pt files, and for each record of a .distcp file.
 #pragma once
 
 #include <string>
@@ -12,23 +12,25 @@ namespace mckpt::impl {
 
 struct TorchStorage;
 
+// An archive whose directory was read; its records are read on demand.
 class TorchZip {
  public:
-  // Throws kBadTorchFile, kUnsupportedTorchFile and what reading the archive throws. Keeps a reference to the
-  // source.
+  // Keeps a reference to the source. Throws kBadTorchFile, kUnsupportedTorchFile and what reading the
+  // archive throws.
   explicit TorchZip(const ByteSource& source, i64 most_trailing_bytes = 0);
 
   const ZipArchive& archive() const { return zip_; }
-  std::string_view top() const { return top_; }  // the folder that everything lies in, with its slash
+  // The folder that everything is in, with its slash: "archive/".
+  std::string_view top() const { return top_; }
   const ZipEntry& pickle() const { return *pickle_; }
   bool big_endian() const { return big_endian_; }
-  // Throws kUnsupportedZip, also where it is compressed and far larger than what is stored of it.
+  // Throws kUnsupportedZip, also for a compressed pickle that is far larger than its stored bytes.
   std::vector<u8> read_pickle() const;
-  // Throws kBadTorchFile or kBadStorage for what keeps torch from loading the archive though all that is
-  // wanted of it can be read.
+  // Throws kBadTorchFile or kBadStorage for what keeps torch from loading the archive although everything
+  // needed here can be read.
   void check_loads(const Pickle& pickle) const;
   PickleRules pickle_rules() const { return {.storages = true, .stored_bytes = pickle_->stored_bytes}; }
-  // The record of a storage. Throws kBadStorage when it is missing or has another size than the pickle says.
+  // The record of a storage. Throws kBadStorage if it is missing or its size differs from the pickle's.
   const ZipEntry& storage(const TorchStorage& s) const;
 
  private:

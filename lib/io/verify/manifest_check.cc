@@ -10,18 +10,18 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/file/parallel.h"
 #include "io/file/staging_marks.h"
 #include "io/store/findings.h"
 #include "io/values/digest.h"
 #include "io/verify/checksums.h"
-#include "io/verify/manifest.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr const char* kHelp =
-    "copy the file again from its source; where it was changed on purpose, or mckpt_manifest.json was copied "
+    "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied "
     "from another folder, remove mckpt_manifest.json";
 
 // Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
@@ -32,15 +32,15 @@ std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
   std::optional<i64> bytes = folder.file_bytes(listed.name);
   // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
   if (!bytes)
-    return finding("is missing, but mckpt_manifest.json lists it",
+    return finding("the file is missing, but mckpt_manifest.json lists it",
                    listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
   if (*bytes != listed.bytes)
-    return finding(cat("has ", *bytes, " bytes, but ", listed.bytes, " in mckpt_manifest.json"));
+    return finding(cat("the file has ", *bytes, " bytes, but mckpt_manifest.json says ", listed.bytes));
   if (listed.sha256.empty()) return std::nullopt;
   std::string found = sha256_of(folder.open_file(listed.name));
   if (found == listed.sha256) return std::nullopt;
-  return finding(cat("is not the file that mckpt wrote: SHA-256 ", found, ", in mckpt_manifest.json ",
-                     escaped(listed.sha256, 80)));
+  return finding(cat("the file is not the one that mckpt wrote: its SHA-256 is ", found,
+                     ", in mckpt_manifest.json ", escaped(listed.sha256, 80)));
 }
 
 // The result of a check of a listed file; a file that cannot be read is a finding as well.
@@ -73,7 +73,7 @@ std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& lis
   if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return std::nullopt;
   return Finding{.code = Code::kBadManifest,
                  .file = listed.name,
-                 .message = "has other bytes around its tensors' data than mckpt wrote (CRC-32)",
+                 .message = "the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)",
                  .help = kHelp};
 }
 
@@ -103,7 +103,7 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
     if (name != kManifestName && !is_staging_mark(name) && !manifest.find(name))
       findings.add({.code = Code::kNotListed,
                     .file = name,
-                    .message = "is not in mckpt_manifest.json: nothing says whether it is whole",
+                    .message = "the file is not in mckpt_manifest.json, so nothing says whether it is whole",
                     .warning = true});
   return findings.take();
 }
@@ -124,7 +124,7 @@ void require_listed_files(const std::string& path, const OpenOptions& opening) {
   std::erase_if(manifest->files, [](const ManifestFile& f) { return !f.name.ends_with(".safetensors"); });
   std::ranges::move(check_frames(folder, *manifest, 1), std::back_inserter(found));
   if (found.empty()) return;
-  Error e(found[0].code, cat(escaped(found[0].file), " ", found[0].message));
+  Error e(found[0].code, found[0].message);
   if (found.size() > 1) e.note(cat(found.size(), " files are not as mckpt_manifest.json lists them"));
   throw e.file(cat(place.folder, "/", found[0].file)).help(found[0].help);
 }

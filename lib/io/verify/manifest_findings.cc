@@ -9,9 +9,9 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
 #include "io/verify/manifest_check.h"
 #include "io/verify/verify.h"
 
@@ -30,9 +30,9 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
   if (files < 2 || 2 * wrong <= files) return;
   found.insert(found.begin(), {.code = Code::kBadManifest,
                                .file = std::string(kManifestName),
-                               .message = cat("describes another folder: ", wrong, " of the ", files,
-                                              " files that it lists are not these"),
-                               .help = "remove it, or copy the one that belongs to this folder"});
+                               .message = cat("the manifest describes another folder: ", wrong, " of the ",
+                                              files, " files that it lists are not the files here"),
+                               .help = "remove the manifest, or copy the one that belongs to this folder"});
 }
 
 // What was found by the manifest of one folder.

@@ -1,4 +1,5 @@
-// Inflates with zlib, never beyond the size that is expected.
+// Inflates with zlib, never beyond the size that is expected: a stream of a few kilobytes can inflate to
+// gigabytes.
 #include "io/zip/inflate.h"
 
 #include <zlib.h>
@@ -13,13 +14,15 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kStep = i64{1} << 20;
+// The most bytes that one byte of a deflated stream can become.
 constexpr i64 kMostDeflated = 1032;  // bytes that one byte of a deflated stream can stand for
 
 struct EndStream {
   void operator()(z_stream* z) const { ::inflateEnd(z); }
 };
 
-// `window_bits`: zlib's way to say which frame there is. Nothing when it is not `bytes` bytes.
+// Nothing if the stream does not give exactly `bytes` bytes. `window_bits`: zlib's way to say which frame
+// there is.
 std::optional<std::vector<u8>> inflate(std::span<const u8> stream, i64 bytes, int window_bits) {
   z_stream z{};
   if (bytes / kMostDeflated > static_cast<i64>(stream.size())) return {};

@@ -1,4 +1,5 @@
-// Inflates what zip calls method 8, and the same in a zlib frame.
+// Decompression of what zip calls method 8 (deflate), and of the same stream in a zlib frame. torch
+// compresses nothing, but archives that were packed again by other tools are read.
 #pragma once
 
 #include <optional>
@@ -9,11 +10,11 @@
 
 namespace mckpt::impl {
 
-// Exactly `bytes` bytes, or kBadZip: memory is taken as the stream yields it, never by the declared size
-// alone. `offset` is for the message.
+// Exactly `bytes` bytes, or kBadZip. Memory is bounded by what a stream of this length can become, whatever
+// size is declared. `offset` is for the message.
 std::vector<u8> inflated(std::span<const u8> stream, i64 bytes, i64 offset);
 
-// Inflates a stream with zlib's header and checksum, which must match. Nothing if it does not inflate to
+// Inflates a stream with zlib's header and checksum, which must match. Nothing if it does not give exactly
 // `bytes` bytes.
 std::optional<std::vector<u8>> zlib_inflated(std::span<const u8> stream, i64 bytes);
 

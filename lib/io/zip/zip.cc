@@ -1,4 +1,7 @@
 // Reads the directory of a zip archive and compares every entry with its local header.
+//
+//   directory entry: name "archive/data/0", 96 bytes, CRC 1234, header at 448 ---.
+//   local header at 448: name "archive/data/0", sizes 0 (they follow the data) <-'   must agree
 #include "io/zip/zip.h"
 
 #include <algorithm>
@@ -16,16 +19,17 @@
 namespace mckpt::impl {
 namespace {
 
+// First bytes and fixed sizes of the two kinds of header.
 constexpr u32 kLocalMagic = 0x04034b50, kEntryMagic = 0x02014b50;
 constexpr i64 kLocalBytes = 30, kEntryBytes = 46;
-constexpr i64 kInExtra = 0xffffffff;  // the value stands in the zip64 extra field
+constexpr i64 kInExtra = 0xffffffff;  // the value is in the zip64 extra field
 constexpr u16 kExtra64 = 0x0001;
 constexpr u16 kEncrypted = 0x2041, kPatch = 0x0020, kHasDescriptor = 0x0008;  // bits of the flags
 constexpr u32 kDosFolder = 0x10;                                              // of the attributes
 constexpr u16 kDeflate = 8;
 constexpr u32 kModeMask = 0170000, kLinkMode = 0120000;  // of the unix mode
 
-// What directory entries and local headers have in common; p is at the flags.
+// The fields that directory entries and local headers have in common; `p` points to the flags.
 struct CommonFields {
   u16 flags, method;
   u32 crc32;
@@ -38,12 +42,12 @@ struct CommonFields {
         bytes(load_le<u32>(p + 16)) {}
 };
 
-// Reads through one block, so that headers that lie close together cost one read: a small block, and a larger
-// one with every step that leads to the neighbourhood.
+// Reads through one block, so that headers close to each other cost one read: a small block at first,
+// doubled with every step that leads to the neighbourhood.
 class Window {
  public:
   explicit Window(const ByteSource& source) : source_(source) {}
-  // The bytes from `offset`, valid until the next call. pre: they lie inside the source.
+  // The bytes from `offset`, valid until the next call. pre: they are inside the source.
   const u8* at(i64 offset, i64 bytes) {
     i64 end = begin_ + static_cast<i64>(block_.size());
     if (offset < begin_ || offset + bytes > end) {
@@ -63,7 +67,7 @@ class Window {
   i64 begin_ = 0, step_ = kStep;
 };
 
-// Replaces those of `fields` that read 0xffffffff by the 64-bit values of the extra field, which has them in
+// Replaces those of `fields` that are 0xffffffff by the 64-bit values of the extra field, which has them in
 // this order.
 void apply_extra64(std::span<const u8> extra, std::initializer_list<i64*> fields, i64 offset) {
   auto in_extra = [](const i64* f) { return *f == kInExtra; };
@@ -88,14 +92,16 @@ void apply_extra64(std::span<const u8> extra, std::initializer_list<i64*> fields
   throw Error(Code::kUnsupportedZip, cat("the record '", escaped(e.name), "' ", why)).offset(offset);
 }
 
+// Refuses records that mean something else than bytes: encrypted, packed by another method, folders, links,
+// names that lead out of the archive.
 void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, i64 offset) {
   std::string_view path = e.name;
-  if (path.ends_with('/') && e.bytes == 0) path.remove_suffix(1);  // an empty record that stands for a folder
+  if (path.ends_with('/') && e.bytes == 0) path.remove_suffix(1);  // an empty record that represents a folder
   check_inside_name(path);
   if ((common.flags & kEncrypted) != 0) throw_unsupported(e, "is encrypted", offset);
   if (common.method != 0 && common.method != kDeflate)
     throw_unsupported(e, cat("is packed by an unsupported compression method (", common.method, ")"), offset);
-  if ((common.flags & kPatch) != 0) throw_unsupported(e, "is the patch of another", offset);
+  if ((common.flags & kPatch) != 0) throw_unsupported(e, "is a patch of another record", offset);
   // torch reads nothing of such a record and takes what was in memory.
   if ((attributes & kDosFolder) != 0 && e.bytes > 0)
     throw_unsupported(e, "has the attribute of a folder", offset);
@@ -107,6 +113,7 @@ void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, 
         offset);
 }
 
+// Names are compared without regard to the case of ASCII letters.
 char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 bool same_but_case(std::string_view a, std::string_view b) {
@@ -121,7 +128,7 @@ u64 hash_but_case(std::string_view name) {
 }
 
 // The local header repeats what the directory says; sizes may be left to a descriptor behind the data. Sets
-// data_offset.
+// data_offset. `limit`: where the next record or the directory begins.
 void check_local_header(ZipEntry& e, Window& window, i64 limit) {
   auto differs = [&](const char* what) {
     throw_bad_zip(
@@ -143,7 +150,7 @@ void check_local_header(ZipEntry& e, Window& window, i64 limit) {
   if (extra_bytes > limit - e.header_offset - head ||
       e.stored_bytes > limit - e.header_offset - head - extra_bytes)
     throw_bad_zip(cat("the record '", escaped(e.name), "' of ", e.stored_bytes,
-                      " bytes overlaps what follows it, or its size lies beyond the file"),
+                      " bytes overlaps what follows it, or reaches beyond the file"),
                   e.header_offset);
   e.data_offset = e.header_offset + head + extra_bytes;
   bool described = (local.flags & kHasDescriptor) != 0;
@@ -169,6 +176,7 @@ ZipArchive::ZipArchive(const ByteSource& source, i64 most_trailing_bytes) : sour
   check_local_headers(end.directory_offset);
 }
 
+// Each entry is 46 bytes, the name, the extra field, a comment.
 void ZipArchive::parse_directory(const ZipEnd& end) {
   i64 offset = end.directory_offset, count = end.entries;
   if (count > static_cast<i64>(directory_.size()) / kEntryBytes)
@@ -196,7 +204,8 @@ void ZipArchive::parse_directory(const ZipEnd& end) {
     apply_extra64(rest.subspan(kEntryBytes + name_bytes, extra_bytes),
                   {&e.bytes, &e.stored_bytes, &e.header_offset}, here);
     u16 disk = load_le<u16>(p + 34);
-    if (disk != end.disk && disk != 1) throw_unsupported(e, "is said to lie in another part", here);
+    if (disk != end.disk && disk != 1)
+      throw_unsupported(e, "is said to be in another part of the archive", here);
     check_entry(e, common, load_le<u32>(p + 38), here);
     has_checksums_ |= e.crc32 != 0;
     entries_.push_back(e);
@@ -208,6 +217,7 @@ void ZipArchive::parse_directory(const ZipEnd& end) {
         offset);
 }
 
+// A hash table by name. Throws kBadZip for two records of one name.
 void ZipArchive::index_names() {
   std::size_t mask = std::bit_ceil(entries_.size() * 2 + 1) - 1;
   slots_.assign(mask + 1, 0);
@@ -228,6 +238,7 @@ const ZipEntry* ZipArchive::find(std::string_view name) const {
   return nullptr;
 }
 
+// In the order of the file, so that each record's limit is the beginning of the next.
 void ZipArchive::check_local_headers(i64 directory_offset) {
   std::vector<u32> order(entries_.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -239,7 +250,7 @@ void ZipArchive::check_local_headers(i64 directory_offset) {
   for (std::size_t i = 0; i < order.size(); i++) {
     i64 limit = i + 1 < order.size() ? entries_[order[i + 1]].header_offset : directory_offset;
     if (limit > directory_offset)
-      throw_bad_zip(cat("the offset of '", escaped(entries_[order[i + 1]].name), "' lies beyond the records"),
+      throw_bad_zip(cat("the offset of '", escaped(entries_[order[i + 1]].name), "' is beyond the records"),
                     limit);
     check_local_header(entries_[order[i]], window, limit);
   }

@@ -2,10 +2,15 @@
 // behind them. It is a whole file, or a range of one (an item of a .distcp file).
 //
 //   [local header, name, padding][data] [...] [directory] [zip64 end][zip64 locator] [end]
+//    ^ header_offset              ^ data_offset, in torch's files a multiple of 64
 //
-// One reader serves every command, and it takes only archives that can be read in one way: the end record is
-// the last thing there, directory and local headers agree, records neither overlap nor share a name (nor
-// differ in case alone: torch looks names up without regard to case).
+// The directory has an entry for each record: name, sizes, CRC-32, offset of its header. Reading starts at
+// the end: the end record says where the directory is.
+//
+// One reader serves every command, and it accepts only archives that can be read in one way: the end record
+// is the last thing there, directory and local headers agree, records neither overlap nor share a name (not
+// even in another case: torch looks names up without regard to case). So no two programs see
+// two different archives in one file.
 #pragma once
 
 #include <span>
@@ -18,6 +23,7 @@ namespace mckpt::impl {
 
 class ByteSource;
 
+// One record. Offsets count from the beginning of the source. `name` points into the archive.
 struct ZipEntry {
   std::string_view name;  // with its folder: "archive/data/0"
   i64 header_offset = 0;  // of the local header, from the beginning of the source
@@ -30,23 +36,25 @@ struct ZipEntry {
 
 struct ZipEnd;
 
+// A directory that was read and checked; records are read on demand.
 class ZipArchive {
  public:
-  // Reads and checks the directory and every local header. torch reads archives with bytes behind their end,
-  // and items of .distcp files may have some: they are allowed up to a number. Throws kBadZip,
-  // kUnsupportedZip, kReadFailed. Keeps a reference to the source.
+  // Reads and checks the directory and every local header. torch reads archives with bytes behind their
+  // end, and items of .distcp files may have some: `most_trailing_bytes` of them are allowed. Keeps a
+  // reference to the source. Throws kBadZip, kUnsupportedZip, kReadFailed.
   explicit ZipArchive(const ByteSource& source, i64 most_trailing_bytes = 0);
   ZipArchive(const ZipArchive&) = delete;
   ZipArchive& operator=(const ZipArchive&) = delete;
 
   std::span<const ZipEntry> entries() const { return entries_; }  // in the order of the directory
+  // Null if there is no record of exactly this name.
   const ZipEntry* find(std::string_view name) const;              // null: there is none
 
-  // False: torch was set not to compute checksums, and wrote zeros for all of them.
+  // False: torch's checksums were switched off, and all of them are zeros.
   bool has_checksums() const { return has_checksums_; }
 
   // The bytes of the record, inflated, their checksum verified where there is one. Throws kBadChecksum, and
-  // kUnsupportedZip when they are more than `most_bytes`.
+  // kUnsupportedZip for more than `most_bytes`.
   std::vector<u8> read(const ZipEntry& entry, i64 most_bytes) const;
 
  private:

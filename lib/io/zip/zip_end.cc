@@ -11,6 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
+// First bytes and sizes of the three end records, and the longest comment behind the last.
 constexpr u32 kEndMagic = 0x06054b50, kEnd64Magic = 0x06064b50, kLocator64Magic = 0x07064b50;
 constexpr i64 kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr i64 kMostCommentBytes = 0xffff;
@@ -23,7 +24,7 @@ std::array<u8, N> read_record(const ByteSource& source, i64 offset) {
   return out;
 }
 
-// The offset of the end record: the last place that carries its mark, because that is where readers begin.
+// The offset of the end record: the last place that has its mark, because that is where readers begin.
 i64 find_end_record(const ByteSource& source, i64 most_trailing_bytes) {
   // Nearly always the record is the last 22 bytes.
   for (i64 reach : {kEndBytes, kEndBytes + kMostCommentBytes + most_trailing_bytes}) {
@@ -45,14 +46,15 @@ i64 find_end_record(const ByteSource& source, i64 most_trailing_bytes) {
       .help("copy or download the file again");
 }
 
-// Archives may be spread over several files ("disks"). torch looks at the numbers, and takes one alone.
+// Archives may be spread over several files ("disks"). torch looks at the numbers, and reads only archives
+// of one.
 void check_one_part(u32 disk, u32 directory_disk, i64 entries_here, i64 entries, i64 offset) {
   if (disk == directory_disk && disk <= 1 && entries_here == entries) return;
-  throw Error(Code::kUnsupportedZip, "the zip archive is said to have several parts").offset(offset);
+  throw Error(Code::kUnsupportedZip, "the zip archive is one of several parts").offset(offset);
 }
 
-// What the zip64 end record says, or `narrow` where there is none. Moves `end` to the record that follows the
-// directory.
+// The numbers of the zip64 end record, or `narrow` where there is none. Moves `end` to the record that
+// follows the directory.
 ZipEnd widened(const ByteSource& source, const ZipEnd& narrow, i64& end) {
   i64 locator_at = end - kLocator64Bytes;
   if (locator_at < 0) return narrow;
@@ -84,14 +86,15 @@ ZipEnd widened(const ByteSource& source, const ZipEnd& narrow, i64& end) {
   return wide;
 }
 
+// The directory ends exactly where the end records begin: anything else means a prefix or missing bytes.
 void check_directory_place(const ZipEnd& z, i64 end) {
   if (z.directory_offset > end || z.directory_bytes > end - z.directory_offset)
-    throw_bad_zip(cat("the central directory lies beyond its place: offset ", z.directory_offset, ", ",
+    throw_bad_zip(cat("the central directory is beyond its place: offset ", z.directory_offset, ", ",
                       z.directory_bytes, " bytes, but it must end at ", end),
                   end);
   if (z.directory_offset + z.directory_bytes != end)
     throw_bad_zip(cat("the central directory ends at ", z.directory_offset + z.directory_bytes,
-                      ", the record behind it begins at ", end,
+                      ", the record after it begins at ", end,
                       ": bytes were put in front of the archive (a prefix) or taken out"),
                   end);
   if (z.directory_bytes > kMostDirectoryBytes)
@@ -108,7 +111,7 @@ void throw_bad_zip(std::string_view message, i64 offset) {
 
 i64 checked_zip_value(u64 value, std::string_view what, i64 offset) {
   if (value > static_cast<u64>(INT64_MAX))
-    throw_bad_zip(cat(what, " overflows: it lies beyond any file"), offset);
+    throw_bad_zip(cat(what, " overflows: it is beyond the end of any file"), offset);
   return static_cast<i64>(value);
 }
 

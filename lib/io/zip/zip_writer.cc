@@ -1,4 +1,5 @@
-// Writes the headers of zip records and the directory, as torch does.
+// Writes the headers of zip records and the directory, as torch does. Sizes and offsets of 4 GiB and more
+// are 0xffffffff in the header and have their value in a zip64 field.
 #include "io/zip/zip_writer.h"
 
 #include "core/base/error.h"
@@ -11,6 +12,7 @@ constexpr i64 kWide = 0xffffffff;  // sizes and offsets from here on stand in a 
 constexpr u16 kUtf8Name = 0x0800, kCrcBehind = 0x0008;
 constexpr i64 kLocalBytes = 30, kExtraHead = 4, kWideSizesBytes = 16;
 
+// Whether the number needs a zip64 field; narrow() is what the header has then.
 bool is_wide(i64 v) { return v >= kWide; }
 u32 narrow(i64 v) { return is_wide(v) ? static_cast<u32>(kWide) : static_cast<u32>(v); }
 u16 flags_of(const ZipRecord& r) { return static_cast<u16>(kUtf8Name | (r.crc_behind ? kCrcBehind : 0)); }
@@ -30,7 +32,7 @@ i64 zip_data_offset(const ZipRecord& r) {
                   "the size of the file");
 }
 
-// Padding of 'Z's in an extra field of type "FB" leads up to the data.
+// An extra field of type "FB", filled with 'Z', leads up to the data.
 void append_zip_header(std::vector<u8>& out, const ZipRecord& r) {
   std::size_t begin = out.size();
   bool wide = is_wide(r.bytes);
@@ -56,8 +58,10 @@ void append_zip_header(std::vector<u8>& out, const ZipRecord& r) {
   out.insert(out.end(), static_cast<std::size_t>(padding), 'Z');
 }
 
+// Mark, checksum and both sizes.
 i64 zip_descriptor_bytes(const ZipRecord& r) { return is_wide(r.bytes) ? 24 : 16; }
 
+// What the header left open.
 void append_zip_descriptor(std::vector<u8>& out, const ZipRecord& r) {
   append_le<u32>(out, 0x08074b50);
   append_le<u32>(out, r.crc32);
@@ -90,7 +94,7 @@ void append_zip_entry(std::vector<u8>& out, const ZipRecord& r) {
   out.insert(out.end(), wide.begin(), wide.end());
 }
 
-// The zip64 end record, which torch writes for archives of any size, its locator and the plain end record.
+// torch writes the zip64 end record for archives of any size, then its locator and the plain end record.
 void append_zip_ends(std::vector<u8>& out, i64 records, i64 directory_offset, i64 directory_bytes) {
   u64 count = static_cast<u64>(records);
   append_le<u32>(out, 0x06064b50);

@@ -24,7 +24,7 @@ Error out_of_gpu_memory(i64 bytes, const MckptGpuFacts& gpu) {
   return Error(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights")
       .expected(cat(bytes, " bytes"))
       .found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)))
-      .help("more ranks, each with a GPU of its own; or `device` cpu");
+      .help("use more ranks, each with its own GPU, or `device` cpu");
 }
 
 // Owns pages of memory. Throws out_of_memory() if the system has none; `bytes` and `what` are for the error.

@@ -30,12 +30,12 @@ std::vector<std::string> described(std::span<const TensorDifference> differences
   std::vector<std::string> lines;
   for (const TensorDifference& d : differences) {
     if (d.one < 0)
-      lines.push_back(cat(escaped(there.name(d.other)), " came back and is not in the source"));
+      lines.push_back(cat(escaped(there.name(d.other)), " was exported, but is not in the source"));
     else if (d.other >= 0)
-      lines.push_back(cat(escaped(source.name(d.one)), " came back as ", type_and_shape(there, d.other),
-                          ", it was ", type_and_shape(source, d.one)));
+      lines.push_back(cat(escaped(source.name(d.one)), " was exported as ", type_and_shape(there, d.other),
+                          ", but in the source it is ", type_and_shape(source, d.one)));
     else if (!may_lack[d.one])
-      lines.push_back(cat(escaped(source.name(d.one)), " did not come back"));
+      lines.push_back(cat(escaped(source.name(d.one)), " was not exported"));
   }
   return lines;
 }
@@ -56,7 +56,7 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
     if (!::mkdtemp(path_.data()))
-      throw Error(Code::kWriteFailed, "cannot make a temporary folder")
+      throw Error(Code::kWriteFailed, "cannot create a temporary folder")
           .file(path_)
           .help("name a folder for the exported model");
   }
@@ -73,8 +73,8 @@ ScratchFolder::~ScratchFolder() {
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }
 
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
-                               Observer& observer) {
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
+                               int threads, Observer& observer) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder, source.opening);
   std::vector<TensorDifference> unlike = tensor_differences(*source.store, *there);

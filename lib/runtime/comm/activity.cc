@@ -6,6 +6,7 @@
 
 namespace mckpt::impl {
 
+// Steps and the counter of the phase make one number that changes with progress.
 Activity::Now Activity::now() const {
   std::lock_guard lock(mutex_);
   Now now = now_;
@@ -13,6 +14,7 @@ Activity::Now Activity::now() const {
   return now;
 }
 
+// Called without the mutex: a claim may wait for ever.
 void Activity::claim(bool may_follow) const {
   std::function<void(bool)> claim;
   {
@@ -37,6 +39,7 @@ void Activity::do_last() const {
   if (last_) last_();
 }
 
+// Beginning and ending a phase is progress.
 Phase::Phase(Activity& of, const char* name, const std::atomic<i64>* counter) : of_(of) {
   std::lock_guard lock(of_.mutex_);
   outer_name_ = std::exchange(of_.now_.phase, name);

@@ -6,6 +6,7 @@
 namespace mckpt::impl {
 namespace {
 
+// One rank; nothing waits.
 class LocalComm : public Comm {
  public:
   int rank() const override { return 0; }

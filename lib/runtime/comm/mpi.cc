@@ -13,8 +13,10 @@
 namespace mckpt::impl {
 namespace {
 
+// Loads the module at the first call.
 const MckptCommTable& comm_table() { return module_functions<MckptCommTable>("mpi"); }
 
+// Throws kRanksFailed with the text of the module.
 void check(const char* error, const char* call) {
   if (error) throw Error(Code::kRanksFailed, cat("MPI: ", call, ": ", escaped(error, 500)));
 }
@@ -59,6 +61,7 @@ class MpiComm : public Comm {
     check(table_.barrier(handle_), "barrier");
   }
 
+  // All ranks cut the message alike, so the pieces match.
   void broadcast(std::span<std::byte> data, int root) override {
     Waiting waiting(activity(), "broadcast");
     for (std::span<std::byte> piece; !data.empty(); data = data.subspan(piece.size())) {
@@ -78,6 +81,7 @@ class MpiComm : public Comm {
     broadcast_each(mine, all, begins);
   }
 
+  // Sizes first, in an all_gather of one number, then the bytes.
   Gathered all_gather_v(std::span<const std::byte> mine) override {
     Waiting waiting(activity(), "all_gather_v");
     Gathered result;
@@ -149,6 +153,7 @@ class MpiComm : public Comm {
 
 }  // namespace
 
+// The Comm of all ranks. MPI is initialised for calls from several threads, one at a time.
 std::unique_ptr<Comm> mpi_comm(i64 largest_message) {
   const MckptCommTable& table = comm_table();
   void* world = nullptr;

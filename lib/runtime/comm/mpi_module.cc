@@ -14,6 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Throws the text of MPI's error.
 void check(int code) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -22,6 +23,7 @@ void check(int code) {
   throw std::runtime_error(length > 0 ? text : "an error without a text");
 }
 
+// A handle is a pointer to an MPI_Comm: split() makes it, release() frees it.
 MPI_Comm communicator(void* handle) { return *static_cast<MPI_Comm*>(handle); }
 
 int thread_level(MckptThreads threads) {
@@ -45,6 +47,7 @@ void make_mpi_global() {
     dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+// Does nothing if MPI is initialised already, as in a Python process with mpi4py.
 const char* init(MckptThreads threads, void** world) {
   return guarded([&] {
     static MPI_Comm all = MPI_COMM_WORLD;
@@ -54,7 +57,7 @@ const char* init(MckptThreads threads, void** world) {
       make_mpi_global();
       check(MPI_Init_thread(nullptr, nullptr, thread_level(threads), &level));
       if (level < thread_level(threads))
-        throw std::runtime_error("this MPI does not support the threads wanted");
+        throw std::runtime_error("this MPI library does not support calls from several threads");
       check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     }
     *world = &all;
@@ -77,6 +80,7 @@ const char* broadcast(void* comm, void* data, std::int32_t bytes, std::int32_t r
   return guarded([&] { check(MPI_Bcast(data, bytes, MPI_BYTE, root, communicator(comm))); });
 }
 
+// MPI forbids one memory for both sides unless it is told so.
 const char* all_gather(void* comm, const void* mine, std::int32_t bytes, void* all) {
   return guarded([&] {
     int rank = 0;
@@ -101,6 +105,7 @@ const char* all_reduce(void* comm, std::int64_t* data, std::int32_t count, Mckpt
   });
 }
 
+// A negative colour takes part and gets no communicator.
 const char* split(void* comm, std::int32_t color, std::int32_t key, void** part) {
   return guarded([&] {
     MPI_Comm made = MPI_COMM_NULL;
@@ -109,6 +114,7 @@ const char* split(void* comm, std::int32_t color, std::int32_t key, void** part)
   });
 }
 
+// pre: made by split().
 void release(void* part) {
   auto* comm = static_cast<MPI_Comm*>(part);
   MPI_Comm_free(comm);
@@ -125,6 +131,7 @@ const char* finalize() {
   });
 }
 
+// Every rank sends a part to every rank.
 const char* exchange(void* comm, const void* send, const std::int32_t* send_counts,
                      const std::int32_t* send_begins, void* receive, const std::int32_t* receive_counts,
                      const std::int32_t* receive_begins) {
@@ -145,6 +152,7 @@ const char* describe(MckptFactSink sink, void* context) {
   });
 }
 
+// The table that module_functions() returns to mckpt.
 constexpr MckptCommTable kFunctions = {
     sizeof(MckptCommTable), init,       rank,  size,    barrier,   broadcast, all_gather,
     all_gather_v,           all_reduce, split, release, abort_job, finalize,  exchange};

@@ -17,6 +17,8 @@ Job::Job(Launch launch, Ends ends, std::vector<std::string> module_folders)
     : launch_(launch), ends_(std::move(ends)), module_folders_(std::move(module_folders)) {}
 Job::~Job() = default;
 
+// Throws kRanksFailed where launcher and library are of different MPIs: each rank would think that it is
+// alone, and all would write the same files.
 Comm& Job::comm() {
   if (comm_) return *comm_;
   if (alone()) {
@@ -27,10 +29,12 @@ Comm& Job::comm() {
   comm_ = mpi_comm();
   through_mpi_ = true;
   if (launch_.size > 0 && comm_->size() != launch_.size)
-    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not know each other")
+    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not belong together")
         .expected(cat(launch_.size, " ranks, as the launcher says"))
         .found(cat(comm_->size(), " as MPI says"))
-        .help("start it with the mpirun of the MPI that mckpt was built with: scripts/mpirun; see mckpt env");
+        .help(
+            "start mckpt with the mpirun of the MPI that it was built with: scripts/mpirun; `mckpt env` "
+            "shows the MPI");
   return *comm_;
 }
 
@@ -54,6 +58,7 @@ void Job::leave() {
   if (through_mpi_) finalize_mpi();
 }
 
+// Returns only for a job of one rank.
 void Job::end(int status, const std::function<void()>& tell, bool may_follow) {
   if (watch_) watch_->end(status, may_follow, tell);
   tell();

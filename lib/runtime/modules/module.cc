@@ -1,4 +1,6 @@
-// Finds a module's file, loads it, and checks that it is of this build before any of its functions is called.
+// Finds a module's file, loads it, and checks that it is of this build before any of its functions is
+// called. A module that is missing and one that does not fit are different errors: the first is installed,
+// the second built anew.
 #include "runtime/modules/module.h"
 
 #include <dlfcn.h>
@@ -16,6 +18,7 @@
 namespace mckpt::impl {
 namespace {
 
+// All modules of mckpt, with the way to get each.
 constexpr ModuleKind kKinds[] = {
     {"mpi", "runs over several ranks (Open MPI)",
      "apt-get install libopenmpi-dev openmpi-bin, and build with MCKPT_MPI=ON"},
@@ -27,20 +30,24 @@ constexpr ModuleKind kKinds[] = {
      "a torch wheel with CUDA 12.8 or newer (scripts/bootstrap `torch`), and build with MCKPT_NCCL=ON"},
 };
 
+// The help of a missing module.
 std::string_view how_to_get(std::string_view name) {
   for (const ModuleKind& kind : kKinds)
     if (kind.name == name) return kind.get;
   return "mckpt env lists the modules";
 }
 
+// "libmckpt_mpi.so".
 std::string file_name(std::string_view name) { return cat("libmckpt_", name, ".so"); }
 
+// kModuleMissing with its help.
 Error missing(std::string_view name, std::string message) {
   Error e(Code::kModuleMissing, std::move(message));
   e.help(how_to_get(name));
   return e;
 }
 
+// kModuleMismatch with its help.
 Error mismatch(std::string message) {
   Error e(Code::kModuleMismatch, std::move(message));
   e.help("build mckpt and its modules together: scripts/quickstart");
@@ -49,9 +56,9 @@ Error mismatch(std::string message) {
 
 // Throws kModuleMismatch unless the table is of this version of the interface and of the module of this name.
 void check_table(const MckptModule* table, std::string_view name) {
-  if (!table) throw mismatch(cat("the ", name, " module gives no table"));
+  if (!table) throw mismatch(cat("the ", name, " module has no table of functions"));
   if (table->abi_version != kMckptModuleAbi)
-    throw mismatch(cat("the ", name, " module speaks another version of the module interface"))
+    throw mismatch(cat("the ", name, " module has another version of the module interface"))
         .expected(kMckptModuleAbi)
         .found(table->abi_version);
   if (table->struct_size < sizeof(MckptModule))
@@ -68,12 +75,14 @@ void check_table(const MckptModule* table, std::string_view name) {
 
 std::span<const ModuleKind> module_kinds() { return kKinds; }
 
+// The first folder that has the file.
 std::string find_module(std::string_view name, std::span<const std::string> folders) {
   for (const std::string& folder : module_folders(folders))
     if (std::string path = folder + file_name(name); access(path.c_str(), R_OK) == 0) return path;
   return "";
 }
 
+// RTLD_LOCAL: the symbols of one module's libraries do not reach those of another.
 Module load_module_file(const std::string& path, std::string_view name) {
   return with_file(path, [&] {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -83,13 +92,14 @@ Module load_module_file(const std::string& path, std::string_view name) {
           .note(escaped(reason ? reason : "no reason", 500));
     }
     auto entry = reinterpret_cast<MckptModuleEntry>(dlsym(library, "mckpt_module"));
-    if (!entry) throw mismatch("this library is no module of mckpt").expected("a function mckpt_module");
+    if (!entry) throw mismatch("this library is not a module of mckpt").expected("a function mckpt_module");
     const MckptModule* table = entry();
     check_table(table, name);
     return Module{path, table};
   });
 }
 
+// Loaded modules are never removed from the map, so references stay valid.
 const Module& load_module(std::string_view name, std::span<const std::string> folders) {
   static std::mutex mutex;
   static std::map<std::string, Module, std::less<>> loaded;
@@ -97,18 +107,19 @@ const Module& load_module(std::string_view name, std::span<const std::string> fo
   if (auto known = loaded.find(name); known != loaded.end()) return known->second;
   std::string path = find_module(name, folders);
   if (path.empty())
-    throw missing(name, cat("the ", name, " module is not here"))
+    throw missing(name, cat("the ", name, " module was not found"))
         .expected(cat(file_name(name), " in one of: ", listed(module_folders(folders))));
   return loaded.emplace(name, load_module_file(path, name)).first->second;
 }
 
+// A module of a newer build may have a larger table: functions are only added at its end.
 const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
   const Module& module = load_module(name);
   std::uint32_t bytes = 0;
   if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
   if (bytes < wanted_bytes)
     throw Error(Code::kModuleMismatch,
-                cat("the functions of the ", name, " module are not those that are wanted"))
+                cat("the table of functions of the ", name, " module is too small"))
         .file(module.path)
         .expected(cat(wanted_bytes, " bytes"))
         .found(cat(bytes, " bytes"));

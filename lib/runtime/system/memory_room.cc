@@ -14,6 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
+// Smaller needs are not worth reading the files of the system.
 constexpr i64 kWorthAsking = i64{64} << 20;
 
 // The number behind a name at the front of a line: "MemAvailable:   123 kB", "inactive_file 456".
@@ -65,6 +66,8 @@ void lower_by_groups(MemoryRoom& room, const std::string& root, const GroupFiles
 
 }  // namespace
 
+// The least of all limits. Memory of the page cache counts as free: the kernel gives it up when it is asked
+// for.
 MemoryRoom memory_room(const std::string& root) {
   MemoryRoom room;
   std::string memory = root + "/proc/meminfo";
@@ -85,10 +88,12 @@ MemoryRoom memory_room(const std::string& root) {
   return room;
 }
 
+// kOutOfMemory, with the limit that leaves the least.
 Error out_of_memory(i64 needed_bytes, std::string_view what) {
   Error e(Code::kOutOfMemory, cat("there is not enough memory for ", what));
   e.expected(cat(needed_bytes, " bytes"));
-  if (MemoryRoom room = memory_room(); room.bytes >= 0) e.found(cat(room.bytes, " bytes free, by ", room.of));
+  if (MemoryRoom room = memory_room(); room.bytes >= 0)
+    e.found(cat(room.bytes, " bytes free, according to ", room.of));
   return e;
 }
 

@@ -24,6 +24,7 @@ constexpr std::size_t kTextWords = sizeof(Beat::Text) / 8;
 using SharedText = std::array<std::atomic<u64>, kTextWords>;
 static_assert(std::atomic<u64>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
+// Word by word; no lock, because a stopped rank would hold it.
 void store(SharedText& to, const Beat::Text& from) {
   std::array<u64, kTextWords> words;
   std::memcpy(words.data(), from.data(), from.size());
@@ -48,7 +49,7 @@ Beat::Text text_of(const char* text) {
 [[noreturn]] void refuse(int error) {
   throw Error(Code::kRanksFailed,
               cat("the ranks of this host cannot watch each other: no shared memory: ", std::strerror(error)))
-      .help("`rank_timeout` 0 does without it");
+      .help("`rank_timeout` 0 turns the watch off");
 }
 
 }  // namespace

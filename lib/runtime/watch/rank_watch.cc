@@ -166,7 +166,7 @@ void RankWatch::end_process(int status) {
                std::chrono::duration<double>(kGraceSeconds * team_.ranks_per_core);
     while (others_live() && std::chrono::steady_clock::now() < end) sleep_for(0.01);
     comm_.activity().do_last();
-    // Not every launcher ends the other hosts' ranks by itself.
+    // Not every launcher ends the ranks of other hosts on its own.
     if (!team_.whole_job) comm_.abort(status);
   }
   ends_.exit(status);

@@ -22,6 +22,7 @@ struct Introduction {
   cpu_set_t cores = {};
 };
 
+// A container's ranks may use fewer cores than the host has: the affinity says which.
 Introduction introduction() {
   Introduction me{.host = this_host(), .pid = getpid()};
   struct stat st {};
@@ -52,6 +53,7 @@ std::string Team::name(int place) const {
   return cat("rank ", r.rank, " (host ", escaped(r.host.name.data()), ", process ", r.pid, ")");
 }
 
+// Places are in the order of ranks, so all ranks of a host number them alike.
 Team meet(Comm& comm) {
   Introduction me = introduction();
   std::vector<Introduction> all(static_cast<std::size_t>(comm.size()));

@@ -17,7 +17,7 @@ said "--world is given more than once" layout 10 --world 2 --world 4
 said "--world needs a value" layout 10 --world
 said "--json takes no value" layout 10 --json=5
 said "SHAPE is required" layout
-said "a shape is not understood" layout 10x
+said "the shape is not valid" layout 10x
 said "follows --" pattern '-*-*'
 said "not a thread count" verify x -j 0
 said "not a thread count" stats x --threads 1025

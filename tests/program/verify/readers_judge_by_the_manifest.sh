@@ -87,7 +87,7 @@ rm -r made
 cp -r ck2 bare
 rm -r bare/release/hf_assets
 expect 1 "$mckpt" verify bare
-has out "problem[MC1302]: hf_assets/config.json: is missing"
+has out "problem[MC1302]: hf_assets/config.json: the file is missing"
 expect 0 "$mckpt" export bare made --assets sound
 cmp made/model.safetensors other/model.safetensors || fail "the model is another one"
 

@@ -143,7 +143,7 @@ TEST(Hdf5Chunks, ThatWouldFillMemoryAreRefused) {
 }
 
 TEST(Hdf5Filters, SumAsHdf5Does) {
-  // By hand; what the library stores is met in tests/hdf5.
+  // By hand; what the library stores is met in tests/judges.
   EXPECT_EQ(fletcher32({}), 0u);
   std::vector<u8> bytes;
   for (int i = 0; i < 1001; i++) bytes.push_back(static_cast<u8>(i * 7));

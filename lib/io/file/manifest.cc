@@ -5,7 +5,7 @@
 //
 // Limits: a manifest of 1 GiB; names that stay in their folder (io/file/folder.h); sums that do not overlap
 // and are inside their file.
-#include "io/verify/manifest.h"
+#include "io/file/manifest.h"
 
 #include <sys/stat.h>
 
@@ -19,7 +19,6 @@
 #include "io/file/json.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -28,12 +27,12 @@ constexpr std::string_view kSchema = "mckpt.manifest/1";
 constexpr i64 kMostBytes = i64{1} << 30;
 
 // Eight hexadecimal digits, such as "0a1b2c3d".
-u32 parse_hex(JsonReader& json) {
-  std::string_view text = json.string();
+u32 parse_hex(const JsonValue& value) {
+  const std::string& text = value.string("CRC-32");
   u32 v = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
   if (text.size() != 8 || error != std::errc() || end != text.data() + 8)
-    json.fail("a CRC-32 is not eight hexadecimal digits");
+    throw Error(Code::kBadJson, "a CRC-32 is not eight hexadecimal digits");
   return v;
 }
 
@@ -61,47 +60,38 @@ void append(std::string& out, const ManifestFile& f) {
 }
 
 // [offset, bytes, "crc32"]
-ManifestSum parse_sum(JsonReader& json) {
-  ManifestSum s;
-  json.begin_array();
-  auto next = [&] {
-    if (!json.next_item()) json.fail("a sum has offset, bytes and CRC-32");
-  };
-  next(), s.offset = json.integer();
-  next(), s.bytes = json.integer();
-  next(), s.crc32 = parse_hex(json);
-  if (json.next_item()) json.fail("a sum has more than offset, bytes and CRC-32");
-  return s;
+ManifestSum parse_sum(const JsonValue& value) {
+  const JsonValue::Array& parts = value.array("a checksum");
+  if (parts.size() != 3) throw Error(Code::kBadJson, "a checksum is not a list of offset, bytes and CRC-32");
+  return {
+      .offset = parts[0].integer("offset"), .bytes = parts[1].integer("bytes"), .crc32 = parse_hex(parts[2])};
 }
 
 // An entry. Unknown fields are skipped; sums that overlap or leave the file are refused, so that whoever
 // reads by them stays inside the file.
-ManifestFile parse_file(JsonReader& json) {
+ManifestFile parse_file(const JsonValue& value) {
   ManifestFile f;
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
+  for (const auto& [key, field] : value.object("a file")) {
     if (key == "name") {
-      f.name = json.string();
+      f.name = field.string(key);
       check_inside_name(f.name);
     } else if (key == "bytes") {
-      f.bytes = json.integer();
+      f.bytes = field.integer(key);
     } else if (key == "sha256") {
-      f.sha256 = json.string();
+      f.sha256 = field.string(key);
     } else if (key == "rest_crc32") {
-      f.rest_crc32 = parse_hex(json);
+      f.rest_crc32 = parse_hex(field);
     } else if (key == "tensors") {
-      for (json.begin_array(); json.next_item();) f.sums.push_back(parse_sum(json));
-    } else {
-      json.skip();
+      for (const JsonValue& sum : field.array(key)) f.sums.push_back(parse_sum(sum));
     }
   }
   i64 at = 0;
   for (const ManifestSum& s : f.sums) {
     if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
-      json.fail("sums overlap or do not lie in their file");
+      throw Error(Code::kBadJson, "the ranges of checksums overlap or leave their file");
     at = s.offset + s.bytes;
   }
-  if (f.name.empty() || f.bytes < 0) json.fail("a file has a name and a size");
+  if (f.name.empty() || f.bytes < 0) throw Error(Code::kBadJson, "a file has no name or no size");
   return f;
 }
 
@@ -150,23 +140,23 @@ Manifest parse_manifest(std::string_view text) {
                 "the manifest is not the one that mckpt wrote: its own SHA-256 does not match")
         .help("the file is damaged or was edited: copy it again from its source");
   Manifest manifest;
-  JsonReader json(text);
-  std::string_view key;
-  for (json.begin_object(); json.next_key(key);) {
-    if (key == "schema") {
-      if (json.string() != kSchema) json.fail(cat("the schema is not ", kSchema));
-    } else if (key == "mckpt") {
-      manifest.version = json.string();
-    } else if (key == "files") {
-      for (json.begin_array(); json.next_item();) manifest.files.push_back(parse_file(json));
-    } else {
-      json.skip();
+  JsonValue json = parse_json_list(text, "files", [&](const JsonListed& file) {
+    try {
+      manifest.files.push_back(parse_file(file.value));
+    } catch (Error& e) {
+      e.offset(file.offset);
+      throw;
     }
+  });
+  for (const auto& [key, value] : json.object("the manifest")) {
+    if (key == "schema" && value.string(key) != kSchema)
+      throw Error(Code::kBadJson, cat("the schema is not ", kSchema)).found(escaped(value.string(key)));
+    if (key == "mckpt") manifest.version = value.string(key);
+    if (key == "files") static_cast<void>(value.array(key));  // throws for another type
   }
-  json.end();
   if (std::ranges::adjacent_find(manifest.files, std::greater_equal{}, &ManifestFile::name) !=
       manifest.files.end())
-    json.fail("the names of files do not ascend");
+    throw Error(Code::kBadJson, "the names of files are not in ascending order");
   return manifest;
 }
 
@@ -205,27 +195,6 @@ std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest
   add_files(folder, "", manifest, names);
   std::ranges::sort(names);
   return names;
-}
-
-// A store is a folder, whose files are listed by their paths, or one file, which the folder that it is in
-// lists.
-ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
-  ListedPlace place = listed_place(store.root());
-  if (!has_manifest(place.folder)) return;
-  manifest_ = read_manifest(Folder(place.folder, store.opening()));
-  if (!manifest_) return;
-  for (std::size_t f = 0; f < files_.size(); f++) {
-    const ManifestFile* listed = manifest_->find(place.name.empty() ? store.files()[f].path : place.name);
-    if (listed && listed->bytes == store.files()[f].bytes) files_[f] = listed;
-  }
-}
-
-const ManifestSum* ManifestSums::find(i32 file, i64 offset) const {
-  std::size_t f = static_cast<std::size_t>(file);
-  const ManifestFile* listed = f < files_.size() ? files_[f] : nullptr;
-  if (!listed) return nullptr;
-  auto at = std::ranges::lower_bound(listed->sums, offset, {}, &ManifestSum::offset);
-  return at != listed->sums.end() && at->offset == offset ? &*at : nullptr;
 }
 
 }  // namespace mckpt::impl

@@ -1,0 +1,36 @@
+# cmake --install: what other programs and a user's machine get of a build.
+#
+#   bin/mckpt                       the program
+#   lib/libmckpt.so                 the library, with include/mckpt/*.h
+#   lib/cmake/mckpt/                find_package(mckpt) gives the target mckpt::mckpt
+#   lib/mckpt/                      modules and mckpt-hdf5, which program and library load or start on demand
+#
+# The tree may be moved as a whole: its files find each other by their places.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS mckpt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS mckpt_api EXPORT mckpt_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY lib/api/mckpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+foreach(module mpi torch cuda nccl)
+  if(TARGET mckpt_${module})
+    # A module finds libtorch and NCCL where they were when it was built.
+    set_target_properties(mckpt_${module} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+    install(TARGETS mckpt_${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mckpt)
+  endif()
+endforeach()
+if(TARGET mckpt_cuda)
+  set_target_properties(mckpt_cuda PROPERTIES INSTALL_RPATH ${TorchLibraries_FOLDER}/lib)
+endif()
+if(TARGET mckpt-hdf5)
+  install(TARGETS mckpt-hdf5 RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/mckpt)
+endif()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/mckpt)
+install(EXPORT mckpt_targets NAMESPACE mckpt:: FILE mckptTargets.cmake DESTINATION ${package_folder})
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/mckptConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/generated/mckptConfig.cmake INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/mckptConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/mckptConfig.cmake ${CMAKE_BINARY_DIR}/generated/mckptConfigVersion.cmake
+  DESTINATION ${package_folder})

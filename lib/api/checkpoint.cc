@@ -1,0 +1,208 @@
+// A Checkpoint is a store of the engine, with a table of its names.
+#include "mckpt/checkpoint.h"
+
+#include "api/boundary.h"
+#include "api/words.h"
+#include "convert/source/checkpoint.h"
+#include "core/base/name_hash.h"
+#include "core/items/dtype.h"
+#include "io/store/slice.h"
+#include "io/store/store.h"
+#include "io/store/tensor_choice.h"
+#include "io/values/digest.h"
+#include "io/values/slice_reader.h"
+#include "io/values/tensor_stats.h"
+
+namespace mckpt {
+
+using impl::i64;
+
+struct Checkpoint::State {
+  std::unique_ptr<impl::Store> own;              // of open()
+  std::unique_ptr<impl::CheckpointModel> model;  // of open_as_fsdp()
+  const impl::Store& store;
+  impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
+
+  void index() {
+    for (i64 t = 0; t < store.tensor_count(); t++) numbers.emplace(store.name(t), t);
+  }
+  // Throws kNoSuchTensor with the nearest name.
+  i64 number(std::string_view name) const {
+    auto found = numbers.find(name);
+    return found != numbers.end() ? found->second : impl::tensor_named(store, std::string(name));
+  }
+};
+
+// Makes the objects, whose constructor is private.
+struct CheckpointAccess {
+  static Checkpoint make(std::unique_ptr<Checkpoint::State> state) {
+    state->index();
+    return Checkpoint(std::move(state));
+  }
+  using State = Checkpoint::State;
+};
+
+namespace {
+
+struct Part {
+  i64 tensor;
+  std::vector<impl::SliceRange> ranges;
+};
+
+Part part_of(const impl::Store& store, i64 tensor, std::string_view slice) {
+  // As in Python the brackets belong to the expression and not to the slice.
+  if (slice.size() >= 2 && slice.front() == '[' && slice.back() == ']')
+    slice = slice.substr(1, slice.size() - 2);
+  return {tensor, impl::parse_slice(slice, store.dims(tensor))};
+}
+
+Tensor described(const impl::Store& store, const Part& part) {
+  Tensor t{.name = std::string(store.name(part.tensor)),
+           .dtype = std::string(impl::dtype_name(store.dtype(part.tensor)))};
+  for (const impl::SliceRange& r : part.ranges)
+    if (!r.single) t.shape.push_back(r.end - r.begin);
+  t.bytes = impl::SliceReader::bytes(store, part.tensor, part.ranges);
+  return t;
+}
+
+void fill(const impl::Store& store, const Part& part, std::span<std::byte> to) {
+  impl::SliceReader(store).read(part.tensor, part.ranges,
+                                {reinterpret_cast<impl::u8*>(to.data()), to.size()});
+}
+
+std::string path_in(const impl::Store& store, impl::i32 file) {
+  return file < 0 ? "" : store.files()[static_cast<std::size_t>(file)].path;
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+const std::string& Checkpoint::path() const { return state_->store.root(); }
+std::string_view Checkpoint::format() const { return impl::format_text(state_->store.format()); }
+std::int64_t Checkpoint::ranks() const { return state_->store.ranks(); }
+std::int64_t Checkpoint::tensor_count() const { return state_->store.tensor_count(); }
+
+std::vector<std::pair<std::string, std::string>> Checkpoint::facts() const { return state_->store.facts(); }
+
+std::vector<Finding> Checkpoint::findings() const {
+  std::vector<Finding> out;
+  if (state_->model)
+    for (const impl::Finding& f : state_->model->oddities()) out.push_back(impl::to_public(f));
+  else
+    for (const impl::Finding& f : state_->store.findings()) out.push_back(impl::to_public(f));
+  return out;
+}
+
+std::vector<Object> Checkpoint::objects() const {
+  std::vector<Object> out;
+  for (const impl::Object& o : state_->store.objects())
+    out.push_back({o.name, path_in(state_->store, o.file), o.summary});
+  return out;
+}
+
+std::vector<std::string> Checkpoint::names(std::string_view glob) const {
+  return impl::guarded([&] {
+    std::vector<std::string> out;
+    for (i64 t : impl::TensorChoice{std::string(glob)}.choose(state_->store))
+      out.emplace_back(state_->store.name(t));
+    return out;
+  });
+}
+
+bool Checkpoint::has(std::string_view name) const { return state_->numbers.contains(name); }
+
+Tensor Checkpoint::tensor(std::string_view name) const { return sliced(name, ""); }
+
+std::vector<TensorChunk> Checkpoint::chunks(std::string_view name) const {
+  return impl::guarded([&] {
+    const impl::Store& store = state_->store;
+    i64 tensor = state_->number(name);
+    std::vector<TensorChunk> out;
+    for (i64 c = 0; c < store.chunk_count(tensor); c++) {
+      impl::Chunk chunk = store.chunk(tensor, c);
+      out.push_back({.offsets = {chunk.offsets.begin(), chunk.offsets.end()},
+                     .sizes = {chunk.sizes.begin(), chunk.sizes.end()},
+                     .file = path_in(store, chunk.file),
+                     .offset = chunk.record_offset,
+                     .bytes = chunk.record_bytes,
+                     .rank = chunk.rank,
+                     .replica = chunk.replica});
+    }
+    return out;
+  });
+}
+
+Tensor Checkpoint::sliced(std::string_view name, std::string_view slice) const {
+  return impl::guarded(
+      [&] { return described(state_->store, part_of(state_->store, state_->number(name), slice)); });
+}
+
+std::vector<std::byte> Checkpoint::read(std::string_view name, std::string_view slice) const {
+  return impl::guarded([&] {
+    Part part = part_of(state_->store, state_->number(name), slice);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(described(state_->store, part).bytes));
+    fill(state_->store, part, bytes);
+    return bytes;
+  });
+}
+
+void Checkpoint::read_into(std::string_view name, std::string_view slice, std::span<std::byte> to) const {
+  impl::guarded([&] {
+    Part part = part_of(state_->store, state_->number(name), slice);
+    i64 bytes = described(state_->store, part).bytes;
+    if (bytes != std::ssize(to))
+      throw impl::Error(impl::Code::kUsage, "the size of the memory is not that of the tensor")
+          .tensor(name)
+          .expected(impl::cat(bytes, " bytes"))
+          .found(impl::cat(to.size(), " bytes"));
+    fill(state_->store, part, to);
+  });
+}
+
+std::string Checkpoint::digest(std::string_view name) const {
+  return impl::guarded([&] {
+    i64 tensor = state_->number(name);
+    return impl::tensor_digests(state_->store, {&tensor, 1}, 1).front();
+  });
+}
+
+Statistics Checkpoint::statistics(std::string_view name, int threads) const {
+  return impl::guarded([&] {
+    i64 tensor = state_->number(name);
+    impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
+    return Statistics{.numbers = s.numbers,
+                      .finite = s.finite,
+                      .zeros = s.zeros,
+                      .nan = s.non_finite.nans,
+                      .infinite = s.non_finite.infinities,
+                      .min = static_cast<double>(s.min),
+                      .max = static_cast<double>(s.max),
+                      .mean = s.mean,
+                      .deviation = s.deviation};
+  });
+}
+
+Checkpoint open(const std::string& path) {
+  return impl::guarded([&] {
+    using State = CheckpointAccess::State;
+    std::unique_ptr<impl::Store> store = impl::open_store(path);
+    const impl::Store& opened = *store;
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(store), nullptr, opened}));
+  });
+}
+
+Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
+  return impl::guarded([&] {
+    using State = CheckpointAccess::State;
+    auto model = std::make_unique<impl::CheckpointModel>(
+        impl::open_checkpoint(path, impl::checkpoint_options(options)));
+    const impl::Store& view = model->store();
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view}));
+  });
+}
+
+}  // namespace mckpt

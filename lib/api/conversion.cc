@@ -1,0 +1,203 @@
+// A Conversion of the interface is one of the engine, and whether it was proved. Each plan() makes the engine's
+// options of the words of the interface.
+#include "mckpt/conversion.h"
+
+#include "api/boundary.h"
+#include "api/words.h"
+#include "convert/output/fsdp_folder.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/export.h"
+#include "convert/plan/file.h"
+#include "convert/plan/hf_to_fsdp.h"
+#include "convert/plan/relayer.h"
+#include "convert/plan/reshard.h"
+#include "convert/run/run.h"
+#include "io/file/output_files.h"
+#include "io/store/soundness.h"
+#include "runtime/comm/comm.h"
+
+namespace mckpt {
+
+struct Conversion::State {
+  impl::Conversion conversion;
+  bool proved = false;
+  bool ran = false;
+  Account account{};
+};
+
+// Makes the objects, whose constructor is private.
+struct ConversionAccess {
+  static Conversion make(impl::Conversion conversion) {
+    return Conversion(std::make_unique<Conversion::State>(Conversion::State{std::move(conversion)}));
+  }
+};
+
+namespace {
+
+Account to_public(const impl::Conversion& c) {
+  const impl::Account& a = c.account;
+  return {.tensors_in = a.tensors_in,
+          .tensors_out = a.tensors_out,
+          .copied = a.copied,
+          .fused = a.fused,
+          .split = a.split,
+          .tied = a.copies + a.repeated + c.shared_tensors,
+          .padded = a.padded,
+          .changed = a.changed,
+          .dropped = a.dropped,
+          .dropped_objects = c.dropped_objects,
+          .invented = a.invented};
+}
+
+impl::RunOptions to_engine(const RunOptions& options) {
+  return {.threads = options.threads,
+          .memory_bytes = options.max_memory,
+          .durable = options.sync,
+          .overwrite = options.overwrite,
+          .resume = options.resume,
+          .allow_overflow = options.allow_overflow};
+}
+
+RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
+  RunReport report{.output = c.path,
+                   .bytes = c.bytes,
+                   .bytes_read = result.counts.bytes_read,
+                   .bytes_written = result.counts.bytes_written,
+                   .rounded = result.counts.rounded,
+                   .became_infinite = result.became_infinite,
+                   .became_zero = result.became_zero,
+                   .notes = impl::to_public(result.notes)};
+  for (const impl::LostValues::Tensor& t : result.overflowed) report.overflowed.push_back(t.name);
+  return report;
+}
+
+}  // namespace
+
+Conversion::Conversion(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Conversion::Conversion(Conversion&&) noexcept = default;
+Conversion& Conversion::operator=(Conversion&&) noexcept = default;
+Conversion::~Conversion() = default;
+
+const std::string& Conversion::path() const { return state_->conversion.path; }
+std::int64_t Conversion::bytes() const { return state_->conversion.bytes; }
+std::vector<std::string> Conversion::sources() const { return state_->conversion.sources; }
+const Account& Conversion::account() const { return state_->account; }
+
+std::vector<OutputFile> Conversion::outputs() const {
+  std::vector<OutputFile> out;
+  for (const impl::OutputFile& f : state_->conversion.files) out.push_back({f.name, f.bytes});
+  return out;
+}
+
+std::vector<Note> Conversion::notes() const {
+  impl::Notes all = state_->conversion.notes;
+  all.append(state_->conversion.details);
+  return impl::to_public(all);
+}
+
+std::vector<Finding> Conversion::findings() const {
+  std::vector<Finding> out;
+  for (const impl::Oddities& o : state_->conversion.oddities)
+    for (const impl::Finding& f : o.findings) out.push_back(impl::to_public(f));
+  return out;
+}
+
+const Account& Conversion::prove(int threads) {
+  return impl::guarded([&]() -> const Account& {
+    if (!state_->proved) impl::prove(state_->conversion, threads);
+    state_->proved = true;
+    return state_->account = to_public(state_->conversion);
+  });
+}
+
+void Conversion::check(const RunOptions& options) const {
+  impl::guarded([&] { impl::check_result(state_->conversion, to_engine(options)); });
+}
+
+RunReport Conversion::run(const RunOptions& options, Observer* observer) {
+  return impl::guarded([&] {
+    if (state_->ran)
+      throw impl::Error(impl::Code::kUsage, "a conversion can be run only once: plan it again");
+    if (options.resume && options.overwrite)
+      throw impl::Error(
+          impl::Code::kUsage,
+          "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
+    prove(options.threads);
+    check(options);
+    state_->ran = true;
+    std::unique_ptr<impl::Comm> alone = impl::local_comm();
+    impl::ObserverBridge bridge(observer);
+    return to_public(state_->conversion, impl::run(state_->conversion, to_engine(options), *alone, bridge));
+  });
+}
+
+Conversion plan(const ToFsdp& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_iteration(what.iteration);
+    impl::Grid grid = impl::grid_of(what.grid);
+    return ConversionAccess::make(impl::plan_hf_to_fsdp({.source = what.source,
+                                                         .target = what.target,
+                                                         .model = impl::model_options(what.model),
+                                                         .grid = grid,
+                                                         .fsdp = impl::setup_of(what.fsdp, grid),
+                                                         .frozen = impl::FrozenNames(what.fsdp.freeze),
+                                                         .values = impl::value_options(what.values),
+                                                         .iteration = what.iteration,
+                                                         .threads = threads}));
+  });
+}
+
+Conversion plan(const ToHf& what) {
+  return impl::guarded([&] {
+    impl::ExportTypes types{.rules = impl::dtype_rules(what.dtype_rule)};
+    if (what.dtype == "keep")
+      types.kind = impl::ExportTypes::kStored;
+    else if (what.dtype != "auto")
+      types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype");
+    return ConversionAccess::make(impl::plan_export(
+        {what.source, what.target, impl::checkpoint_options(what.opening), types, what.max_shard_size}));
+  });
+}
+
+Conversion plan(const Reshard& what, int threads) {
+  return impl::guarded([&] {
+    impl::check_iteration(what.iteration);
+    impl::Grid grid = impl::grid_of(what.grid);
+    impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening),
+                                    what.weights_only,
+                                    what.keep_names,
+                                    what.rank_states,
+                                    what.source_ep,
+                                    what.source_hsdp};
+    from.checkpoint.any_model = what.any_model;
+    return ConversionAccess::make(impl::plan_reshard({.source = what.source,
+                                                      .target = what.target,
+                                                      .from = from,
+                                                      .grid = grid,
+                                                      .fsdp = impl::setup_of(what.fsdp, grid),
+                                                      .frozen = impl::FrozenNames(what.fsdp.freeze),
+                                                      .iteration = what.iteration,
+                                                      .threads = threads}));
+  });
+}
+
+Conversion plan(const Relayer& what) {
+  return impl::guarded(
+      [&] { return ConversionAccess::make(impl::plan_relayer(impl::relayer_options(what))); });
+}
+
+Conversion plan(const ToSafetensors& what, int threads) {
+  return impl::guarded([&] {
+    impl::FileOptions options{what.source, what.target, what.include, what.exclude, threads};
+    return ConversionAccess::make(impl::plan_pt_to_safetensors(options, what.tensors_only));
+  });
+}
+
+Conversion plan(const ToPt& what, int threads) {
+  return impl::guarded([&] {
+    impl::FileOptions options{what.source, what.target, what.include, what.exclude, threads};
+    return ConversionAccess::make(impl::plan_safetensors_to_pt(options));
+  });
+}
+
+}  // namespace mckpt

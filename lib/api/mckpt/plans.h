@@ -1,0 +1,99 @@
+// The kinds of conversions, each a struct of plain values. A field that is left out keeps its default; the
+// names of the fields are the names of the program's options with underscores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mckpt/checkpoint.h"
+
+namespace mckpt {
+
+// The parallel sizes of a Megatron run. The world has pp * tp * cp * dp ranks.
+struct Grid {
+  std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1;
+  std::optional<std::int64_t> dp{};  // without cp, with hsdp; none: the smallest that fits the other sizes
+  std::int64_t hsdp = 1;             // FSDP instances
+  std::string hsdp_outer = "replicate";  // how they are related: replicate or shard
+};
+
+// How a run uses Megatron-FSDP.
+struct Fsdp {
+  std::string strategy = "optim_grads_params";        // or no_shard, optim, optim_grads
+  bool transformer_units = true, mamba_units = true;  // the classes of layers that are FSDP units
+  std::string units_for = "full";  // strategies with units: full (only optim_grads_params), sharded
+  std::optional<std::int64_t> bucket_size{};  // items at which buckets outside units are cut; 0: never
+  std::vector<std::string> freeze{};          // globs of parameters that are not trained; "none": all are
+};
+
+// What happens to values and types. dtype_rule: {glob, type}; of several that match, the last decides.
+struct Values {
+  std::string vocab_size = "keep";    // rows of the vocabulary: keep, auto, or a number
+  std::string params_dtype = "none";  // type at run time: none, auto, bf16, fp16, fp32
+  std::string dtype = "keep";         // type that is written: keep, bf16, fp16, fp32
+  std::vector<std::pair<std::string, std::string>> dtype_rule{};
+};
+
+// A Hugging Face model -> the fsdp_dtensor checkpoint that a run of this grid would have saved.
+struct ToFsdp {
+  std::string source{}, target{};
+  ModelOptions model{};
+  Grid grid{};
+  Fsdp fsdp{};
+  Values values{};
+  std::optional<std::int64_t> iteration{};  // none: target/release
+};
+
+// A sharded checkpoint -> a Hugging Face folder.
+struct ToHf {
+  std::string source{}, target{};
+  SourceOptions opening{};
+  std::string dtype = "auto";  // auto (those of the original model), keep (as stored), bf16, fp16, fp32
+  std::vector<std::pair<std::string, std::string>> dtype_rule{};
+  std::int64_t max_shard_size = 5'000'000'000;  // bytes of tensors in one file
+};
+
+// A sharded checkpoint, with its optimizer states -> another grid or strategy.
+struct Reshard {
+  std::string source{}, target{};
+  SourceOptions opening{};
+  Grid grid{};
+  Fsdp fsdp{};
+  bool weights_only = false;                 // leave the states of the optimizer out
+  bool any_model = false;                    // accept a model that no table knows
+  bool keep_names = false;                   // with any_model: every tensor keeps its name
+  std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
+  std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states
+  std::optional<std::int64_t> iteration{};                 // none: that of the source
+};
+
+// The layers of a hybrid model under the names that another form of the model has for them.
+struct Relayer {
+  std::string way{};  // ungroup, group, hybrid-to-gpt, gpt-to-hybrid
+  std::string source{}, target{};
+  std::optional<std::string> pattern{};  // of the source (ungroup, hybrid-to-gpt) or of the result
+  std::string keys = "auto";             // group, gpt-to-hybrid: auto, logical, member
+  std::string layers = "auto";           // hybrid-to-gpt: auto, stacked, indexed
+  std::string norms = "keep";            // to and from GPT: keep, fused, apart
+  bool without_mixers = false;           // to and from GPT: without the M layers
+  bool weights_only = false;
+  std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
+};
+
+// The tensors of a .pt file, or of a folder of them -> one safetensors file.
+struct ToSafetensors {
+  std::string source{}, target{};
+  std::vector<std::string> include{}, exclude{};  // globs; no include: all tensors
+  bool tensors_only = false;                      // leave out what is not a tensor, instead of refusing it
+};
+
+// The tensors of safetensors files -> one .pt file.
+struct ToPt {
+  std::string source{}, target{};
+  std::vector<std::string> include{}, exclude{};
+};
+
+}  // namespace mckpt

@@ -1,0 +1,64 @@
+// mckpt::verify() and compare(): whether a checkpoint is complete and sound, and whether it contains what
+// converting another one would write.
+//
+//   mckpt::Report r = mckpt::compare("ckpt", "Qwen3-0.6B");
+//   if (!r.equal) for (const mckpt::Difference& d : r.differences) ...
+//
+// What is wrong is a value in the report. An Error is thrown only if there is nothing to check, or if the
+// system fails.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mckpt/checkpoint.h"
+#include "mckpt/observer.h"
+
+namespace mckpt {
+
+// One kind of check, and how it ended.
+struct Check {
+  std::string name{};    // "coverage"
+  std::string status{};  // none (nothing to check), pass, warn, fail
+  std::int64_t count = 0;
+  std::string unit{};       // of what `count` counts: "tensors"
+  std::int64_t unseen = 0;  // how many could not be looked at
+  std::string note{};       // what was left out on purpose, and why
+};
+
+// How two sides differ in one tensor or object.
+struct Difference {
+  std::string tensor{}, file{};
+  std::string at{};  // the first place: "[3, 2]" in a tensor, ".lr" in an object
+  std::string expected{}, found{};
+  std::int64_t items = -1;          // how many items differ; -1 for an object
+  std::optional<double> largest{};  // the largest difference between two numbers
+};
+
+struct Report {
+  bool sound = false;           // no finding is a problem. Only what was read counts: see `unread`
+  std::optional<bool> equal{};  // of a comparison: everything was compared and is equal
+  std::vector<Check> checks{};
+  std::vector<Finding> findings{};
+  std::vector<Difference> differences{};
+  std::vector<std::string> unread{};  // files and folders that no check looked at
+  std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
+};
+
+struct CompareOptions {
+  SourceOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
+  std::optional<std::int64_t> path_tp{},
+      path_etp{};                     // ranks that wrote the tested side, if it does not say so
+  std::string params_dtype = "none";  // type at run time through which an import passed values
+  int threads = 1;
+};
+
+// The checkpoint by itself: files, sizes, headers, coverage, stored sums, NaN, equal experts. Reads all data.
+MCKPT_API Report verify(const std::string& path, int threads = 1, Observer* observer = nullptr);
+// verify() of `tested`, and whether it contains, bit for bit, what converting `source` would write.
+MCKPT_API Report compare(const std::string& tested, const std::string& source,
+                         const CompareOptions& options = {}, Observer* observer = nullptr);
+
+}  // namespace mckpt

@@ -1,0 +1,219 @@
+// One read() for each struct of the interface: the names of the settings are the names of its fields.
+#include "api/settings.h"
+
+#include <charconv>
+
+#include "core/base/error.h"
+
+namespace mckpt::impl {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, const char* expected, std::string_view found) {
+  throw Error(Code::kUsage, cat("`", name, "` has a value that is not allowed"))
+      .expected(expected)
+      .found(escaped(found));
+}
+
+template <typename T>
+void parse_number(std::string_view name, std::string_view text, T& to) {
+  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
+  if (fault != std::errc{} || end != text.data() + text.size()) refuse(name, "a whole number", text);
+}
+
+void read(Settings& s, ModelOptions& to) {
+  s.take("expert_layout", to.expert_layout);
+  s.take("map_file", to.map_file);
+}
+
+void read(Settings& s, mckpt::Grid& to) {
+  s.take("tp", to.tp), s.take("cp", to.cp), s.take("ep", to.ep), s.take("etp", to.etp), s.take("pp", to.pp);
+  s.take("dp", to.dp), s.take("hsdp", to.hsdp);
+  s.take("hsdp_outer", to.hsdp_outer);
+}
+
+void read(Settings& s, mckpt::Fsdp& to) {
+  s.take("strategy", to.strategy);
+  s.take("transformer_units", to.transformer_units);
+  s.take("mamba_units", to.mamba_units);
+  s.take("units_for", to.units_for);
+  s.take("bucket_size", to.bucket_size);
+  s.take("freeze", to.freeze);
+}
+
+void read(Settings& s, mckpt::Values& to) {
+  s.take("vocab_size", to.vocab_size);
+  s.take("params_dtype", to.params_dtype);
+  s.take("dtype", to.dtype);
+  s.take("dtype_rule", to.dtype_rule);
+}
+
+// The fields that every conversion has.
+template <typename What>
+void read_ends(Settings& s, What& to) {
+  s.take("source", to.source);
+  s.take("target", to.target);
+  if (to.source.empty() || to.target.empty())
+    throw Error(Code::kUsage, "a conversion needs the settings source and target");
+}
+
+void read(Settings& s, ToFsdp& to) {
+  read_ends(s, to);
+  read(s, to.model), read(s, to.grid), read(s, to.fsdp), read(s, to.values);
+  s.take("iteration", to.iteration);
+}
+
+void read(Settings& s, ToHf& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.opening);
+  s.take("dtype", to.dtype);
+  s.take("dtype_rule", to.dtype_rule);
+  s.take("max_shard_size", to.max_shard_size);
+}
+
+void read(Settings& s, Reshard& to) {
+  read_ends(s, to);
+  mckpt::impl::read(s, to.opening);
+  read(s, to.grid), read(s, to.fsdp);
+  s.take("weights_only", to.weights_only), s.take("any_model", to.any_model),
+      s.take("keep_names", to.keep_names);
+  s.take("rank_states", to.rank_states);
+  s.take("source_ep", to.source_ep), s.take("source_hsdp", to.source_hsdp);
+  s.take("iteration", to.iteration);
+}
+
+void read(Settings& s, Relayer& to) {
+  read_ends(s, to);
+  s.take("pattern", to.pattern);
+  s.take("keys", to.keys), s.take("layers", to.layers), s.take("norms", to.norms);
+  s.take("without_mixers", to.without_mixers), s.take("weights_only", to.weights_only);
+  s.take("accept", to.accept);
+}
+
+void read(Settings& s, ToSafetensors& to) {
+  read_ends(s, to);
+  s.take("include", to.include), s.take("exclude", to.exclude);
+  s.take("tensors_only", to.tensors_only);
+}
+
+void read(Settings& s, ToPt& to) {
+  read_ends(s, to);
+  s.take("include", to.include), s.take("exclude", to.exclude);
+}
+
+template <typename What>
+What complete(Settings& s, What what) {
+  read(s, what);
+  s.refuse_rest();
+  return what;
+}
+
+constexpr std::string_view kKinds[] = {"to-fsdp",       "to-hf",         "reshard",        "ungroup", "group",
+                                       "hybrid-to-gpt", "gpt-to-hybrid", "to-safetensors", "to-pt"};
+
+}  // namespace
+
+Settings::Settings(const char* const* list) {
+  for (; list && *list; list++) {
+    std::string_view text = *list;
+    std::size_t equals = text.find('=');
+    if (equals == text.npos)
+      throw Error(Code::kUsage, "a setting has no value").expected("name=value").found(escaped(text));
+    list_.push_back({std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))});
+  }
+}
+
+const Settings::Setting* Settings::last(std::string_view name) {
+  known_.emplace(name);
+  for (auto s = list_.rbegin(); s != list_.rend(); ++s)
+    if (s->name == name) return &*s;
+  return nullptr;
+}
+
+bool Settings::has(std::string_view name) { return last(name) != nullptr; }
+
+void Settings::take(std::string_view name, std::string& to) {
+  if (const Setting* s = last(name)) to = s->value;
+}
+
+void Settings::take(std::string_view name, bool& to) {
+  const Setting* s = last(name);
+  if (!s) return;
+  if (s->value != "0" && s->value != "1") refuse(name, "0 or 1", s->value);
+  to = s->value == "1";
+}
+
+void Settings::take(std::string_view name, int& to) {
+  if (const Setting* s = last(name)) parse_number(name, s->value, to);
+}
+
+void Settings::take(std::string_view name, std::int64_t& to) {
+  if (const Setting* s = last(name)) parse_number(name, s->value, to);
+}
+
+void Settings::take(std::string_view name, std::vector<std::string>& to) {
+  known_.emplace(name);
+  for (const Setting& s : list_)
+    if (s.name == name) to.push_back(s.value);
+}
+
+// The glob may contain '=' itself, so the last one counts.
+void Settings::take(std::string_view name, std::vector<std::pair<std::string, std::string>>& to) {
+  std::vector<std::string> texts;
+  take(name, texts);
+  for (const std::string& text : texts) {
+    std::size_t equals = text.rfind('=');
+    if (equals == text.npos) refuse(name, "a glob, '=' and a type", text);
+    to.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+}
+
+void Settings::refuse_rest() const {
+  for (const Setting& s : list_) {
+    if (known_.contains(s.name)) continue;
+    Error e(Code::kUsage, cat("there is no setting `", escaped(s.name), "` here"));
+    if (std::string_view near = nearest(s.name, known_); !near.empty())
+      e.help(cat("did you mean `", near, "`?"));
+    throw e;
+  }
+}
+
+void read(Settings& s, SourceOptions& to) {
+  s.take("assets", to.assets);
+  s.take("source_tp", to.source_tp), s.take("source_etp", to.source_etp);
+  s.take("accept", to.accept);
+  read(s, to.model);
+}
+
+void read(Settings& s, RunOptions& to) {
+  s.take("threads", to.threads);
+  s.take("max_memory", to.max_memory);
+  s.take("sync", to.sync);
+  s.take("overwrite", to.overwrite);
+  s.take("resume", to.resume);
+  s.take("allow_overflow", to.allow_overflow);
+}
+
+void read(Settings& s, CompareOptions& to) {
+  read(s, to.opening);
+  s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
+  s.take("params_dtype", to.params_dtype);
+  s.take("threads", to.threads);
+}
+
+mckpt::Conversion plan_kind(std::string_view kind, Settings& s) {
+  int threads = 1;
+  s.take("threads", threads);
+  if (kind == "to-fsdp") return plan(complete(s, ToFsdp{}), threads);
+  if (kind == "to-hf") return plan(complete(s, ToHf{}));
+  if (kind == "reshard") return plan(complete(s, Reshard{}), threads);
+  if (kind == "to-safetensors") return plan(complete(s, ToSafetensors{}), threads);
+  if (kind == "to-pt") return plan(complete(s, ToPt{}), threads);
+  for (std::string_view way : {"ungroup", "group", "hybrid-to-gpt", "gpt-to-hybrid"})
+    if (kind == way) return plan(complete(s, Relayer{.way = std::string(way)}));
+  Error e(Code::kUsage, "there is no such kind of conversion");
+  std::string known;
+  for (std::string_view k : kKinds) known += cat(known.empty() ? "" : ", ", k);
+  throw e.expected(known).found(escaped(kind));
+}
+
+}  // namespace mckpt::impl

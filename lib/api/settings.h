@@ -1,0 +1,63 @@
+// Settings: the options of the interface's structs as texts "name=value", as they come from another language.
+// Each read() takes the settings that are fields of its struct:
+//
+//   Settings settings({"source=hf", "target=ckpt", "tp=2"});
+//   ToFsdp what;
+//   read(settings, what);
+//   settings.refuse_rest();       throws for a name that no read() took
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mckpt/conversion.h"
+#include "mckpt/verify.h"
+
+namespace mckpt::impl {
+
+// A list of settings, of which the last of a name counts. Every take() throws kUsage for a value that does not
+// have the type of the field.
+class Settings {
+ public:
+  // `list` ends with a null pointer; null: no settings. Throws kUsage for a text without '='.
+  explicit Settings(const char* const* list);
+
+  void take(std::string_view name, std::string& to);
+  void take(std::string_view name, bool& to);
+  void take(std::string_view name, int& to);
+  void take(std::string_view name, std::int64_t& to);
+  void take(std::string_view name, std::vector<std::string>& to);                          // all of the name
+  void take(std::string_view name, std::vector<std::pair<std::string, std::string>>& to);  // texts GLOB=TYPE
+  template <typename T>
+  void take(std::string_view name, std::optional<T>& to) {
+    T value{};
+    if (has(name)) take(name, value), to = std::move(value);
+  }
+
+  // Throws kUsage for the first setting that was not taken, with the nearest name that could have been.
+  void refuse_rest() const;
+
+ private:
+  struct Setting {
+    std::string name, value;
+  };
+  bool has(std::string_view name);
+  const Setting* last(std::string_view name);
+
+  std::vector<Setting> list_;
+  std::set<std::string, std::less<>> known_;  // names that were asked for
+};
+
+void read(Settings& from, SourceOptions& to);
+void read(Settings& from, RunOptions& to);
+void read(Settings& from, CompareOptions& to);
+
+// The conversion of that kind, such as "to-fsdp", planned. Throws kUsage for another kind.
+mckpt::Conversion plan_kind(std::string_view kind, Settings& settings);
+
+}  // namespace mckpt::impl

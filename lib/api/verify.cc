@@ -1,0 +1,53 @@
+// Both functions are the engine's verify(), whose answer is copied into a Report.
+#include "mckpt/verify.h"
+
+#include "api/boundary.h"
+#include "api/words.h"
+#include "convert/compare/verify.h"
+
+namespace mckpt {
+namespace {
+
+Report to_public(const impl::Verified& verified) {
+  const impl::VerifyReport& from = verified.report;
+  Report report{.sound = from.sound(), .equal = verified.equal};
+  for (const impl::Check& c : from.checks)
+    report.checks.push_back({.name = c.name,
+                             .status = std::string(impl::status_name(c.status)),
+                             .count = c.count,
+                             .unit = c.unit,
+                             .unseen = c.unseen,
+                             .note = c.note});
+  for (const impl::Finding& f : from.findings) report.findings.push_back(impl::to_public(f));
+  for (const impl::Difference& d : from.differences)
+    report.differences.push_back({d.tensor, d.file, d.at, d.expected, d.found, d.items, d.largest});
+  for (const impl::NotRead& n : from.unread)
+    report.unread.push_back(n.reason.empty() ? n.path : impl::cat(n.path, " (", n.reason, ")"));
+  for (const impl::Oddities& o : verified.oddities)
+    for (const impl::Finding& f : o.findings) report.oddities.push_back(impl::to_public(f));
+  return report;
+}
+
+}  // namespace
+
+Report verify(const std::string& path, int threads, Observer* observer) {
+  return impl::guarded([&] {
+    impl::ObserverBridge bridge(observer);
+    return to_public(impl::verify(path, {.threads = threads}, bridge));
+  });
+}
+
+Report compare(const std::string& tested, const std::string& source, const CompareOptions& options,
+               Observer* observer) {
+  return impl::guarded([&] {
+    impl::ObserverBridge bridge(observer);
+    impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening),
+                             .path_tp = options.path_tp,
+                             .path_etp = options.path_etp,
+                             .params_dtype = impl::params_dtype_of(options.params_dtype)};
+    return to_public(
+        impl::verify(tested, {.threads = options.threads, .against = source, .compare = how}, bridge));
+  });
+}
+
+}  // namespace mckpt

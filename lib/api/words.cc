@@ -1,0 +1,162 @@
+// Each word is looked up in a table of the words that its setting can have.
+#include "api/words.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "convert/source/damage.h"
+#include "core/base/error.h"
+#include "core/fsdp/complete_grid.h"
+#include "core/fsdp/param_groups.h"
+#include "core/fsdp/strategy.h"
+#include "hf/expert_layout.h"
+
+namespace mckpt::impl {
+namespace {
+
+// What each word stands for.
+template <typename T>
+using Words = std::initializer_list<std::pair<std::string_view, T>>;
+
+template <typename T>
+T word_in(Words<T> known, std::string_view word, std::string_view setting) {
+  std::string expected;
+  for (const auto& [name, value] : known) {
+    if (name == word) return value;
+    expected += cat(expected.empty() ? "" : ", ", name);
+  }
+  throw Error(Code::kUsage, cat("`", setting, "` has a value that is not allowed"))
+      .expected(expected)
+      .found(escaped(word));
+}
+
+VocabChoice vocab_choice(std::string_view word) {
+  if (word == "keep") return {};
+  if (word == "auto") return {VocabChoice::kAuto, 0};
+  i64 rows = 0;
+  auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
+  if (fault != std::errc{} || end != word.data() + word.size())
+    throw Error(Code::kUsage, "`vocab_size` has a value that is not allowed")
+        .expected("keep, auto, or a number of rows")
+        .found(escaped(word));
+  return {VocabChoice::kRows, rows};
+}
+
+}  // namespace
+
+std::vector<mckpt::Note> to_public(const Notes& notes) {
+  std::vector<mckpt::Note> out;
+  for (const Note& n : notes) out.push_back({n.kind == Note::Kind::kWarning, n.text});
+  return out;
+}
+
+mckpt::Finding to_public(const Finding& f) {
+  return {code_name(f.code), f.warning, f.tensor, f.file, f.offset, f.rank, f.message, f.help};
+}
+
+DType value_type(std::string_view word, std::string_view setting) {
+  return word_in<DType>({{"bf16", DType::kBF16}, {"fp16", DType::kF16}, {"fp32", DType::kF32}}, word,
+                        setting);
+}
+
+DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules) {
+  DtypeRules out;
+  for (const auto& [glob, type] : rules) out.add(glob, value_type(type, "dtype_rule"));
+  return out;
+}
+
+ParamsDtype params_dtype_of(std::string_view word) {
+  if (word == "none") return {};
+  if (word == "auto") return {ParamsDtype::kConfig};
+  return {ParamsDtype::kGiven, value_type(word, "params_dtype")};
+}
+
+ValueOptions value_options(const mckpt::Values& values) {
+  ValueOptions options;
+  options.vocab = vocab_choice(values.vocab_size);
+  options.params_dtype = params_dtype_of(values.params_dtype);
+  if (values.dtype != "keep") options.dtype = value_type(values.dtype, "dtype");
+  options.rules = dtype_rules(values.dtype_rule);
+  return options;
+}
+
+Grid grid_of(const mckpt::Grid& g) {
+  HsdpOuter outer = word_in<HsdpOuter>({{"replicate", HsdpOuter::kReplicate}, {"shard", HsdpOuter::kShard}},
+                                       g.hsdp_outer, "hsdp_outer");
+  return complete_grid(
+      {.tp = g.tp, .cp = g.cp, .ep = g.ep, .etp = g.etp, .pp = g.pp, .hsdp = g.hsdp, .outer = outer}, g.dp);
+}
+
+FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
+  FsdpSetup s;
+  s.strategy = strategy_from_name(fsdp.strategy);
+  s.unit_scope =
+      word_in<UnitScope>({{"full", UnitScope::kFullShardOnly}, {"sharded", UnitScope::kAllSharded}},
+                         fsdp.units_for, "units_for");
+  s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
+  s.bucket_items = fsdp.bucket_size.value_or(default_bucket_items(grid.dp * grid.cp));
+  return s;
+}
+
+HfModelOptions model_options(const ModelOptions& options) {
+  ExpertLayout layout = word_in<ExpertLayout>({{"auto", ExpertLayout::kAuto},
+                                               {"apart", ExpertLayout::kApart},
+                                               {"fused", ExpertLayout::kFused},
+                                               {"hub", ExpertLayout::kHub}},
+                                              options.expert_layout, "expert_layout");
+  return {layout, options.map_file, {}};
+}
+
+std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
+  std::vector<Code> codes;
+  for (const std::string& name : names) {
+    std::span<const Code> known = acceptable_damage();
+    auto code = std::ranges::find(known, name, code_name);
+    if (code == known.end()) {
+      std::string expected;
+      for (Code c : known) expected += cat(expected.empty() ? "" : ", ", code_name(c));
+      throw Error(Code::kUsage, "`accept` takes only codes of damage after which the rest can be converted")
+          .expected(expected)
+          .found(escaped(name));
+    }
+    codes.push_back(*code);
+  }
+  return codes;
+}
+
+CheckpointOptions checkpoint_options(const SourceOptions& from) {
+  CheckpointOptions options;
+  options.assets = from.assets;
+  options.source_tp = from.source_tp, options.source_etp = from.source_etp;
+  options.accept = accepted_codes(from.accept);
+  options.model = model_options(from.model);
+  return options;
+}
+
+RelayerOptions relayer_options(const Relayer& what) {
+  using Names = RelayerOptions::GroupNames;
+  using Layers = RelayerOptions::GptLayers;
+  RelayerOptions options;
+  options.way = word_in<LayerWay>({{"ungroup", LayerWay::kUngroup},
+                                   {"group", LayerWay::kGroup},
+                                   {"hybrid-to-gpt", LayerWay::kToGpt},
+                                   {"gpt-to-hybrid", LayerWay::kToHybrid}},
+                                  what.way, "way");
+  options.source = what.source, options.target = what.target;
+  options.pattern = what.pattern;
+  options.keys = word_in<Names>(
+      {{"auto", Names::kAuto}, {"logical", Names::kLogical}, {"member", Names::kMember}}, what.keys, "keys");
+  options.layers =
+      word_in<Layers>({{"auto", Layers::kAuto}, {"stacked", Layers::kStacked}, {"indexed", Layers::kIndexed}},
+                      what.layers, "layers");
+  options.how.norms = word_in<NormPlace>(
+      {{"keep", NormPlace::kKeep}, {"fused", NormPlace::kFused}, {"apart", NormPlace::kApart}}, what.norms,
+      "norms");
+  options.how.without_mixers = what.without_mixers;
+  options.how.weights_only = what.weights_only;
+  options.accept = accepted_codes(what.accept);
+  return options;
+}
+
+}  // namespace mckpt::impl

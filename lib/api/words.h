@@ -1,0 +1,44 @@
+// The words of the interface and the values of the engine: "bf16" is DType::kBF16, "auto" is a kind of
+// ParamsDtype. Every function that reads a word throws kUsage with the setting, the words that are known, and
+// the word that was found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "convert/keys/value_options.h"
+#include "convert/plan/relayer.h"
+#include "convert/source/options.h"
+#include "core/base/notes.h"
+#include "core/fsdp/grid.h"
+#include "io/store/finding.h"
+#include "mappings/fsdp/setup.h"
+#include "mckpt/finding.h"
+#include "mckpt/observer.h"
+#include "mckpt/plans.h"
+
+namespace mckpt::impl {
+
+std::vector<mckpt::Note> to_public(const Notes& notes);
+mckpt::Finding to_public(const Finding& finding);
+
+// bf16, fp16 or fp32.
+DType value_type(std::string_view word, std::string_view setting);
+DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
+ParamsDtype params_dtype_of(std::string_view word);
+ValueOptions value_options(const mckpt::Values& values);
+
+// The grid with its data-parallel size, checked.
+Grid grid_of(const mckpt::Grid& grid);
+FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
+
+HfModelOptions model_options(const ModelOptions& options);
+std::vector<Code> accepted_codes(const std::vector<std::string>& names);
+CheckpointOptions checkpoint_options(const SourceOptions& options);
+
+// Everything of a Relayer but the rank.
+RelayerOptions relayer_options(const Relayer& what);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,15 @@
+// The grid of a training run whose data-parallel size may be left out.
+#pragma once
+
+#include <optional>
+
+#include "core/base/int.h"
+#include "core/fsdp/grid.h"
+
+namespace mckpt::impl {
+
+// The sizes with `dp`, or else with the smallest data-parallel size that fits them; sizes.dp is not read.
+// Throws kBadGrid for a grid that is not valid, and for a world of more ranks than mckpt plans for.
+Grid complete_grid(Grid sizes, std::optional<i64> dp);
+
+}  // namespace mckpt::impl

@@ -1,0 +1,146 @@
+#include "mckpt/conversion.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "mckpt/error.h"
+#include "mckpt/verify.h"
+#include "tests/support/temp_folder.h"
+
+namespace mckpt {
+namespace api_conversion_test {
+
+const std::string kModel = MCKPT_TEST_DATA "/models/tiny_qwen3_moe";
+
+template <typename Fn>
+ErrorFacts error_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.facts();
+  }
+  return {};
+}
+
+// Changes the last of these bytes where the file has them.
+void flip_in_file(const std::string& path, const std::vector<std::byte>& bytes) {
+  std::ifstream in(path, std::ios::binary);
+  std::string all(std::istreambuf_iterator<char>(in), {});
+  std::size_t at = all.find(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  ASSERT_NE(at, all.npos);
+  all[at + bytes.size() - 1] ^= 1;
+  std::ofstream(path, std::ios::binary) << all;
+}
+
+bool is_there(const std::string& path) { return std::filesystem::exists(path); }
+
+TEST(ApiConversion, IsAValueUntilItRuns) {
+  impl::TempFolder t;
+  std::string target = t.path() + "/ckpt";
+  Conversion c = plan(ToFsdp{.source = kModel, .target = target, .grid = {.tp = 2, .ep = 2}}, 2);
+  EXPECT_EQ(c.path(), target + "/release");
+  EXPECT_FALSE(c.outputs().empty());
+  const Account& account = c.prove(2);
+  EXPECT_EQ(account.tensors_in, 45);
+  EXPECT_EQ(account.invented, 0);
+  EXPECT_EQ(account.tensors_out, account.copied + account.fused + account.split);
+  EXPECT_FALSE(is_there(target));
+  RunReport done = c.run({.threads = 2});
+  EXPECT_TRUE(is_there(done.output + "/.metadata"));
+  EXPECT_EQ(done.bytes_read, 7408 * 2);  // every byte of the model once
+}
+
+TEST(ApiConversion, GoesRoundThroughAllFormats) {
+  impl::TempFolder t;
+  plan(ToFsdp{.source = kModel, .target = t.path() + "/a", .grid = {.tp = 2, .ep = 2}, .iteration = 7}).run();
+  plan(Reshard{.source = t.path() + "/a", .target = t.path() + "/b", .grid = {.etp = 1, .dp = 3}}).run();
+  plan(ToHf{.source = t.path() + "/b", .target = t.path() + "/hf", .max_shard_size = 20'000}).run();
+  EXPECT_TRUE(is_there(t.path() + "/b/iter_0000007"));
+  EXPECT_EQ(compare(t.path() + "/hf", kModel).equal, true);
+  plan(ToPt{.source = t.path() + "/hf", .target = t.path() + "/model.pt"}).run();
+  plan(ToSafetensors{.source = t.path() + "/model.pt", .target = t.path() + "/model.safetensors"}).run();
+  Checkpoint one = open(t.path() + "/model.safetensors"), first = open(kModel);
+  ASSERT_EQ(one.names(), first.names());
+  for (const std::string& name : one.names()) EXPECT_EQ(one.read(name), first.read(name)) << name;
+}
+
+TEST(ApiConversion, FindsTheTensorsThatDiffer) {
+  impl::TempFolder t;
+  plan(ToFsdp{.source = kModel, .target = t.path() + "/a", .values = {.dtype_rule = {{"*.router.weight", "fp32"}}}})
+      .run();
+  EXPECT_EQ(compare(t.path() + "/a", kModel).equal, true);  // wider, and bit for bit the same values
+  const std::string norm = "model.module.decoder.final_layernorm.weight";
+  Checkpoint ckpt = open(t.path() + "/a");
+  std::vector<std::byte> values = ckpt.read(norm);
+  flip_in_file(t.path() + "/a/release/" + ckpt.chunks(norm).at(0).file, values);
+  Report report = compare(t.path() + "/a", kModel);
+  EXPECT_EQ(report.equal, false);
+  EXPECT_FALSE(report.sound);
+  EXPECT_FALSE(report.findings.empty());
+}
+
+TEST(ApiConversion, AsksBeforeItReplaces) {
+  impl::TempFolder t;
+  ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};
+  plan(what).run();
+  EXPECT_EQ(error_of([&] { plan(what).run(); }).status, Status::kRefused);
+  EXPECT_EQ(error_of([&] { plan(what).check(); }).status, Status::kRefused);
+  plan(what).run({.overwrite = true});
+  Conversion c = plan(what);
+  c.run({.overwrite = true});
+  EXPECT_EQ(error_of([&] { c.run({.overwrite = true}); }).code, "MC0001");
+}
+
+// Asks to stop at the first report of written bytes.
+class Impatient : public Observer {
+ public:
+  void begin(const std::string& phase, std::int64_t) override { phases.push_back(phase); }
+  void done(std::int64_t bytes) override { seen += bytes; }
+  bool stop() override { return wants_to_stop; }
+  void published() override { is_published = true; }
+
+  std::vector<std::string> phases;
+  std::atomic<std::int64_t> seen = 0;
+  bool wants_to_stop = false, is_published = false;
+};
+
+TEST(ApiConversion, StopsWhenAskedAndResumes) {
+  impl::TempFolder t;
+  ToFsdp what{.source = kModel, .target = t.path() + "/ckpt", .grid = {.tp = 2}};
+  Impatient observer;
+  observer.wants_to_stop = true;
+  EXPECT_EQ(error_of([&] { plan(what).run({}, &observer); }).status, Status::kInterrupted);
+  EXPECT_FALSE(is_there(t.path() + "/ckpt/release"));
+  EXPECT_FALSE(observer.is_published);
+  observer.wants_to_stop = false;
+  plan(what).run({.resume = true}, &observer);
+  EXPECT_TRUE(observer.is_published);
+  EXPECT_GT(observer.seen, 7408 * 2);  // of copying and comparing
+  EXPECT_FALSE(observer.phases.empty());
+  EXPECT_EQ(compare(t.path() + "/ckpt", kModel).equal, true);
+}
+
+TEST(ApiConversion, NamesTheSettingThatIsWrong) {
+  impl::TempFolder t;
+  ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};
+  auto of = [](ToFsdp changed) { return error_of([&] { plan(changed); }); };
+  ToFsdp dtype = what;
+  dtype.values.dtype = "bf61";
+  EXPECT_NE(of(dtype).message.find("`dtype`"), std::string::npos);
+  EXPECT_EQ(of(dtype).found, "bf61");
+  ToFsdp grid = what;
+  grid.grid.ep = 3;
+  EXPECT_EQ(of(grid).status, Status::kRefused);
+  ToFsdp iteration = what;
+  iteration.iteration = 0;
+  EXPECT_NE(of(iteration).message.find("`iteration`"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              plan(Reshard{.source = "a", .target = "b", .weights_only = true, .rank_states = "c"});
+            }).message.find("`rank_states`"),
+            std::string::npos);
+  EXPECT_EQ(error_of([&] { plan(Relayer{.way = "sideways", .source = "a", .target = "b"}); }).found, "sideways");
+}
+
+}  // namespace api_conversion_test
+}  // namespace mckpt
