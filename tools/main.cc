@@ -11,13 +11,13 @@
 #include "io/file/source_stamps.h"
 #include "runtime/comm/claim.h"
 #include "runtime/job/job.h"
-#include "tools/command_table.h"
-#include "tools/error_report.h"
+#include "tools/commands/command_table.h"
 #include "tools/options/command_line.h"
 #include "tools/process/heap.h"
 #include "tools/process/interrupt.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
+#include "tools/run/error_report.h"
 
 #ifndef MCKPT_VERSION
 #error "the build sets MCKPT_VERSION"

@@ -15,7 +15,7 @@
 #include "tools/commands/convert_modes.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {

@@ -26,7 +26,7 @@
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
 #include "tools/render/roundtrip_report.h"
-#include "tools/run_observer.h"
+#include "tools/run/observer.h"
 
 namespace mckpt::impl {
 namespace {
