@@ -134,6 +134,7 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.job = std::make_unique<ChunkJob>(reshard_job(store, chunks, nullptr, std::move(records)));
 
   c.sources = {store.root()};
+  c.opening = store.opening();
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
   c.dropped_objects = plan.left_behind_objects;
   c.notes.note(

@@ -133,8 +133,8 @@ void ReshardObjects::add_missing() {
 }
 
 void ReshardObjects::change_files() {
-  const std::string& root = source_.model().store().root();
-  Folder folder(root);
+  const Store& store = source_.model().store();
+  Folder folder(store.root(), store.opening());
   std::optional<i64> bytes = folder.file_bytes(kRunConfig);
   if (!bytes || *bytes > kMostConfigBytes) return;
   std::string text(static_cast<std::size_t>(*bytes), '\0');

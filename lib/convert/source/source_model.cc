@@ -45,7 +45,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
   if (own.empty()) return;
   i64 rows = 0, found = model.map->model().vocab;
   try {
-    rows = hf_config_of(own).model.vocab;
+    rows = hf_config_of(own, store.opening()).model.vocab;
   } catch (const Error&) {
     return;  // other assets are given because these cannot be used
   }
@@ -62,7 +62,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
 }  // namespace
 
 std::string own_assets(const Store& store) {
-  std::string path = Folder(store.root()).inside(kAssetsFolder);
+  std::string path = Folder(store.root(), store.opening()).inside(kAssetsFolder);
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
 }
@@ -81,7 +81,7 @@ std::string keys_of_no_format(const Store& store) {
 std::string kept_map(const Store& store) {
   std::string assets = own_assets(store);
   if (assets.empty()) return "";
-  std::string text = tensor_table_text(Folder(assets));
+  std::string text = tensor_table_text(Folder(assets, store.opening()));
   if (text.empty()) return "";
   return with_file(cat(assets, "/", kTensorTableName), [&] { return parse_tensor_table(text).map_text; });
 }

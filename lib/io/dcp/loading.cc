@@ -186,11 +186,10 @@ std::vector<Finding> loading_faults(std::span<const u8> bytes) {
   return LoadingCheck(rows).run(root.as_object());
 }
 
-std::vector<Finding> check_loading(const std::string& path) {
-  Folder folder(path);
+std::vector<Finding> check_loading(const Folder& folder) {
   if (!folder.has_file(kMetadata)) return {};
   InputFile file = folder.open_file(kMetadata);
-  return with_file(cat(path, "/", kMetadata), [&] { return loading_faults(file.read(0, file.size())); });
+  return with_file(file.path(), [&] { return loading_faults(file.read(0, file.size())); });
 }
 
 }  // namespace mckpt::impl

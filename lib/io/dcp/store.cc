@@ -143,8 +143,8 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
   for (Finding& f : damage(NamesOf::kAll)) findings.add(std::move(f));
-  for (Finding& f : check_loading(root_)) findings.add(std::move(f));
-  for (Finding& f : check_integrity(root_)) findings.add(std::move(f));
+  for (Finding& f : check_loading(Folder(root_, opening_))) findings.add(std::move(f));
+  for (Finding& f : check_integrity(Folder(root_, opening_))) findings.add(std::move(f));
   return findings.take();
 }
 
@@ -224,7 +224,7 @@ RunFacts DcpStore::run_facts_found() const {
   } catch (const Error&) {
   }
   try {
-    InputFile config = Folder(root_).open_file("run_config.yaml");
+    InputFile config = Folder(root_, opening_).open_file("run_config.yaml");
     std::vector<u8> bytes = config.read(0, std::min<i64>(config.size(), kMostConfigBytes));
     return run_facts_of_yaml({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const Error&) {

@@ -22,7 +22,7 @@ class Folder;
 // Made by open_dcp(). Safe for many threads once it is made.
 class DcpStore final : public Store {
  public:
-  explicit DcpStore(const std::string& path);
+  DcpStore(const std::string& path, const OpenOptions& opening);
 
   DcpDialect dialect() const { return dialect_; }
 

@@ -42,8 +42,9 @@ std::optional<i64> five_digits(std::string_view text) {
 
 class FolderOpener {
  public:
-  explicit FolderOpener(const std::string& path)
-      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder)) {
+  FolderOpener(const std::string& path, const OpenOptions& opening)
+      : folder_(path, opening),
+        store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder, opening)) {
     for (const FolderEntry& e : folder_.entries()) {
       if (e.folder) continue;
       if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);
@@ -136,7 +137,10 @@ class FolderOpener {
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
-                                     [&] { return parse_safetensors_index(json_text(folder_.open_file(index_name))); });
+                                     [&] {
+                                       return parse_safetensors_index(
+                                           json_text(folder_.open_file(index_name)));
+                                     });
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     store_->add_finding(
@@ -384,8 +388,8 @@ void FolderOpener::add_quantization_fact(const JsonValue& how) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_safetensors_folder(const std::string& path) {
-  return with_file(path, [&] { return FolderOpener(path).open(); });
+std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening) {
+  return with_file(path, [&] { return FolderOpener(path, opening).open(); });
 }
 
 }  // namespace mckpt::impl

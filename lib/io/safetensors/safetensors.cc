@@ -9,7 +9,8 @@
 
 namespace mckpt::impl {
 
-SafetensorsStore::SafetensorsStore(std::string root, Format format) {
+SafetensorsStore::SafetensorsStore(std::string root, Format format, OpenOptions opening) {
+  opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = format;
 }
@@ -129,10 +130,10 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
 }
 
 // One file alone: all of its tensors count.
-std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
+std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
-    InputFile file(path);
-    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors);
+    InputFile file(path, opening);
+    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors, opening);
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     store->reserve_tensors(table.size());

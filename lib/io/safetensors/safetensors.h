@@ -20,7 +20,7 @@ class ByteSource;
 // Filled by those who open files and folders, and constant afterwards.
 class SafetensorsStore final : public Store {
  public:
-  SafetensorsStore(std::string root, Format format);
+  SafetensorsStore(std::string root, Format format, OpenOptions opening);
 
   // Adds a file that could be read; returns its number. Its tensors are added one by one, by those who know
   // which count.

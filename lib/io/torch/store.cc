@@ -9,7 +9,8 @@
 
 namespace mckpt::impl {
 
-TorchStore::TorchStore(std::string root, Format format) {
+TorchStore::TorchStore(std::string root, Format format, OpenOptions opening) {
+  opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = format;
 }

@@ -108,10 +108,10 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
   return findings.take();
 }
 
-void require_listed_files(const std::string& path) {
+void require_listed_files(const std::string& path, const OpenOptions& opening) {
   ListedPlace place = listed_place(path);
   if (!has_manifest(place.folder)) return;
-  Folder folder(place.folder);
+  Folder folder(place.folder, opening);
   std::optional<Manifest> manifest = read_manifest(folder);
   if (!manifest) return;
   if (!place.name.empty())
