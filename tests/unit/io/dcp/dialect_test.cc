@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "io/store/format.h"
+#include "io/store/format.h"
 
 namespace mckpt::impl {
 namespace {
