@@ -76,7 +76,7 @@ std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& ma
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads) {
   PlacedFindings findings;
   parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
-    const ManifestFile& listed = manifest.files[static_cast<std::size_t>(i)];
+    const ManifestFile& listed = manifest.files[i];
     if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return;
     try {
       if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return;
