@@ -90,7 +90,7 @@ void check_letters(const Section& section, const Row& row) {
         fault(section, row, cat("the source ", source.name, " lacks {", c, "}"));
     bool theirs_expert = theirs.find('E') != std::string::npos;
     if (theirs_expert != (expert && !takes_one_of_many(row)))
-      fault(section, row, cat("{E} does not stand on both sides: ", source.name));
+      fault(section, row, cat("{E} is not on both sides: ", source.name));
   }
 }
 

@@ -47,7 +47,7 @@ void report_out_of_memory(const GlobalFlags& flags) {
   try {
     Error e(Code::kOutOfMemory, "out of memory");
     if (MemoryRoom room = memory_room(); room.bytes >= 0)
-      e.found(cat(room.bytes, " bytes free, by ", room.of));
+      e.found(cat(room.bytes, " bytes free, according to ", room.of));
     report_error(flags, std::move(e));
   } catch (const std::bad_alloc&) {
     // Without an allocation; so the code stands here as text.

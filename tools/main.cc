@@ -60,8 +60,8 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
 
 Exit help_command(CommandLine& line) {
   std::optional<std::string> command, mode;
-  line.positional("COMMAND", command, "a command; without it, all of them are listed");
-  line.positional("MODE", mode, "of a command that has modes");
+  line.positional("COMMAND", command, "a command; without COMMAND, all commands are listed");
+  line.positional("MODE", mode, "a mode of the command, if the command has modes");
   line.example("mckpt help pattern");
   line.example("mckpt help convert reshard");
   line.parse();
@@ -69,7 +69,7 @@ Exit help_command(CommandLine& line) {
   if (!mode) return run_command(*command, {"--help"});
   if (!find_command(*command).has_modes)
     throw Error(Code::kUsage, cat("unexpected argument '", escaped(*mode), "'"))
-        .note(cat("the help of ", escaped(*command), " is one page"));
+        .note(cat("the command ", escaped(*command), " has no modes"));
   return run_command(*command, {*mode, "--help"});
 }
 
@@ -90,7 +90,7 @@ void refuse_unknown_options(std::span<const std::string> leading) {
     std::string_view near = nearest(name, kLeadingOptions);
     Error e(Code::kUsage, cat("there is no option '", escaped(name), "'",
                               near.empty() ? "" : cat("; did you mean ", near, "?")));
-    if (near.empty()) e.note("options of a command stand behind it");
+    if (near.empty()) e.note("options of a command follow its name");
     throw e.help("mckpt --help");
   }
 }

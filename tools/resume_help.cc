@@ -57,12 +57,12 @@ void add_resume_help(Error& error) {
   if (!may_pass(error)) {
     std::string left = StagedFolder::staging_path(staged->path);
     if (::access(left.c_str(), F_OK) == 0)
-      error.note(cat("what was written is left in ", escaped(left, 4096),
+      error.note(cat("the unfinished output is in ", escaped(left, 4096),
                      "; the next run of the command removes it"));
     return;
   }
-  error.help(cat(error.help(), error.help().empty() ? "" : "; ", "the same command with --resume",
-                 staged->overwrite ? " in place of --overwrite" : "", " goes on where this one stopped"));
+  error.help(cat(error.help(), error.help().empty() ? "" : "; ", "repeat the command with --resume",
+                 staged->overwrite ? " in place of --overwrite" : "", " to continue where it stopped"));
 }
 
 }  // namespace mckpt::impl

@@ -155,7 +155,7 @@ void Checkpoint::read_into(std::string_view name, std::string_view slice, std::s
     Part part = part_of(state_->store, state_->number(name), slice);
     i64 bytes = described(state_->store, part).bytes;
     if (bytes != std::ssize(to))
-      throw impl::Error(impl::Code::kUsage, "the memory to read into has another size than the tensor")
+      throw impl::Error(impl::Code::kUsage, "the size of the memory is not that of the tensor")
           .tensor(name)
           .expected(impl::cat(bytes, " bytes"))
           .found(impl::cat(to.size(), " bytes"));

@@ -116,10 +116,12 @@ void Conversion::check(const RunOptions& options) const {
 
 RunReport Conversion::run(const RunOptions& options, Observer* observer) {
   return impl::guarded([&] {
-    if (state_->ran) throw impl::Error(impl::Code::kUsage, "a conversion is run once: plan it again");
+    if (state_->ran)
+      throw impl::Error(impl::Code::kUsage, "a conversion can be run only once: plan it again");
     if (options.resume && options.overwrite)
-      throw impl::Error(impl::Code::kUsage,
-                        "`resume` continues what was begun, `overwrite` begins anew: set one of them");
+      throw impl::Error(
+          impl::Code::kUsage,
+          "`resume` continues an unfinished result, `overwrite` starts again: set only one of them");
     prove(options.threads);
     check(options);
     state_->ran = true;

@@ -9,7 +9,7 @@ namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void refuse(std::string_view name, const char* expected, std::string_view found) {
-  throw Error(Code::kUsage, cat("`", name, "` has a value that it cannot have"))
+  throw Error(Code::kUsage, cat("`", name, "` has a value that is not allowed"))
       .expected(expected)
       .found(escaped(found));
 }

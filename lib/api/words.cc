@@ -26,7 +26,7 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
     if (name == word) return value;
     expected += cat(expected.empty() ? "" : ", ", name);
   }
-  throw Error(Code::kUsage, cat("`", setting, "` has a value that it cannot have"))
+  throw Error(Code::kUsage, cat("`", setting, "` has a value that is not allowed"))
       .expected(expected)
       .found(escaped(word));
 }
@@ -37,7 +37,7 @@ VocabChoice vocab_choice(std::string_view word) {
   i64 rows = 0;
   auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
   if (fault != std::errc{} || end != word.data() + word.size())
-    throw Error(Code::kUsage, "`vocab_size` has a value that it cannot have")
+    throw Error(Code::kUsage, "`vocab_size` has a value that is not allowed")
         .expected("keep, auto, or a number of rows")
         .found(escaped(word));
   return {VocabChoice::kRows, rows};
@@ -116,7 +116,7 @@ std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
     if (code == known.end()) {
       std::string expected;
       for (Code c : known) expected += cat(expected.empty() ? "" : ", ", code_name(c));
-      throw Error(Code::kUsage, "`accept` takes codes of damage that leaves the rest convertible")
+      throw Error(Code::kUsage, "`accept` takes only codes of damage after which the rest can be converted")
           .expected(expected)
           .found(escaped(name));
     }

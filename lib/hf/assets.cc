@@ -14,6 +14,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/file/json_writer.h"
 #include "io/file/manifest.h"
 #include "io/store/store.h"
@@ -52,8 +53,6 @@ std::vector<std::string> asset_names(const Folder& folder, std::string_view belo
   }
   return out;
 }
-
-constexpr i64 kBlockBytes = 1 << 20;
 
 constexpr std::array<std::string_view, 4> kLayoutNames = {"auto", "apart", "fused", "hub"};
 
@@ -118,14 +117,9 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
 }
 
 std::string tensor_table_text(const Folder& folder) {
-  std::string name(kTensorTableName), text;
-  if (!folder.has_file(name)) return text;
-  InputFile file = folder.open_file(name);
-  for (i64 at = 0; at < file.size(); at += kBlockBytes) {
-    std::vector<u8> block = file.read(at, std::min(kBlockBytes, file.size() - at));
-    text.append(block.begin(), block.end());
-  }
-  return text;
+  std::string name(kTensorTableName);
+  if (!folder.has_file(name)) return "";
+  return with_file(cat(folder.path(), "/", name), [&] { return json_text(folder.open_file(name)); });
 }
 
 namespace {

@@ -39,7 +39,7 @@ std::optional<DType> read_dtype(const ConfigFields& fields) {
       throw fields.error(key, "is not known").expected("a data type").found(escaped(name));
     }
     if (dtype != DType::kBF16 && dtype != DType::kF16 && dtype != DType::kF32)
-      throw fields.unsupported(key, "is no type of parameters")
+      throw fields.unsupported(key, "is not a data type of parameters")
           .expected("bfloat16, float16 or float32")
           .found(name);
     return dtype;

@@ -90,7 +90,7 @@ i64 read_experts(const ConfigFields& c, std::initializer_list<std::string_view> 
 // A config of 5 kB can ask for 10^9 names; this keeps their number below kMostLayerExperts.
 void check_layer_experts(const ConfigFields& c, const ModelConfig& m) {
   if (static_cast<i64>(m.text.layers.size()) * m.moe.experts > kMostLayerExperts)
-    throw c.error("num_hidden_layers", "times the experts is out of range")
+    throw c.error("num_hidden_layers", "times the number of experts is out of range")
         .expected(cat("at most ", kMostLayerExperts));
 }
 

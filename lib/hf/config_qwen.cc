@@ -22,7 +22,7 @@ void choose_sparse_layers(const ConfigFields& c, ModelConfig& m) {
   i64 layers = static_cast<i64>(m.text.layers.size());
   for (i64 n : dense)
     if (n < 0 || n >= layers)
-      throw c.error("mlp_only_layers", "names a layer that is not there")
+      throw c.error("mlp_only_layers", "names a layer that does not exist")
           .expected(cat("0 to ", layers - 1))
           .found(n);
   for (i64 n = 0; n < layers; n++) {
@@ -59,7 +59,9 @@ void choose_gdn_layers(const ConfigFields& c, ModelConfig& m) {
   }
   std::vector<std::string> types = c.texts("layer_types");
   if (static_cast<i64>(types.size()) != layers)
-    throw c.error("layer_types", "has not one entry a layer").expected(layers).found(types.size());
+    throw c.error("layer_types", "does not have one entry for each layer")
+        .expected(layers)
+        .found(types.size());
   for (std::size_t n = 0; n < types.size(); n++) {
     if (types[n] != "linear_attention" && types[n] != "full_attention")
       throw c.error("layer_types", "names a kind of layer that is not known")

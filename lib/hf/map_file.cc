@@ -85,7 +85,7 @@ MapRow row_of(const JsonValue& object) {
     else if (m.name == "alternates")
       row.alternates = flag_of(m);
     else
-      fault(m.name, "is no key of a row");
+      fault(m.name, "is not a key of a row");
   }
   for (const auto& [key, empty] :
        {std::pair("megatron", row.megatron.empty()), std::pair("hugging_face", row.sources.empty())})
@@ -106,7 +106,7 @@ MapUnread unread_of(const JsonValue& object) {
     else if (m.name == "reason")
       unread.reason = text_of(m);
     else
-      fault(m.name, "is no key of an unread tensor");
+      fault(m.name, "is not a key of an unread tensor");
   }
   if (unread.name.empty() || unread.reason.empty()) fault("unread", "needs a name and a reason");
   return unread;
@@ -120,7 +120,8 @@ MapFile parse_map_file(std::string_view text) {
   if (!json.is(JsonType::kObject)) throw Error(Code::kBadMap, "a map file is a JSON object with \"rows\"");
   MapFile file;
   for (const JsonMember& m : json.object("the map file")) {
-    if (m.name != "rows" && m.name != "unread") fault(m.name, "is no key of a map file: rows and unread are");
+    if (m.name != "rows" && m.name != "unread")
+      fault(m.name, "is not a key of a map file; the keys are rows and unread");
     if (!m.value.is(JsonType::kArray)) fault(m.name, "must be a list");
     for (const JsonValue& item : m.value.array(m.name)) {
       if (!item.is(JsonType::kObject)) fault(m.name, "must be a list of objects");

@@ -1,5 +1,5 @@
 // Opens a Hugging Face folder: reads config.json, the headers of the weights and the map file, and pairs
-// tensors with parameters. The texts of a folder come from anyone, so each has a limit of its size.
+// tensors with parameters.
 #include "hf/model.h"
 
 #include <sys/stat.h>
@@ -12,6 +12,7 @@
 #include "hf/assets.h"
 #include "hf/map_file.h"
 #include "io/file/folder.h"
+#include "io/file/json_file.h"
 #include "io/safetensors/index.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -26,36 +27,23 @@
 namespace mckpt::impl {
 namespace {
 
-// Limits of the texts that are read into memory.
 constexpr i64 kMaxConfigBytes = 16 << 20;
-constexpr i64 kMaxIndexBytes = 256 << 20;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-
-std::string read_text(const InputFile& file, i64 most) {
-  if (file.size() > most)
-    throw Error(Code::kBadJson, "the JSON file is too large")
-        .expected(cat("at most ", most, " bytes"))
-        .found(file.size());
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  return text;
-}
-
-std::string read_text(const Folder& folder, const std::string& name, i64 most) {
-  return read_text(folder.open_file(name), most);
-}
 
 // Throws kNotFound for a folder without config.json, with a hint if the folder is the checkpoint of a
 // training run.
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
-    Error e(Code::kNotFound, "config.json not found; it is needed to identify the model");
+    Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
     bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
-    if (of_a_run) e.found("the checkpoint of a training run; mckpt export makes a Hugging Face model of it");
-    throw e.file(folder.path()).help("give the folder of a Hugging Face model");
+    if (of_a_run)
+      e.found(
+          "the checkpoint of a training run; mckpt export makes a Hugging Face model of such a checkpoint");
+    throw e.file(folder.path()).help("name the folder of a Hugging Face model");
   }
-  return with_file(cat(folder.path(), "/config.json"),
-                   [&] { return read_hf_config(read_text(folder, "config.json", kMaxConfigBytes)); });
+  return with_file(cat(folder.path(), "/config.json"), [&] {
+    return read_hf_config(json_text(folder.open_file("config.json"), kMaxConfigBytes));
+  });
 }
 
 // Whether the folder has safetensors files; sets the name of the index, if there is one.
@@ -131,7 +119,8 @@ std::string text_of_map(const std::string& path) {
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
-          "`map_file` names a JSON file with rows over the built-in table; docs/adding_a_model.md describes "
+          "`map_file` names a JSON file with rows that replace or extend the built-in table; "
+          "docs/adding_a_model.md describes "
           "the rows");
     throw;
   }
@@ -204,7 +193,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   bool weights = has_safetensors(folder, index);
   if (!weights && folder.has_file(list))
     m.table = with_file(cat(path, "/", list), [&] {
-      return std::make_unique<TensorTable>(parse_tensor_table(read_text(folder, list, kMaxIndexBytes)));
+      return std::make_unique<TensorTable>(parse_tensor_table(json_text(folder.open_file(list))));
     });
   m.map_text = agreed_map(options, m.table.get());
   if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
@@ -218,7 +207,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
     } else if (!index.empty()) {
       m.index = with_file(cat(path, "/", index), [&] {
         return std::make_unique<SafetensorsIndex>(
-            parse_safetensors_index(read_text(folder, index, kMaxIndexBytes)));
+            parse_safetensors_index(json_text(folder.open_file(index))));
       });
     }
     m.map = map_of(m);
@@ -250,7 +239,7 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  return cat(read_text(Folder(model.path), "config.json", kMaxConfigBytes), "\n",
+  return cat(json_text(Folder(model.path).open_file("config.json"), kMaxConfigBytes), "\n",
              expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 
@@ -273,12 +262,12 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
   std::vector<std::string> unlike = unlike_copies(model, threads);
   if (unlike.empty()) return;
   throw Error(Code::kUnaccounted,
-              "a tensor that should repeat another one has values of its own, which would be lost")
+              "a tensor that should be a copy of another one has values of its own, which would be lost")
       .each_note(unlike)
       .file(model.path)
       .help(
-          "set tie_word_embeddings to false in config.json if the model uses it, or save the model without "
-          "it");
+          "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the "
+          "model without it");
 }
 
 Notes notes_of(const HfModel& model) {
@@ -288,8 +277,8 @@ Notes notes_of(const HfModel& model) {
   for (const std::string& text : model.map->notes()) notes.note(text);
   const SourceTable& sources = model.map->sources();
   for (const UnreadTensor& u : model.map->unread()) {
-    std::string what = u.of < 0 ? "" : cat("as a copy of ", escaped(sources[u.of].name), ", ");
-    notes.note(cat(escaped(sources[u.tensor].name), " is not read: ", what, u.reason));
+    std::string copy = u.of < 0 ? "" : cat("is a copy of ", escaped(sources[u.of].name), " and ");
+    notes.note(cat(escaped(sources[u.tensor].name), " ", copy, "is not read: ", u.reason));
   }
   return notes;
 }

@@ -28,7 +28,7 @@ void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpG
           .tensor(p.global_name)
           .expected(cat("a multiple of ", p.shape().row_items(), " items"))
           .found(*item)
-          .note("building the shards fails in a real run as well")
+          .note("a real training run also fails when it builds these shards")
           .help("choose another `dp` or `strategy`");
     }
 }

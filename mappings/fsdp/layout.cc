@@ -84,8 +84,8 @@ void refuse_pipeline(const Grid& grid) {
         .expected("`pp` 1")
         .found(grid.pp)
         .note(
-            "with more, every stage numbers its layers from 0 and writes them under the same keys: layers "
-            "are lost");
+            "with more stages, every stage numbers its layers from 0 and writes them under the same keys, so "
+            "layers are lost");
 }
 
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
@@ -113,7 +113,7 @@ void FsdpLayout::refuse_unsavable() const {
       throw Error(Code::kBadLayout,
                   "a model with parameters that are stored in parts cannot be saved under no_shard")
           .tensor(p.global_name)
-          .note("a real run stops at the same point: without flat shards the parts have no ranges")
+          .note("a real training run stops at the same point: without flat shards the parts have no ranges")
           .help("choose `strategy` optim, optim_grads or optim_grads_params");
 }
 

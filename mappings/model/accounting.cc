@@ -70,7 +70,8 @@ void vote(const Site& site, const Row& row, const ModelConfig& model, const Sour
       .note(cat("one is ", escaped(a)))
       .note(cat("another is ", escaped(b)))
       .help(
-          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other are then refused "
+          "`expert_layout` apart, fused or hub chooses one form; the tensors of the other form are then "
+          "refused "
           "by name");
 }
 
@@ -183,7 +184,7 @@ class Accountant {
     Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
       mismatches_.add("wrong shape",
-                      cat(name, ": the config promises ", to_string(expected), " (", row.sources[s].shape,
+                      cat(name, ": the config requires ", to_string(expected), " (", row.sources[s].shape,
                           "), the file has ", dims_to_string(tensor.dims)));
   }
 

@@ -190,7 +190,7 @@ ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors,
   if (!model_.mtp.stated && depths > 0)
     notes_.push_back(cat("the config does not say how many MTP layers there are; the file has ", depths));
   if (model_.mtp.stated && model_.mtp.depths > 0 && depths == 0)
-    notes_.push_back(cat("the config promises MTP layers (", model_.mtp.depths, "), the file has none"));
+    notes_.push_back(cat("the config has MTP layers (", model_.mtp.depths, "), but the file has none"));
   if (!model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
   forms_ = expert_forms(*family_, model_, sources_, options);
   Mismatches mismatches;
@@ -300,7 +300,9 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
     throw Error(Code::kVocabulary, "the vocabulary does not divide by the tensor-parallel size")
         .expected(cat("a multiple of ", cells))
         .found(model.vocab)
-        .help("`vocab_size` auto pads it as Megatron-Bridge does, `vocab_size` N to N rows");
+        .help(
+            "`vocab_size` auto pads the vocabulary as Megatron-Bridge does, `vocab_size` N pads it to N "
+            "rows");
   i64 divisor = family.vocab_divisor;
   // Megatron-Bridge: the largest power of two, 128 at most, that divides the vocabulary.
   if (divisor == 0)

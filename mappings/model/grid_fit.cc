@@ -42,11 +42,9 @@ void refuse_mamba_misfit(const MambaConfig& mamba, const Grid& grid) {
   if (mamba.groups % grid.tp != 0) return;  // the rules of its parameters refuse that
   i64 groups = mamba.groups / grid.tp;
   if (groups == 0 || grid.cp % groups == 0) return;
-  need_multiple(
-      groups, grid.cp,
-      "the groups that a tensor-parallel rank has of the Mamba mixers do not divide by cp, nor cp by "
-      "them",
-      kOtherCp);
+  need_multiple(groups, grid.cp,
+                "of a tensor-parallel rank's number of Mamba groups and cp, neither divides the other",
+                kOtherCp);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::string OwnFamily::rule_for(const MapRow& from) {
   if (!from.rule.empty()) return from.rule;
   if (from.sources.size() != 1)
     throw Error(Code::kBadMap,
-                cat("row ", escaped(from.megatron), " names no rule, and no plain one has its sources"))
+                cat("row ", escaped(from.megatron), " names no rule, and no plain rule has so many sources"))
         .expected("one source")
         .found(from.sources.size());
   Partition partition = partition_of({from.megatron, shape_rank(from.sources[0].shape), from.partition_dim});
@@ -64,7 +64,7 @@ Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   row.megatron = keep(name);
   row.rule = keep(rule_for(from));
   if (from.sources.size() > row.sources.size())
-    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule takes"))
+    throw Error(Code::kBadMap, cat("row ", escaped(from.megatron), " has more sources than any rule has"))
         .found(from.sources.size());
   for (std::size_t i = 0; i < from.sources.size(); i++)
     row.sources[i] = {keep(from.sources[i].name), keep(from.sources[i].shape)};
@@ -95,9 +95,9 @@ void OwnFamily::rewrite(Section& section, std::span<const Row> LayerRows::*list,
 void OwnFamily::apply(const MapRow& row) {
   if (replace(row) || insert(row)) return;
   Error e(Code::kBadMap, row.after.empty() ? cat("no row is named ", escaped(row.megatron),
-                                                 ", and it does not say which row it follows")
+                                                 ", and the new row does not say which row it follows")
                                            : cat("no row is named ", escaped(row.after)));
-  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the one that a new row follows");
+  throw e.help("`mckpt mappings show FAMILY` lists the rows; \"after\" names the row that a new row follows");
 }
 
 // Replaces all rows of the same name.

@@ -85,7 +85,7 @@ bool is_norm_name(std::string_view name) {
 [[noreturn]] void refuse(const PartitionClues& clues, std::string_view why) {
   throw Error(Code::kUnknownPartition, std::string(why))
       .tensor(clues.name)
-      .help("name the row's \"rule\", or its \"partition_dim\" as Megatron marks the parameter: 0, 1 or -1");
+      .help("give the row a \"rule\", or a \"partition_dim\" as Megatron marks the parameter: 0, 1 or -1");
 }
 
 Partition checked(const PartitionClues& clues, int dim, PartitionEvidence evidence) {
@@ -105,7 +105,7 @@ Partition partition_of(const PartitionClues& clues) {
   if (clues.annotation) return checked(clues, *clues.annotation, PartitionEvidence::kAnnotation);
   for (const KnownName& known : kKnownNames) {
     if (!glob_match(known.glob, clues.name)) continue;
-    if (known.dim == kFused) refuse(clues, "a fused parameter is made by one rule or another");
+    if (known.dim == kFused) refuse(clues, "a fused parameter needs a rule");
     return checked(clues, known.dim, PartitionEvidence::kName);
   }
   if (is_norm_name(clues.name)) return {-1, PartitionEvidence::kNormName};

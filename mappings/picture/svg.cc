@@ -123,7 +123,7 @@ std::string draw_legend(const RuleExample& example, bool shaded, i64 top, i64& r
     x += 17 + text_width(example.parts[part].name) + 16;
   }
   if (shaded) {
-    constexpr std::string_view kShades = "the stronger, the later the cell";
+    constexpr std::string_view kShades = "a stronger colour is a later cell";
     out += text_at(x, top + 10, "", kShades);
     x += text_width(kShades) + 16;
   }

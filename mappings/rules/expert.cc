@@ -47,7 +47,7 @@ void expect_form(const RuleInput& in, std::string_view role, const Shape& expect
   Error error(Code::kSourceShape,
               cat(role, " does not have the shape of experts, their width and the hidden size"));
   error.expected(to_string(expected)).found(to_string(found));
-  if (found == other) error.help(cat("the file stores experts the other way round: rule ", other_rule));
+  if (found == other) error.help(cat("the file stores the experts transposed; use rule ", other_rule));
   throw error;
 }
 
@@ -100,7 +100,8 @@ Holding hold_replicate(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"expert_column", kUp, "one expert of [E, I, H], rows in equal parts", hold_column},
     {"expert_row", kDown, "one expert of [E, H, I], columns in equal parts", hold_row},
-    {"expert_row_transposed", kDown, "the same of [E, I, H]", hold_row_transposed},
+    {"expert_row_transposed", kDown, "one expert of [E, I, H], rows in equal parts, transposed",
+     hold_row_transposed},
     {"expert_replicate", kDownBias, "one expert of [E, H], on every cell", hold_replicate},
 };
 

@@ -87,14 +87,15 @@ Holding hold_interleaved_bias(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows,
      KeySplit::kSwiglu},
-    {"gated_expert_transposed", kRoles, "the same of [E, H, 2I]", hold_transposed, KeySplit::kSwiglu},
+    {"gated_expert_transposed", kRoles, "one expert of [E, H, 2I]: its part of gate above its part of up",
+     hold_transposed, KeySplit::kSwiglu},
     {"gated_expert_interleaved", kRoles,
-     "the same of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
+     "one expert of [E, H, 2I] with gate in the even and up in the odd columns", hold_interleaved,
      KeySplit::kSwiglu},
     {"gated_expert_interleaved_rows", kRoles,
-     "the same of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows,
+     "one expert of [E, 2I, H] with gate in the even and up in the odd rows", hold_interleaved_rows,
      KeySplit::kSwiglu},
-    {"gated_expert_interleaved_bias", kBiasRoles, "the same of [E, 2I], the bias of the interleaved forms",
+    {"gated_expert_interleaved_bias", kBiasRoles, "the bias of one expert of [E, 2I], gate and up in turn",
      hold_interleaved_bias, KeySplit::kSwiglu},
 };
 

@@ -94,7 +94,8 @@ Holding hold_conv(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"gdn_in_proj", kFlatRoles, "q, k, v, z, b, a of each cell's heads, from flat tensors", hold_flat,
      KeySplit::kGdnInProj},
-    {"gdn_in_proj_grouped", kGroupedRoles, "the same from tensors that are grouped by key head", hold_grouped,
+    {"gdn_in_proj_grouped", kGroupedRoles,
+     "q, k, v, z, b, a of each cell's heads, from tensors grouped by key head", hold_grouped,
      KeySplit::kGdnInProj},
     {"gdn_conv", kConvRoles, "the channels of q, k, v of each cell's heads", hold_conv, KeySplit::kGdnConv},
 };

@@ -116,7 +116,7 @@ Holding hold_joined(const RuleInput& in) {
 
 constexpr Rule kRules[] = {
     {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv},
-    {"qkv_joined", kJoinedRoles, "the same from one tensor with all queries, all keys, all values",
+    {"qkv_joined", kJoinedRoles, "queries, keys and values by group, from one tensor with all of them",
      hold_joined},
 };
 

@@ -29,8 +29,8 @@ Holding hold_less_one(const RuleInput& in) {
 }
 
 constexpr Rule kRules[] = {
-    {"replicate", kRoles, "every cell holds all of it", hold_all},
-    {"zero_centered_norm", kRoles, "every cell holds all of it, less one", hold_less_one},
+    {"replicate", kRoles, "every cell has the whole tensor", hold_all},
+    {"zero_centered_norm", kRoles, "every cell has the whole tensor, less one", hold_less_one},
 };
 
 }  // namespace

@@ -167,7 +167,7 @@ def failed(kind, call, random_):
         job = start(folder, mark, fault_environment(f"{kind}:{rank}:{call}", log))
         while not rank_processes(mark) and job.poll() is None:
             time.sleep(0.05)
-        limit, named = (a.seconds + a.phase_timeout, "every rank waits for others") if kind == "lost" else (a.seconds, "NCCL")
+        limit, named = (a.seconds + a.phase_timeout, "every rank has waited for other") if kind == "lost" else (a.seconds, "NCCL")
         return look_to_the_end(f"{kind}, call {call} of rank {rank}", job, mark, folder, lambda: logged(log, "fault"), limit, named)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

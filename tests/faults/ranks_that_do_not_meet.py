@@ -48,7 +48,7 @@ for rank in range(RANKS):
         print(f"rank {rank} stopped: {seconds:.1f} s, status {done.returncode}, {causes}", flush=True)
         if done.returncode == 0 or published:
             fail("it worked without a rank", done)
-        if len(causes) != 1 or causes[0][0] != "MC4001" or "have not met" not in causes[0][1] or "--rank-timeout" not in done.stderr:
+        if len(causes) != 1 or causes[0][0] != "MC4001" or "not all ranks of the job have started" not in causes[0][1] or "--rank-timeout" not in done.stderr:
             fail("not the one cause", done)
         if seconds > LIMIT_S * RANKS + SLACK_S:
             fail(f"{seconds:.1f} s", done)

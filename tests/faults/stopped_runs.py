@@ -88,7 +88,7 @@ def is_marked(folder):
 
 def check_help(what, runs, result):
     helps = [line for line in result.stderr.splitlines() if line.startswith("help:")]
-    named = sum("the same command with --resume goes on" in line for line in helps)
+    named = sum("repeat the command with --resume to continue" in line for line in helps)
     begun = any(os.path.exists(os.path.join(runs, name, ".plan")) for name in os.listdir(runs))
     expect(named == begun, f"{what}: {'begun' if begun else 'nothing is begun'}: {helps}")
 
@@ -188,7 +188,7 @@ def goes_on(job, at, other_options):
 
 def help_of_others(job):
     """--overwrite gives way to --resume, which replaces what --overwrite was to replace; a damaged source is no matter of going on."""
-    words = "the same command with --resume in place of --overwrite goes on"
+    words = "repeat the command with --resume in place of --overwrite to continue"
     for before in (None, "older"):
         runs = fresh("runs", before)
         if before:
@@ -199,7 +199,7 @@ def help_of_others(job):
         job.check_resumed(f"{job.name}: in place of --overwrite", runs)
     runs = fresh("runs")
     result = job.run(runs, "--json", env=faulty("pwrite", 2, "TERM"))
-    expect("--resume goes on" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")
+    expect("--resume to continue" in json.loads(result.stdout)["error"]["help"], f"{job.name}: --json: {result.stdout}")
 
 
 def damage_meanwhile(job):
@@ -223,7 +223,7 @@ def damage_meanwhile(job):
     for again in ("the first", "the second"):
         result = job.run(runs, "--resume")
         expect(
-            result.returncode == 3 and "error[MC1203]" in result.stderr and "the same command" not in result.stderr,
+            result.returncode == 3 and "error[MC1203]" in result.stderr and "repeat the command" not in result.stderr,
             f"{job.name}: {again} --resume over a damaged source: {result.returncode} {result.stderr[:300]}",
         )
         expect(not os.path.exists(job.made(runs)), f"{job.name}: {again} --resume published a damaged source")

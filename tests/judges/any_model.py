@@ -162,7 +162,7 @@ def of_two_ranks(name, other):
 
 for name, other, words in (
     ("alike", {"w": torch.ones(3), "same": torch.zeros(2), "it": 5, "seed": 7}, []),
-    ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and so have 1 more"]),
+    ("unlike", {"w": torch.zeros(3), "same": torch.zeros(2), "it": 6, "seed": 8}, ["tensor 'w'", "tensor 'it'", "and of 1 more"]),
 ):
     at = of_two_ranks(name, other)
     for command in (["verify", at], ["convert", "reshard", at, place(f"{name}_out"), "--any-model", "--keep-names", "--no-sync"]):

@@ -107,8 +107,8 @@ expect_equal("a grid: the note", ["tensor_model_parallel_size" in note, note.sta
 
 # Objects of one side alone.
 for what, path, source, words in (
-    ("gone", saved(nothing=...), base, "is an object of the other side alone"),
-    ("more", base, saved(nothing=...), "the other side has no such object"),
+    ("gone", saved(nothing=...), base, "only the other side has this object"),
+    ("more", base, saved(nothing=...), "the other side does not have this object"),
 ):
     told = answer(path, source)
     expect_equal(

@@ -413,13 +413,13 @@ def check_refusals():
     write(lambda rank, state: as_dtensors(rank, 3, state, {**shapes, fc1: [14, 12]}))
     refused("a DTensor of another shape", "MC1311", [fc1, "[28, 12]", "[14, 12]"], source, *assets)
     write(lambda rank, state: {})
-    refused("no states", "MC2005", ["no states"], source, *assets)
+    refused("no states", "MC2005", ["contain no optimizer states"], source, *assets)
     write()
     told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
-    expect_equal(f"nothing else in the files: {told}", ["no place for" in told], [False])
+    expect_equal(f"nothing else in the files: {told}", ["has no place for" in told], [False])
     write(save=lambda files_state, file: torch.save({"optimizer": files_state, "iteration": 7, "lr": 0.5}, file))
     told = run_mckpt("convert", "reshard", source, path("refused"), *assets, "-n", timeout=60).stderr
-    expect_equal(f"what else is in the files: {told}", ["no place for lr\n" in told], [True])
+    expect_equal(f"what else is in the files: {told}", ["has no place for these objects of the ranks' files: lr\n" in told], [True])
     # Objects of the run: those of the optimizer come with its states, of others the checkpoint's own count.
     meta = {f"module.module.module.{name}": {"lr": 0.25, "betas": (0.5, 0.75), "step": 7, "default_config": None} for name in shapes}
     write(
@@ -436,7 +436,7 @@ def check_refusals():
     )
     before = objects_of(os.path.join(source, "release"))
     told = run_mckpt("convert", "reshard", source, path("with_objects"), *assets, "--no-sync", "--dp", "2", timeout=60).stderr
-    expect_equal(f"random states have no place: {told}", ["no place for rng_state.0.torch_rng_state\n" in told], [True])
+    expect_equal(f"random states have no place: {told}", ["has no place for these objects of the ranks' files: rng_state.0.torch_rng_state\n" in told], [True])
     after = objects_of(os.path.join(path("with_objects"), "release"))
     want = {
         f"optimizer.param_to_group_meta.{name}.{field}": repr(value) for name, fields in meta.items() for field, value in fields.items()

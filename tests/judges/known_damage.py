@@ -209,7 +209,7 @@ def stages():
     folder = os.path.join(DATA, "dcp", "damaged_pp2")
     status, told = mckpt("verify", folder)
     expect(
-        f"stages: {told}", [status, "named its layers from 0" in told, "help: save with Megatron's ckpt_format torch_dist" in told], [1, True, True]
+        f"stages: {told}", [status, "numbered its layers from 0" in told, "help: save with Megatron's ckpt_format torch_dist" in told], [1, True, True]
     )
     for flags, code in ((), "MC1313"), (["--accept", "MC1313"], "MC2005"):  # layer 1 is not there
         for command in (["export"], ["convert", "reshard"]):
@@ -218,7 +218,7 @@ def stages():
     # Stages that counted on lose nothing, and show that all layers are there.
     state = load_whole(SOURCE)
     state["args"] = argparse.Namespace(num_layers=1, pipeline_model_parallel_size=2, tensor_model_parallel_size=1)
-    check("stages that counted on", saved("counted_on", state), "tiny_llama1", "MC1313", ["all layers are there"], warning=True)
+    check("stages that counted on", saved("counted_on", state), "tiny_llama1", "MC1313", ["all layers are stored"], warning=True)
     state["args"].num_layers = 2
     check("fewer layers than the run had", saved("fewer", state), "tiny_llama1", "MC1313", ["2 layers, but only 1"], harms_weights=True)
     for command in (["export"], ["convert", "reshard"]):

@@ -147,7 +147,7 @@ b  1  [10]         40    10  r2 [0, 8)  r3 [8, 10)
     def test_a_cut_row_is_explained(self):
         done = mckpt("2x6", "4x5", "--world", 2)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("MC0204: the boundary of shards 0 and 1 lies inside row 3 of parameter 1", done.stdout)
+        self.assertIn("MC0204: the boundary of shards 0 and 1 is inside row 3 of parameter 1", done.stdout)
         self.assertIn("help: ", done.stdout)
         done = mckpt("10x4", "10", "--world", 4, "--strategy", "no_shard")
         self.assertEqual(done.returncode, 1)

@@ -87,7 +87,7 @@ segment 0: layers 0 to 2
 segment 1: layer 3
       2         3       4  E mixture of experts  decoder.layers.2.mlp.
 
-MTP: 1 depth, on the last stage of the pipeline; layers count from 0 again in each, and groups do not apply
+MTP: 1 depth, on the last stage of the pipeline; in each depth layers are numbered from 0, and groups do not apply
 layer  kind              keys in the checkpoint
     0  * self attention  mtp.layers.0.mtp_model_layer.layers.0.self_attention.
     1  M Mamba mixer     mtp.layers.0.mtp_model_layer.layers.1.mixer.

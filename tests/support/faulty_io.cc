@@ -12,6 +12,7 @@
 // Several are joined by commas. "open" is every open(), "create" those that may make a file, "rename" every
 // call of that family, "exchange" those that swap two names, "unlink" those that remove a file.
 // FAULTY_IO_RANK=1: in this rank of an mpirun only.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -171,5 +172,19 @@ int open(const char* path, int flags, ...) {
   va_end(more);
   if ((flags & O_CREAT) && fails("create")) return -1;
   return fails("open") ? -1 : real(path, flags, mode);
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  static auto* real = next(&openat, "openat");
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return fails("openat") ? -1 : real(folder, path, flags, mode);
+}
+
+dirent* readdir(DIR* folder) {
+  static auto* real = next(&readdir, "readdir");
+  return fails("readdir") ? nullptr : real(folder);
 }
 }

@@ -30,22 +30,23 @@ struct Mode {
 };
 
 constexpr Mode kModes[] = {
-    {"hf-to-fsdp", "a Hugging Face model into the checkpoint of a Megatron-FSDP run of any grid",
+    {"hf-to-fsdp", "make the checkpoint of a Megatron-FSDP run of any grid from a Hugging Face model",
      convert_hf_to_fsdp, true},
     {"fsdp-to-hf",
-     "a Megatron-FSDP or torch_dist checkpoint into a Hugging Face folder; same as `mckpt export`",
+     "make a Hugging Face folder of a Megatron-FSDP or torch_dist checkpoint, as `mckpt export` does",
      convert_fsdp_to_hf, true},
-    {"reshard", "a checkpoint, optimizer states included, onto another grid or strategy", convert_reshard,
+    {"reshard", "write a checkpoint with its optimizer states for another grid or strategy", convert_reshard,
      true},
-    {"ungroup", "a hybrid checkpoint with grouped layers into one without: [*-]M becomes *-M",
-     convert_ungroup, true},
-    {"group", "a hybrid checkpoint into one with grouped layers: *-M becomes [*-]M", convert_group, true},
-    {"hybrid-to-gpt", "a hybrid checkpoint of attention and MLP layers into one of a GPT model",
+    {"ungroup", "remove the groups of a hybrid checkpoint's layers: [*-]M becomes *-M", convert_ungroup,
+     true},
+    {"group", "group the layers of a hybrid checkpoint: *-M becomes [*-]M", convert_group, true},
+    {"hybrid-to-gpt", "make a GPT model's checkpoint from a hybrid one of attention and MLP layers",
      convert_hybrid_to_gpt, true},
-    {"gpt-to-hybrid", "a GPT model's checkpoint into one of a hybrid model", convert_gpt_to_hybrid, true},
-    {"pt-to-safetensors", "tensors of a .pt file into a safetensors file, bit for bit",
+    {"gpt-to-hybrid", "make a hybrid model's checkpoint from that of a GPT model", convert_gpt_to_hybrid,
+     true},
+    {"pt-to-safetensors", "copy the tensors of a .pt file into a safetensors file, bit for bit",
      convert_pt_to_safetensors},
-    {"safetensors-to-pt", "tensors of safetensors files into a .pt file that torch.load takes",
+    {"safetensors-to-pt", "copy the tensors of safetensors files into a .pt file for torch.load",
      convert_safetensors_to_pt},
 };
 

@@ -38,8 +38,8 @@ void FileFlags::declare(CommandLine& line, const char* source, const char* targe
   options.declare(line, source, cat("where the result goes: ", target));
   options.declare_choice(line);
   line.description(
-      "Copies every tensor bit for bit under its own name. A tensor or object that the target format cannot "
-      "hold is refused before anything is written. Prints the path of the result.");
+      "Copies every tensor bit for bit under its own name. If the target format cannot store a tensor or an "
+      "object, the command names it and writes nothing. Prints the path of the result.");
 }
 
 // Refuses a DST that is a folder: these modes write one file, and its name is not guessed.
@@ -47,9 +47,9 @@ void FileFlags::parse(CommandLine& line) {
   line.parse();
   struct stat st;
   if (::stat(options.target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
-    throw Error(Code::kUsage, "DST is a folder, but one file is written")
+    throw Error(Code::kUsage, "DST is a folder, but the result is one file")
         .found(escaped(options.target))
-        .help("name a file in it");
+        .help("name a file in this folder");
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Exit convert_pt_to_safetensors(CommandLine& line) {
   FileFlags flags;
   flags.declare(line, "a .pt file, or a folder of them", "a safetensors file");
   line.flag("--tensors-only", flags.tensors_only,
-            "write tensors only; skip args, iteration number and other objects");
+            "write only tensors; skip args, iteration number and other objects");
   line.example("mckpt convert pt-to-safetensors model.pt model.safetensors");
   line.example(
       "mckpt convert pt-to-safetensors checkpoint.pt model.safetensors --include 'model.*' --tensors-only");

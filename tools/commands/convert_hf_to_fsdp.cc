@@ -37,7 +37,7 @@ struct HfToFsdpFlags {
 
 void HfToFsdpFlags::parse(CommandLine& line) {
   options.declare(line, "the folder of a Hugging Face model, with safetensors files",
-                  "the folder of the checkpoints of a run; DST/release is made in it");
+                  "the folder for the checkpoints of a training run; the result is DST/release");
   options.declare_resume(line);
   options.declare_iteration(line, "DST/release");
   model.declare(line);

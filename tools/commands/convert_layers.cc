@@ -35,7 +35,7 @@ struct LayerWayText {
 // examples.
 const LayerWayText& text_of(LayerWay way) {
   static const LayerWayText kTexts[] = {
-      {"the pattern of SRC, with its groups; by default that of its args",
+      {"the pattern of SRC, with its groups; by default the pattern in the args of SRC",
        "A hybrid model with groups, such as [*-]M, stores the layers of a group under one number: as "
        "decoder.layers.0.mlp.* in torch_dist, as decoder.layers.0.layers.1.mlp.* in fsdp_dtensor. The result "
        "is the checkpoint of the same model without brackets, *-M, in which every layer has its own number: "
@@ -49,9 +49,9 @@ const LayerWayText& text_of(LayerWay way) {
        "SRC may already have groups, under names of the other kind.",
        {"mckpt convert group ckpt_flat ckpt --pattern '[*-]M[*-]'",
         "mckpt convert group ckpt out --pattern '[*-][*-]' --keys logical"}},
-      {"the pattern of SRC; by default that of its args",
+      {"the pattern of SRC; by default the pattern in the args of SRC",
        "Layer i of a GPT model is a pair of layers of the hybrid model: its i-th * and its i-th - or E. The "
-       "pattern must have equally many of both, and besides them only M. torch_dist stacks the layers of a "
+       "pattern must have as many * as - or E, and no other layers than M. torch_dist stacks the layers of a "
        "GPT model in one tensor; --layers indexed keeps them apart, as models with unlike layers store them.",
        {"mckpt convert hybrid-to-gpt ckpt gpt",
         "mckpt convert hybrid-to-gpt ckpt gpt --pattern 'M*-M*-' --without-mixers"}},
@@ -79,8 +79,9 @@ struct LayerFlags {
 // planner's own default.
 void LayerFlags::parse(CommandLine& line) {
   const LayerWayText& text = text_of(planning.way);
-  options.declare(line, "a torch_dist or fsdp_dtensor checkpoint: a run's folder, or one iteration of it",
-                  "the folder of the checkpoints of the new run");
+  options.declare(
+      line, "a torch_dist or fsdp_dtensor checkpoint: the folder of a training run, or one iteration of it",
+      "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
   line.option("--pattern PATTERN", planning.pattern, text.pattern_help);
   if (planning.way == LayerWay::kGroup || planning.way == LayerWay::kToHybrid)
@@ -90,7 +91,7 @@ void LayerFlags::parse(CommandLine& line) {
   if (planning.way == LayerWay::kToGpt)
     line.option(
             "--layers FORM", layers,
-            "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models have them")
+            "stacked: one tensor for all layers; indexed: one for each layer; auto: as GPT models store them")
         .choices({"auto", "stacked", "indexed"});
   if (planning.way == LayerWay::kToGpt)
     line.flag("--without-mixers", planning.how.without_mixers,

@@ -33,12 +33,13 @@ struct ReshardModeFlags {
 
 // Flags that exclude each other are refused here, before ranks meet or files are opened.
 void ReshardModeFlags::parse(CommandLine& line) {
-  options.declare(line,
-                  "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; a run's "
-                  "folder, or one iteration",
-                  "the folder of the checkpoints of the new run");
+  options.declare(
+      line,
+      "a sharded checkpoint: fsdp_dtensor, torch_dist, FSDP2 or Megatron-FSDP alone; the folder of a "
+      "training run, or one iteration of it",
+      "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
-  options.declare_iteration(line, "as SRC is called");
+  options.declare_iteration(line, "the name of SRC");
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);

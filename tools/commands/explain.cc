@@ -43,12 +43,12 @@ const CodeInfo& find_code(std::string_view text) {
   }
   Error e(Code::kUnknownCode, cat("there is no error code '", escaped(text), "'"));
   if (!begun.empty())
-    e.note(cat("codes that begin so: ", listed(begun, 12)));
+    e.note(cat("these codes begin so: ", listed(begun, 12)));
   else if (std::string_view near = nearest(text, names); !near.empty())
     e.note(cat("the nearest code is ", near));
   else
     e.note(cat("codes are MC and four digits, from ", names.front(), " to ", names.back()));
-  throw e.help("mckpt explain   lists all of them");
+  throw e.help("mckpt explain   lists all codes");
 }
 
 void write_code(JsonWriter& json, const CodeInfo& info) {
@@ -60,7 +60,7 @@ void write_code(JsonWriter& json, const CodeInfo& info) {
 
 Exit explain_command(CommandLine& line) {
   std::optional<std::string> code;
-  line.positional("CODE", code, "an error code such as MC0102; without it, all codes are listed");
+  line.positional("CODE", code, "an error code such as MC0102; without CODE, all codes are listed");
   line.example("mckpt explain MC0102");
   line.parse();
   Output out(line.flags());

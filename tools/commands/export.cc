@@ -34,7 +34,7 @@ struct ExportFlags {
 };
 
 void ExportFlags::parse(CommandLine& line) {
-  options.declare(line, "a checkpoint: a run's folder, or one iteration of it",
+  options.declare(line, "a checkpoint: the folder of a training run, or one iteration of it",
                   "the Hugging Face folder to make");
   options.declare_resume(line);
   checkpoint.declare(line);

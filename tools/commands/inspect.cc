@@ -122,9 +122,8 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
 Exit inspect_command(CommandLine& line) {
   Options options;
   line.positional("PATH", options.paths, "checkpoints: files or folders of any format").required();
-  line.flag("--tree", options.tree, "print every tensor on a line of its own; fold nothing");
-  line.flag("--args", options.args,
-            "print objects that are not tensors: arguments, iteration, schedules");
+  line.flag("--tree", options.tree, "print every tensor on a line of its own, also where tensors are alike");
+  line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules");
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)");
   line.description(

@@ -32,7 +32,7 @@ Shape parse_shape(std::string_view text) {
     std::size_t end = std::min(text.find('x', at), text.size());
     std::string_view digits = text.substr(at, end - at);
     if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
-      throw Error(Code::kUsage, "a shape is not understood")
+      throw Error(Code::kUsage, "the shape is not valid")
           .expected("sizes joined by x, as in 4096x128, or 10, or scalar")
           .found(cat("'", escaped(text), "'"));
     dims.push_back(parse_i64(digits, "SHAPE"));
@@ -55,7 +55,7 @@ Exit layout_command(CommandLine& line) {
       .choices({"no_shard", "optim", "optim_grads", "optim_grads_params"});
   line.option("--engine VERSION", engine, "v1 (default) or v2 of Megatron-FSDP").choices({"v1", "v2"});
   line.option("--hsdp|--num-distributed-optimizer-instances", l.packing.hsdp,
-              "HSDP instances that the ranks are divided into");
+              "number of HSDP instances; the ranks are divided over them");
   line.option("--hsdp-outer HOW", outer, "how HSDP instances are related: replicate (default) or shard")
       .choices({"replicate", "shard"});
   line.option("--dtype TYPE", dtype, "data type of the parameters, for sizes in bytes; default bf16");

@@ -65,8 +65,9 @@ std::vector<std::string> digests_of(const HfModel& model, std::span<const HeldTe
 
 void LsAs::declare(CommandLine& line) {
   line.heading("As a rank would hold it");
-  line.option("--as WHOM", as_,
-              "for a Hugging Face model: list what one rank holds, megatron (at run time) or fsdp (as saved)")
+  line.option(
+          "--as WHOM", as_,
+          "list what one rank would have of a Hugging Face model: megatron (at run time) or fsdp (as saved)")
       .choices({"megatron", "fsdp"});
   line.only_with("--as");
   line.option("--rank", rank_, "the rank whose tensors are listed; tp varies fastest, then cp, dp, pp");
@@ -119,7 +120,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   std::vector<std::string> digests;
   if (digest) {
     for (const std::string& pair : unlike_copies(model, threads))
-      warn(flags, cat(pair, ", which it should repeat; it is not read"));
+      warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
     digests = digests_of(model, held, threads);
   }
   Output out(flags);

@@ -35,7 +35,8 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
   HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));
   const std::vector<std::string> unlike = unlike_copies(m, default_threads());
-  for (const std::string& pair : unlike) warn(flags, cat(pair, ", which it should repeat; it is not read"));
+  for (const std::string& pair : unlike)
+    warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
   const ModelMap& map = *m.map;
   if (out.json()) {
     AnswerJson json(out);
@@ -54,7 +55,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
   }
   out.line(cat(map.family().name, ": ", with_commas(map.parameter_count()), " Megatron parameters from ",
                with_commas(map.sources().size()), " tensors",
-               m.has_data() ? "" : " (promised by the config; no data here)",
+               m.has_data() ? "" : " (by the config; the folder has no data)",
                map.unread().empty() ? "" : cat(", ", map.unread().size(), " of them copies or not needed")));
 }
 
@@ -65,7 +66,8 @@ Exit mappings_command(CommandLine& line) {
   HfModelFlags how;
   bool svg = false;
   line.positional("WHAT", what, "list, show, check or draw").choices({"list", "show", "check", "draw"});
-  line.positional("SUBJECT", subject, "for show a family, for check the folder of a model, for draw a rule");
+  line.positional("SUBJECT", subject,
+                  "the family to show, the folder of the model to check, or the rule to draw");
   line.flag("--svg", svg, "draw one picture as SVG");
   how.declare(line);
   line.description(

@@ -51,7 +51,7 @@ void declare(CommandLine& line, Options& o) {
   line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
   line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
       .choices({"flat", "grouped"});
-  line.flag("--segment", o.segment, "take PATTERN as one pipeline segment, without | and /");
+  line.flag("--segment", o.segment, "read PATTERN as one pipeline segment, without | and /");
   line.heading("One pipeline stage");
   line.option("--pp-size|--pipeline-model-parallel-size", o.pp_size, "pipeline size; default 1");
   line.option("--pp-rank", o.pp_rank, "pipeline rank; default 0");
@@ -74,7 +74,7 @@ void check_usage(const Options& o) {
   if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
   if (o.segment && o.wants_stage())
     throw Error(Code::kUsage,
-                "--segment is about one segment, and the stage options are about the whole pattern");
+                "--segment is for one segment, but the stage options are for a whole pattern: leave one out");
   if (!o.pattern && (o.segment || o.wants_stage()))
     throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
 }

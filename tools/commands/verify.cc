@@ -69,10 +69,9 @@ struct AgainstFlags {
 
 void AgainstFlags::declare(CommandLine& line) {
   line.heading("Comparison");
-  line.option(
-      "--against SRC", source,
-      "what PATH was made from: PATH must hold, bit for bit, what converting SRC would write; objects "
-      "are compared by value, and those that are not compared are named");
+  line.option("--against SRC", source,
+              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects "
+              "are compared by value, and objects that are not compared are named");
   line.only_with("--against");
   checkpoint.declare(line);
   line.option(

@@ -119,7 +119,7 @@ herr_t visit(hid_t object, const char* name, const H5A_info_t*, void* context) {
 void answer_attributes(Answer& out, const std::string& name, hid_t object) {
   Visit v{out, name};
   if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, visit, &v) < 0)
-    out.fault(name, hdf5_wire::Blame::kDamaged, "its attributes: " + library_words());
+    out.fault(name, hdf5_wire::Blame::kDamaged, "the attributes cannot be read: " + library_words());
 }
 
 }  // namespace mckpt::impl

@@ -56,7 +56,7 @@ bool add_fill_value(Answer& out, const Dataset& d) {
 bool add_contiguous(Answer& out, const Dataset& d) {
   int files = H5Pget_external_count(d.properties);
   if (files < 0) return damaged(out, d, library_words());
-  if (files > 0) return unsupported(out, d, "external storage: the data lie in another file");
+  if (files > 0) return unsupported(out, d, "external storage: the data are in another file");
   haddr_t offset = H5Dget_offset(d.id);
   out.byte(static_cast<int>(Storage::kContiguous));
   out.number(offset == HADDR_UNDEF ? hdf5_wire::kUnwritten : offset).number(H5Dget_storage_size(d.id));
@@ -70,7 +70,7 @@ bool add_compact(Answer& out, const Dataset& d) {
   for (hsize_t n : d.dims)
     if (__builtin_mul_overflow(bytes, n, &bytes)) bytes = kMostBytes + 1;
   if (bytes > kMostBytes || bytes != H5Dget_storage_size(d.id))
-    return damaged(out, d, "the size of its data, which stand in its header, does not fit its dimensions");
+    return damaged(out, d, "the size of the data in the header does not fit the dimensions");
   std::string data(bytes, '\0');
   if (bytes > 0 && H5Dread(d.id, d.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()) < 0)
     return damaged(out, d, library_words());
@@ -108,9 +108,9 @@ bool add_chunked(Answer& out, Effort& effort, const Dataset& d) {
   for (hsize_t n : chunk) out.number(n);
   if (!add_filters(out, d)) return false;
   ChunkAnswer chunks = add_chunks(out, effort, d.id, d.dims, chunk);
-  if (chunks == ChunkAnswer::kDamaged) return damaged(out, d, "the index of its chunks is corrupt");
+  if (chunks == ChunkAnswer::kDamaged) return damaged(out, d, "the index of the chunks is corrupt");
   if (chunks == ChunkAnswer::kTooMany)
-    return unsupported(out, d, "its size in chunks is beyond the limit for a file of this size");
+    return unsupported(out, d, "the number of chunks is beyond the limit for a file of this size");
   return true;
 }
 
@@ -123,9 +123,9 @@ bool add_storage(Answer& out, Effort& effort, const Dataset& d) {
     case H5D_CHUNKED:
       return add_chunked(out, effort, d);
     case H5D_VIRTUAL:
-      return unsupported(out, d, "a virtual dataset: the data lie in external files");
+      return unsupported(out, d, "a virtual dataset: the data are in external files");
     default:
-      return damaged(out, d, "a layout that has no name");
+      return damaged(out, d, "the layout is of an unknown kind");
   }
 }
 

@@ -118,7 +118,7 @@ ElementType element_type(hid_t type) {
     case H5T_ARRAY:
       return other("arrays");
     default:
-      return other("values of a type that has no name");
+      return other("values of an unknown type");
   }
 }
 

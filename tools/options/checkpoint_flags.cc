@@ -23,7 +23,7 @@ std::vector<Code> AcceptFlag::codes() const {
   for (const std::string& name : names_) {
     auto code = std::ranges::find(acceptable_damage(), name, code_name);
     if (code == acceptable_damage().end())
-      throw Error(Code::kUsage, "--accept takes codes of damage that leaves the rest convertible")
+      throw Error(Code::kUsage, "--accept takes only codes of damage after which the rest can be converted")
           .expected("MC1311, MC1312, MC1313 or MC1315")
           .found(escaped(name));
     codes.push_back(*code);
@@ -34,11 +34,12 @@ std::vector<Code> AcceptFlag::codes() const {
 void CheckpointFlags::declare(CommandLine& line) {
   line.option(
       "--assets HF_DIR", assets_,
-      "folder of the original model, or with its config.json: gives names, packing, data types, tokenizer");
+      "folder of the original model, or of its config.json: gives names, packing, data types and tokenizer");
   line.option("--source-tp N", source_tp_,
-              "tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not say it");
-  line.option("--source-etp N", source_etp_,
-              "expert-tensor-parallel ranks that wrote it, if the checkpoint does not say it");
+              "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself");
+  line.option(
+      "--source-etp N", source_etp_,
+      "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself");
   accept_.declare(line);
   model_.declare(line);
 }

@@ -271,11 +271,11 @@ CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
   return Option(
       impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
         i64 given = parse_i64(v, n);
-        if (given < 0 || given > kMost)
+        if (given < 1 || given > kMost)
           throw Error(Code::kUsage, cat(n, ": not a thread count"))
               .expected(cat("1 to ", kMost))
               .found(given);
-        if (given > 0) value = static_cast<int>(given);
+        value = static_cast<int>(given);
       }));
 }
 

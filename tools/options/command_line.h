@@ -60,7 +60,7 @@ class CommandLine {
   Option option(const std::string& names, double& value, const std::string& help);
   // Takes an optional value: --map or --map=GLOB.
   Option optional_value(const std::string& names, std::optional<std::string>& value, const std::string& help);
-  // -j: 1 to 1024; 0 leaves the value as it is.
+  // -j: 1 to 1024.
   Option threads(int& value, const std::string& help);
   // A number of bytes: 5GB is 5x10^9, 5GiB is 5x2^30.
   Option bytes(const std::string& names, i64& value, const std::string& help);

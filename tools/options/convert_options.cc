@@ -35,7 +35,7 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
   line.positional("SRC", source, source_is).required();
   line.positional("DST", target, target_is).required();
   line.flag("-n,--dry-run", dry_run, "show what would be done; write nothing");
-  line.flag("--overwrite", overwrite, "replace DST, once the new result is complete");
+  line.flag("--overwrite", overwrite, "replace DST when the new result is complete");
   line.option("--report FILE", report, "also write the account as JSON into FILE");
   line.flag("--no-sync", no_sync, "do not wait until the result is on the disk (for scratch copies)");
   line.threads(threads, "number of threads; by default one for each processor");
@@ -44,8 +44,8 @@ void ConvertOptions::declare(CommandLine& line, const std::string& source_is, co
 }
 
 void ConvertOptions::declare_choice(CommandLine& line) {
-  line.option("--include GLOB", include, "only tensors whose whole name matches (repeatable)");
-  line.option("--exclude GLOB", exclude, "without tensors whose whole name matches (repeatable)");
+  line.option("--include GLOB", include, "convert only tensors whose whole name matches (repeatable)");
+  line.option("--exclude GLOB", exclude, "leave out tensors whose whole name matches (repeatable)");
 }
 
 void ConvertOptions::declare_resume(CommandLine& line) {
@@ -68,7 +68,7 @@ void ConvertOptions::check() const {
   ranks.check();
   if (resume && overwrite)
     throw Error(Code::kUsage,
-                "--resume goes on with what was begun, --overwrite starts anew: give one of them");
+                "--resume continues an unfinished result, --overwrite starts again: give only one of them");
 }
 
 // The folder of the report may be the result that is going to be made; whether the file is inside that result
@@ -76,17 +76,17 @@ void ConvertOptions::check() const {
 void ConvertOptions::check_report() const {
   namespace fs = std::filesystem;
   if (!report) return;
-  if (report->empty()) throw Error(Code::kUsage, "--report is given without the name of a file");
+  if (report->empty()) throw Error(Code::kUsage, "--report needs the name of a file");
   std::error_code ec;
   if (fs::equivalent(*report, source, ec) || same_place(*report, target))
-    throw Error(Code::kUsage, "--report names a file of its own, neither SRC nor DST")
+    throw Error(Code::kUsage, "--report must name a file that is neither SRC nor DST")
         .found(escaped(*report));
   std::string folder = parent_folder(*report);
   bool will_be = !dry_run && !fs::exists(folder, ec) && same_place(folder, target);
   if (!will_be && !fs::is_directory(folder, ec))
-    throw Error(Code::kNoRoom, "--report: its folder does not exist")
+    throw Error(Code::kNoRoom, "the folder of the --report file does not exist")
         .file(*report)
-        .help("make the folder, or name another file");
+        .help("create the folder, or name another file");
   said_of_report([&] {
     OutputRules({source}).check_report(*report, {});
     if (!will_be) StagedFile::check(*report, {.replace = true}, 0);

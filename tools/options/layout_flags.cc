@@ -40,7 +40,8 @@ std::vector<std::string> words(const std::vector<std::string>& values) {
 void add_rule(std::string_view rule, DtypeRules& to) {
   std::size_t equals = rule.rfind('=');
   if (equals == rule.npos)
-    throw Error(Code::kUsage, "a rule is a glob, '=' and a type").found(cat("--dtype-rule ", escaped(rule)));
+    throw Error(Code::kUsage, "a --dtype-rule is a glob, '=' and a type")
+        .found(cat("--dtype-rule ", escaped(rule)));
   to.add(std::string(rule.substr(0, equals)), parameter_type(rule.substr(equals + 1), "--dtype-rule"));
 }
 
@@ -94,7 +95,7 @@ void FsdpFlags::declare(CommandLine& line) {
   line.option("--freeze GLOB", frozen_,
               "parameters that are not trained; none: all are trained, also those that the family freezes");
   line.option("--bucket-size", bucket_,
-              "items at which parameters outside units are cut into buckets; 0: never");
+              "number of items after which parameters outside FSDP units begin a new bucket; 0: never");
 }
 
 // The default bucket size depends on the grid, as in Megatron.
@@ -126,7 +127,7 @@ void ValueFlags::declare(CommandLine& line) {
   declare_params(line);
   line.option(
       "--dtype TYPE", dtype_,
-      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep theirs");
+      "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type");
   declare_rules(line);
 }
 

@@ -14,7 +14,7 @@ constexpr double kLeast = 1, kMost = 1e6;
 
 void check_seconds(const char* option, double seconds) {
   if (seconds == 0 || (seconds >= kLeast && seconds <= kMost)) return;
-  throw Error(Code::kUsage, cat(option, " is a number of seconds"))
+  throw Error(Code::kUsage, cat(option, " must be a number of seconds"))
       .expected(cat("0, or ", kLeast, " to ", kMost))
       .found(seconds);
 }

@@ -15,11 +15,12 @@ void ReshardFlags::declare(CommandLine& line) {
   line.option("--rank-states DIR", rank_states_,
               "read the optimizer states from files ..._rank_R.pt, in which each rank of SRC's training run "
               "saved its own pieces");
-  line.option("--source-ep N", source_ep_, "expert-parallel ranks that wrote SRC, if SRC does not say it");
-  line.option("--source-hsdp N", source_hsdp_, "HSDP instances that wrote SRC, if SRC does not say it");
-  line.flag(
-      "--any-model", any_model_,
-      "accept a model that mckpt has no table for: all parameters in one buffer, one tensor-parallel rank");
+  line.option("--source-ep N", source_ep_,
+              "number of expert-parallel ranks that wrote SRC, if SRC does not say so itself");
+  line.option("--source-hsdp N", source_hsdp_,
+              "number of HSDP instances that wrote SRC, if SRC does not say so itself");
+  line.flag("--any-model", any_model_,
+            "accept a model without a table: all parameters are in one buffer, of one tensor-parallel rank");
   line.flag("--keep-names", keep_names_,
             "with --any-model: keep every tensor's own name, also where the names follow a convention that "
             "would be translated to that of fsdp_dtensor");

@@ -34,7 +34,7 @@ void RoundtripOptions::parse(CommandLine& line) {
               "data type of the main weights: fp32, or none for a model without main weights")
       .choices({"fp32", "none"});
   line.option("--output DIR", output,
-              "keep the exported folder; by default a temporary one that is removed, on one host");
+              "export into DIR and keep it; by default, on one host, a temporary folder is used and removed");
   line.option("--checkpoint DIR", checkpoint,
               "also save the sharded model in DIR/release, and load it from there before the export");
   line.option("--hybrid-pattern PATTERN", pattern_text,
@@ -61,14 +61,14 @@ void RoundtripOptions::parse(CommandLine& line) {
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
   line.parse();
   ranks.check();
-  if (repeat < 1) throw Error(Code::kUsage, "--repeat wants at least 1").found(repeat);
+  if (repeat < 1) throw Error(Code::kUsage, "--repeat must be at least 1").found(repeat);
   if (pattern_text) pattern = parse_pattern(*pattern_text, Dialect::kGrouped);
 }
 
 void RoundtripOptions::refuse_early() const {
   for (const auto& folder : {output, checkpoint})
     if (folder && until)
-      throw Error(Code::kUsage, "nothing is written where the round trip stops before it")
+      throw Error(Code::kUsage, "the round trip stops before it writes anything")
           .found(cat("--until ", *until))
           .help("leave out --output and --checkpoint, or --until");
   if (this_job().rank() != 0) return;
@@ -88,8 +88,8 @@ void RoundtripOptions::settle(Comm& world) {
   constexpr int kMostThreadsOfGpu = 8;  // with more they take the memory's bandwidth from each other
   int here = ranks_of_host(world)->size();
   if (here < world.size() && !output && !until)
-    throw Error(Code::kUsage, "the ranks of several hosts export into one folder, and none is named")
-        .note("without --output it is a temporary one, of rank 0's host alone")
+    throw Error(Code::kUsage, "the ranks of several hosts need one folder for the export, and none is named")
+        .note("without --output, the folder is a temporary one, which only the host of rank 0 has")
         .help("--output DIR on a file system that all hosts share, or --until check to export nothing");
   if (threads > 0) return;
   threads = std::max(1, default_threads() / here);
@@ -113,7 +113,7 @@ RoundTripOptions RoundtripOptions::round_trip() const {
   using Until = RoundTripOptions::Until;
   RoundTripOptions how;
   how.threads = threads, how.repeat = repeat;
-  how.until = !until              ? Until::kCompare
+  how.until = !until                ? Until::kCompare
               : *until == "load"    ? Until::kLoad
               : *until == "unshard" ? Until::kUnshard
                                     : Until::kCheck;

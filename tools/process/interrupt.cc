@@ -38,7 +38,7 @@ const std::atomic<bool>* stop_flag() {
 int interrupted_status() { return 128 + signal_that_stopped; }
 
 void check_stop() {
-  if (*stop_flag()) throw Error(Code::kInterrupted, "stopped before the work was done");
+  if (*stop_flag()) throw Error(Code::kInterrupted, "the command was stopped before it was done");
 }
 
 }  // namespace mckpt::impl

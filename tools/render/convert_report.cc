@@ -112,10 +112,10 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   if (done) note_speed(flags, c.bytes, seconds);
   if (result.counts.rounded > 0)
     note(flags, cat("note    ", counted(result.counts.rounded, "item"),
-                    " rounded where norms are stored less one: the way back gives others"));
+                    " rounded, as norms are stored less one: the conversion back gives other values"));
   if (result.became_zero > 0)
     note(flags, cat("note    ", counted(result.became_zero, "item"),
-                    " became zero: the type of the result has no smaller"));
+                    " became zero: the data type of the result has no smaller values"));
   if (result.became_infinite > 0) warn(flags, overflow_text(result));
   std::string account = account_of(command, c, result, seconds);
   try {

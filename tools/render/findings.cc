@@ -60,7 +60,7 @@ void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, 
   for (std::size_t i = 0; i < shown; i++) complain(painted_line(color, *order[i]));
   if (order.empty()) return;
   std::string more = shown < order.size() ? cat(" (", order.size() - shown, " more: -v)") : "";
-  complain(cat("found in ", escaped(root, 4096), more, "; mckpt verify checks all of it"));
+  complain(cat("found in ", escaped(root, 4096), more, "; mckpt verify checks everything"));
 }
 
 Exit report_findings(const GlobalFlags& flags, const Store& store) {

@@ -167,9 +167,9 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
   table.write(out);
   out.line("");
   out.line(cat(signs.whole, " largest share  ", signs.part, " less  ", signs.none, " nothing  ", signs.lost,
-               " items missing or wrong  ", signs.twice, " held twice"));
+               " items missing or wrong  ", signs.twice, " stored twice"));
   if (!columns.by_rank) out.line("columns are files, in the order of mckpt inspect --json");
-  if (columns.per_column > 1) out.line(cat("each column stands for ", columns.per_column, " ranks"));
+  if (columns.per_column > 1) out.line(cat("each column is ", columns.per_column, " ranks"));
   if (faulty > 0)
     out.line(cat(faulty, faulty == 1 ? " tensor is" : " tensors are",
                  " not covered exactly once: mckpt verify ", escaped(store.root(), 4096)));

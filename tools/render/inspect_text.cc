@@ -182,7 +182,7 @@ void write_card(Output& out, const Store& store, const std::string& path) {
   out.line(format_line(store));
   std::vector<std::string> beside;
   for (const std::string& name : checkpoints_beside(path, store)) beside.push_back(escaped(name));
-  if (!beside.empty()) out.line(cat("beside it, not shown: ", listed(beside)));
+  if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
   write_parts(out, summary);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
 }

@@ -52,10 +52,10 @@ std::vector<Finding> findings_of(const PackedShapes& l) {
 void write_layout_json(Output& out, const PackedShapes& l) {
   const FlatBuffer& b = l.buffer;
   if (l.packing.ranks > kMostRanges / std::ssize(l.shapes))
-    throw Error(Code::kBadLayout, "the ranges of so many ranks do not fit one answer")
+    throw Error(Code::kBadLayout, "one answer cannot contain the ranges of so many ranks")
         .expected(cat("at most ", with_commas(kMostRanges), " ranges"))
         .found(cat(counted(std::ssize(l.shapes), "parameter"), " x ", counted(l.packing.ranks, "rank")))
-        .help("without --json, ranks that hold alike are folded");
+        .help("without --json, ranks with equal shares are printed together");
   AnswerJson json(out);
   json.begin_answer("layout", l.cuts.empty()).key("shapes").begin_array();
   for (const Shape& s : l.shapes) json.value(s.dims());

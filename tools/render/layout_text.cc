@@ -121,7 +121,7 @@ void write_verdict(Output& out, const PackedShapes& l) {
     out.line(cat(out.styled(Style::kRed, code_name(Code::kRowUnaligned)), ": ", cut_message(l.cuts[c])));
   if (l.cuts.size() > shown) out.line(cat("and ", l.cuts.size() - shown, " more parameters"));
   if (!l.no_shard())
-    out.line("A real run fails when it builds the DTensor, and no checkpoint can hold such a shard.");
+    out.line("A real run fails when it builds the DTensor, and no checkpoint can store such a shard.");
   out.line(cat(out.styled(Style::kGreen, "help"), ": ", layout_advice(l)));
 }
 
@@ -135,7 +135,7 @@ std::string layout_advice(const PackedShapes& l) {
 }
 
 std::string cut_message(const RowCut& cut) {
-  return cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " lies inside row ", cut.row,
+  return cat("the boundary of shards ", cut.shard - 1, " and ", cut.shard, " is inside row ", cut.row,
              " of parameter ", cut.parameter, ": item ", cut.item, " is not a multiple of ", cut.row_items);
 }
 

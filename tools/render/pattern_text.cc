@@ -80,8 +80,8 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");
   out.line(cat("MTP: ", counted(pattern.mtp_depths, "depth"),
-               ", on the last stage of the pipeline; layers count "
-               "from 0 again in each, and groups do not apply"));
+               ", on the last stage of the pipeline; in each depth layers "
+               "are numbered from 0, and groups do not apply"));
   TextTable table({{"layer", Align::kRight}, {"kind"}, {"keys in the checkpoint"}});
   std::string depth = pattern.mtp_depths == 1 ? "0" : cat("{0..", pattern.mtp_depths - 1, "}");
   for (const LayerPlace& p : stage_places(pattern.text, pattern.mtp_items, 0))
@@ -143,7 +143,7 @@ void write_stage_text(Output& out, std::string_view pattern, const StageLayers& 
   out.line(cat(title(out, pattern), "   pipeline rank ", request.pp_rank, " of ", request.pp_size,
                request.vp_stage ? cat(", virtual stage ", *request.vp_stage) : "", ": ",
                range_words(stage.items)));
-  out.line(cat("begins behind ", counted(stage.physical_offset, "physical layer"), ", ",
+  out.line(cat("begins after ", counted(stage.physical_offset, "physical layer"), ", ",
                counted(stage.logical_offset, "logical layer")));
   if (stage.items.empty()) return;
   out.line("");

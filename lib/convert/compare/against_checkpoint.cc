@@ -30,7 +30,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kOtherLayers =
-    "args and settings name the layers, which have other names on the two sides";
+    "args and settings name the layers, and the two sides name the layers differently";
 
 // Whether the training runs name the layers differently: one of them trained a GPT model and one a hybrid, or
 // the groups differ.
@@ -58,7 +58,8 @@ bool without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source
   for (std::unique_ptr<Store>* side : {&tested, &source})
     if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
   objects_not_compared(kOtherLayers, c.report);
-  c.observer.note({Note::Kind::kNote, "layers  are compared under the names that they have without groups"});
+  c.observer.note(
+      {Note::Kind::kNote, "layers  are compared under the names that they have in a model without groups"});
   return against_names(*tested, *source, nullptr, c);
 }
 
@@ -71,7 +72,7 @@ CheckpointModel open_tested(std::unique_ptr<Store> tested, CheckpointOptions how
     return open_checkpoint(std::move(tested), how);
   } catch (Error& e) {
     if (e.code() == Code::kUnknownPartition)
-      e.help("give it with `path_tp` N, for experts with `path_etp` N");
+      e.help("give the number of ranks with `path_tp` N, for experts with `path_etp` N");
     throw;
   }
 }

@@ -66,7 +66,7 @@ std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const std
     else
       comparison.leave_out({.code = Code::kUnequal,
                             .tensor = name,
-                            .message = cat("is not in the model that the checkpoint was made of: ",
+                            .message = cat("the tensor is not in the model that the checkpoint was made of: ",
                                            kAssetsFolder, "/", kTensorTableName, " does not list it")},
                            true);
   }

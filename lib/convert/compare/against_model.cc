@@ -39,11 +39,12 @@ void warn_of_casts(const CheckpointModel& checkpoint, VerifyReport& report) {
   std::vector<Finding> found;
   for (i32 t = 0; t < tensors.size(); t++) {
     if (!stored[t] || !tensors[t].header_known || holds_values_of(*stored[t], tensors[t].dtype)) continue;
-    found.push_back({.code = Code::kUnequal,
-                     .tensor = std::string(tensors[t].name),
-                     .message = cat("compared after a cast from ", dtype_name(tensors[t].dtype), " to ",
-                                    dtype_name(*stored[t]), ", which does not hold all of its values"),
-                     .warning = true});
+    found.push_back(
+        {.code = Code::kUnequal,
+         .tensor = std::string(tensors[t].name),
+         .message = cat("the tensor is compared after a cast from ", dtype_name(tensors[t].dtype), " to ",
+                        dtype_name(*stored[t]), ", which cannot represent all of its values"),
+         .warning = true});
   }
   i64 count = std::ssize(found);
   if (count > 0) report.add({"casts", Check::Status::kWarn, count, "tensors"}, std::move(found));

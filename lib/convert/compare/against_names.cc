@@ -17,10 +17,10 @@ namespace {
 Finding unlike_finding(const Store& tested, const Store& source, const TensorDifference& d) {
   return {.code = Code::kUnequal,
           .tensor = std::string(d.one < 0 ? source.name(d.other) : tested.name(d.one)),
-          .message = d.one < 0     ? "is on the other side alone"
-                     : d.other < 0 ? "the other side has no such tensor"
-                                   : cat("is ", type_and_shape(tested, d.one), ", on the other side ",
-                                         type_and_shape(source, d.other))};
+          .message = d.one < 0     ? "only the other side has this tensor"
+                     : d.other < 0 ? "the other side does not have this tensor"
+                                   : cat("the tensor is ", type_and_shape(tested, d.one),
+                                         ", on the other side ", type_and_shape(source, d.other))};
 }
 
 // Reports the tensors that are missing on one side or differ in type or shape. Returns their numbers in the

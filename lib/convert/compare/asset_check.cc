@@ -15,6 +15,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -34,11 +35,7 @@ std::string assets_of(const Store& store) {
 }
 
 std::string text_of(const Folder& folder, const std::string& name) {
-  InputFile file = folder.open_file(name);
-  if (file.size() > kMostBytes) throw Error(Code::kBadJson, "the JSON file is too large");
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  return text;
+  return json_text(folder.open_file(name), kMostBytes);
 }
 
 // Other JSON files may be lists: mckpt copies them and uses nothing of them.
@@ -158,14 +155,14 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     if (at < 0) continue;
     found.push_back({.code = Code::kUnequal,
                      .file = path_in_store(tested, mine, name),
-                     .message = "is not the file of the other side",
+                     .message = "the file differs from the file of this name on the other side",
                      .offset = at,
                      .warning = !converted});
   }
   bool equal = found.empty() || !converted;
   Check check{"assets", status_of(found), count, "files"};
   if (std::vector<std::string> alone = on_one_side(here, other); !alone.empty())
-    check.note = cat("not compared: ", listed(alone), ", on one side alone");
+    check.note = cat("not compared: ", listed(alone), ", which only one side has");
   report.add(std::move(check), std::move(found));
   return equal;
 }

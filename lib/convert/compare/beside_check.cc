@@ -10,6 +10,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
+#include "io/file/json_file.h"
 #include "io/pickle/pickle.h"
 #include "io/store/beside.h"
 #include "io/store/finding.h"
@@ -21,7 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kMostJsonBytes = i64{1} << 30;
+constexpr i64 kMostBytes = i64{1} << 30;
 
 // Errors because of which a file cannot be checked, but which are not faults of the file.
 bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
@@ -99,10 +100,7 @@ class BesideCheck {
   }
 
   void look_at_json(const std::string& path) {
-    InputFile file(path);
-    if (file.size() > kMostJsonBytes) throw Error(Code::kBadJson, "the JSON file is too large");
-    std::vector<u8> bytes = file.read(0, file.size());
-    parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, JsonNumbers::kPython);
+    parse_json(json_text(InputFile(path), kMostBytes), JsonNumbers::kPython);
     count_++;
   }
 

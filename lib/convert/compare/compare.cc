@@ -58,7 +58,7 @@ bool compare_file_objects(const Store& tested, const Store& source, const Compar
   if (tested.objects().empty() && source.objects().empty()) return true;
   if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);
   objects_not_compared(cat(format_text(tested.format()), " and ", format_text(source.format()),
-                           " have not the same place for them"),
+                           " do not store objects in the same way"),
                        c.report);
   return true;
 }
@@ -82,7 +82,7 @@ bool compare_stores(std::unique_ptr<Store> tested, const std::string& path, std:
     return against_checkpoint(std::move(tested), std::move(source), c);
   if (is_sharded(*tested) == is_sharded(*source)) return compare_models(*tested, *source, source_path, c);
   refuse_single_file(is_sharded(*tested) ? *source : *tested);
-  objects_not_compared("a Hugging Face model has none; args are made of its config", c.report);
+  objects_not_compared("a Hugging Face model has no objects; args are made of its config", c.report);
   if (is_sharded(*tested)) return against_model(std::move(tested), source_path, c);
   return against_export(*tested, path, std::move(source), c);
 }

@@ -32,7 +32,7 @@ Finding difference_finding(const Store& tested, const CompareSink::Difference& d
   return {.code = Code::kUnequal,
           .tensor = std::move(name),
           .file = std::string(file_label(tested, d.file)),
-          .message = cat("differs from item ", d.item, " of what this file holds of it on"),
+          .message = cat("the tensor differs from item ", d.item, " of this file's part of it on"),
           .offset = d.offset};
 }
 
@@ -76,10 +76,9 @@ std::vector<Comparison::Failure> Comparison::carry_out(const CopyJob& job, CopyS
   };
   observer_.begin(phase, bytes_of(job));
   ObservedSink observed(sink, observer_);
-  run_copy(job, observed, {.threads = threads_,
-           .stop = [&] { return observer_.stop(); },
-           .lost = lost,
-           .leave_out = leave_out});
+  run_copy(
+      job, observed,
+      {.threads = threads_, .stop = [&] { return observer_.stop(); }, .lost = lost, .leave_out = leave_out});
   observer_.end();
   std::ranges::sort(failures, {}, &Failure::task);
   return failures;
@@ -185,7 +184,7 @@ void Comparison::warn_of_overflow(VerifyReport& report) const {
   for (const LostValues::Tensor& t : lost_.tensors())
     found.push_back({.code = Code::kCastOverflow,
                      .tensor = t.name,
-                     .message = "finite values of the source are infinite in the type that is stored",
+                     .message = "finite values of the source are infinite in the stored data type",
                      .warning = true});
   i64 count = std::ssize(found);
   if (count > 0) report.add({"overflow", Check::Status::kWarn, count, "tensors"}, std::move(found));
@@ -203,7 +202,7 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
               "tensors",
               unseen,
               "could not be compared"};
-  if (!dropped_.empty()) check.note = cat("of SRC, conversions drop ", listed(dropped_));
+  if (!dropped_.empty()) check.note = cat("conversions drop these tensors of the source: ", listed(dropped_));
   report.add(std::move(check), std::move(against));
   return equal;
 }

@@ -21,12 +21,12 @@ bool compare_objects(const Store& tested, const Store& source, int threads, Veri
   ObjectDifferences result = object_differences(tested, source, threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
-    reasons.push_back(cat(listed(result.of_grid), " of args, which say the grid of a run"));
-  if (result.renumbered) reasons.push_back("iteration, by which PATH's folder is named");
+    reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
+  if (result.renumbered) reasons.push_back("iteration, after which the folder is named");
   if (!result.made.empty())
-    reasons.push_back(cat(listed(result.made), ", which a change of format makes anew"));
+    reasons.push_back(cat(listed(result.made), ", which a change of format makes again"));
   if (leaves_objects(tested) || leaves_objects(source))
-    reasons.push_back("what fsdp_dtensor has no place for");
+    reasons.push_back("objects that fsdp_dtensor has no place for");
   std::string note;
   for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);
   for (Difference& d : result.differences) report.differences.push_back(std::move(d));

@@ -138,8 +138,8 @@ class Objects {
     }
     placed_.add(place, {.code = Code::kUnequal,
                         .tensor = name,
-                        .message = of_path ? "the other side has no such object"
-                                           : "is an object of the other side alone"});
+                        .message = of_path ? "the other side does not have this object"
+                                           : "only the other side has this object"});
   }
 
   // Equal bytes have equal values and need not be parsed.

@@ -117,8 +117,7 @@ std::vector<i32> in_order_of_places(const ChunkList& chunks) {
 
 // What is done to the values of one tensor of a model, from the types of the chunks that read it. Throws
 // kUnaccounted if there are none, kBadCast if their types differ.
-ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to,
-                             i64 chunk) {
+ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const ChunkSide& to, i64 chunk) {
   std::optional<ItemCast> cast;
   for (i32 c : sources) {
     const ModelParameter& p = from.parameter(c);
@@ -133,7 +132,7 @@ ItemCast export_cast(const ChunkSide& from, std::span<const i32> sources, const 
         .found(dtype_name(stored));
   }
   if (!cast)
-    throw Error(Code::kUnaccounted, "nothing in the checkpoint holds this tensor")
+    throw Error(Code::kUnaccounted, "no chunk of the checkpoint contains this tensor")
         .tensor(to.chunks.name(chunk));
   return checked(*cast, to.chunks, chunk);
 }

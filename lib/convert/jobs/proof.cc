@@ -179,7 +179,7 @@ class Proof {
   }
 
   [[noreturn]] void refuse_item(i64 tensor, TilingFault fault, i64 items, i64 read) const {
-    throw Error(Code::kNotTiled, cat("item ", fault.item, " of what is stored of a tensor of the source ",
+    throw Error(Code::kNotTiled, cat("item ", fault.item, " of a stored part of a source tensor ",
                                      fault.times == 0 ? "is read by no move" : "is read twice"))
         .tensor(in_.source.name(tensor))
         .expected(cat("each of ", items, " items read once"))
@@ -213,10 +213,10 @@ class Proof {
     account_of_source(a, wrong);
     account_of_target(a, wrong);
     if (wrong.empty()) return a;
-    throw Error(Code::kUnproved, cat("the plan does not do with ", counted_tensors(std::ssize(wrong)),
-                                     " what was said of ", wrong.size() == 1 ? "it" : "them"))
+    throw Error(Code::kUnproved,
+                cat("the plan does not do what was announced for ", counted_tensors(std::ssize(wrong))))
         .each_note(wrong)
-        .help("nothing was written; this is a fault of the tables or rules that the plan was made with");
+        .help("nothing was written; the fault is in the tables or rules that the plan was made with");
   }
 
   static std::string counted_tensors(i64 n) { return cat(n, n == 1 ? " tensor" : " tensors"); }

@@ -60,7 +60,7 @@ class CellKeys {
     const ModelParameter& p = parameters_[stored.parameter];
     std::string name = layout_->name(stored);
     i32 key = table.find(*model_key(name));
-    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(name);
+    if (key < 0) throw Error(Code::kInternal, "a rank has a key that is not in the table").tensor(name);
     std::optional<ItemRange> shards = layout_->shards_of(stored);
     shards_.push_back({p.expert(), shards.value_or(ItemRange{0, std::numeric_limits<i64>::max()})});
     keys_.push_back({std::move(stored), key, run.of(p, name)});

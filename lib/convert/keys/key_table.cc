@@ -70,16 +70,17 @@ void KeyTable::check_cells(i32 parameter) const {
   i64 cells = cells_of(p), rows = p.shape()[0];
   if (cells == 0)
     throw Error(Code::kUnknownPartition,
-                "it is not known with how many tensor-parallel ranks this was written")
+                "the number of tensor-parallel ranks that wrote the tensor is not known")
         .tensor(p.global_name)
-        .note("it is stored fused, rank after rank, so what lies where depends on that number")
-        .help(cat("give it with ", setting));
+        .note("the tensor is stored fused, rank after rank, so the order of its rows depends on that number")
+        .help(cat("give the number with ", setting));
   if (cells < 0 || cells > rows || rows % cells != 0)
-    throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have written this")
+    throw Error(Code::kUnknownPartition,
+                "this number of tensor-parallel ranks cannot have written the tensor")
         .tensor(p.global_name)
         .expected(cat("a number that divides its ", rows, " rows"))
         .found(cat(cells))
-        .help(cat("give the right one with ", setting));
+        .help(cat("give the right number with ", setting));
   holding(parameter, {0, cells});  // throws where the model does not divide
 }
 
@@ -150,7 +151,7 @@ std::vector<ItemRun> KeyTable::runs(const CheckpointKey& key, std::span<const i6
     const Holding* held = even ? &holding(key.parameter, part) : nullptr;
     if (!held || held->partition_dim != d ||
         !std::ranges::equal(held->shape.shape.dims().subspan(1), sizes.subspan(1)))
-      throw Error(Code::kUnknownPartition, "a chunk is cut as no tensor-parallel rank holds it")
+      throw Error(Code::kUnknownPartition, "a chunk is not the part of any tensor-parallel rank")
           .tensor(key.name)
           .expected("whole rows, or equal parts of the dimension that the parameter is split along")
           .found(cat("sizes ", dims_to_string(sizes), " at ", dims_to_string(offsets), " of ",

@@ -118,13 +118,14 @@ StoredChunks::StoredChunks(const Store& store, const KeyTable& keys) : StoreChun
     add(t, k);
   }
   if (unknown_count > 0) {
-    Error e(Code::kUnaccounted, cat("the checkpoint has ", unknown_count,
-                                    unknown_count == 1 ? " tensor" : " tensors", " that the model has not"));
+    Error e(Code::kUnaccounted,
+            cat("the checkpoint has ", unknown_count, unknown_count == 1 ? " tensor" : " tensors",
+                " that the model does not have"));
     for (std::string& line : unknown) e.note(std::move(line));
     throw e.file(store.root());
   }
   if (!shapes.empty()) {
-    Error e(Code::kSourceShape, "tensors of the checkpoint have not the shapes that the model gives them");
+    Error e(Code::kSourceShape, "tensors of the checkpoint do not have the shapes that the model gives them");
     for (std::string& line : shapes) e.note(std::move(line));
     throw e.file(store.root()).help("check that the configuration is that of this checkpoint's model");
   }

@@ -63,7 +63,8 @@ class Migration {
       out.dropped = true;
       if (!options_.without_mixers)
         fault(key, Code::kNotHeld,
-              cat("layer ", name.layer, " is ", to_.kind(name.layer).words, ", which a GPT model has not"));
+              cat("layer ", name.layer, " is ", to_.kind(name.layer).words,
+                  ", which a GPT model does not have"));
     } else {
       LayerName moved = name;
       if (main_layer) moved.rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
@@ -82,7 +83,7 @@ class Migration {
     if (!section.name.empty() || dialect_ != DcpDialect::kTorchDist || !section.optimizer) return false;
     fault(
         key, Code::kNotHeld,
-        "a state of the optimizer that is stored by the buckets of one run, not by parameter: `weights_only` "
+        "the optimizer state is stored by the buckets of one training run, not by parameter: `weights_only` "
         "skips it");
     return true;
   }
@@ -141,9 +142,10 @@ void Migration::move_tensor(i32 t) {
   }
   if (refused(key, section)) return;
   if (is_flat(t, section))
-    return fault(key, Code::kNotHeld,
-                 "a state of the optimizer without its parameter's shape, flattened as in older saves: "
-                 "`weights_only` skips it, or load and save the checkpoint once with a newer Megatron");
+    return fault(
+        key, Code::kNotHeld,
+        "the optimizer state does not have its parameter's shape, but is flattened as in older saves: "
+        "`weights_only` skips it, or load and save the checkpoint once with a newer Megatron");
   std::optional<NameFault> bad;
   LayerName name = from_.find(section.name, bad);
   if (bad) return fault(key, bad->code, bad->message);
@@ -152,7 +154,7 @@ void Migration::move_tensor(i32 t) {
     LayerName one = from_.of_stack(name.rest, l, bad);
     std::span<const i64> dims = store_.dims(t);
     if (!bad && (dims.empty() || dims[0] != from_.layers()))
-      bad = {Code::kBadPattern, cat("is no stack of ", from_.layers(), " layers")};
+      bad = {Code::kBadPattern, cat("the tensor is not a stack of ", from_.layers(), " layers")};
     if (bad) return fault(key, bad->code, bad->message);
     move_layer(t, section, one, l);
   }
@@ -200,7 +202,7 @@ void Migration::move_parts(const KeySection& section, const LayerName& name, std
 
 void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece piece) {
   std::string_view key = store_.name(t);
-  if (store_.chunk_count(t) == 0) return fault(key, Code::kIncomplete, "has no chunk");
+  if (store_.chunk_count(t) == 0) return fault(key, Code::kIncomplete, "the tensor has no chunk");
   auto [at, fresh] = by_name_.try_emplace(std::move(name), out_.tensors.size());
   if (fresh) {
     out_.tensors.push_back({at->first, store_.dtype(t), Shape(dims), {piece}});
@@ -210,12 +212,13 @@ void Migration::add(std::string name, i32 t, std::vector<i64> dims, MovedPiece p
   for (const MovedPiece& p : tensor.pieces)
     if (p.to_layer == piece.to_layer)
       return fault(key, Code::kNotHeld,
-                   cat("would be written to ", escaped(tensor.name), ", which ",
-                       escaped(store_.name(p.tensor)), " is also written to"));
+                   cat("the tensor would be written to ", escaped(tensor.name), ", and so would ",
+                       escaped(store_.name(p.tensor))));
   if (tensor.dtype != store_.dtype(t) || !std::ranges::equal(tensor.shape.dims(), dims))
-    return fault(key, Code::kNotHeld,
-                 cat("has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
-                     ", so they cannot be stacked: `layers` indexed keeps layers apart"));
+    return fault(
+        key, Code::kNotHeld,
+        cat("the tensor has another type or shape than ", escaped(store_.name(tensor.pieces[0].tensor)),
+            ", so they cannot be stacked: `layers` indexed keeps layers apart"));
   tensor.pieces.push_back(piece);
 }
 
@@ -223,8 +226,8 @@ void Migration::check_stacks() {
   for (const MovedTensor& tensor : out_.tensors)
     if (tensor.pieces[0].to_layer >= 0 && std::ssize(tensor.pieces) != to_.layers())
       fault(store_.name(tensor.pieces[0].tensor), Code::kNotHeld,
-            cat(std::ssize(tensor.pieces), " of ", to_.layers(),
-                " layers have such a parameter, so they cannot be stacked: `layers` indexed keeps layers "
+            cat("only ", std::ssize(tensor.pieces), " of ", to_.layers(),
+                " layers have this parameter, so it cannot be stacked: `layers` indexed keeps layers "
                 "apart"));
 }
 
@@ -243,7 +246,7 @@ void Migration::drop_state(i32 o) {
   if (value && is_empty_state(*value))
     out_.dropped_objects.push_back(key);
   else
-    fault(key, Code::kNotHeld, "holds something, and models of the new form have no such state");
+    fault(key, Code::kNotHeld, "the state is not empty, but models of the new form have no such state");
 }
 
 // The tail of an object's name when layers are stacked or taken apart. An object of one layer becomes a shard
@@ -301,7 +304,8 @@ void Migration::move_object(i32 o) {
   if (target.name.kind != LayerName::Kind::kOther)
     moved = cat(section.front, target.parameter, moved_shard(section, target, found, key));
   if (!object_names_.insert(moved).second)
-    return fault(key, Code::kNotHeld, cat("lands on ", escaped(moved)));
+    return fault(key, Code::kNotHeld,
+                 cat("the object would be written to ", escaped(moved), ", which exists already"));
   out_.objects.push_back({o, std::move(moved)});
 }
 

@@ -93,7 +93,7 @@ std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& di
   Parts parts = mamba ? mamba_parts(fused, wide, heads, conv)
                       : gdn_parts(fused, wide, heads, conv, dim("dt_bias", 0) != heads);
   if (wide > 0 && heads > 0 && even && parts.fill(rows)) return parts.take();
-  fault = {Code::kBadSplit, cat("the parts of ", rows, " rows cannot be told from conv1d (", conv,
+  fault = {Code::kBadSplit, cat("the parts of ", rows, " rows cannot be computed from conv1d (", conv,
                                 " rows), out_proj (", wide, " columns) and A_log (", heads, ")")};
   return {};
 }
@@ -121,18 +121,19 @@ std::vector<NativePart> MixerShapes::parts(i32 tensor, i64 layer, std::string_vi
   std::vector<NativePart> parts = native_parts(fused, dims_of, fault);
   if (fault) return {};
   if (dims.empty()) {
-    fault = {Code::kBadSplit, "has no rows, so that it has no parts"};
+    fault = {Code::kBadSplit, "the tensor has no rows, so it has no parts"};
     return {};
   }
   for (i64 c = 0; c < store_.chunk_count(tensor); c++)
     if (store_.chunk(tensor, c).sizes[0] != dims[0]) {
-      fault = {
-          Code::kBadSplit,
-          "is whole, but its rows lie in several chunks: which rank has which rows of a part is not known"};
+      fault = {Code::kBadSplit,
+               "the tensor is stored whole, but in several chunks: which rank has which rows of a part is "
+               "not known"};
       return {};
     }
   if (dims[0] != parts.back().first_row + parts.back().rows)
-    fault = {Code::kBadSplit, cat("has ", dims[0], " rows, not those of its parameter")};
+    fault = {Code::kBadSplit,
+             cat("the state has ", dims[0], " rows, which is not the number of its parameter")};
   return parts;
 }
 

@@ -52,7 +52,7 @@ i64 ranks_of_files(const Store& source) {
   for (i32 f = 0; f < static_cast<i32>(source.files().size()); f++)
     ranks = std::max(ranks, rank_of_file(source, f) + 1);
   if (ranks > kMostRanks)
-    throw Error(Code::kBadMetadata, "a file is named after a rank that no run has")
+    throw Error(Code::kBadMetadata, "the name of a file has the number of a rank that no training run has")
         .file(source.root())
         .expected(cat("at most ", kMostRanks, " ranks"))
         .found(cat("rank ", ranks - 1));

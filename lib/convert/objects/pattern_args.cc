@@ -42,7 +42,7 @@ std::optional<std::string> pattern_of_args(const PickleValue& args) {
     throw Error(Code::kBadPattern, "the args of the checkpoint contradict each other")
         .expected(cat(kPattern, " ", escaped(*pattern)))
         .found(cat(kOldPattern, " ", escaped(*old)))
-        .help("`pattern` decides");
+        .help("give the right pattern with `pattern`");
   if (!pattern) pattern = old;
   std::optional<std::string> mtp = text_field(args, kOldMtp);
   const PickleValue* depths = arg_of(args, "mtp_num_layers");

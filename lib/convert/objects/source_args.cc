@@ -22,7 +22,7 @@ std::string object_pickle(const Store& store, const Object& object) {
     TorchZip zip(record, 64);
     for (const ZipEntry& e : zip.archive().entries())
       if (e.name.find("/data/") != e.name.npos)
-        throw Error(Code::kUnsupportedTorchFile, "an object holds tensors");
+        throw Error(Code::kUnsupportedTorchFile, "the object contains tensors");
     std::vector<u8> bytes = zip.read_pickle();
     return {bytes.begin(), bytes.end()};
   } catch (Error& e) {

@@ -35,7 +35,7 @@ std::string folder_name(std::optional<i64> iteration) {
 void check_iteration(std::optional<i64> iteration) {
   if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
     throw Error(Code::kUsage,
-                "`iteration` is a number from 1 to 9999999: Megatron reads 0 as no checkpoint")
+                "`iteration` is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
         .found(*iteration);
 }
 

@@ -14,7 +14,7 @@ void add_beside(Conversion& conversion, FsdpFolder::Beside beside) {
   conversion.beside = std::move(beside);
   if (const std::vector<std::string>& folders = conversion.beside.left_out(); !folders.empty())
     conversion.details.warn(
-        cat("folders beside the model's files are not in the result: ", listed(folders, 20)));
+        cat("folders beside the model's files are not copied into the result: ", listed(folders, 20)));
 }
 
 void prove(Conversion& conversion, int threads) {

@@ -49,15 +49,14 @@ void note_other_type(const CheckpointModel& model, const HfLayout& hf, Notes& no
   if (!promised || items.empty()) return;
   DType most = std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
   if (most != *promised)
-    notes.warn(cat("config.json says ", dtype_name(*promised), ", the tensors are ", dtype_name(most),
-                   ": transformers loads them as what config.json says unless told otherwise"));
+    notes.warn(cat("config.json says ", dtype_name(*promised), ", but the tensors are ", dtype_name(most),
+                   ": transformers loads the tensors as config.json says unless it is given a dtype"));
 }
 
-void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf,
-                 ExportTypes::Kind types) {
+void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf, ExportTypes::Kind types) {
   if (i64 rows = model.setup().vocab_rows, own = model.map().model().vocab; rows > own)
     c.details.note(cat("vocab   the last ", rows - own, " of ", rows,
-                       " rows are padding by vocab_size of config.json, and not in the result"));
+                       " rows are padding, by vocab_size of config.json, and are not in the result"));
   if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
 }
 
@@ -74,7 +73,7 @@ std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& l
 
 Conversion plan_export(const ExportOptions& options) {
   if (options.max_shard_bytes < 1)
-    throw Error(Code::kUsage, "`max_shard_size` is at least one byte").found(options.max_shard_bytes);
+    throw Error(Code::kUsage, "`max_shard_size` must be at least one byte").found(options.max_shard_bytes);
   Conversion c;
   auto& model = c.parts.make<CheckpointModel>(open_checkpoint(options.source, options.checkpoint));
   c.oddities.push_back({model.store().root(), model.oddities()});

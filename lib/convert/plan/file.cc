@@ -120,9 +120,9 @@ class FilePlanner {
     if (shared.empty()) return;
     std::vector<std::string_view> names;
     for (i64 t : shared) names.push_back(store_.name(t));
-    c.details.note(
-        cat("note    written in full, though they share storage in the source (tied weights, or views): ",
-            listed(names)));
+    c.details.note(cat(
+        "note    these tensors share storage in the source (tied weights or views) and are written in full: ",
+        listed(names)));
   }
 
   const FileOptions& options_;
@@ -136,11 +136,11 @@ void check_objects(const Store& store, bool tensors_only, Notes& notes) {
   std::vector<std::string_view> names;
   for (const Object& o : store.objects()) names.push_back(o.name);
   std::string text = cat(counted(std::ssize(names), "object"), " of the source: ", listed(names, 20));
-  if (tensors_only) return notes.warn(cat("not tensors, so not in the result: ", text));
-  throw Error(Code::kNotHeld, "a safetensors file holds tensors only")
+  if (tensors_only) return notes.warn(cat("only tensors are in the result, not the ", text));
+  throw Error(Code::kNotHeld, "a safetensors file can contain only tensors")
       .file(store.root())
       .found(text)
-      .help("`tensors_only` leaves them out");
+      .help("`tensors_only` leaves the objects out");
 }
 
 // The texts in the headers of safetensors files have no place in a .pt file.
@@ -150,7 +150,7 @@ void note_metadata(const Store& store, Notes& notes) {
   for (const auto& [name, value] : store.facts())
     if (name.starts_with(kPrefix) && name != "metadata.format")
       keys.push_back(std::string_view(name).substr(kPrefix.size()));
-  if (!keys.empty()) notes.warn(cat("metadata of the source that is not in the result: ", listed(keys, 20)));
+  if (!keys.empty()) notes.warn(cat("this metadata of the source is not in the result: ", listed(keys, 20)));
 }
 
 }  // namespace

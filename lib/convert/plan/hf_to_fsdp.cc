@@ -43,7 +43,7 @@ HfModel open_with_weights(const HfToFsdpOptions& options) {
       .expected("safetensors files")
       .help(has_torch_weights(Folder(options.source))
                 ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
-                      "/model.safetensors   makes them of the .bin files there")
+                      "/model.safetensors   makes safetensors of the .bin files there")
                 : "download the model with its weights");
 }
 

@@ -29,7 +29,7 @@ namespace {
 i64 shards_of(const Grid& grid) {
   if (grid.tp * grid.ep * grid.etp * grid.pp > 1)
     throw Error(Code::kUnknownPartition,
-                "of a model without tables it is not known how ranks split its parameters")
+                "mckpt has no table of this model, so it is not known how ranks split its parameters")
         .expected("`tp` 1, `ep` 1, `etp` 1 and `pp` 1")
         .found(to_string(grid))
         .help("choose a grid of `dp`, `cp` and `hsdp`");
@@ -136,8 +136,8 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   c.sources = {store.root()};
   c.proof = {side_of(store), side_of(plan.layout), plan.left_behind, {}, {}};
   c.dropped_objects = plan.left_behind_objects;
-  c.notes.note(cat("names   are kept, ", why_kept(store),
-                   ": every tensor is taken by its own, its rows over the ranks"));
+  c.notes.note(
+      cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
   FsdpFolder::Beside beside{files_beside(store, {}), {}};
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);

@@ -96,7 +96,7 @@ void Relayering::open() {
   store_ = open_store(options_.source);
   std::optional<DcpDialect> dialect = dcp_dialect(*store_);
   if (dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor)
-    throw Error(Code::kUnknownFormat, "the layers of such a checkpoint cannot be renamed")
+    throw Error(Code::kUnknownFormat, "the layers of a checkpoint of this format cannot be renamed")
         .file(store_->root())
         .expected("DCP torch_dist or DCP fsdp_dtensor")
         .found(format_text(store_->format()));
@@ -113,7 +113,7 @@ LayerPattern Relayering::source_pattern() const {
   bool of_source = way_ == LayerWay::kUngroup || way_ == LayerWay::kToGpt;
   if (!text && of_source && args_->value()) text = pattern_of_args(*args_->value());
   if (text) return parse_pattern(*text, Dialect::kGrouped);
-  throw Error(Code::kUsage, of_source ? "the checkpoint does not say of which layer pattern it is"
+  throw Error(Code::kUsage, of_source ? "the checkpoint does not say which layer pattern it has"
                                       : "the layer pattern of the result is missing")
       .file(store_->root())
       .help(of_source ? "`pattern` gives the pattern of the source"
@@ -162,7 +162,7 @@ LayerForm Relayering::target_form() const {
     return stacks && options_.layers != GptLayers::kIndexed ? LayerForm::kStacked : LayerForm::kGpt;
   }
   if (options_.keys != GroupNames::kAuto && !pattern_.has_groups())
-    throw Error(Code::kUsage, "`keys` says how groups are named, and the pattern has none")
+    throw Error(Code::kUsage, "`keys` says how groups are named, but the pattern has no groups")
         .found(pattern_.text)
         .help("leave `keys` out, or give a pattern with [ and ]");
   if (way_ == LayerWay::kUngroup || !pattern_.has_groups()) return LayerForm::kFlat;
@@ -172,14 +172,16 @@ LayerForm Relayering::target_form() const {
 
 void Relayering::check_ways(LayerForm from, LayerForm to) const {
   if (from == to)
-    throw Error(Code::kUsage, "the checkpoint has these names already")
+    throw Error(Code::kUsage, "the layers of the checkpoint have these names already")
         .file(store_->root())
         .found(cat(form_name(from), " keys of ", pattern_.text));
   std::vector<i64> mixers = layers_of_kind(pattern_, LayerKind::kMamba);
   if (way_ != LayerWay::kToHybrid || mixers.empty() || options_.how.without_mixers) return;
   throw Error(Code::kNotHeld, "a GPT model has no weights for the M layers of the pattern")
       .found(cat(mixers.size(), " of ", pattern_.physical_layers(), " layers of ", pattern_.text))
-      .help("`without_mixers` leaves them out; the run that loads the result has to begin them");
+      .help(
+          "`without_mixers` leaves these layers out; the training run that loads the result must initialise "
+          "them");
 }
 
 std::string Relayering::target_text() const {

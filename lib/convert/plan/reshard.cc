@@ -116,7 +116,7 @@ void Resharding::match_states() {
   throw Error(Code::kCounterpart, "states of the optimizer do not fit their parameters")
       .each_note(faults)
       .file(store.root())
-      .help("`weights_only` leaves the states out, `rank_states` takes them from files of the ranks");
+      .help("`weights_only` leaves the states out, `rank_states` reads them from files of the ranks");
 }
 
 // The fused parameters stay in the form, parts or whole, in which the source has them.
@@ -200,7 +200,7 @@ void Resharding::set_up_run() {
   source_.refuse_ranks_of_unknown_model();
   if (run_.grid.tp * run_.grid.ep * run_.grid.etp > 1)
     throw Error(Code::kUnknownPartition,
-                "of a model without tables it is not known how ranks split its parameters")
+                "mckpt has no table of this model, so it is not known how ranks split its parameters")
         .expected("`tp` 1, `ep` 1 and `etp` 1")
         .found(to_string(run_.grid))
         .help(
@@ -215,12 +215,12 @@ void Resharding::set_up_run() {
         "the layers have the names of another form than those of the model in hf_assets, and keep them");
   if (model().translated())
     notes.note(
-        "names   become those of fsdp_dtensor: model.X is model.module.X, and states of the optimizer "
-        "likewise; "
-        "`keep_names` keeps them");
+        "names   become those of fsdp_dtensor: model.X becomes model.module.X, also in the names of "
+        "optimizer "
+        "states; `keep_names` keeps the names");
   notes.note(
-      "the model is taken as unknown: all parameters of one type lie in one buffer, in the order of the "
-      "checkpoint");
+      "the model is treated as unknown: all parameters of one type are packed into one buffer, in the order "
+      "of the checkpoint");
 }
 
 // The assets that mckpt put beside a checkpoint are copied even if the model is treated as unknown.

@@ -147,7 +147,7 @@ void ReshardObjects::note_left_out() {
   std::vector<std::string> names;
   if (const RankStates* ranks = source_.rank_states())
     if (names = ranks->not_taken(); !names.empty())
-      out_.notes.note(cat("of the ranks' files there is no place for ", listed(names)));
+      out_.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
   const PieceStore* pieces = source_.model().translated();
   if (!pieces || pieces->objects().size() > 0) return;
   names.clear();

@@ -28,9 +28,9 @@ bool rank_0_says(Comm& ranks, bool fact) {
 }
 
 const char* resume_note(const StagedResult& staged) {
-  if (staged.published()) return "resume  the result is published; its last steps were left to do";
-  return staged.resumes() ? "resume  going on with what an interrupted run left"
-                          : "resume  nothing was begun here";
+  if (staged.published()) return "resume  the result is published already; its last steps are done now";
+  return staged.resumes() ? "resume  continues the unfinished output of an interrupted command"
+                          : "resume  there is no unfinished output, so the conversion begins from the start";
 }
 
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
@@ -94,7 +94,7 @@ Notes Publication::find_twins() const {
   try {
     for (const ChunkTwins& t :
          chunk_twins(*search.keys, *search.layout, search.table_key, conversion_.path, kMostTwins))
-      notes.warn(cat("experts hold the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
+      notes.warn(cat("experts have the same bytes: ", escaped(t.first), " and ", escaped(t.second)));
   } catch (const Error& e) {
     notes.warn(cat("experts were not compared with each other: ", e.what()));
   }

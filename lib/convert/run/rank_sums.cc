@@ -76,7 +76,9 @@ Error overflow_error(const LostValues& lost, const std::string& result) {
   e.file(result).found(
       cat(counted(lost.total().infinite, "such value"), " in ", counted(std::ssize(tensors), "tensor")));
   e.each_note(lines);
-  return e.help("`dtype` bf16 and fp32 hold what fp16 does not; `allow_overflow` publishes it all the same");
+  return e.help(
+      "`dtype` bf16 or fp32 can represent values that fp16 cannot; `allow_overflow` publishes the result "
+      "anyway");
 }
 
 }  // namespace mckpt::impl

@@ -55,7 +55,7 @@ void refuse_other_formats(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
-    e.help("mckpt convert hf-to-fsdp makes one of a Hugging Face model");
+    e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   throw e.file(store.root())
       .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
       .found(format_text(store.format()));
@@ -77,7 +77,7 @@ void refuse_other_heads(const Store& store, const ModelConfig& model) {
         .file(store.root())
         .expected(cat(name, " ", stored->as_int()))
         .found(cat(name, " ", here))
-        .help("`assets` names the model that the checkpoint is of");
+        .help("give the model of this checkpoint with `assets`");
   };
   compare("num_attention_heads", model.text.heads);
   // Without grouped queries the number of groups means nothing.
@@ -94,7 +94,7 @@ void refuse_unlike_copies(const Store& store, std::span<const i32> copies) {
   std::vector<bool> same = have_same_bytes(store, pairs, default_threads());
   auto unlike = std::ranges::find(same, false);
   if (unlike == same.end()) return;
-  throw Error(Code::kUnaccounted, "the output layer is not the embedding, though the model ties them")
+  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
       .file(store.root())
       .tensor(store.name(copies[unlike - same.begin()]))
       .help("check tie_word_embeddings in config.json");
@@ -105,11 +105,12 @@ void refuse_unlike_copies(const Store& store, std::span<const i32> copies) {
 std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, const char* setting,
                                 std::optional<i64> given) {
   if (stored && given && *stored != *given)
-    throw Error(Code::kContradiction, cat("`", setting, "` contradicts what the checkpoint says of its run"))
+    throw Error(Code::kContradiction,
+                cat("`", setting, "` contradicts what the checkpoint says of its training run"))
         .file(store.root())
         .expected(*stored)
         .found(cat("`", setting, "` ", *given))
-        .help(cat("leave `", setting, "` out: it is for checkpoints that do not say it"));
+        .help(cat("leave `", setting, "` out: it is for checkpoints that do not say this number"));
   return stored ? stored : given;
 }
 

@@ -30,7 +30,8 @@ std::vector<Finding> refuse_damage(const Store& store, NamesOf parts, std::span<
   for (Finding& f : findings) {
     f.warning |= is_in(accepted, f.code);
     if (!f.warning && is_in(acceptable_damage(), f.code))
-      f.help += cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " takes it as it is");
+      f.help +=
+          cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " uses the checkpoint as it is");
   }
   require_sound(findings, store.root());
   return findings;

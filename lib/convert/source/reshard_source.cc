@@ -55,9 +55,11 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
   bool any_model = o.checkpoint.any_model;
   if (o.weights_only && o.rank_states)
     throw Error(Code::kUsage,
-                "`rank_states` adds states of the optimizer, `weights_only` leaves them out: give one of them");
+                "`rank_states` adds optimizer states, `weights_only` leaves them out: give only one of them");
   if (!o.rank_states && (o.source_ep || o.source_hsdp))
-    throw Error(Code::kUsage, "`source_ep` and `source_hsdp` describe the run that wrote `rank_states`");
+    throw Error(
+        Code::kUsage,
+        "`source_ep` and `source_hsdp` describe the run that wrote the files of `rank_states`: give it too");
   if (any_model && (o.checkpoint.assets || o.rank_states))
     throw Error(Code::kUsage,
                 "`any_model` is for models without tables: `assets` and `rank_states` need the tables");
@@ -97,15 +99,16 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
   auto refuse = [&](std::string_view arg, i64 ranks) {
     throw Error(
         Code::kUnknownPartition,
-        "of a model without tables, what several tensor-parallel ranks wrote is not brought onto one: "
-        "fused tensors are stored rank after rank")
+        "mckpt has no table of this model, so it cannot join the parts that several tensor-parallel ranks "
+        "wrote: fused tensors are stored rank after rank")
         .file(store.root())
         .expected(cat(arg, " 1"))
         .found(ranks)
         .help(
             asked_for_any_model()
-                ? "`assets` HF_DIR in place of `any_model` names the model; or `keep_names`, which leaves "
-                  "args as they are, for a run with the same tensor-parallel ranks"
+                ? "name the model with `assets` HF_DIR instead of `any_model`; or use `keep_names`, which "
+                  "leaves "
+                  "args as they are, for a training run with the same tensor-parallel ranks"
                 : "reshard the checkpoint before its layers get the names of another form, or after convert "
                   "hybrid-to-gpt or ungroup");
   };
@@ -116,12 +119,14 @@ void ReshardSource::refuse_ranks_of_unknown_model() const {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (may_be_by_rank(store.name(t)))
       throw Error(Code::kUnknownPartition,
-                  "it is not known with how many tensor-parallel ranks this was written")
+                  "the number of tensor-parallel ranks that wrote the checkpoint is not known")
           .file(store.root())
           .tensor(store.name(t))
-          .expected("one, where the model has no tables")
-          .note("it may be stored fused, rank after rank, so the place of every row depends on that number")
-          .help("`source_tp` 1 says that it was one");
+          .expected("one rank, as mckpt has no table of this model")
+          .note(
+              "tensors may be stored fused, rank after rank, so the place of every row depends on that "
+              "number")
+          .help("`source_tp` 1 says that one rank wrote it");
 }
 
 // The training run that wrote the files is the one that wrote the checkpoint. It matters how many ranks
@@ -137,9 +142,9 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
   const RunFacts& run = model_.run();
   if (!run.tensor_ranks)
     throw Error(Code::kUnknownPartition,
-                "it is not known with how many tensor-parallel ranks SRC was written")
+                "the number of tensor-parallel ranks that wrote the checkpoint is not known")
         .file(model_.store().root())
-        .help("give it with `source_tp` N");
+        .help("give the number with `source_tp` N");
   Grid grid;
   const Store& disk = model_.on_disk();
   grid.tp = *run.tensor_ranks;

@@ -99,13 +99,13 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
   }
   std::string assets = options.assets ? *options.assets : own_assets(store);
   if (assets.empty()) {
-    Error e(Code::kUnknownAssets, "the checkpoint does not say which Hugging Face model it is of");
+    Error e(Code::kUnknownAssets, "the checkpoint does not say to which Hugging Face model it belongs");
     if (std::string keys = dialect == DcpDialect::kPlain ? keys_of_no_format(store) : ""; !keys.empty())
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
-        .help(cat(
-            "`assets` HF_DIR   the folder of the original model, or one with its config.json",
-            options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` does without one" : ""));
+        .help(cat("`assets` HF_DIR   the folder of the original model, or one with its config.json",
+                  options.renamed && dialect != DcpDialect::kTorchDist ? "; `any_model` needs no such folder"
+                                                                       : ""));
   }
   HfModelOptions how = options.model;
   if (options.assets) how.kept_map = kept_map(store);

@@ -72,6 +72,14 @@ std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, 
   return out;
 }
 
+bool is_made_of_rows(std::span<const i64> piece, const Shape& parameter) {
+  if (piece.empty()) return false;
+  std::span<const i64> whole = parameter.dims();
+  bool rows = piece.size() == whole.size() && std::ranges::equal(piece.subspan(1), whole.subspan(1));
+  i64 items = Shape(piece).items(), row = parameter.row_items();
+  return (rows || piece.size() == 1) && (row == 0 ? items == 0 : items % row == 0);
+}
+
 const ModelParameter& RankStates::State::of() const { return (*parameters)[parameter]; }
 const TorchTable& RankStates::table(i32 file) const { return opened_[file].file->table; }
 
@@ -97,7 +105,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
       place(s, s.of().expert() ? grid.edp() : grid.dp * grid.cp, grid.hsdp, map.model());
   }
   if (!tensors_.empty()) return;
-  throw Error(Code::kUnaccounted, "the ranks' files hold no states of an optimizer")
+  throw Error(Code::kUnaccounted, "the ranks' files contain no optimizer states")
       .file(folder)
       .expected("tensors optimizer.state.<parameter>.exp_avg, or state.<parameter>.exp_avg");
 }
@@ -141,7 +149,7 @@ i64 RankStates::check_ranks() const {
   if (ranks > 0 && std::ssize(there) == ranks) return ranks;
   i64 missing = 0;
   while (there.contains(missing)) missing++;
-  throw Error(Code::kShardMissing, "states come from the files of all ranks")
+  throw Error(Code::kShardMissing, "the states need the files of all ranks, and one is missing")
       .file(root_)
       .expected("files ..._rank_0.pt, ..._rank_1.pt and so on")
       .found(there.empty() ? "none" : cat("none of rank ", missing, " of ", ranks));
@@ -162,23 +170,21 @@ Error RankStates::refusal(const State& s, const Held& h, const char* what) const
 // The number of items in a rank's piece. A piece is rows of the parameter, or its items in one dimension; a
 // DTensor also records the shape of the whole, which is checked. Throws kCounterpart.
 i64 RankStates::items_of(const State& s, const Held& h) const {
-  std::span<const i64> dims = table(h.file).dims(h.row), local = s.of().shape().dims();
+  std::span<const i64> dims = table(h.file).dims(h.row);
   if (const TorchSharding* sharding = table(h.file).sharding(h.row)) {
     GlobalShape whole = global_shape(*s.of().holding, s.of().part.count);
     if (!std::ranges::equal(sharding->global, whole.shape.dims()))
-      throw refusal(s, h, "a state has not the shape of its parameter")
+      throw refusal(s, h, "a state does not have the shape of its parameter")
           .expected(to_string(whole.shape))
           .found(dims_to_string(sharding->global));
   }
-  i64 items = Shape(dims).items(), row = s.of().shape().row_items();
-  bool rows = dims.size() == local.size() && std::ranges::equal(dims.subspan(1), local.subspan(1));
-  if ((!rows && dims.size() != 1) || items % row != 0)
+  if (!is_made_of_rows(dims, s.of().shape()))
     throw refusal(s, h, "a rank's piece of a state is not made of rows of its parameter")
-        .expected(cat("a multiple of ", row, " items"))
+        .expected(cat("a multiple of ", s.of().shape().row_items(), " items"))
         .found(cat("a local shape of ", dims_to_string(dims)));
   if (!table(h.file).strides(h.row).empty())
     throw refusal(s, h, "a rank's piece of a state is a view that skips items").found(dims_to_string(dims));
-  return items;
+  return Shape(dims).items();
 }
 
 // Cuts the stretches of all ranks where the parameter is cut into keys. The cuts follow from the number of
@@ -191,7 +197,7 @@ void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig&
     std::vector<std::string> shapes;
     for (const Held& h : s.held)
       shapes.push_back(cat("rank ", h.rank, " ", dims_to_string(table(h.file).dims(h.row))));
-    throw refusal(s, s.held[0], "the ranks' pieces of a state do not make up their parameter")
+    throw refusal(s, s.held[0], "the ranks' pieces of a state do not add up to their parameter")
         .expected(cat(s.of().shape().items(), " items"))
         .found(cat(sum(items), " items: ", listed(shapes, 8)));
   }

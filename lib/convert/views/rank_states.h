@@ -24,6 +24,7 @@ namespace mckpt::impl {
 class Error;
 class ModelMap;
 class PickleValue;
+class Shape;
 class TorchTable;
 struct Grid;
 struct ModelConfig;
@@ -38,9 +39,12 @@ struct RankStretch {
 
 // The stretch of each rank in a parameter of `whole` items. held[d] is the number of items of the d-th of the
 // ranks that share the parameter's buffer; the `hsdp` instances of the buffer are cut further or are
-// replicas. Nothing if the numbers do not add up: held {16, 16, 8} of 40 items is [0, 16) [16, 32) [32, 40),
-// {16, 16} of 40 is nothing.
+// replicas. Nothing if the numbers do not add up: {16, 16, 8} of 40 is [0, 16) [16, 32) [32, 40), {16, 16} is nothing.
 std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, i64 whole, i64 hsdp);
+
+// Whether a tensor of these sizes can be a rank's piece of a parameter: rows of it, or the items of rows in
+// one dimension. A parameter without items has only pieces without items.
+bool is_made_of_rows(std::span<const i64> piece, const Shape& parameter);
 
 // A store of the states. It keeps the files open and refers to no argument after construction; const
 // functions are thread-safe.

@@ -101,7 +101,7 @@ void Translation::add_tensor(i64 t) {
         .file(source_.root())
         .tensor(source_.name(t))
         .note("which parameter has which number is up to the program that made the optimizer")
-        .help("`weights_only` skips them; or save with named states, as torch's get_state_dict does");
+        .help("`weights_only` skips the states; or save with named states, as torch's get_state_dict does");
   if (numbered_state) return out_->add(std::string(source_.name(t)), std::move(own), {{t}});
 
   bool state = key.section == Section::kState;
@@ -125,10 +125,10 @@ bool Translation::add_split(i64 t, const ModelParameter& p, std::string_view fro
   if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
   for (const Piece& piece : pieces_of(p.split, map_->model(), {p.shape()}, Part{})) {
     if (!dims.empty() && (piece.rows % cells != 0 || piece.first_row % cells != 0))
-      throw Error(Code::kUnknownPartition, "so many tensor-parallel ranks cannot have cut a parameter")
+      throw Error(Code::kUnknownPartition, "this number of tensor-parallel ranks cannot have cut a parameter")
           .file(source_.root())
           .tensor(source_.name(t))
-          .expected(cat("a size that ", piece.rows, " rows divide by"))
+          .expected(cat("a divisor of its ", piece.rows, " rows"))
           .found(cells)
           .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
     std::vector<i64> part(dims.begin(), dims.end());

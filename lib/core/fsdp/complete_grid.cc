@@ -15,7 +15,7 @@ Grid complete_grid(Grid sizes, std::optional<i64> dp) {
   sizes.dp = dp ? *dp : smallest_dp(sizes);
   check_grid(sizes);
   if (sizes.world() > kMostRanks)
-    throw Error(Code::kBadGrid, "the world of this grid is larger than any that there is")
+    throw Error(Code::kBadGrid, "the grid has more ranks than any real training run")
         .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))
         .found(cat(with_commas(sizes.world()), " ranks: ", to_string(sizes)))
         .help("choose a smaller `dp`, or other sizes");

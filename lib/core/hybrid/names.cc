@@ -100,8 +100,8 @@ LayerNames::LayerNames(const LayerPattern& pattern, LayerForm form, std::string_
 // Numbers the attention layers and the MLP layers of the pattern; the i-th of both are GPT layer i. M layers
 // get no number.
 void LayerNames::pair_gpt_layers() {
-  Error e(Code::kNotHeld, "a GPT model has no layers like some of the pattern");
-  e.expected("as many * as - or E, not both of these, and besides them M alone").found(pattern_.text);
+  Error e(Code::kNotHeld, "the pattern has layers that a GPT model cannot have");
+  e.expected("as many * as - or as E, not both - and E, and no other layers than M").found(pattern_.text);
   auto counts = [](std::string_view symbols, char c) {
     return std::count(symbols.begin(), symbols.end(), c);
   };
@@ -117,7 +117,7 @@ void LayerNames::pair_gpt_layers() {
   }
   if (attention_.size() != mlp_.size())
     throw e.note(cat(attention_.size(), " layers are *, ", mlp_.size(), " are - or E"));
-  if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("- and E stand in one pattern");
+  if (counts(symbols_, '-') > 0 && counts(symbols_, 'E') > 0) throw e.note("the pattern has both - and E");
   bool pair = mtp_symbols_.size() == 2 && counts(mtp_symbols_, '*') == 1 &&
               counts(mtp_symbols_, '-') + counts(mtp_symbols_, 'E') == 1;
   if (!mtp_symbols_.empty() && !pair)
@@ -160,7 +160,8 @@ i64 LayerNames::owner(i64 begin, i64 end, std::string_view symbols, std::string_
 i64 LayerNames::gpt_owner(i64 number, std::string_view rest, std::optional<NameFault>& fault) const {
   std::optional<KeyFamily> family = family_of(rest);
   if (!family || *family == KeyFamily::kMixer) {
-    fault = {Code::kUnaccounted, "no layer of a GPT model that is a hybrid one as well has such a parameter"};
+    fault = {Code::kUnaccounted,
+             "no layer of a hybrid model that is stored as a GPT model has such a parameter"};
     return -1;
   }
   i64 layer = (*family == KeyFamily::kAttention ? attention_ : mlp_)[number];
@@ -175,7 +176,7 @@ LayerName LayerNames::find(std::string_view name, std::optional<NameFault>& faul
   if (take(numbered, kLayers)) return find_in_main(numbered, fault);
   if (take(numbered, kMtp)) return find_in_mtp(numbered, fault);
   if (name.find(cat(".", kLayers)) != name.npos)
-    fault = {Code::kUnaccounted, "a decoder inside another model is not known"};
+    fault = {Code::kUnaccounted, "the name has a decoder inside another model, which mckpt does not know"};
   return {};
 }
 
@@ -188,8 +189,9 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
   if (number && take(rest, "layers.") && !(member = take_number(rest))) number.reset();
   LayerName out{LayerName::Kind::kLayer, -1, -1, rest};
   if (!number || form_ == LayerForm::kStacked) {
-    fault = {Code::kBadPattern, form_ == LayerForm::kStacked ? "a layer of its own among stacked ones"
-                                                             : "'layers.' is not followed by the number of a layer"};
+    fault = {Code::kBadPattern, form_ == LayerForm::kStacked
+                                    ? "this layer is stored alone, but the layers of this model are stacked"
+                                    : "'layers.' is not followed by the number of a layer"};
   } else if (*number >= layers()) {
     fault = beyond(form_ == LayerForm::kFlat ? "layers"
                    : is_gpt(form_)           ? "GPT layers"
@@ -208,8 +210,9 @@ LayerName LayerNames::find_in_main(std::string_view rest, std::optional<NameFaul
     else
       out.layer = owner(at, at + 1, symbols_, rest, fault);
   } else {
-    fault = {Code::kBadPattern, member ? cat("layer ", *number, " is not called as a group")
-                                       : cat("layer ", *number, " is a group, and its member is not named")};
+    fault = {Code::kBadPattern,
+             member ? cat("layer ", *number, " is a single layer, but the name has a member of a group")
+                    : cat("layer ", *number, " is a group, but the name does not say which member")};
   }
   return out;
 }

@@ -25,7 +25,8 @@ std::vector<PatternWarning> pattern_warnings(const LayerPattern& pattern) {
     std::string who = cat("decoder.layers.", h.logical_index, ": '", symbols[h.first_member], "' and '",
                           symbols[h.second_member], "' of the group [", escaped(symbols, 16), "] ");
     if (h.same_keys)
-      out.push_back({"duplicate_keys", who + "write the same keys: such a checkpoint cannot be saved right"});
+      out.push_back(
+          {"duplicate_keys", who + "write the same keys: such a checkpoint cannot be saved correctly"});
     else
       out.push_back(
           {"shared_family", who + "share a name family: a key does not tell which of them it belongs to"});

@@ -316,7 +316,8 @@ std::string to_string(const BoxFault& fault, std::string_view box) {
     case Kind::kOverlap:
       return cat(box, "s ", fault.first, " and ", fault.second, " overlap: ", where);
     case Kind::kIrregular:
-      return cat("the ", box, "s cut across each other in too many ways to prove that they cover it once");
+      return cat("the ", box,
+                 "s cut across each other in too many ways to prove that they cover the tensor once");
   }
   return {};
 }

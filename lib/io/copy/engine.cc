@@ -128,7 +128,8 @@ class Run {
     indexes.clear();
     std::lock_guard lock(mutex_);
     if (error_) return false;
-    if (options_.stop && options_.stop()) throw Error(Code::kInterrupted, "stopped before the copy was done");
+    if (options_.stop && options_.stop())
+      throw Error(Code::kInterrupted, "the copy was stopped before it was done");
     for (i64 bytes = 0; next_ < end_ && indexes.size() < kBatchTasks; next_++) {
       if (options_.log && options_.log->is_done(next_)) continue;
       bytes += job_.task_bytes(next_);

@@ -16,7 +16,7 @@ namespace mckpt::impl {
 
 // Throws kInterrupted if the observer asks to stop.
 inline void check_stop(Observer& observer) {
-  if (observer.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
+  if (observer.stop()) throw Error(Code::kInterrupted, "the work was stopped before it was done");
 }
 
 // Passes every write on. The copy engine itself ends between batches when the observer asks to stop, so that

@@ -45,7 +45,8 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
     u32 sum = 0;
     for (; b < blocks_.size() && blocks_[b].file == record.file && blocks_[b].begin < end; b++) {
       const Block& block = blocks_[b];
-      if (block.begin < at || block.end > end) continue;  // overlaps another block, or ends in the next record
+      if (block.begin < at || block.end > end)
+        continue;  // overlaps another block, or ends in the next record
       sum = sum_bytes(sum, files[record.file], at, block.begin, tell);
       sum = crc32_join(sum, block.crc32, block.end - block.begin);
       at = block.end;
@@ -59,14 +60,14 @@ void ReadSums::check(const Store& store, const std::function<void()>& going_on) 
   }
   if (bad.empty()) return;
   Error e(Code::kBadChecksum,
-          "bytes that were read are not those that were written: the checksum does not match");
+          "the bytes that were read are not those that were written: the checksum does not match");
   e.file(file_path(store, bad[0]->file)).offset(bad[0]->offset);
   if (bad[0]->tensor >= 0)
     e.tensor(store.name(bad[0]->tensor));
   else if (!bad[0]->name.empty())
     e.tensor(bad[0]->name);
   if (bad.size() > 1) e.note(cat(bad.size(), " records are damaged"));
-  throw e.help("`mckpt verify` names all that is damaged; copy the file again from its source");
+  throw e.help("copy the file again from its source; `mckpt verify` lists everything that is damaged");
 }
 
 }  // namespace mckpt::impl

@@ -97,7 +97,7 @@ bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findin
   for (i64 size : box) bytes *= static_cast<double>(size);
   if (bytes / kMostDeflated <= static_cast<double>(o.record->bytes)) return true;
   findings.add(finding_of(m, o, Code::kItemMismatch,
-                          cat("its record of ", o.record->bytes, " bytes is too small for a chunk of ",
+                          cat("the record of ", o.record->bytes, " bytes is too small for a chunk of ",
                               dims_to_string(box), " of ", dtype_name(dtype))));
   return false;
 }
@@ -109,9 +109,9 @@ bool check_range(const DcpMetadata& m, const Owned& o, i64 file_bytes, Findings&
   bool negative = r.offset < 0 || r.bytes < 0;
   if (!negative && (file_bytes < 0 || (r.offset <= file_bytes && r.bytes <= file_bytes - r.offset)))
     return true;
-  std::string range = cat("its record at offset ", r.offset, ", length ", r.bytes, ", ");
+  std::string range = cat("the record at offset ", r.offset, ", length ", r.bytes, ", ");
   if (negative) {
-    findings.add(finding_of(m, o, Code::kRecordOutside, range + "has a negative number: out of range"));
+    findings.add(finding_of(m, o, Code::kRecordOutside, range + "is out of range: a number is negative"));
     return false;
   }
   Finding f = finding_of(m, o, Code::kRecordOutside,
@@ -156,7 +156,7 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
     if (reaching != nullptr && o.record->offset < reaching->record->offset + reaching->record->bytes &&
         !listed_twice(m, *reaching, o))
       findings.add(finding_of(m, o, Code::kRecordOverlap,
-                              cat("its record overlaps that of '", escaped(owner_name(m, *reaching)),
+                              cat("the record overlaps that of '", escaped(owner_name(m, *reaching)),
                                   "' at offset ", reaching->record->offset)));
     if (reaching == nullptr ||
         o.record->offset + o.record->bytes > reaching->record->offset + reaching->record->bytes)
@@ -173,13 +173,14 @@ void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings&
   });
   for (std::size_t f = 0; f < end.size(); f++)
     if (end[f] >= 0 && file_bytes[f] > end[f])
-      findings.add({.code = Code::kMixedSaves,
-                    .file = m.files[f],
-                    .message = cat(file_bytes[f] - end[f],
-                                   " bytes behind the last record belong to nothing: the file may be that of "
-                                   "another save"),
-                    .offset = end[f],
-                    .warning = true});
+      findings.add(
+          {.code = Code::kMixedSaves,
+           .file = m.files[f],
+           .message = cat(file_bytes[f] - end[f],
+                          " bytes after the last record belong to no chunk or object: the file may be of "
+                          "another save"),
+           .offset = end[f],
+           .warning = true});
 }
 
 }  // namespace mckpt::impl

@@ -155,11 +155,11 @@ void NameChecks::check_half(const Entry& e) {
   std::string partner = cat(stem, half == 'w' ? "_v" : "_w");
   auto other = same.find(partner);
   if (other == same.end())
-    add(Code::kCounterpart, e.tensor, cat("the other half, '", escaped(partner), "', is not there"),
+    add(Code::kCounterpart, e.tensor, cat("the other half, '", escaped(partner), "', is missing"),
         e.key.section == Section::kModel ? kHalfLost : kStateLost);
   else if (half == 'w' && !same_dims(e.tensor, other->second))
     add(Code::kCounterpart, e.tensor,
-        cat("its shape ", dims_to_string(store_.dims(e.tensor)), " differs from ",
+        cat("the shape ", dims_to_string(store_.dims(e.tensor)), " differs from the shape ",
             dims_to_string(store_.dims(other->second)), " of the other half, '", escaped(partner), "'"),
         e.key.section == Section::kModel ? "" : kPieceForWhole);
 }
@@ -172,7 +172,7 @@ void NameChecks::check_moment(const Entry& e) {
   const Tensors& others = section(Section::kState, other);
   bool factored = section(Section::kState, "exp_avg_sq_row").contains(e.key.parameter);
   if (!others.empty() && !others.contains(e.key.parameter) && !factored)
-    add(Code::kCounterpart, e.tensor, cat("its parameter has no ", other), kStateLost);
+    add(Code::kCounterpart, e.tensor, cat("the parameter of this state has no ", other), kStateLost);
   // fully_shard's hooks number the parameters instead of naming them.
   if (dialect_ != DcpDialect::kMegatronFsdp) check_shape_of_state(e);
 }
@@ -192,8 +192,8 @@ void NameChecks::check_shape_of_state(const Entry& e) {
               store_.shape(e.tensor).items() == store_.shape(parameter->second).items();
   if (dialect_ == DcpDialect::kTorchDist && flat) return;
   add(Code::kCounterpart, e.tensor,
-      cat("its shape ", dims_to_string(store_.dims(e.tensor)), " differs from its parameter's ",
-          dims_to_string(store_.dims(parameter->second))),
+      cat("the shape ", dims_to_string(store_.dims(e.tensor)), " of the state differs from the shape ",
+          dims_to_string(store_.dims(parameter->second)), " of its parameter"),
       kPieceForWhole);
 }
 
@@ -208,7 +208,7 @@ void NameChecks::check_group_meta() {
     bool known = std::binary_search(group_meta_.begin(), group_meta_.end(), name) ||
                  std::binary_search(group_meta_.begin(), group_meta_.end(), e.key.parameter);
     if (!known && !with_state.contains(name))
-      add(Code::kCounterpart, e.tensor, cat("its parameter is not in ", meta_is_), "", true);
+      add(Code::kCounterpart, e.tensor, cat("the parameter of this state is not in ", meta_is_), "", true);
     with_state.insert(std::move(name));
   }
   if (with_state.empty()) return;  // saved before the first step
@@ -236,8 +236,9 @@ void NameChecks::check_trained() {
   }
   if (first >= 0)
     add(Code::kCounterpart, first,
-        cat("no optimizer states of ", without.size(), " of ", without.size() + trained.size(),
-            " parameters; that is right for frozen ones only: ", listed(without, 4)),
+        cat(without.size(), " of ", without.size() + trained.size(),
+            " parameters have no optimizer states, which only frozen parameters may lack: ",
+            listed(without, 4)),
         kStateLost, true);
 }
 

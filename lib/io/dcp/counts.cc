@@ -120,18 +120,18 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
     language_layers_ = *facts_.layers;
     return add(
         Code::kNumberGap, layers.tensor,
-        "nothing is stored of any of the M layers that the pattern of the run has, as in what is made of "
-        "a GPT model",
+        "the pattern of the training run has M layers, but no tensor of them is stored, as in a checkpoint "
+        "that was made of a GPT model",
         kMixersLacking, true);
   }
   if (layers.count() <= layers.numbers.back())
     add(Code::kNumberGap, layers.tensor,
-        cat("of the layers ", escaped(before), "0 to ", layers.numbers.back(), " there are no tensors of ",
-            layers.missing()));
+        cat("the layers ", escaped(before), "0 to ", layers.numbers.back(),
+            " have gaps; no tensors are stored of ", layers.missing()));
   if (of_language) language_layers_ = layers.count();
   if (of_language && facts_.layers && layers.count() < *facts_.layers)
     add(facts_.pipeline_stages.value_or(1) > 1 ? Code::kPipelineLoss : Code::kNumberGap, layers.tensor,
-        cat("the run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
+        cat("the training run had ", *facts_.layers, " layers, but only ", layers.count(), " are stored"),
         facts_.pipeline_stages.value_or(1) > 1 ? kStagesLost : "");
 }
 
@@ -160,16 +160,16 @@ void CountChecks::check_experts() {
 void CountChecks::check_expert_series(std::string_view before, std::string_view after, const Series& experts,
                                       i64 most) {
   if (before.ends_with(".bias") && experts.from_zero() && most % experts.count() == 0)
-    return add(
-        Code::kNumberGap, experts.tensor,
-        cat("the biases of experts were not renumbered: ", most / experts.count(),
-            " expert-parallel ranks wrote theirs as ", escaped(before), "0 to ", experts.count() - 1,
-            ", one over the other; those of ", most - experts.count(), " of ", most, " experts are lost"),
-        kBiasesLost);
+    return add(Code::kNumberGap, experts.tensor,
+               cat("the biases of experts were not renumbered: each of ", most / experts.count(),
+                   " expert-parallel ranks wrote its biases as ", escaped(before), "0 to ",
+                   experts.count() - 1, ", over those of the other ranks; the biases of ",
+                   most - experts.count(), " of ", most, " experts are lost"),
+               kBiasesLost);
   std::string gap = experts.missing();
   add(Code::kNumberGap, experts.tensor,
-      cat("there are ", most, " experts, but ", escaped(before), "N", escaped(after), " is there for only ",
-          experts.count(), gap.empty() ? "" : cat("; missing: ", gap)));
+      cat("the model has ", most, " experts, but only ", experts.count(), " of them have ", escaped(before),
+          "N", escaped(after), gap.empty() ? "" : cat("; missing: ", gap)));
 }
 
 // fsdp_dtensor names layers by their number in the stage. Where the stages numbered them globally nothing
@@ -184,8 +184,9 @@ void CountChecks::check_pipeline() {
   if (stages <= 1) return;
   bool whole = facts_.layers && language_layers_ >= *facts_.layers;
   add(Code::kPipelineLoss, -1,
-      cat("the run had ", stages, " pipeline stages; fsdp_dtensor keeps only one layer of each number",
-          whole ? ", but all layers are there: the stages must have counted on" : ""),
+      cat("the training run had ", stages,
+          " pipeline stages; fsdp_dtensor keeps only one layer of each number",
+          whole ? ", but all layers are stored: their numbers must have continued from stage to stage" : ""),
       whole ? "" : kStagesLost, whole);
 }
 

@@ -91,11 +91,11 @@ void DcpStore::read_metadata(const Folder& folder) {
   if (parts.empty())
     throw Error(Code::kIncomplete, "the folder has no .metadata")
         .file(root_)
-        .found(has_data ? "data files alone: the save was interrupted before it was complete"
+        .found(has_data ? "only data files: the save was interrupted before it was complete"
                         : "no DCP folder");
   meta_ = merge_dcp_metadata(parts);
-  add_fact("metadata",
-           cat("one file for each of ", parts.size(), " ranks; objects are those of the lowest rank"));
+  add_fact("metadata", cat("one file for each of ", parts.size(),
+                           " ranks; objects are read from the lowest rank's file"));
 }
 
 // Looks up the size of each data file, -1 for a missing one, and counts the ranks that wrote.
@@ -158,7 +158,7 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
     findings_.push_back(
         {.code = Code::kRecordUnused,
          .file = std::string(kCommonFile),
-         .message = "the common state is here and in an object; Megatron reads this file alone",
+         .message = "the common state is in this file and also in an object; Megatron reads only this file",
          .warning = true});
   for (const FolderEntry& e : folder.entries())
     if (e.folder && e.name == "modelopt_state") add_fact("modelopt_state", "a folder");
@@ -177,13 +177,12 @@ void DcpStore::collect_findings() {
   check_records(meta_, bytes, findings);
   if (gathered_) check_ends(meta_, bytes, findings);
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
-    findings.add(
-        {.code = Code::kPipelineLoss,
-         .file = std::string(kMetadata),
-         .message =
-             "the last pipeline stage named its layers from 0, so layers of different stages have one name "
-             "and only one of each is stored",
-         .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
+    findings.add({.code = Code::kPipelineLoss,
+                  .file = std::string(kMetadata),
+                  .message = "the last pipeline stage numbered its layers from 0, so layers of different "
+                             "stages have the same "
+                             "names, and only one tensor of each name is stored",
+                  .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
   findings_ = findings.take();
 }
 

@@ -49,7 +49,7 @@ void check_matches(DType found, std::span<const i64> found_sizes, DType dtype, s
 
 // DCP stores chunks as plain tensors; a DTensor inside a record would be cut twice.
 [[noreturn]] void throw_piece(const TorchSharding& sharding) {
-  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another")
+  throw Error(Code::kItemMismatch, "the record is a tensor that is itself a piece of another tensor")
       .found(to_string(sharding));
 }
 

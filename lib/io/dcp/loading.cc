@@ -31,11 +31,11 @@ bool is_call(PickleValue value, std::string_view function) {
 
 // Why torch cannot restore the tuple (dtype, layout, requires_grad, memory format, pin_memory); "": it can.
 std::string fault_of_properties(PickleValue state) {
-  if (state.size() != 5) return cat("there are ", state.size(), " of them, not 5");
+  if (state.size() != 5) return cat("their state has ", state.size(), " values, not 5");
   PickleValue layout = state.at(1), format = state.at(3);
   PickleValue name = is_call(layout, "_get_layout") ? layout.as_object().args.at(0) : PickleValue();
   if (name.is(ValueKind::kText) && std::ranges::find(kLayouts, name.text()) == std::end(kLayouts))
-    return cat("the layout '", escaped(name.text()), "' is none of torch");
+    return cat("torch has no layout '", escaped(name.text()), "'");
   bool is_format = is_call(format, "_MEM_FORMAT_ENCODING") || is_call(format, "MEM_FORMAT_ENCODING");
   PickleValue code = is_format ? format.as_object().args.at(0) : PickleValue();
   if (code.is_int() && code.as_int() >= 0 && code.as_int() <= 2) return "";
@@ -128,9 +128,11 @@ class LoadingCheck {
       const DcpRows::Index& index =
           rows_.indexes[DcpRows::row_of(key, Kind::kIndex, "a key of storage_data")];
       if (listed(index.name) == Listed::kTensor && !index.has_offset)
-        add(rows_.names[index.name], "storage_data has no offset for a chunk, and torch does not find it");
+        add(rows_.names[index.name],
+            "storage_data has no offset for a chunk, so torch does not find the chunk");
       if (listed(index.name) == Listed::kObject && index.has_offset)
-        add(rows_.names[index.name], "storage_data has an offset for an object, and torch does not find it");
+        add(rows_.names[index.name],
+            "storage_data has an offset for an object, so torch does not find the object");
     }
   }
 
@@ -149,7 +151,8 @@ class LoadingCheck {
       planned[number] = true;
       if (!leads_to(path, key.text()))
         add(key.text(),
-            cat("planner_data leads elsewhere, and torch does not find it: ", pickle_line(path, 200)));
+            cat("the path in planner_data leads elsewhere, so torch does not find the tensor or object: ",
+                pickle_line(path, 200)));
     }
     // Ranks may have had what nobody stored, and a writer may leave out paths of one part; both at once is a
     // name that changed.
@@ -158,10 +161,11 @@ class LoadingCheck {
       if (listed_[n] == Listed::kNot || planned[n]) continue;
       changed = !strangers.empty();
       add(rows_.names[n],
-          "planner_data does not name it, so torch does not put it back where it was saved from", !changed);
+          "planner_data does not name this tensor or object, so torch does not put it back in its place",
+          !changed);
     }
     for (std::string_view name : strangers)
-      add(name, "planner_data names it, but nothing of the name is listed", !changed);
+      add(name, "planner_data has this name, but .metadata lists no tensor or object of it", !changed);
   }
 
   DcpRows& rows_;

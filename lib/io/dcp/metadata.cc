@@ -148,7 +148,7 @@ void Linker::add_names(PickleValue dict) {
     std::size_t number = rows_.names.add(key);
     if (number == meaning_.size()) meaning_.push_back(kNothing);
     if (meaning_[number] != kNothing)
-      throw_bad_metadata(cat("the name '", escaped(name), "' stands twice in .metadata"));
+      throw_bad_metadata(cat("the name '", escaped(name), "' occurs twice in .metadata"));
     bool is_bytes =
         value.is(ValueKind::kObject) && DcpRows::kind_of(*value.as_object().type) == DcpRows::Kind::kBytes;
     if (is_bytes) {
@@ -158,7 +158,7 @@ void Linker::add_names(PickleValue dict) {
       out_.object_records.emplace_back();
     } else {
       meaning_[number] = out_.tensor_count();
-      add_tensor(name, DcpRows::row_of(value, DcpRows::Kind::kTensor, "what stands under a name", name));
+      add_tensor(name, DcpRows::row_of(value, DcpRows::Kind::kTensor, "the value of a name", name));
     }
   }
 }
@@ -210,9 +210,10 @@ void Linker::place(const DcpRows::Index& index, std::span<const i64> offset, con
   std::string_view name = rows_.names[index.name];
   i64 meaning = meaning_[index.name];
   if (meaning == kNothing)
-    return add_finding(Code::kRecordUnused, name,
-                       "an unknown name: storage_data has bytes for it, but nothing of the name is listed",
-                       true);
+    return add_finding(
+        Code::kRecordUnused, name,
+        "an unknown name: storage_data has bytes for it, but .metadata lists no tensor or object of it",
+        true);
   if (meaning < 0) {
     out_.object_records[~meaning] = record;
     return;
@@ -243,7 +244,7 @@ i64 Linker::find_chunk(i64 tensor, const DcpRows::Index& index, std::span<const 
   if (index.hint >= 0 && chunk >= 0)
     add_finding(
         Code::kBadMetadata, rows_.names[index.name],
-        cat("the index of storage_data says position ", index.hint, " for the chunk that stands at ", chunk),
+        cat("the index of storage_data says position ", index.hint, " for the chunk at position ", chunk),
         true);
   return chunk;
 }

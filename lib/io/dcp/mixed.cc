@@ -65,7 +65,7 @@ std::vector<Finding> check_mixed(const Store& store) {
     const auto& [last, b] = *steps.rbegin();
     out.push_back({.code = Code::kMixedSaves,
                    .file = std::string(file_label(store, b)),
-                   .message = cat("the optimizer had made ", last, " steps here and ", first, " in ",
+                   .message = cat("the optimizer had made ", last, " steps in this file and ", first, " in ",
                                   file_label(store, a), ": the files are of different saves"),
                    .help = kTakeWhole});
   }
@@ -77,8 +77,8 @@ std::vector<Finding> check_mixed(const Store& store) {
     if (iteration && *iteration != folder->number)
       out.push_back({.code = Code::kMixedSaves,
                      .tensor = "iteration",
-                     .message = cat("the folder is called that of iteration ", folder->number,
-                                    ", but holds iteration ", *iteration),
+                     .message = cat("the name of the folder says iteration ", folder->number,
+                                    ", but its data say iteration ", *iteration),
                      .warning = true});
   }
   return out;

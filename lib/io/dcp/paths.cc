@@ -24,14 +24,16 @@ DcpName name_of(std::string_view name, PickleValue path) {
     if (count > 0) out.dots.push_back(static_cast<i32>(joined.size()));
     if (part.is_int()) out.numbers.push_back(count);
     if (!part.is_int() && !part.is(PickleValue::Kind::kText))
-      throw Error(Code::kNotHeld, "the path of an item leads over a key that is neither a text nor a number")
+      throw Error(Code::kNotHeld,
+                  "the path of an item in planner_data has a key that is neither a text nor a number")
           .tensor(name)
           .found(pickle_line(path, 200));
     if (count++ > 0) joined += '.';
     joined += part.is_int() ? cat(part.as_int()) : std::string(part.text());
   }
   if (joined != name)
-    throw Error(Code::kBadMetadata, "planner_data leads elsewhere, and torch does not find the item")
+    throw Error(Code::kBadMetadata,
+                "the path in planner_data leads elsewhere, so torch does not find the item")
         .tensor(name)
         .found(pickle_line(path, 200));
   return out;

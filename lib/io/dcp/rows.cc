@@ -145,7 +145,8 @@ void DcpRows::throw_no_row(PickleValue object, std::string_view what, std::strin
   std::string found = object.is(ValueKind::kObject)
                           ? cat("an object of class ", escaped(object.as_object().type->name))
                           : std::string(kind_name(object.kind()));
-  Error e(Code::kBadMetadata, cat(what, " in .metadata is ", found, ", an unexpected type, or empty"));
+  Error e(Code::kBadMetadata,
+          cat(what, " in .metadata is ", found, ", which is of an unexpected type or empty"));
   throw e.tensor(name);
 }
 

@@ -72,9 +72,10 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
   try {
     if (r.file < 0) throw Error(Code::kRecordMissing, cat("chunk ", index, " has no entry in storage_data"));
     if (r.transformed)
-      throw Error(Code::kItemMismatch,
-                  "the record went through a stream extension of torch (such as compression), which mckpt "
-                  "does not have")
+      throw Error(
+          Code::kItemMismatch,
+          "the record was written through a stream extension of torch (such as compression), which mckpt "
+          "cannot undo")
           .file(file_path(*this, r.file));
     DcpItem item = with_record(r.file, r.offset, r.bytes, [&](const ByteSource& record) {
       return read_dcp_item(record, dtype(tensor), sizes);
@@ -182,12 +183,13 @@ void DcpStore::check_copies(std::vector<Finding>& out) const {
     if (rows.empty()) continue;
     i64 first = *rows.begin();
     std::string name(object ? meta_.object_name(first) : meta_.name(first));
-    std::string more = rows.size() > 1 ? cat(", and so have ", rows.size() - 1, " more") : "";
-    out.push_back({.code = Code::kRecordUnused,
-                   .tensor = std::move(name),
-                   .message = cat("ranks have saved other values for the same ", object ? "object" : "tensor",
-                                  more, "; those of the lowest rank are taken, the others are left out"),
-                   .warning = true});
+    std::string more = rows.size() > 1 ? cat(" and of ", rows.size() - 1, " more") : "";
+    out.push_back(
+        {.code = Code::kRecordUnused,
+         .tensor = std::move(name),
+         .message = cat("ranks have saved different values of the same ", object ? "object" : "tensor", more,
+                        "; the values of the lowest rank are used, the others are left out"),
+         .warning = true});
   }
 }
 

@@ -8,6 +8,8 @@
 #include <libdeflate.h>
 #endif
 
+#include <cstdio>
+
 namespace mckpt::impl {
 
 u32 crc32(u32 before, std::span<const u8> bytes) {
@@ -20,6 +22,12 @@ u32 crc32(u32 before, std::span<const u8> bytes) {
 
 u32 crc32_join(u32 first, u32 second, i64 second_bytes) {
   return static_cast<u32>(::crc32_combine(first, second, second_bytes));
+}
+
+std::string crc32_text(u32 sum) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", sum);
+  return text;
 }
 
 }  // namespace mckpt::impl

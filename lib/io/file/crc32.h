@@ -9,6 +9,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "core/base/int.h"
 
@@ -19,5 +20,8 @@ u32 crc32(u32 before, std::span<const u8> bytes);
 
 // The sum of two stretches one after the other, from their sums and the length of the second.
 u32 crc32_join(u32 first, u32 second, i64 second_bytes);
+
+// Eight hexadecimal digits, such as "0a1b2c3d".
+std::string crc32_text(u32 sum);
 
 }  // namespace mckpt::impl

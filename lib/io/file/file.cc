@@ -86,7 +86,7 @@ void throw_open_failed(const std::string& path, int error) {
 
 void ByteSource::check_range(i64 offset, i64 bytes) const {
   if (offset >= 0 && bytes >= 0 && offset <= size_ && bytes <= size_ - offset) return;
-  throw Error(Code::kReadFailed, "a read would pass the end")
+  throw Error(Code::kReadFailed, "a read would pass the end of the file")
       .offset(offset)
       .expected(cat("at most ", size_, " bytes"))
       .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
@@ -115,7 +115,7 @@ void MemorySource::read_inside(i64 offset, std::span<u8> to) const {
 
 void check_inside(const ByteSource& whole, i64 offset, i64 bytes) {
   if (offset < 0 || bytes < 0 || offset > whole.size() || bytes > whole.size() - offset)
-    throw Error(Code::kReadFailed, "a part of a file lies beyond its end")
+    throw Error(Code::kReadFailed, "a part of a file is beyond its end")
         .offset(offset)
         .expected(cat("at most ", whole.size(), " bytes"))
         .found(cat("bytes ", offset, " to ", offset, " + ", bytes));

@@ -172,7 +172,7 @@ Folder::Folder(const std::string& path) : path_(path) {
   if (errno == ENOTDIR)
     throw Error(Code::kNotAFolder, "this is not a folder")
         .file(path_)
-        .help("name the folder in which the file lies, not the file");
+        .help("name the folder that contains the file, not the file");
   throw Error(errno == ENOENT ? Code::kNotFound : Code::kReadFailed,
               cat("cannot open the folder: ", errno_text(errno)))
       .file(path_);
@@ -184,13 +184,14 @@ Folder::~Folder() {
 
 int Folder::open_inside(std::string_view name, int flags) const {
   check_inside_name(name);
-  if (links_are_followed) return ::openat(boundary_, cat(prefix_, name).c_str(), flags);
+  if (links_are_followed)
+    return retried([&] { return ::openat(boundary_, cat(prefix_, name).c_str(), flags); });
   int fd = open_beneath(boundary_, cat(prefix_, name), flags);
   if (fd < 0 && errno == ELOOP)
-    throw_bad_path(name, "is a link that leads to itself, or a chain of too many");
+    throw_bad_path(name, "is a link that leads to itself, or the first of too many links");
   if (fd < 0 && errno == EXDEV)
     throw_bad_path(name, "is a link that leads outside of its folder",
-                   ", or, if the link is your own: `follow_links`");
+                   ", or, if the link is your own, use `follow_links`");
   return fd;
 }
 

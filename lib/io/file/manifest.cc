@@ -11,10 +11,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <functional>
 
 #include "core/base/error.h"
+#include "io/file/crc32.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
 #include "io/file/place.h"
@@ -25,12 +25,6 @@ namespace {
 
 constexpr std::string_view kSchema = "mckpt.manifest/1";
 constexpr i64 kMostBytes = i64{1} << 30;
-
-std::string hex(u32 v) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", v);
-  return text;
-}
 
 // Eight hexadecimal digits, such as "0a1b2c3d".
 u32 parse_hex(const JsonValue& value) {
@@ -58,17 +52,17 @@ void append(std::string& out, const ManifestFile& f) {
     out += cat(", \"sha256\": \"", f.sha256, "\"}");
     return;
   }
-  out += cat(", \"rest_crc32\": \"", hex(f.rest_crc32), "\", \"tensors\": [");
+  out += cat(", \"rest_crc32\": \"", crc32_text(f.rest_crc32), "\", \"tensors\": [");
   for (std::size_t i = 0; i < f.sums.size(); i++)
-    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", hex(f.sums[i].crc32),
+    out += cat(i > 0 ? ", [" : "[", f.sums[i].offset, ", ", f.sums[i].bytes, ", \"", crc32_text(f.sums[i].crc32),
                "\"]");
   out += "]}";
 }
 
 // [offset, bytes, "crc32"]
 ManifestSum parse_sum(const JsonValue& value) {
-  const JsonValue::Array& parts = value.array("a sum");
-  if (parts.size() != 3) throw Error(Code::kBadJson, "a sum has not just offset, bytes and CRC-32");
+  const JsonValue::Array& parts = value.array("a checksum");
+  if (parts.size() != 3) throw Error(Code::kBadJson, "a checksum is not a list of offset, bytes and CRC-32");
   return {
       .offset = parts[0].integer("offset"), .bytes = parts[1].integer("bytes"), .crc32 = parse_hex(parts[2])};
 }
@@ -94,10 +88,10 @@ ManifestFile parse_file(const JsonValue& value) {
   i64 at = 0;
   for (const ManifestSum& s : f.sums) {
     if (s.bytes < 0 || s.offset < at || s.bytes > f.bytes - s.offset)
-      throw Error(Code::kBadJson, "sums overlap or do not lie in their file");
+      throw Error(Code::kBadJson, "the ranges of checksums overlap or leave their file");
     at = s.offset + s.bytes;
   }
-  if (f.name.empty() || f.bytes < 0) throw Error(Code::kBadJson, "a file has a name and a size");
+  if (f.name.empty() || f.bytes < 0) throw Error(Code::kBadJson, "a file has no name or no size");
   return f;
 }
 
@@ -162,13 +156,18 @@ Manifest parse_manifest(std::string_view text) {
   }
   if (std::ranges::adjacent_find(manifest.files, std::greater_equal{}, &ManifestFile::name) !=
       manifest.files.end())
-    throw Error(Code::kBadJson, "the names of files do not ascend");
+    throw Error(Code::kBadJson, "the names of files are not in ascending order");
   return manifest;
 }
 
 std::optional<Manifest> read_manifest(const Folder& folder) {
   std::string name(kManifestName);
-  if (!folder.has_file(name)) return std::nullopt;
+  if (!folder.has_file(name)) {
+    if (!has_manifest(folder.path())) return std::nullopt;
+    throw Error(Code::kBadManifest, "the manifest is a link that leads nowhere")
+        .file(cat(folder.path(), "/", name))
+        .help("copy the file that it led to into the folder, or remove the link");
+  }
   InputFile file = folder.open_file(name);
   return with_file(file.path(), [&] {
     if (file.size() > kMostBytes)

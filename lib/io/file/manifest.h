@@ -54,8 +54,8 @@ struct Manifest {
 // Throws kBadManifest if the last line does not seal the text, and what the JSON reader throws if the text is
 // not such a list.
 Manifest parse_manifest(std::string_view text);
-// The manifest in the folder; nothing if the folder has none. Throws what parse_manifest() and reading throw,
-// with the file.
+// The manifest in the folder; nothing if the folder has none. Throws kBadManifest for a link that leads
+// nowhere, and what parse_manifest() and reading throw, with the file.
 std::optional<Manifest> read_manifest(const Folder& folder);
 
 // Whether the folder at `path` contains the name of a manifest; false if `path` is not a folder.

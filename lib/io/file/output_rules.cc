@@ -76,17 +76,19 @@ void OutputRules::check_folder(const std::string& path) const {
   std::string to = whole_path(path);
   for (const std::string& source : sources_) {
     if (lies_in(source, to))
-      throw refused("the result would be written into what it is made from", path, cat("the source ", source))
-          .help("choose a DST outside of the source");
+      throw refused("the result would be written into the source from which it is made", path,
+                    cat("the source ", source))
+          .help("choose an output outside of the source");
     if (lies_in(to, source))
-      throw refused("the result would replace what it is made from", path, cat("the source ", source))
-          .help("choose another DST");
+      throw refused("the result would replace the source from which it is made", path,
+                    cat("the source ", source))
+          .help("choose another output");
   }
   for (const std::string& folder : file_folders_)
     if (lies_in(to, folder))
-      throw refused("the result would replace what it is made from", path,
+      throw refused("the result would replace the source from which it is made", path,
                     cat("links of the source lead to files in ", folder))
-          .help("choose another DST");
+          .help("choose another output");
 }
 
 void OutputRules::check_file(const std::string& path) const {
@@ -95,21 +97,21 @@ void OutputRules::check_file(const std::string& path) const {
   std::string to = whole_path(path);
   for (const std::string& source : sources_)
     if (lies_in(source, to) || fs::equivalent(source, to, ec))
-      throw refused("a file would be replaced in what the result is made from", path,
+      throw refused("the result would replace a file of the source from which it is made", path,
                     cat("the source ", source))
-          .help("choose another DST, or remove the file first");
+          .help("choose another output, or remove the file first");
 }
 
 void OutputRules::check_report(const std::string& path, const std::vector<std::string>& results) const {
   std::string to = whole_path(path);
   for (const std::string& source : sources_)
     if (lies_in(source, to))
-      throw refused("a report is not written into what is read", path, cat("the source ", source))
+      throw refused("a report is never written into the source", path, cat("the source ", source))
           .help("name a file outside of the source");
   for (const std::string& result : results)
     for (const std::string& folder : {whole_path(result), whole_path(StagedFolder::staging_path(result))})
       if (lies_in(folder, to))
-        throw refused("a report is not written into the result", path, cat("the result ", folder))
+        throw refused("a report is never written into the result", path, cat("the result ", folder))
             .help("name a file outside of the result");
   refuse_other_than_report(path);
 }
@@ -117,7 +119,7 @@ void OutputRules::check_report(const std::string& path, const std::vector<std::s
 void refuse_other_than_report(const std::string& path) {
   struct stat st;
   if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || is_report(path)) return;
-  throw Error(Code::kOutputExists, "a file that is not a report of mckpt has the name of the report")
+  throw Error(Code::kOutputExists, "the name of the report belongs to a file that is not a report of mckpt")
       .file(path)
       .expected("no file, or an earlier report")
       .help("choose another name, or remove the file first");

@@ -46,24 +46,24 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0 && (errno == EACCES || errno == EROFS))
     throw Error(Code::kNoRoom,
-                errno == EROFS ? "the file system is read-only" : "no files may be made in this folder")
+                errno == EROFS ? "the file system is read-only" : "files cannot be created in this folder")
         .file(folder)
         .help("write to another folder, or change its rights");
   if (fs.f_blocks == 0 && is_of_kernel(folder))
-    throw Error(Code::kNoRoom, "the kernel's own file system takes no files")
+    throw Error(Code::kNoRoom, "the output is in a file system of the kernel, which stores no files")
         .file(folder)
         .help("write to another folder");
   if (fs.f_blocks == 0) return;  // the size is not known: a tmpfs without limit, some FUSE file systems
   u64 free = static_cast<u64>(fs.f_bavail) * fs.f_frsize;
   if (free < static_cast<u64>(bytes))
-    throw Error(Code::kNoRoom, "the file system has not enough space for the output")
+    throw Error(Code::kNoRoom, "the file system does not have enough space for the output")
         .file(path)
         .expected(cat(bytes, " bytes"))
         .found(cat(free, " bytes free"))
         .help("free some space, or write to another disk");
   // Some file systems do not count files.
   if (fs.f_files > 0 && static_cast<u64>(fs.f_favail) < static_cast<u64>(files))
-    throw Error(Code::kNoRoom, "the file system cannot hold so many more files")
+    throw Error(Code::kNoRoom, "the file system cannot hold as many more files as the output has")
         .file(path)
         .expected(cat(files, " files"))
         .found(cat(static_cast<u64>(fs.f_favail), " free"))

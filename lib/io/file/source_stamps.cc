@@ -125,7 +125,9 @@ void SourceStamps::check_unchanged() const {
 Error source_changed(const std::string& path) {
   return Error(Code::kReadFailed, "the file was changed while it was read")
       .file(path)
-      .help("run again when nothing writes to it; of a run that goes on, name a finished iteration");
+      .help(
+          "run the command again when no program writes to the file; while a training run continues, name a "
+          "finished iteration");
 }
 
 FileStamp look_at_source(int fd, const std::string& path) {

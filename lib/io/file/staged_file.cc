@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "io/file/file.h"
@@ -30,8 +31,8 @@ void check_clobber(const std::string& path, bool replace) {
   if (::lstat(path.c_str(), &st) != 0) return;
   bool file = S_ISREG(st.st_mode);
   if (replace && file) return;
-  Error e(Code::kOutputExists, file ? "the output file is already there"
-                                    : "something other than a file has the name of the output");
+  Error e(Code::kOutputExists,
+          file ? "the output file exists already" : "something other than a file has the name of the output");
   e.file(path).help(file ? "choose another name, or replace it with `overwrite`" : "choose another name");
   throw e;
 }
@@ -83,17 +84,18 @@ void StagedFile::open_staging() {
     if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
     fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
-    if (fd_ < 0) fail("cannot use the folder in which the file is to be made", errno);
+    if (fd_ < 0) fail("cannot open the folder in which the file is made", errno);
     if (!lock()) {
       int error = errno;
       ::close(std::exchange(fd_, -1));
-      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is to be made", error);
+      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is made", error);
       throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
     }
     if (leads_to(fd_, staging_)) {
-      if (::unlinkat(fd_, name_.c_str(), 0) != 0 && errno != ENOENT)
-        fail("cannot remove what an interrupted run left", errno);
-      return;
+      if (::unlinkat(fd_, name_.c_str(), 0) == 0 || errno == ENOENT) return;
+      int error = errno;
+      ::close(std::exchange(fd_, -1));
+      fail("cannot remove the unfinished file of an interrupted command", error);
     }
     ::close(std::exchange(fd_, -1));
   }

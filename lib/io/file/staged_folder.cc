@@ -44,7 +44,8 @@ void refuse_foreign(const std::string& path, const FileNames& copied) {
   std::vector<std::string> foreign = foreign_files(path, copied);
   if (foreign.empty()) return;
   for (std::string& name : foreign) name = escaped(name, 4096);
-  throw Error(Code::kOutputExists, "files would be removed that are no part of a checkpoint")
+  throw Error(Code::kOutputExists,
+              "the folder to be replaced contains files that are not part of a checkpoint")
       .file(path)
       .each_note(foreign)
       .help("choose another name, or move these files to another folder first");
@@ -64,12 +65,13 @@ bool may_replace(const std::string& path, const StagedFolder::Options& options, 
 std::string help_of(const std::string& path, const StagedFolder::Options& options, bool folder) {
   if (!folder) return "choose another name";
   if (options.resume)
-    return "it is complete, or of another command: there is nothing to resume; `overwrite` replaces it";
+    return "there is nothing to resume: the folder is complete or was made by another command; `overwrite` "
+           "replaces it";
   std::string help = cat("choose another name, or ", options.instead);
   if (!read_mark(path, kPlanMark).empty())
     help +=
-        "; the command that made it was interrupted in its last steps; the same command with `resume` "
-        "completes them";
+        "; the command that made the folder was interrupted in its last steps: repeat it with `resume` to "
+        "complete them";
   return help;
 }
 
@@ -94,7 +96,7 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
         .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
-  throw Error(Code::kOutputExists, folder ? "the output folder is already there"
+  throw Error(Code::kOutputExists, folder ? "the output folder exists already"
                                           : "something other than a folder has the name of the output")
       .file(path)
       .help(help_of(path, options, folder));
@@ -132,7 +134,7 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
   check_folder(path_, options_, plan_);
   if (go_on_with_published()) return;
   if (int error = make_folders(parent_, options_.durable); error != 0)
-    fail("cannot create the folder above", error);
+    fail("cannot create the parent folder", error);
   lock(staging_, true);
   try {
     settle_old();
@@ -169,11 +171,11 @@ void StagedFolder::lock(const std::string& folder, bool make) {
       fail("cannot create the folder", errno);
     fd_ = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT && make) continue;  // its owner has just published it
-    if (fd_ < 0) fail("cannot use the folder in which the output is to be made", errno);
+    if (fd_ < 0) fail("cannot open the folder in which the output is made", errno);
     if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) != 0) {
       int error = errno;
       ::close(std::exchange(fd_, -1));
-      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the output is to be made", error);
+      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the output is made", error);
       throw Error(Code::kOutputBusy, "another program is writing this folder").file(path_);
     }
     if (leads_to(fd_, folder)) return;
@@ -194,23 +196,31 @@ void StagedFolder::settle_old() const {
   if (error) fail("putting the old folder back failed", error.value());
 }
 
+// Removes what an interrupted run of another plan left. The iterator is advanced by increment(), because its
+// ++ throws std::filesystem_error.
+void StagedFolder::empty_folder() const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(staging_, error), end; !error && entry != end;) {
+    std::filesystem::remove_all(entry->path(), error);
+    if (!error) entry.increment(error);
+  }
+  if (error) fail("cannot remove the unfinished output of an interrupted command", error.value());
+}
+
 // True if the folder contains an interrupted run of the same plan; otherwise empties it.
 bool StagedFolder::begin_plan() {
   std::string begun = read_mark(staging_, kPlanMark);
   if (options_.resume && !begun.empty()) {
     if (begun == plan_) return true;
-    throw Error(Code::kOtherPlan,
-                "what was begun here was begun with other options, another source or another version")
+    throw Error(
+        Code::kOtherPlan,
+        "the unfinished output was begun with other options, from another source or by another version")
         .file(staging_)
         .expected(plan_)
         .found(escaped(begun))
         .help("repeat the first command with `resume`, or start again with `overwrite`");
   }
-  std::error_code ec;
-  for (const auto& entry : std::filesystem::directory_iterator(staging_, ec)) {
-    std::filesystem::remove_all(entry.path(), ec);
-    if (ec) fail("cannot remove what an interrupted run left", ec.value());
-  }
+  empty_folder();
   std::string replaced = options_.replace ? folder_identity(path_) : "";
   int error = replaced.empty() ? 0 : write_mark(staging_, kReplacesMark, replaced, options_.durable);
   // .plan last: a folder with .plan can be resumed.
@@ -268,7 +278,7 @@ void StagedFolder::remove_replaced() const {
     else if (leads_to(fd, left))
       std::filesystem::remove_all(left, error);
     ::close(fd);
-    if (error) fail("removing the folder that it replaced failed", error.value());
+    if (error) fail("removing the replaced folder failed", error.value());
   }
 }
 
@@ -277,7 +287,8 @@ void StagedFolder::conclude(const std::function<void()>& last_step) const {
     fail("making the folder's name durable failed", error);
   if (last_step) last_step();
   remove_replaced();
-  if (int error = remove_marks(path_); error != 0) fail("removing the marks of its making failed", error);
+  if (int error = remove_marks(path_); error != 0)
+    fail("removing the marker files in the folder failed", error);
 }
 
 void StagedFolder::publish(const std::function<void()>& last_step) {

@@ -73,6 +73,7 @@ class StagedFolder {
   void lock(const std::string& folder, bool make);
   void settle_old() const;
   bool begin_plan();
+  void empty_folder() const;
   void note_replaced() const;
   void rename_into_place() const;
   void remove_replaced() const;

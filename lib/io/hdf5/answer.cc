@@ -32,7 +32,7 @@ class Parser {
     i64 records = 0;
     while (record()) records++;
     if (size() != records) fail("the number of records is wrong");
-    if (!rest_.empty()) fail("something follows the last record");
+    if (!rest_.empty()) fail("bytes follow the last record");
     return std::move(out_);
   }
 
@@ -45,7 +45,7 @@ class Parser {
   }
 
   std::span<const u8> take(i64 bytes) {
-    if (bytes > static_cast<i64>(rest_.size())) fail("it is cut short");
+    if (bytes > static_cast<i64>(rest_.size())) fail("the answer is cut short");
     std::span<const u8> taken = rest_.first(static_cast<std::size_t>(bytes));
     rest_ = rest_.subspan(taken.size());
     return taken;
@@ -58,7 +58,7 @@ class Parser {
   // The number of things that follow, each of which takes at least `bytes_each` of the answer.
   std::size_t count(i64 most, i64 bytes_each) {
     i64 n = size();
-    if (n > most || n > static_cast<i64>(rest_.size()) / bytes_each) fail("there are too many of something");
+    if (n > most || n > static_cast<i64>(rest_.size()) / bytes_each) fail("a count is larger than possible");
     return static_cast<std::size_t>(n);
   }
   std::string text(i64 most = kMostTextBytes) {
@@ -74,7 +74,8 @@ class Parser {
   template <typename Enum>
   Enum one_of(Enum first, Enum last) {
     u8 v = byte();
-    if (v < static_cast<u8>(first) || v > static_cast<u8>(last)) fail("a choice has no such value");
+    if (v < static_cast<u8>(first) || v > static_cast<u8>(last))
+      fail("a field has a value that is not one of its choices");
     return static_cast<Enum>(v);
   }
 
@@ -82,7 +83,7 @@ class Parser {
     std::span<const u8> magic = take(static_cast<i64>(hdf5_wire::kMagic.size()));
     if (!std::equal(magic.begin(), magic.end(), hdf5_wire::kMagic.begin(),
                     [](u8 a, char b) { return a == static_cast<u8>(b); }))
-      fail("it begins otherwise: the program is of another version");
+      fail("the first bytes are wrong: the program is of another version");
   }
 
   // Reads one record. False at the last one, whose number is left to read. Fields are read in the order in
@@ -119,7 +120,7 @@ class Parser {
       case Record::kEnd:
         return false;
     }
-    fail("a record of an unknown kind");
+    fail("a record is of an unknown kind");
   }
 
   void dataset(Hdf5Dataset& d) {

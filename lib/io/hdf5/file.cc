@@ -62,9 +62,8 @@ Error to_error(const Hdf5Fault& fault) {
               escaped(fault.words, 500)));
   if (newer)
     e.help(
-        "it was written for a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
-        "'v110')) "
-        "writes what all of them read");
+        "the file needs a newer HDF5 library than mckpt has here; h5py.File(..., libver=('earliest', "
+        "'v110')) writes files that all of them read");
   return e;
 }
 
@@ -122,7 +121,8 @@ void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
       continue;
     }
     if (partly_unwritten(d)) {
-      Error e(Code::kBadHdf5, "parts of the dataset were never written; they read as its fill value");
+      Error e(Code::kBadHdf5,
+              "parts of the dataset were never written; its fill value is read in their place");
       add_finding(e.found(cat(stored_bytes(d), " bytes in the file")), d.name, true);
     }
     dtypes_.push_back(hdf5_dtype(d.type));
@@ -134,8 +134,8 @@ void Hdf5Store::add_datasets(std::vector<Hdf5Dataset> datasets) {
 void Hdf5Store::report_overlaps() {
   for (auto [later, other] : overlapping(datasets_)) {
     Error e(Code::kBadHdf5, later == other
-                                ? std::string("two chunks lie at the same place of the file")
-                                : cat("its data are also those of ", escaped(datasets_[other].name)));
+                                ? std::string("two chunks have the same place in the file")
+                                : cat("the dataset has the same data as ", escaped(datasets_[other].name)));
     add_finding(e, datasets_[later].name);
   }
 }
@@ -153,7 +153,7 @@ void Hdf5Store::add_objects(const Hdf5Answer& answer) {
     add_object(other.name, escaped(other.what));
     if (!other.values_left_out) continue;
     Error e(Code::kUnsupportedHdf5,
-            cat("values of this type are no tensor, so they are left out: ", escaped(other.what)));
+            cat("values of this type are not a tensor, so the dataset is left out: ", escaped(other.what)));
     add_finding(e, other.name, true);
   }
   for (const Hdf5Attribute& a : answer.attributes) {

@@ -68,13 +68,13 @@ void check_filters(std::span<const Hdf5Filter> filters) {
   i64 seen = 0;
   for (const Hdf5Filter& f : filters) {
     if (f.id != kDeflate && f.id != kShuffle && f.id != kFletcher32)
-      throw Error(Code::kUnsupportedHdf5, cat("the data went through filter ", f.id, " (", other_name(f.id),
+      throw Error(Code::kUnsupportedHdf5, cat("the data were packed by filter ", f.id, " (", other_name(f.id),
                                               "), which mckpt does not have"))
           .expected("deflate (1), shuffle (2), fletcher32 (3) or no filter")
-          .help("h5repack -f GZIP=4 IN OUT writes the file with a filter that is known");
+          .help("h5repack -f GZIP=4 IN OUT writes the file with a filter that mckpt has");
     if (seen >> f.id & 1) throw Error(Code::kUnsupportedHdf5, cat("filter ", f.id, " is applied twice"));
     if (f.id == kShuffle && (f.parameter < 1 || f.parameter > 1024))
-      throw_bad("shuffle has no size of elements");
+      throw_bad("the shuffle filter gives no size of elements");
     seen |= i64{1} << f.id;
   }
 }
@@ -100,7 +100,8 @@ std::vector<u8> unfiltered(std::vector<u8> stored, std::span<const Hdf5Filter> f
       stored = inflated_chunk(stored, exact_stored_bytes(filters.first(i), skipped, bytes));
     }
   }
-  if (static_cast<i64>(stored.size()) != bytes) throw_bad("a chunk does not have its size");
+  if (static_cast<i64>(stored.size()) != bytes)
+    throw_bad("a chunk does not have the size that its dataset says");
   return stored;
 }
 

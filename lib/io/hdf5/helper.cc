@@ -46,7 +46,7 @@ class Process {
  public:
   Process(const std::string& program, const std::vector<std::string>& arguments, int input) {
     std::array<int, 2> ends;
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed(cat("no pipe: ", errno_text(errno)));
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed(cat("cannot create a pipe: ", errno_text(errno)));
     output_ = ends[0];
     int error = spawn(program, arguments, input, ends[1]);
     ::close(ends[1]);
@@ -111,7 +111,7 @@ class Process {
 
 Error too_slow(i64 seconds) {
   return failed(cat("mckpt-hdf5 did not answer within ", seconds, " seconds"))
-      .help("the file is damaged in a way that keeps the HDF5 library busy, or lies on a very slow disk");
+      .help("the file is damaged in a way that keeps the HDF5 library busy, or is on a very slow disk");
 }
 
 // Whether something can be read, or the other end is closed.
@@ -149,10 +149,10 @@ std::vector<u8> read_all(int fd, const HelperLimits& limits, Clock::time_point d
 std::string_view ended_by(int signal) {
   switch (signal) {
     case SIGSYS:
-      return "the sandbox ended it: it tried something that it may not";
+      return "the sandbox ended the program: it tried something that is forbidden";
     case SIGKILL:
     case SIGPROF:
-      return "it took more processor time than it may";
+      return "the program needed more processor time than its limit";
     default:
       return "the HDF5 library crashed";
   }
@@ -166,10 +166,10 @@ Error bad_end(int status, std::string_view output) {
     return e.help("the file is damaged in a way that the HDF5 library does not withstand");
   }
   if (WEXITSTATUS(status) == hdf5_wire::kExitNoSandbox)
-    return e.found(cat("this system refuses it its sandbox: ", escaped(output)))
-        .help("mckpt opens HDF5 files in a sandbox or not at all; allow seccomp filters");
+    return e.found(cat("this system does not allow its sandbox: ", escaped(output)))
+        .help("allow seccomp filters: mckpt opens HDF5 files only in a sandbox");
   return e.found(cat("exit status ", WEXITSTATUS(status)))
-      .help("mckpt env shows whether it works here; it comes with mckpt and must be of the same build");
+      .help("`mckpt env` shows whether mckpt-hdf5 works here; it must be of the same build as mckpt");
 }
 
 }  // namespace
@@ -200,7 +200,8 @@ std::string hdf5_helper_version(const std::string& program) {
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock) {
   std::string program = find_hdf5_helper();
   if (program.empty())
-    throw Error(Code::kModuleMissing, "this is an HDF5 file; mckpt-hdf5, which opens them, is not here")
+    throw Error(Code::kModuleMissing,
+                "this is an HDF5 file, and the program that opens such files, mckpt-hdf5, was not found")
         .expected(cat(kName, " in one of: ", listed(module_folders())))
         .help(kHdf5HelperHelp);
   i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);

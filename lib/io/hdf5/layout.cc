@@ -47,7 +47,7 @@ DType float_dtype(const Hdf5Type& t, i64 bytes) {
   for (const FloatRow& row : kFloats)
     if (row.bytes == bytes && row.numbers == t.numbers) return row.dtype;
   throw_unsupported(cat("floats of ", t.numbers[0], " bits in ", bytes, " bytes, ", t.numbers[5],
-                        " of them exponent (bias ", t.numbers[8], "), are no data type of torch (dtype)"));
+                        " of them exponent (bias ", t.numbers[8], "), are not a data type of torch (dtype)"));
 }
 
 DType complex_dtype(const Hdf5Type& t) {
@@ -59,7 +59,7 @@ DType complex_dtype(const Hdf5Type& t) {
     case DType::kF64:
       return DType::kC128;
     default:
-      throw_unsupported("complex numbers of such floats are no data type of torch");
+      throw_unsupported("complex numbers of such floats are not a data type of torch");
   }
 }
 
@@ -77,7 +77,7 @@ DType integer_dtype(const Hdf5Type& t) {
         return negative ? DType::kI64 : DType::kU64;
     }
   throw_unsupported(
-      cat("integers of ", t.numbers[0], " bits in ", t.bytes, " bytes are no data type of torch"));
+      cat("integers of ", t.numbers[0], " bits in ", t.bytes, " bytes are not a data type of torch"));
 }
 
 i64 product(std::span<const i64> sizes, i64 first, const char* what) {
@@ -88,7 +88,7 @@ i64 product(std::span<const i64> sizes, i64 first, const char* what) {
 // Throws kBadHdf5. Both count from the superblock.
 void check_inside(i64 offset, i64 bytes, i64 file_bytes) {
   if (offset > file_bytes || bytes > file_bytes - offset)
-    throw bad("the address of its data lies beyond the end of the file")
+    throw bad("the address of the data is beyond the end of the file")
         .expected(cat("at most ", file_bytes, " bytes behind the superblock"))
         .found(cat("bytes ", offset, " to ", offset, " + ", bytes));
 }
@@ -96,7 +96,7 @@ void check_inside(i64 offset, i64 bytes, i64 file_bytes) {
 void check_contiguous(const Hdf5Dataset& d, i64 bytes, i64 file_bytes) {
   if (d.offset < 0) return;
   if (d.bytes != bytes)
-    throw bad("the size of its data in the file is not that of its dims and type")
+    throw bad("the size of the data in the file is not that of the dims and the type")
         .expected(bytes)
         .found(d.bytes);
   check_inside(d.offset, d.bytes, file_bytes);
@@ -109,11 +109,13 @@ void check_chunks(const Hdf5Dataset& d, i64 file_bytes) {
   check_filters(d.filters);
   i64 places = chunk_places(d), raw = chunk_bytes(d), before = -1;
   for (const Hdf5Chunk& c : d.chunks) {
-    if (c.place <= before || c.place >= places) throw bad("a chunk lies outside of the dataset");
+    if (c.place <= before || c.place >= places) throw bad("a chunk is outside of the dataset");
     before = c.place;
     check_inside(c.offset, c.bytes, file_bytes);
     if (i64 exact = exact_stored_bytes(d.filters, c.skipped, raw); exact >= 0 && c.bytes != exact)
-      throw bad("a chunk does not have its size in the file").expected(exact).found(c.bytes);
+      throw bad("a chunk in the file does not have the size that its dataset says")
+          .expected(exact)
+          .found(c.bytes);
   }
 }
 
@@ -121,7 +123,7 @@ void check_chunks(const Hdf5Dataset& d, i64 file_bytes) {
 void check_unwritten(const Hdf5Dataset& d, i64 bytes) {
   i64 stored = stored_bytes(d);
   if (bytes <= kMostUnwritten || (bytes - kMostUnwritten) / kMostDeflated < stored) return;
-  throw bad("the size of the dataset is beyond the limit for what the file stores of it")
+  throw bad("the size of the dataset is beyond the limit for the few bytes that the file stores of it")
       .expected(cat("at most ", kMostUnwritten, " bytes more than its ", stored, " bytes can hold"))
       .found(cat(bytes, " bytes, nearly all of them never written"));
 }
@@ -162,7 +164,7 @@ DType hdf5_dtype(const Hdf5Type& t) {
     case TypeClass::kComplex:
       return complex_dtype(t);
   }
-  throw_unsupported("this type is no data type of torch");
+  throw_unsupported("this type is not a data type of torch");
 }
 
 i64 chunk_bytes(const Hdf5Dataset& d) { return product(d.chunk_dims, d.type.bytes, "the size of a chunk"); }
@@ -199,7 +201,7 @@ void check_dataset(const Hdf5Dataset& d, i64 file_bytes) {
       break;
     case Storage::kCompact:
       if (static_cast<i64>(d.compact.size()) != bytes)
-        throw bad("the size of its data in its header is not that of its dims and type")
+        throw bad("the size of the data in the header is not that of the dims and the type")
             .expected(bytes)
             .found(d.compact.size());
       break;

@@ -139,7 +139,8 @@ PickleValue PickleMachine::make_bytes(PickleValue args) {
   if (first.is(Kind::kText)) return encode(args);
   if (args.size() == 1 && first.is(Kind::kBytes)) return arena_.bytes(Kind::kBytes, first.bytes());
   if (first.is_int())
-    throw Error(Code::kPickleLimit, "bytes are asked for by their number alone, which could be any")
+    throw Error(Code::kPickleLimit,
+                "bytes are made from a number alone, which could demand any amount of memory")
         .offset(opcode_at())
         .found(first.as_int());
   fail(cat("bytes are made of ", kind_name(first.kind())));
@@ -155,7 +156,7 @@ PickleValue PickleMachine::encode(PickleValue args) {
         .offset(opcode_at())
         .found(codec.is(Kind::kText) ? escaped(codec.text()) : std::string(kind_name(codec.kind())));
   std::optional<std::string> bytes = latin1_encoded(text.text());
-  if (!bytes) fail("a text is not Latin-1, but is to be encoded as such");
+  if (!bytes) fail("a text is encoded as Latin-1, but has other characters");
   return arena_.bytes(Kind::kBytes, arena_.copy({reinterpret_cast<const u8*>(bytes->data()), bytes->size()}));
 }
 
@@ -171,7 +172,7 @@ PickleValue PickleMachine::get_member(PickleClass& getattr, PickleValue args) {
     }
   }
   out_.notes_.push_back(
-      {Code::kUnsafePickle, "getattr reaches for what is not the member of an enum", opcode_at()});
+      {Code::kUnsafePickle, "getattr names something that is not the member of an enum", opcode_at()});
   return arena_.object(Kind::kObject, &getattr, args);
 }
 

@@ -72,7 +72,7 @@ void Copy::write(PickleValue v) {
     case Kind::kStorage:
       break;
   }
-  throw Error(Code::kUnsupportedPickle, "a value holds a tensor, whose bytes are no part of a pickle");
+  throw Error(Code::kUnsupportedPickle, "a value contains a tensor, whose bytes are not part of a pickle");
 }
 
 // Sets and tuples enter the memo when they are complete, so one that contains itself would be written for

@@ -84,7 +84,7 @@ class Walk {
   void differ(PickleValue a, PickleValue b) {
     std::string expected = pickle_line(a, kShown), found = pickle_line(b, kShown);
     if (expected == found) expected = pickle_summary(a), found = pickle_summary(b);
-    add(std::move(expected), expected == found ? "another of these" : std::move(found));
+    add(std::move(expected), expected == found ? "another value of this kind" : std::move(found));
   }
   void expect(bool same, PickleValue a, PickleValue b) {
     if (!same) differ(a, b);

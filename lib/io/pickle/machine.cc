@@ -111,7 +111,7 @@ const PickleValue* PickleMachine::make_pending(u64 index) {
   }
   bool gone = slot != nullptr && *slot == PickleArena::given_up();
   fail(cat("slot ", index, " of the memo is read ",
-           gone ? "after its value was used up" : "but was never written"));
+           gone ? "after its value was taken out" : "but was never written"));
 }
 
 // The slot is found by the number in the node, and left alone if it has another value by now.

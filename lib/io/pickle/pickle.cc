@@ -45,9 +45,10 @@ std::vector<PickleNote> Pickle::notes() const {
   }
   out.insert(out.end(), notes_.begin(), notes_.end());
   if (!unlisted.empty())
-    out.push_back({Code::kUnlistedClass,
-                   cat("classes that mckpt does not know, shown as records: ", listed(unlisted)),
-                   first_unlisted, true});
+    out.push_back(
+        {Code::kUnlistedClass,
+         cat("mckpt does not know these classes and shows their objects as records: ", listed(unlisted)),
+         first_unlisted, true});
   return out;
 }
 

@@ -15,8 +15,9 @@
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
 #include "io/file/json.h"
-#include "io/safetensors/safetensors.h"
+#include "io/file/json_file.h"
 #include "io/safetensors/index.h"
+#include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
 
 namespace mckpt::impl {
@@ -28,7 +29,6 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
-constexpr i64 kMaxJsonBytes = 256 << 20;  // the index of a model of 100,000 tensors has 10 MB
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -38,17 +38,6 @@ std::optional<i64> five_digits(std::string_view text) {
     number = number * 10 + (c - '0');
   }
   return number;
-}
-
-std::string read_text(const Folder& folder, const std::string& name) {
-  InputFile file = folder.open_file(name);
-  if (file.size() > kMaxJsonBytes)
-    throw Error(Code::kBadJson, "the JSON file is too large")
-        .expected(cat("at most ", kMaxJsonBytes, " bytes"))
-        .found(cat(file.size(), " bytes"));
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  return text;
 }
 
 class FolderOpener {
@@ -69,7 +58,7 @@ class FolderOpener {
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
-      throw Error(Code::kUnknownFormat, "no safetensors file is in the folder");
+      throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
     } else if (weights_.size() == 1 || has_weights("model.safetensors")) {
       open_single(weights_.size() == 1 ? weights_[0] : "model.safetensors");
     } else {
@@ -92,7 +81,7 @@ class FolderOpener {
     throw Error(Code::kBadIndex, "the folder has several indexes, and none is the usual one")
         .expected(usual)
         .found(listed(indexes_))
-        .help("put the set that you mean into a folder of its own");
+        .help("put the files of one index into a folder of their own");
   }
 
   // The number of the file, or nothing if it could not be read: then a finding says why.
@@ -147,7 +136,7 @@ class FolderOpener {
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
-                                     [&] { return parse_safetensors_index(read_text(folder_, index_name)); });
+                                     [&] { return parse_safetensors_index(json_text(folder_.open_file(index_name))); });
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     store_->add_finding(
@@ -341,7 +330,9 @@ Finding FolderOpener::absent(const std::string& name) const {
     return other.size() == name.size() && other.ends_with(name.substr(kRank.size()));
   };
   if (!std::ranges::any_of(weights_, of_another_rank)) return finding;
-  finding.message = cat(finding.message, "; a rank that holds nothing of its tensors writes none");
+  finding.message =
+      cat(finding.message,
+          "; the file may never have existed: a rank that has no part of these tensors writes none");
   finding.warning = true;
   return finding;
 }
@@ -362,7 +353,7 @@ void FolderOpener::add_unused(const std::vector<std::string>& used) {
 void FolderOpener::add_config_facts() {
   if (!folder_.has_file("config.json")) return;
   try {
-    JsonValue config = parse_json(read_text(folder_, "config.json"));
+    JsonValue config = parse_json(json_text(folder_.open_file("config.json")));
     const JsonValue* names = config.find("architectures");
     const JsonValue* type = config.find("model_type");
     if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())

@@ -39,8 +39,7 @@ std::size_t place_of(DType dtype) {
 // Why the format cannot hold the tensor; "" if it can.
 std::string fault(const TensorSpec& t) {
   if (place_of(t.dtype) == std::size(kOrder)) return cat("safetensors has no type for ", dtype_name(t.dtype));
-  if (t.dtype == DType::kF4x2 && t.dims.empty())
-    return "a pair of 4-bit floats without a dimension has no form";
+  if (t.dtype == DType::kF4x2 && t.dims.empty()) return "4-bit floats in pairs need at least one dimension";
   if (t.name == kReserved) return "the name is reserved for metadata";
   if (!is_utf8(t.name)) return "the name is not UTF-8";
   if (t.name.size() > kMaxJsonKeyBytes) return "the name is too long";
@@ -179,7 +178,7 @@ void SafetensorsLayout::add_file(std::string name, std::string json, i64 data_by
   i64 unpadded = static_cast<i64>(kLengthBytes + json.size());
   json.append(static_cast<std::size_t>(round_up(unpadded, alignment, "the header") - unpadded), ' ');
   if (static_cast<i64>(json.size()) > SafetensorsTable::kMaxHeaderBytes)
-    throw Error(Code::kNotHeld, "the header would be larger than readers take")
+    throw Error(Code::kNotHeld, "the header would be larger than readers accept")
         .file(name)
         .expected(cat("at most ", SafetensorsTable::kMaxHeaderBytes, " bytes"))
         .found(cat(json.size(), " bytes"))

@@ -37,7 +37,7 @@ i64 header_length(const ByteSource& file) {
   u64 length = little_endian(head);
   if (length > static_cast<u64>(SafetensorsTable::kMaxHeaderBytes))
     throw Error(Code::kBadHeader,
-                "the header length is too large (over the limit): this is no safetensors file")
+                "the header length is too large (over the limit): this is not a safetensors file")
         .offset(0)
         .expected(cat("at most ", SafetensorsTable::kMaxHeaderBytes, " bytes"))
         .found(cat(length, " bytes"));
@@ -116,7 +116,7 @@ void SafetensorsTable::read_entries() {
     if (has_control_byte(name))
       odd_.add({.code = Code::kOddName,
                 .tensor = std::string(name),
-                .message = "the tensor's name holds control characters",
+                .message = "the tensor's name contains control characters",
                 .warning = true});
   }
   json_->end();
@@ -257,7 +257,7 @@ void SafetensorsTable::check_contiguous(i64 file_bytes) const {
     i64 begin = begins_[index(t)];
     if (begin != covered)
       throw Error(Code::kNotContiguous, begin > covered
-                                            ? "a gap lies before the tensor's bytes (unreferenced data)"
+                                            ? "there is a gap before the tensor's bytes (unreferenced data)"
                                             : "the tensor's offsets overlap those of another tensor")
           .tensor(name(t))
           .offset(data_begin_ + begin)
@@ -282,11 +282,11 @@ void SafetensorsTable::throw_cut_short(i64 file_bytes) const {
   while (offset(hit) + bytes(hit) <= file_bytes) hit++;
   i64 present = std::max<i64>(0, file_bytes - data_begin_);
   i64 per_mille = static_cast<i64>(1000.0 * static_cast<double>(file_bytes) / static_cast<double>(promised));
-  throw Error(Code::kCutShort, "file is cut short (truncated): tensors reach beyond its end")
+  throw Error(Code::kCutShort, "the file is cut short (truncated): tensors reach beyond its end")
       .expected(cat(promised, " bytes, as the header promises"))
       .found(cat(file_bytes, " bytes (", per_mille / 10, ".", per_mille % 10, " %)"))
-      .note(cat("first tensor hit: ", escaped(name(hit)), ", data bytes ", begins_[index(hit)], "..",
-                ends_[index(hit)], " of ", present, " present"))
+      .note(cat("the first tensor that is cut: ", escaped(name(hit)), ", data bytes ", begins_[index(hit)],
+                "..", ends_[index(hit)], " of ", present, " present"))
       .note(cat(hit, " of ", size(), " tensors are whole, ", size() - hit, " are not"))
       .help("fetch or copy the file again");
 }

@@ -87,7 +87,8 @@ class BesideList {
 
   void stop(const std::string& path) {
     if (!full_)
-      list_.push_back({cat(path, " and what follows"), Beside::Kind::kOther, "there are too many files"});
+      list_.push_back(
+          {cat(path, " and the names after it"), Beside::Kind::kOther, "there are too many files"});
     full_ = true;
   }
 
@@ -116,7 +117,8 @@ class BesideList {
     if (visited_.size() >= kMostEntries) return stop(path);
     // A link may lead to a folder a second time, also to one that the walk is in.
     if (!visited_.insert(real_path_of(joined(folder_.path(), path))).second) return;
-    if (chosen_.starts_with("snapshots/")) return;  // of a hub cache: other revisions, and the cache's own files
+    if (chosen_.starts_with("snapshots/"))
+      return;  // of a hub cache: other revisions, and the cache's own files
     try {
       if (is_checkpoint_folder(folder_, path)) return add(path, Beside::Kind::kCheckpoint);
     } catch (const Error& e) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 fs::path real_path(const std::string& path) {
   std::error_code ec;
   fs::path real = fs::canonical(path, ec);
-  if (ec) throw Error(Code::kNotFound, "the folder is not there any more").file(path);
+  if (ec) throw Error(Code::kNotFound, "the folder does not exist any more").file(path);
   return real;
 }
 

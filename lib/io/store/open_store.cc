@@ -22,8 +22,9 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
-#include "io/store/beside.h"
 #include "io/file/folder.h"
+#include "io/file/place.h"
+#include "io/store/beside.h"
 #include "io/store/sniff.h"
 #include "io/store/store.h"
 #include "io/store/torch_names.h"
@@ -36,12 +37,7 @@ constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or
 constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
 
-constexpr const char* kSeeFormats = "mckpt formats   lists what it reads";
-
-std::string parent_folder(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
+constexpr const char* kSeeFormats = "mckpt formats   lists the formats that mckpt reads";
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -61,7 +57,8 @@ Error not_found(std::string path) {
     return e.help(cat(
         "did you mean ",
         escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
-  return e.help("mckpt downloads nothing: a model of a hub has to be here first, as by `hf download NAME`");
+  return e.help(
+      "mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`");
 }
 
 bool is_folder(const std::string& path) {
@@ -80,7 +77,7 @@ std::unique_ptr<Store> open_file(const std::string& path) {
     return open_store(parent_folder(path));
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp"))
-    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, and no checkpoint by itself")
+    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself")
         .file(path)
         .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
   FileKind kind = sniff(InputFile(path));
@@ -103,7 +100,7 @@ std::unique_ptr<Store> open_file(const std::string& path) {
           .expected(kExpectedFile)
           .help(kSeeFormats);
     default:
-      throw Error(Code::kUnknownFormat, cat("this is no checkpoint: the file is ", sniffed_name(kind)))
+      throw Error(Code::kUnknownFormat, cat("this is not a checkpoint: the file is ", sniffed_name(kind)))
           .file(path)
           .expected(kExpectedFile)
           .help(kSeeFormats);
@@ -172,7 +169,7 @@ std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& n
 std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& contents) {
   std::string name = tracked_iteration(folder);
   if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
-    throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which is not there (missing)"))
+    throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which does not exist (missing)"))
         .file(cat(folder.path(), "/", kTracker))
         .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
         .help(contents.iterations.empty()
@@ -210,8 +207,7 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
   if (contents.tracker) return open_tracked(folder, contents);
   if (contents.ranks) return open_megatron_run(folder.path());
   if (contents.snapshots) return open_snapshot(folder);
-  if (contents.iterations.size() == 1)
-    return open_iteration(folder, contents.iterations[0], "the only one");
+  if (contents.iterations.size() == 1) return open_iteration(folder, contents.iterations[0], "the only one");
   if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
     return open_torch_file(folder.inside(contents.torch_files[0]));
   if (!contents.torch_files.empty()) return open_torch_folder(folder.path());

@@ -40,7 +40,7 @@ SliceRange parse_range(std::string_view part, i64 size) {
     std::optional<i64> index = parse_index(part);
     if (!index) fail("an index is missing in the slice", part);
     i64 at = *index < 0 ? *index + size : *index;
-    if (at < 0 || at >= size) fail(cat("the index is not in a dimension of size ", size), part);
+    if (at < 0 || at >= size) fail(cat("the index is outside of a dimension of size ", size), part);
     return {at, at + 1, true};
   }
   if (part.find(':', colon + 1) != std::string_view::npos) fail("a slice with a step is not supported", part);

@@ -11,8 +11,8 @@ std::string not_held(const TensorSpec& tensor, std::string_view why) {
 
 void throw_not_held(const std::vector<std::string>& faults, std::string_view format) {
   if (faults.empty()) return;
-  throw Error(Code::kNotHeld,
-              cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors", " cannot be held by ", format))
+  throw Error(Code::kNotHeld, cat(faults.size(), faults.size() == 1 ? " tensor" : " tensors",
+                                  " cannot be stored in ", format))
       .each_note(faults)
       .help("`exclude` leaves tensors out");
 }

@@ -53,7 +53,7 @@ void check_parameter_state(PickleValue state) {
   bool pair = state.is(Kind::kTuple) && state.size() == 2;
   if (is_dict_or_none(state) || (pair && is_dict_or_none(state.at(0)) && is_dict_or_none(state.at(1))))
     return;
-  throw refused("the state of a parameter is no dict").found(pickle_line(state, 60));
+  throw refused("the state of a parameter is not a dict").found(pickle_line(state, 60));
 }
 
 // (torch.per_tensor_affine, scale, zero point), or (torch.per_channel_affine, scales, zero points, axis).
@@ -67,7 +67,8 @@ void check_quantizer(PickleValue params) {
   bool by_channel =
       (scheme == "per_channel_affine" || scheme == "per_channel_affine_float_qparams") && params.size() == 4;
   if (by_tensor || by_channel) return;
-  throw refused("what a quantized tensor is quantized by is none of torch's schemes with its numbers")
+  throw refused(
+      "the quantization of a tensor is not one of torch's schemes with the right number of parameters")
       .expected("per_tensor_affine with 2, or per_channel_affine with 3")
       .found(pickle_line(params, 80));
 }
@@ -95,12 +96,12 @@ void check_torch_call(const TorchCall& call) {
   if (call.outer_args >= 0) {
     check_count(call.outer_args, 4, 4);
     if (!call.type.is(Kind::kClass))
-      throw refused("what a tensor is an instance of is no class").found(pickle_line(call.type, 60));
+      throw refused("the class of a tensor is not a class").found(pickle_line(call.type, 60));
   }
   Signature signature = signature_of(call);
   check_count(call.args.size(), signature.least, signature.most);
   if (signature.gradient >= 0 && !call.args.at(signature.gradient).is(Kind::kBool))
-    throw refused("requires_grad of a tensor is no bool")
+    throw refused("requires_grad of a tensor is not a bool")
         .found(pickle_line(call.args.at(signature.gradient), 60));
   if (call.function == Known::kRebuildQTensor) check_quantizer(call.args.at(4));
   if (call.has_state) check_parameter_state(call.args.at(3));
@@ -114,7 +115,7 @@ void check_gradient(const TorchCall& call, DType dtype) {
     throw refused("a tensor requires a gradient, which its type cannot have").found(dtype_name(dtype));
   // torch writes such a file and fails to read it.
   if (call.function == Known::kRebuildTensorV3)
-    throw refused("a tensor of a type without a storage class requires a gradient, and is no parameter")
+    throw refused("a tensor of a type without a storage class requires a gradient, but is not a parameter")
         .found(dtype_name(dtype))
         .help("save it again as a torch.nn.Parameter, or without requires_grad");
 }

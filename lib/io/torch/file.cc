@@ -72,7 +72,7 @@ void check_total_size(const TorchTable& table, i64 file_bytes) {
   for (i64 row = 0; row < table.size(); row++) {
     const i64 bytes = dtype_bytes(table.dtype(row), Shape(table.dims(row)).items());
     if (bytes > most - total)
-      throw Error(Code::kBadView, "the tensors share storages, and are of an enormous size together")
+      throw Error(Code::kBadView, "the tensors share storages and have an enormous size together")
           .expected(cat("at most ", most, " bytes, in a file of ", file_bytes))
           .found(cat("more, from the tensor '", escaped(table.name(row)), "' on"));
     total += bytes;

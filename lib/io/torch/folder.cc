@@ -76,7 +76,7 @@ class RankGroup {
       const TorchSharding* other = table(h).sharding(h.row);
       if (other == nullptr || !alike(*other, sharding) ||
           table(h).dtype(h.row) != table(n.holders[0]).dtype(n.holders[0].row))
-        wrong = cat("rank ", h.rank, " has another idea of it than rank ", n.holders[0].rank);
+        wrong = cat("rank ", h.rank, " describes the tensor differently than rank ", n.holders[0].rank);
       pieces.push_back({.rank = h.rank, .sizes = table(h).dims(h.row)});
     }
     if (wrong.empty()) wrong = place_pieces(sharding, pieces);
@@ -86,9 +86,10 @@ class RankGroup {
         placed.push_back({n.holders[i].file, n.holders[i].row, pieces[i].offsets, pieces[i].replica});
       store_.add_sharded(cat(prefix_, n.name), sharding.global, placed);
       if (i64 rank = unlike_replica(n, pieces); rank >= 0)
-        wrong = cat("rank ", rank, " holds other values than the rank whose copy it is");
+        wrong = cat("rank ", rank, " has other values of the tensor than the rank of which it has a copy");
       else if (!covered(sharding, pieces))
-        wrong = cat("the pieces of ", pieces.size(), " ranks leave out items: a rank is missing or short");
+        wrong = cat("the pieces of ", pieces.size(),
+                    " ranks leave out items of the tensor: a file is missing, or a piece is too short");
     }
     if (!wrong.empty())
       store_.add_finding({.code = Code::kBadShards,
@@ -165,9 +166,10 @@ void add_rank_groups(TorchStore& store, std::vector<OpenedTorchFile>& files) {
   for (OpenedTorchFile& o : files) {
     RankName n = *rank_name(o.path);
     if (auto [there, added] = groups[n.group].emplace(n.rank, &o); !added)
-      store.add_finding({.code = Code::kBadShards,
-                         .file = o.path,
-                         .message = cat("is of rank ", n.rank, ", as ", there->second->path, " is")});
+      store.add_finding(
+          {.code = Code::kBadShards,
+           .file = o.path,
+           .message = cat("the file is of rank ", n.rank, ", and so is ", there->second->path)});
     world = std::max(world, n.world);
   }
   for (auto& [name, members] : groups) {
@@ -243,11 +245,10 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
                                                                     : Format::kTorchFiles);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
-      store->add_finding(
-          {.code = Code::kUnusedFile,
-           .file = n,
-           .message = "the file is not one of the ranks' or shards', and is not part of the model",
-           .warning = true});
+      store->add_finding({.code = Code::kUnusedFile,
+                          .file = n,
+                          .message = "the file is not of a rank or a shard, so it is not part of the model",
+                          .warning = true});
   std::vector<OpenedTorchFile> files = open_torch_files(folder, chosen);
   for (const OpenedTorchFile& o : files)
     if (o.problem) store->add_finding(*o.problem);

@@ -92,7 +92,7 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
     if (n.size() != most.size()) {
       store.add_finding({.code = Code::kBadTorchFile,
                          .file = f,
-                         .message = "folders of ranks with different numbers of parts lie side by side"});
+                         .message = "the names of the rank folders have different numbers of parts"});
       return;
     }
     for (std::size_t d = 0; d < n.size(); d++) most[d] = std::max(most[d], n[d]);
@@ -100,10 +100,11 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
   }
   std::vector<i64> sizes = grid_of_run(store);
   if (sizes.size() > most.size()) {
-    store.add_finding({.code = Code::kShardMissing,
-                       .message = cat("folders of ranks are missing: those of a run with ", sizes.size(),
-                                      " kinds of ranks have as many numbers in their names, which ",
-                                      listed(folders), " have not")});
+    store.add_finding(
+        {.code = Code::kShardMissing,
+         .message = cat("folders of ranks are missing: a training run with ", sizes.size(),
+                        " kinds of ranks writes folders with as many numbers in their names; found ",
+                        listed(folders))});
     return;
   }
   // Names of more numbers than the run needs: which one is of what is not known but for the first.

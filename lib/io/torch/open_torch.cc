@@ -34,10 +34,12 @@ void add_tensors(TorchStore& store, i32 file) {
   }
   if (any == nullptr) return;
   std::string who = any->mesh->rank >= 0 ? cat("rank ", any->mesh->rank) : "one rank";
-  std::string message = cat("the file holds what ", who, " of ", any->mesh->ranks.size(), " has of ",
+  std::string message = cat("the file has only the pieces of ", who, " of ", any->mesh->ranks.size(), ", of ",
                             shards.size(), " tensors: ", listed(shards, 3), " (", to_string(*any), ")");
   if (!unplaced.empty())
-    message += cat("; uneven shards do not say where they lie, and show at the front: ", listed(unplaced, 3));
+    message +=
+        cat("; uneven pieces do not say where in the tensor they belong, and are shown at its beginning: ",
+            listed(unplaced, 3));
   store.add_finding({.code = Code::kShardAlone,
                      .file = store.root(),
                      .message = message,

@@ -51,7 +51,8 @@ std::vector<i64> integers(PickleValue v) {
 
 // Older releases pickle the dimension as an argument, newer ones as a field.
 TorchPlacement read_placement(PickleValue v) {
-  if (!v.is(Kind::kObject)) throw Error(Code::kBadPickle, "a placement of a DTensor is not one");
+  if (!v.is(Kind::kObject))
+    throw Error(Code::kBadPickle, "a placement of a DTensor is not a placement of torch");
   const PickleObject& o = v.as_object();
   PickleValue dim = o.field("dim") ? field(o, "dim") : o.args.at(0);
   switch (o.type->known) {
@@ -78,7 +79,7 @@ std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strid
                           std::span<const i64> map) {
   i64 count = Shape(sizes).items();
   if (strides.size() != sizes.size() || count > kMostRanks)
-    throw Error(Code::kBadPickle, "the layout of a device mesh does not fit itself");
+    throw Error(Code::kBadPickle, "the shape and the strides of a device mesh do not fit together");
   std::vector<i64> out;
   for (i64 i = 0; i < count; i++) {
     i64 at = 0, rest = i;
@@ -245,7 +246,7 @@ std::string place_pieces(const TorchSharding& s, std::span<TorchPiece> pieces) {
   }
   for (const TorchPlacement& p : s.placements)
     if (p.kind == Placement::kPartial)
-      return "the ranks hold partial sums of it, which would have to be added up";
+      return "the ranks store partial sums of the tensor, which mckpt does not add up";
   for (std::size_t d = 0; d < s.global.size(); d++)
     if (std::string wrong = place_along(s, d, places, pieces); !wrong.empty()) return wrong;
   std::map<std::pair<std::vector<i64>, std::vector<i64>>, bool> seen;

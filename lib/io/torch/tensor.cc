@@ -50,13 +50,13 @@ std::vector<i64> integers(PickleValue v, std::string_view what) {
 void check_no_lazy_values(PickleValue metadata) {
   if (metadata.is_none()) return;
   if (!metadata.is(Kind::kDict))
-    throw Error(Code::kBadPickle, "the metadata of a tensor is no dict").found(kind_name(metadata.kind()));
+    throw Error(Code::kBadPickle, "the metadata of a tensor is not a dict").found(kind_name(metadata.kind()));
   for (auto [key, value] : metadata.entries()) {
     bool conj = key.is(Kind::kText) && key.text() == "conj", neg = key.is(Kind::kText) && key.text() == "neg";
     if (!conj && !neg)
       throw Error(Code::kUnsupportedTensor, "a tensor has metadata that mckpt does not know: unsupported")
           .found(pickle_line(key, 60));
-    throw Error(Code::kUnsupportedTensor, cat("what is stored is not the tensor's values but their ",
+    throw Error(Code::kUnsupportedTensor, cat("the file stores not the values of the tensor but their ",
                                               conj ? "conjugate" : "negative", ": unsupported"))
         .help(cat("save it again with tensor.resolve_", conj ? "conj" : "neg", "()"));
   }
@@ -72,7 +72,8 @@ TorchTensor read_view(const TorchCall& r) {
   if (r.function == Known::kRebuildTensorV3) {
     PickleValue dtype = r.args.at(6);
     if (!dtype.is(Kind::kClass) || dtype.as_class().known != Known::kDType)
-      throw Error(Code::kBadPickle, "the dtype of a tensor is not one").found(pickle_line(dtype, 60));
+      throw Error(Code::kBadPickle, "the dtype of a tensor is not a dtype of torch")
+          .found(pickle_line(dtype, 60));
     t.dtype = dtype.as_class().dtype;
   }
   t.offset_items = r.args.at(1).to_int("the storage offset of a tensor");
@@ -80,7 +81,8 @@ TorchTensor read_view(const TorchCall& r) {
   t.strides = integers(r.args.at(3), "the stride of a tensor");
   check_gradient(r, t.dtype);
   if (r.function == Known::kRebuildQTensor && dtype_info(t.dtype).kind != DTypeKind::kQuantized)
-    throw Error(Code::kBadPickle, "a quantized tensor is of a type that is not: torch refuses it")
+    throw Error(Code::kBadPickle,
+                "a quantized tensor has a data type that is not quantized: torch refuses it")
         .found(dtype_name(t.dtype));
   return t;
 }
@@ -108,7 +110,7 @@ TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
     default:
       if (std::string_view what = unsupported_tensor(v); !what.empty())
         throw Error(Code::kUnsupportedTensor, cat("this is ", what, ": unsupported"));
-      throw Error(Code::kBadPickle, "a tensor is made of something that is no tensor")
+      throw Error(Code::kBadPickle, "a tensor is made of something that is not a tensor")
           .found(pickle_line(v, 80));
   }
 }
@@ -121,14 +123,14 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   t.sharding->global = integers(r.args.at(2), "the size of a DTensor");
   Shape global(t.sharding->global);  // throws when it is none
   if (global.rank() != t.shape.rank())
-    throw Error(Code::kBadShape,
-                "a DTensor and what the rank holds of it have different numbers of dimensions")
+    throw Error(Code::kBadShape, "a DTensor and the rank's piece of it have different numbers of dimensions")
         .expected(to_string(global))
         .found(to_string(t.shape));
   for (const TorchPlacement& p : t.sharding->placements)
     if (p.dim < 0 || (p.dim >= global.rank() && p.kind != TorchPlacement::Kind::kReplicate &&
                       p.kind != TorchPlacement::Kind::kPartial))
-      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it has not").found(p.dim);
+      throw Error(Code::kBadShape, "a DTensor is sharded along a dimension that it does not have")
+          .found(p.dim);
   return t;
 }
 
@@ -192,7 +194,7 @@ TorchStorage read_torch_storage(PickleValue v) {
   i64 begin = view.at(1).to_int("the offset of a storage view"),
       count = view.at(2).to_int("the size of a storage view");
   if (begin < 0 || count < 0 || begin > items || count > items - begin)
-    throw Error(Code::kBadStorage, "a storage view lies out of the bounds of its storage")
+    throw Error(Code::kBadStorage, "a storage view is out of the bounds of its storage")
         .expected(cat("at most ", items, " elements"))
         .found(cat(begin, " + ", count));
   s.view_begin_bytes = dtype_bytes(s.dtype, begin);
@@ -203,7 +205,7 @@ TorchStorage read_torch_storage(PickleValue v) {
 void check_one_size(const TorchStorage& storage, i64 seen_bytes) {
   if (storage.bytes == seen_bytes) return;
   throw Error(Code::kBadStorage,
-              cat("the storage '", escaped(storage.key), "' is said to have two sizes (mismatch)"))
+              cat("the pickle gives the storage '", escaped(storage.key), "' two sizes (mismatch)"))
       .expected(cat(seen_bytes, " bytes"))
       .found(cat(storage.bytes, " bytes"));
 }

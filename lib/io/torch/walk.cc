@@ -144,7 +144,7 @@ void TorchWalk::check_keys(PickleValue dict) {
     if (e.key.is(Kind::kText) && !keys.insert(e.key.text()).second)
       table_.add_finding({.code = Code::kBadPickle,
                           .message = cat("the key '", escaped(e.key.text()),
-                                         "' is a duplicate: it stands twice in one dict")});
+                                         "' is a duplicate: it occurs twice in one dict")});
 }
 
 void TorchWalk::tensor(PickleValue v) {
@@ -163,7 +163,7 @@ void TorchWalk::tensor(PickleValue v) {
 void TorchWalk::object(PickleValue v) {
   i64 most = kObjects + table_.pickle_->stored_bytes() / kBytesPerObject;
   if (std::ssize(table_.objects_) >= most)
-    throw Error(Code::kPickleLimit, "the pickle has too many values that are no tensors")
+    throw Error(Code::kPickleLimit, "the pickle has too many values that are not tensors")
         .expected(cat("at most ", most, " in a pickle of ", table_.pickle_->stored_bytes(), " stored bytes"));
   table_.objects_.push_back({joined(false), v});
 }
@@ -195,7 +195,7 @@ std::string TorchWalk::unique_name() {
   }
   name_bytes_ += static_cast<i64>(name.size());
   if (i64 most = kNameBytes + table_.pickle_->stored_bytes(); name_bytes_ > most)
-    throw Error(Code::kPickleLimit, "the names of the tensors are too long together")
+    throw Error(Code::kPickleLimit, "the names of all tensors together are too long")
         .expected(cat("at most ", most, " bytes"));
   return name;
 }

@@ -33,7 +33,7 @@ ChunkReader::ChunkReader(std::shared_ptr<const ByteSource> file, ChunkData data,
   check_inside();
   if (!data_.strides.empty() && is_row_major(sizes_, data_.strides)) data_.strides.clear();
   if (!plain() && dtype_info(data_.dtype).bits % 8 != 0)
-    throw Error(Code::kBadExtent, "elements smaller than a byte lie at strides")
+    throw Error(Code::kBadExtent, "elements smaller than a byte cannot have strides")
         .found(dtype_name(data_.dtype));
 }
 
@@ -53,7 +53,7 @@ void ChunkReader::check_inside() const {
     bytes = checked_mul(checked_add(last, 1, "the extent of a view"), item_bytes_, "the extent of a view");
   }
   if (data_.offset < 0 || data_.offset > file_->size() || bytes > file_->size() - data_.offset)
-    throw Error(Code::kBadExtent, "the items of a tensor lie beyond the end of the file")
+    throw Error(Code::kBadExtent, "the items of a tensor are beyond the end of the file")
         .offset(data_.offset)
         .expected(cat("at most ", file_->size(), " bytes"))
         .found(cat("bytes ", data_.offset, " to ", data_.offset, " + ", bytes));

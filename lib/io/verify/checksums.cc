@@ -9,7 +9,6 @@
 #include "io/verify/checksums.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
@@ -27,12 +26,6 @@ constexpr std::size_t kBatch = 16384;
 // Long records are summed in pieces of this size.
 constexpr i64 kPieceBytes = 32 << 20;
 constexpr i64 kWindowBytes = 1 << 20;
-
-std::string hex(u32 v) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", v);
-  return text;
-}
 
 // Sums bytes [begin, end) of a file in windows of 1 MiB; `window` is reused memory.
 u32 sum_window(u32 sum, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
@@ -56,7 +49,7 @@ Finding other_sum(const Store& store, const Checksum& record, u32 crc) {
           .file = std::string(file_label(store, record.file)),
           .message =
               cat("the CRC-32 of ", record.name.empty() ? "the record" : cat("record ", escaped(record.name)),
-                  " does not match (checksum): stored ", hex(record.crc32), ", data ", hex(crc)),
+                  " does not match (checksum): stored ", crc32_text(record.crc32), ", data ", crc32_text(crc)),
           .help = "copy the file again from its source",
           .offset = record.offset};
 }

@@ -31,8 +31,8 @@ namespace {
 //   experts.3.gate_proj.weight          experts.local_experts.3.linear_fc1.weight
 //   experts.linear_fc1.weight3          experts.linear_fc1.weight3_w.exp_avg
 struct ExpertName {
-  bool expert = false;   // the tensor belongs to one expert or several
-  bool stacked = false;  // "layers.mlp", without a number: the first dimension is the layers
+  bool expert = false;             // the tensor belongs to one expert or several
+  bool stacked = false;            // "layers.mlp", without a number: the first dimension is the layers
   std::size_t at = 0, digits = 0;  // of the number; 0 digits: there is none
 };
 
@@ -174,7 +174,7 @@ std::vector<Finding> ExpertTwins::findings(TensorReader& reader) const {
       if (numbers.size() < 2) continue;
       out.push_back({.code = Code::kEqualExperts,
                      .tensor = key.first,
-                     .message = cat("experts ", listed(numbers, 8), " hold the same bytes"),
+                     .message = cat("experts ", listed(numbers, 8), " have the same bytes"),
                      .warning = true});
     }
   }

@@ -4,7 +4,9 @@
 #include "io/verify/manifest_check.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <optional>
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
@@ -19,9 +21,8 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char* kHelp =
-    "copy the file again from its source; where it was changed on purpose, or mckpt_manifest.json was copied "
-    "from "
-    "another folder, remove mckpt_manifest.json";
+    "copy the file again from its source; if it was changed on purpose, or if mckpt_manifest.json was copied "
+    "from another folder, remove mckpt_manifest.json";
 
 // Compares existence and size first, then the SHA-256 if the entry has one, which reads the whole file.
 std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
@@ -31,24 +32,26 @@ std::optional<Finding> fault(const Folder& folder, const ManifestFile& listed) {
   std::optional<i64> bytes = folder.file_bytes(listed.name);
   // A missing file with tensors: the list belongs to another folder, or the folder cannot be used.
   if (!bytes)
-    return finding("is missing, but mckpt_manifest.json lists it",
+    return finding("the file is missing, but mckpt_manifest.json lists it",
                    listed.sha256.empty() ? Code::kBadManifest : Code::kIncomplete);
   if (*bytes != listed.bytes)
-    return finding(cat("has ", *bytes, " bytes, but ", listed.bytes, " in mckpt_manifest.json"));
+    return finding(cat("the file has ", *bytes, " bytes, but mckpt_manifest.json says ", listed.bytes));
   if (listed.sha256.empty()) return std::nullopt;
   std::string found = sha256_of(folder.open_file(listed.name));
   if (found == listed.sha256) return std::nullopt;
-  return finding(cat("is not the file that mckpt wrote: SHA-256 ", found, ", in mckpt_manifest.json ",
-                     escaped(listed.sha256, 80)));
+  return finding(cat("the file is not the one that mckpt wrote: its SHA-256 is ", found,
+                     ", in mckpt_manifest.json ", escaped(listed.sha256, 80)));
 }
 
-// What is wrong with a listed file; a file that cannot be read is a finding as well.
-std::optional<Finding> readable_fault(const Folder& folder, const ManifestFile& listed) {
+// The result of a check of a listed file; a file that cannot be read is a finding as well.
+std::optional<Finding> finding_of(const ManifestFile& listed,
+                                  const std::function<std::optional<Finding>()>& check) {
   try {
-    return fault(folder, listed);
+    return check();
   } catch (const Error& e) {
     Finding f = to_finding(e);
     f.file = listed.name;
+    f.message = cat("cannot be compared: ", f.message);
     return f;
   }
 }
@@ -64,12 +67,23 @@ u32 sum_of_frames(const InputFile& file, const ManifestFile& listed) {
   return sum_bytes(sum, file, at, listed.bytes);
 }
 
+// Compares the bytes around the data of a file with tensors; a file of another size is not compared.
+std::optional<Finding> frame_fault(const Folder& folder, const ManifestFile& listed) {
+  if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return std::nullopt;
+  if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return std::nullopt;
+  return Finding{.code = Code::kBadManifest,
+                 .file = listed.name,
+                 .message = "the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)",
+                 .help = kHelp};
+}
+
 }  // namespace
 
 std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& manifest) {
   Findings findings;
   for (const ManifestFile& listed : manifest.files)
-    if (std::optional<Finding> f = readable_fault(folder, listed)) findings.add(std::move(*f));
+    if (std::optional<Finding> f = finding_of(listed, [&] { return fault(folder, listed); }))
+      findings.add(std::move(*f));
   return findings.take();
 }
 
@@ -77,19 +91,8 @@ std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest
   PlacedFindings findings;
   parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
     const ManifestFile& listed = manifest.files[i];
-    if (!listed.sha256.empty() || folder.file_bytes(listed.name) != listed.bytes) return;
-    try {
-      if (sum_of_frames(folder.open_file(listed.name), listed) == listed.rest_crc32) return;
-      findings.add(i,
-                   {.code = Code::kBadManifest,
-                    .file = listed.name,
-                    .message = "the bytes around its tensors' data are not those that mckpt wrote (CRC-32)",
-                    .help = kHelp});
-    } catch (const Error& e) {
-      Finding f = to_finding(e);
-      f.file = listed.name;
-      findings.add(i, std::move(f));
-    }
+    if (std::optional<Finding> f = finding_of(listed, [&] { return frame_fault(folder, listed); }))
+      findings.add(i, std::move(*f));
   });
   return findings.take();
 }
@@ -100,7 +103,7 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
     if (name != kManifestName && !is_staging_mark(name) && !manifest.find(name))
       findings.add({.code = Code::kNotListed,
                     .file = name,
-                    .message = "is not in mckpt_manifest.json: nothing says whether it is whole",
+                    .message = "the file is not in mckpt_manifest.json, so nothing says whether it is whole",
                     .warning = true});
   return findings.take();
 }
@@ -109,18 +112,19 @@ void require_listed_files(const std::string& path) {
   ListedPlace place = listed_place(path);
   if (!has_manifest(place.folder)) return;
   Folder folder(place.folder);
-  Manifest manifest = read_manifest(folder).value();
+  std::optional<Manifest> manifest = read_manifest(folder);
+  if (!manifest) return;
   if (!place.name.empty())
-    std::erase_if(manifest.files, [&](const ManifestFile& f) { return f.name != place.name; });
-  std::vector<Finding> found = check_listed_files(folder, manifest);
+    std::erase_if(manifest->files, [&](const ManifestFile& f) { return f.name != place.name; });
+  std::vector<Finding> found = check_listed_files(folder, *manifest);
   // A side file that does not exist is not copied either.
   std::erase_if(found, [](const Finding& f) { return f.code == Code::kIncomplete; });
   // No other check sums the headers of safetensors files. The frame of a record in a .distcp file contains
   // the sum of the record, which is compared when the record is read.
-  std::erase_if(manifest.files, [](const ManifestFile& f) { return !f.name.ends_with(".safetensors"); });
-  std::ranges::move(check_frames(folder, manifest, 1), std::back_inserter(found));
+  std::erase_if(manifest->files, [](const ManifestFile& f) { return !f.name.ends_with(".safetensors"); });
+  std::ranges::move(check_frames(folder, *manifest, 1), std::back_inserter(found));
   if (found.empty()) return;
-  Error e(found[0].code, cat(escaped(found[0].file), " ", found[0].message));
+  Error e(found[0].code, found[0].message);
   if (found.size() > 1) e.note(cat(found.size(), " files are not as mckpt_manifest.json lists them"));
   throw e.file(cat(place.folder, "/", found[0].file)).help(found[0].help);
 }

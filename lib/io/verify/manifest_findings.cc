@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
@@ -29,9 +30,9 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
   if (files < 2 || 2 * wrong <= files) return;
   found.insert(found.begin(), {.code = Code::kBadManifest,
                                .file = std::string(kManifestName),
-                               .message = cat("describes another folder: ", wrong, " of the ", files,
-                                              " files that it lists are not these"),
-                               .help = "remove it, or copy the one that belongs to this folder"});
+                               .message = cat("the manifest describes another folder: ", wrong, " of the ",
+                                              files, " files that it lists are not the files here"),
+                               .help = "remove the manifest, or copy the one that belongs to this folder"});
 }
 
 // What was found by the manifest of one folder.
@@ -48,9 +49,10 @@ Looked look_by_manifest(const Store& store, Look&& look) {
   Folder folder(store.root());
   out.files = 1;
   try {
-    Manifest manifest = read_manifest(folder).value();
-    out.files = std::ssize(manifest.files);
-    out.found = look(folder, manifest);
+    std::optional<Manifest> manifest = read_manifest(folder);
+    if (!manifest) return {};
+    out.files = std::ssize(manifest->files);
+    out.found = look(folder, *manifest);
     tell_other_folder(out.files, out.found);
   } catch (const Error& e) {
     out.found.push_back(to_finding(e));

@@ -101,7 +101,7 @@ void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, 
   if ((common.flags & kEncrypted) != 0) throw_unsupported(e, "is encrypted", offset);
   if (common.method != 0 && common.method != kDeflate)
     throw_unsupported(e, cat("is packed by an unsupported compression method (", common.method, ")"), offset);
-  if ((common.flags & kPatch) != 0) throw_unsupported(e, "is the patch of another", offset);
+  if ((common.flags & kPatch) != 0) throw_unsupported(e, "is a patch of another record", offset);
   // torch reads nothing of such a record and takes what was in memory.
   if ((attributes & kDosFolder) != 0 && e.bytes > 0)
     throw_unsupported(e, "has the attribute of a folder", offset);
@@ -150,7 +150,7 @@ void check_local_header(ZipEntry& e, Window& window, i64 limit) {
   if (extra_bytes > limit - e.header_offset - head ||
       e.stored_bytes > limit - e.header_offset - head - extra_bytes)
     throw_bad_zip(cat("the record '", escaped(e.name), "' of ", e.stored_bytes,
-                      " bytes overlaps what follows it, or its size lies beyond the file"),
+                      " bytes overlaps what follows it, or reaches beyond the file"),
                   e.header_offset);
   e.data_offset = e.header_offset + head + extra_bytes;
   bool described = (local.flags & kHasDescriptor) != 0;
@@ -204,7 +204,8 @@ void ZipArchive::parse_directory(const ZipEnd& end) {
     apply_extra64(rest.subspan(kEntryBytes + name_bytes, extra_bytes),
                   {&e.bytes, &e.stored_bytes, &e.header_offset}, here);
     u16 disk = load_le<u16>(p + 34);
-    if (disk != end.disk && disk != 1) throw_unsupported(e, "is said to lie in another part", here);
+    if (disk != end.disk && disk != 1)
+      throw_unsupported(e, "is said to be in another part of the archive", here);
     check_entry(e, common, load_le<u32>(p + 38), here);
     has_checksums_ |= e.crc32 != 0;
     entries_.push_back(e);
@@ -249,7 +250,7 @@ void ZipArchive::check_local_headers(i64 directory_offset) {
   for (std::size_t i = 0; i < order.size(); i++) {
     i64 limit = i + 1 < order.size() ? entries_[order[i + 1]].header_offset : directory_offset;
     if (limit > directory_offset)
-      throw_bad_zip(cat("the offset of '", escaped(entries_[order[i + 1]].name), "' lies beyond the records"),
+      throw_bad_zip(cat("the offset of '", escaped(entries_[order[i + 1]].name), "' is beyond the records"),
                     limit);
     check_local_header(entries_[order[i]], window, limit);
   }

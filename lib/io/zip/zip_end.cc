@@ -50,7 +50,7 @@ i64 find_end_record(const ByteSource& source, i64 most_trailing_bytes) {
 // of one.
 void check_one_part(u32 disk, u32 directory_disk, i64 entries_here, i64 entries, i64 offset) {
   if (disk == directory_disk && disk <= 1 && entries_here == entries) return;
-  throw Error(Code::kUnsupportedZip, "the zip archive is said to have several parts").offset(offset);
+  throw Error(Code::kUnsupportedZip, "the zip archive is one of several parts").offset(offset);
 }
 
 // The numbers of the zip64 end record, or `narrow` where there is none. Moves `end` to the record that
@@ -89,12 +89,12 @@ ZipEnd widened(const ByteSource& source, const ZipEnd& narrow, i64& end) {
 // The directory ends exactly where the end records begin: anything else means a prefix or missing bytes.
 void check_directory_place(const ZipEnd& z, i64 end) {
   if (z.directory_offset > end || z.directory_bytes > end - z.directory_offset)
-    throw_bad_zip(cat("the central directory lies beyond its place: offset ", z.directory_offset, ", ",
+    throw_bad_zip(cat("the central directory is beyond its place: offset ", z.directory_offset, ", ",
                       z.directory_bytes, " bytes, but it must end at ", end),
                   end);
   if (z.directory_offset + z.directory_bytes != end)
     throw_bad_zip(cat("the central directory ends at ", z.directory_offset + z.directory_bytes,
-                      ", the record behind it begins at ", end,
+                      ", the record after it begins at ", end,
                       ": bytes were put in front of the archive (a prefix) or taken out"),
                   end);
   if (z.directory_bytes > kMostDirectoryBytes)
@@ -111,7 +111,7 @@ void throw_bad_zip(std::string_view message, i64 offset) {
 
 i64 checked_zip_value(u64 value, std::string_view what, i64 offset) {
   if (value > static_cast<u64>(INT64_MAX))
-    throw_bad_zip(cat(what, " overflows: it lies beyond any file"), offset);
+    throw_bad_zip(cat(what, " overflows: it is beyond the end of any file"), offset);
   return static_cast<i64>(value);
 }
 

@@ -49,7 +49,7 @@ std::vector<GpuId> usable_gpus() {
     throw Error(Code::kModuleMissing, cat("there is no GPU to use: ", escaped(error, 500)));
   if (count == 0)
     throw Error(Code::kModuleMissing, "there is no GPU to use")
-        .note("CUDA_VISIBLE_DEVICES, where it is set, says which a process may use");
+        .note("CUDA_VISIBLE_DEVICES, if it is set, says which GPUs a process may use");
   std::vector<GpuId> ids(static_cast<std::size_t>(count));
   for (i32 i = 0; i < count; i++) check_cuda(cuda().id(i, ids[i].data()), "looking at the GPUs");
   return ids;

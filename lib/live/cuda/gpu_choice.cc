@@ -13,10 +13,10 @@ std::vector<i32> choose_gpus(std::span<const std::vector<GpuId>> usable) {
   for (const std::vector<GpuId>& mine : usable) {
     auto free = std::ranges::find_if(mine, [&](const GpuId& id) { return taken.insert(id).second; });
     if (free == mine.end())
-      throw Error(Code::kBadGrid, cat("rank ", std::ssize(choice), " finds no GPU of its own"))
+      throw Error(Code::kBadGrid, cat("rank ", std::ssize(choice), " has no GPU of its own"))
           .expected(cat("at most as many ranks as there are GPUs: ", mine.size()))
-          .found(cat(std::ranges::count(usable, mine), " ranks that see the same"))
-          .help("start fewer ranks a host, or use `device` cpu");
+          .found(cat(std::ranges::count(usable, mine), " ranks that see the same GPUs"))
+          .help("start fewer ranks on each host, or use `device` cpu");
     choice.push_back(static_cast<i32>(free - mine.begin()));
   }
   return choice;

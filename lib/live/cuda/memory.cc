@@ -24,8 +24,26 @@ Error out_of_gpu_memory(i64 bytes, const MckptGpuFacts& gpu) {
   return Error(Code::kOutOfMemory, "there is not enough memory on the GPU for the weights")
       .expected(cat(bytes, " bytes"))
       .found(cat(gpu.free_bytes, " bytes free of ", gpu.total_bytes, ", on ", escaped(gpu.name)))
-      .help("more ranks, each with a GPU of its own; or `device` cpu");
+      .help("use more ranks, each with its own GPU, or `device` cpu");
 }
+
+// Owns pages of memory. Throws out_of_memory() if the system has none; `bytes` and `what` are for the error.
+class Mapping {
+ public:
+  Mapping(i64 bytes, std::size_t mapped, const char* what) : size_(mapped) {
+    void* at = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw out_of_memory(bytes, what);
+    begin_ = static_cast<u8*>(at);
+  }
+  ~Mapping() { ::munmap(begin_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  u8* begin() const { return begin_; }
+
+ private:
+  std::size_t size_;
+  u8* begin_ = nullptr;
+};
 
 }  // namespace
 
@@ -50,36 +68,32 @@ class PinnedMemory::Pages {
  public:
   static constexpr const char* kWhat = "the pinned buffers of a GPU";
 
-  explicit Pages(i64 bytes) : bytes_(bytes) {
-    check_memory_room(bytes, kWhat);
-    std::size_t mapped = size();
-    void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw out_of_memory(bytes, kWhat);
-    mapping_ = static_cast<u8*>(at);
+  explicit Pages(i64 bytes) : bytes_(checked_room(bytes)), mapping_(bytes, mapped_bytes(bytes), kWhat) {
     touch();
     bool pinned = false;
-    const char* error = cuda().register_host(data(), bytes, &pinned);
-    if (error || !pinned) ::munmap(mapping_, mapped);
-    check_cuda(error, "pinning memory");
+    check_cuda(cuda().register_host(data(), bytes, &pinned), "pinning memory");
     if (!pinned) throw out_of_memory(bytes, kWhat);
   }
-  ~Pages() {
-    cuda().unregister_host(data());
-    ::munmap(mapping_, size());
-  }
+  ~Pages() { cuda().unregister_host(data()); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
   // The first address of the mapping that is a multiple of 2 MiB, so that huge pages fit.
   u8* data() const {
-    std::uintptr_t at = reinterpret_cast<std::uintptr_t>(mapping_);
-    return mapping_ + (kHuge - at % kHuge) % kHuge;
+    std::uintptr_t at = reinterpret_cast<std::uintptr_t>(mapping_.begin());
+    return mapping_.begin() + (kHuge - at % kHuge) % kHuge;
   }
 
  private:
   static constexpr i64 kHuge = i64{2} << 20;
 
-  std::size_t size() const { return static_cast<std::size_t>(round_up(bytes_, kHuge, kWhat) + kHuge); }
+  static i64 checked_room(i64 bytes) {
+    check_memory_room(bytes, kWhat);
+    return bytes;
+  }
+  static std::size_t mapped_bytes(i64 bytes) {
+    return static_cast<std::size_t>(round_up(bytes, kHuge, kWhat) + kHuge);
+  }
 
   // Makes the pages exist. Errors of madvise() cost only time: pages that are missing are made when they are
   // pinned.
@@ -95,7 +109,7 @@ class PinnedMemory::Pages {
   }
 
   i64 bytes_;
-  u8* mapping_ = nullptr;
+  Mapping mapping_;
 };
 
 PinnedMemory::PinnedMemory() = default;

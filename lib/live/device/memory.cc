@@ -23,7 +23,7 @@ u8* HostMemory::allocate(i64 bytes) {
   check_room(room);
   auto* data = static_cast<u8*>(std::aligned_alloc(kPage, static_cast<std::size_t>(room)));
   std::lock_guard lock(mutex_);
-  if (!data) throw out_of_memory(room, kWhat).note(cat(held_, " bytes are held by live tensors"));
+  if (!data) throw out_of_memory(room, kWhat).note(cat("live tensors use ", held_, " bytes"));
   blocks_.emplace(data, bytes);
   held_ += bytes;
   peak_ = std::max(peak_, held_);

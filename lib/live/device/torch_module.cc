@@ -19,7 +19,7 @@ namespace {
 std::string loaded_version() {
   std::string settings = at::show_config(), key = "TORCH_VERSION=";
   std::size_t begin = settings.find(key);
-  if (begin == std::string::npos) throw std::runtime_error("libtorch does not tell its version");
+  if (begin == std::string::npos) throw std::runtime_error("libtorch does not report its version");
   begin += key.size();
   return settings.substr(begin, settings.find_first_of(", \n", begin) - begin);
 }

@@ -184,7 +184,7 @@ class BlockLoader {
         scatter(work->block, own.data(), *lane, copies, counts);
       }
       if (options_.observer && options_.observer->stop())
-        throw Error(Code::kInterrupted, "stopped before everything was loaded");
+        throw Error(Code::kInterrupted, "loading was stopped before it was done");
     }
     add(counts);
   }

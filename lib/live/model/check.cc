@@ -39,7 +39,7 @@ LiveCheck::~LiveCheck() = default;
 void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes) {
   constexpr i64 kPieceItems = 4 << 20;
   if (dtype_bytes(type, items.items()) != std::ssize(bytes))
-    throw Error(Code::kInternal, "a parameter has not as many bytes as items");
+    throw Error(Code::kInternal, "the bytes of a parameter do not fit the number of its items");
   for (i64 begin = items.begin; begin < items.end; begin += kPieceItems) {
     ItemRange piece{begin, std::min(items.end, begin + kPieceItems)};
     i64 at = dtype_bytes(type, begin - items.begin), size = dtype_bytes(type, piece.items());
@@ -73,7 +73,7 @@ void LiveCheck::compare(const char* what) {
   std::vector<i64> wrong(pieces_.size());
   parallel_for(std::ssize(pieces_), static_cast<int>(workers_.size()), [&](int worker, i64 i) {
     if (options_.observer && options_.observer->stop())
-      throw Error(Code::kInterrupted, "stopped before everything was compared");
+      throw Error(Code::kInterrupted, "the comparison was stopped before it was done");
     std::size_t at = static_cast<std::size_t>(i);
     wrong[at] = first_wrong_byte(pieces_[at], *workers_[worker]);
     if (options_.observer) options_.observer->done(std::ssize(pieces_[at].bytes));

@@ -28,7 +28,7 @@ LiveChunks::LiveChunks(const LiveModel& model, const KeyTable& keys) : model_(mo
   for (const FsdpTensor& t : layout.tensors(model.cell())) {
     if (t.empty()) continue;
     i32 key = keys.find(*model_key(t.key));
-    if (key < 0) throw Error(Code::kInternal, "a rank holds a key that the table has not").tensor(t.key);
+    if (key < 0) throw Error(Code::kInternal, "a rank has a key that is not in the table").tensor(t.key);
     add(t, key);
   }
 }

@@ -31,7 +31,7 @@ Cell cell_in(const LiveSetup& setup, const Comm& world) {
   check_grid(setup.grid);
   refuse_pipeline(setup.grid);
   if (setup.grid.world() != world.size())
-    throw Error(Code::kBadGrid, "the job has not as many ranks as the grid")
+    throw Error(Code::kBadGrid, "the number of ranks of the job is not that of the grid")
         .expected(cat(setup.grid.world(), " (", to_string(setup.grid), ")"))
         .found(world.size())
         .help(cat("scripts/mpirun -n ", setup.grid.world(), " mckpt roundtrip ..."));
@@ -97,7 +97,7 @@ void LiveModel::refuse_unsharded(i32 module, const char* what) const {
           throw Error(Code::kBadLayout,
                       cat("a module cannot be ", what, " while it, or one inside it, is unsharded"))
               .found(cat("unsharded: ", m == 0 ? "the model" : tree_[m].name))
-              .help("reshard it first");
+              .help("reshard that module first");
 }
 
 // The parameters of the module and of the modules inside it that no other sharded module has. Tied weights
@@ -109,7 +109,7 @@ std::vector<i32> LiveModel::members_for(i32 module) const {
     i32 owner = seat(p).module;
     if (owner < 0 || owner == module) members.push_back(p);
     if (owner >= 0 && !tree_.contains(module, owner))
-      throw Error(Code::kBadLayout, "a module is sharded before those around it")
+      throw Error(Code::kBadLayout, "a module must be sharded before the modules that contain it")
           .tensor(parameters_[p].name)
           .expected(cat(tree_[module].name, " before ", owner == 0 ? "the model" : tree_[owner].name));
   }
@@ -118,7 +118,7 @@ std::vector<i32> LiveModel::members_for(i32 module) const {
 
 // The new groups are made before the old ones are dropped.
 void LiveModel::fully_shard(i32 module) {
-  refuse_unsharded(module, "sharded anew");
+  refuse_unsharded(module, "sharded again");
   std::vector<GroupMember> members;
   for (i32 p : members_for(module)) members.push_back({p, module == 0 ? kNoUnit : module});
   std::vector<std::unique_ptr<LiveGroup>> groups;

@@ -29,7 +29,7 @@ void PendingWrites::end(bool failed) {
 void PendingWrites::wait() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return under_way_ == 0; });
-  if (failed_) throw Error(Code::kReadFailed, "the weights were not filled to the end");
+  if (failed_) throw Error(Code::kReadFailed, "writing the weights into the model failed before the end");
 }
 
 void PendingWrites::settle() {

@@ -41,7 +41,7 @@ std::vector<i64> numbers_of(const LiveModel& model) {
 }
 
 [[noreturn]] void disagree(i64 rank, std::string_view what) {
-  throw Error(Code::kRanksFailed, cat("rank ", rank, " and this one do not agree about ", what))
+  throw Error(Code::kRanksFailed, cat("rank ", rank, " and this rank do not agree about ", what))
       .help("all ranks need the same model, options and version of mckpt");
 }
 

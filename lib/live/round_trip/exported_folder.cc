@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <set>
 
 #include "convert/compare/compare_sink.h"
 #include "convert/compare/tensor_differences.h"
@@ -22,19 +23,19 @@ namespace mckpt::impl {
 
 namespace {
 
-// A line for each tensor that is missing, new, or of another type or shape. `may_lack`: by tensor of the
-// source, whether an export leaves it out.
-std::vector<std::string> described(const Store& source, const std::vector<bool>& may_lack,
-                                   const Store& there) {
+// A line for each of the differences: tensors that are missing, new, or of another type or shape. `may_lack`:
+// by tensor of the source, whether an export leaves it out.
+std::vector<std::string> described(std::span<const TensorDifference> differences, const Store& source,
+                                   const std::vector<bool>& may_lack, const Store& there) {
   std::vector<std::string> lines;
-  for (const TensorDifference& d : tensor_differences(source, there)) {
+  for (const TensorDifference& d : differences) {
     if (d.one < 0)
-      lines.push_back(cat(escaped(there.name(d.other)), " came back and is not in the source"));
+      lines.push_back(cat(escaped(there.name(d.other)), " was exported, but is not in the source"));
     else if (d.other >= 0)
-      lines.push_back(cat(escaped(source.name(d.one)), " came back as ", type_and_shape(there, d.other),
-                          ", it was ", type_and_shape(source, d.one)));
+      lines.push_back(cat(escaped(source.name(d.one)), " was exported as ", type_and_shape(there, d.other),
+                          ", but in the source it is ", type_and_shape(source, d.one)));
     else if (!may_lack[d.one])
-      lines.push_back(cat(escaped(source.name(d.one)), " did not come back"));
+      lines.push_back(cat(escaped(source.name(d.one)), " was not exported"));
   }
   return lines;
 }
@@ -55,7 +56,7 @@ ScratchFolder::ScratchFolder(Comm& world) : world_(world), mine_(world.rank() ==
   if (mine_) {
     path_ = (std::filesystem::temp_directory_path() / "mckpt_roundtrip_XXXXXX").string();
     if (!::mkdtemp(path_.data()))
-      throw Error(Code::kWriteFailed, "cannot make a temporary folder")
+      throw Error(Code::kWriteFailed, "cannot create a temporary folder")
           .file(path_)
           .help("name a folder for the exported model");
   }
@@ -72,12 +73,17 @@ ScratchFolder::~ScratchFolder() {
   if (mine_) std::filesystem::remove_all(path_, ignored);
 }
 
-FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks, int threads,
-                               Observer& observer) {
+FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
+                               int threads, Observer& observer) {
   FolderComparison found;
   std::unique_ptr<Store> there = open_store(folder);
-  if (ranks.rank() == 0) found.differences = described(*source.store, source.map->dropped(), *there);
-  NamedChunks chunks(*there, *source.store);
+  std::vector<TensorDifference> unlike = tensor_differences(*source.store, *there);
+  if (ranks.rank() == 0) found.differences = described(unlike, *source.store, source.map->dropped(), *there);
+  // Items are compared only of tensors that have the same type and shape on both sides.
+  std::set<i64> not_compared;
+  for (const TensorDifference& d : unlike)
+    if (d.other >= 0) not_compared.insert(d.other);
+  NamedChunks chunks(*there, *source.store, not_compared);
   ChunkJob job = reshard_job(*source.store, chunks);
   CompareSink sink(*there, chunks);
   ObservedSink observed(sink, observer);

@@ -89,7 +89,7 @@ class RoundTrip {
   LiveCheckOptions checking() { return {.threads = options_.threads, .observer = &within_}; }
 
   void stop_if_asked() {
-    if (observer_.stop()) throw Error(Code::kInterrupted, "stopped before the work was done");
+    if (observer_.stop()) throw Error(Code::kInterrupted, "the round trip was stopped before it was done");
   }
 
   // Runs one phase and adds it to the result. fn returns the bytes that this rank moved.
@@ -150,7 +150,8 @@ class RoundTrip {
   // shows what the checkpoint contains.
   void through_checkpoint(const std::string& folder) {
     phase("save", [&] {
-      i64 bytes = save_to_folder(model_, keys_, source_, folder, {options_.threads, options_.durable}, within_);
+      i64 bytes =
+          save_to_folder(model_, keys_, source_, folder, {options_.threads, options_.durable}, within_);
       return ranks_.rank() == 0 ? bytes : 0;
     });
     model_.drop();
@@ -190,8 +191,8 @@ class RoundTrip {
 
   void note_differences(const LiveCheck& check) {
     for (const LiveCheck::Difference& d : check.differences())
-      differences_.push_back(cat(d.what, " of ", escaped(d.parameter), " on rank ", ranks_.rank(), " from item ",
-                                 d.item, " on"));
+      differences_.push_back(cat(d.what, " of ", escaped(d.parameter), " on rank ", ranks_.rank(),
+                                 " from item ", d.item, " on"));
   }
 
   // Collective: rank 0's differences come first, then those of the next ranks, up to kMostDifferences in all.
@@ -202,7 +203,8 @@ class RoundTrip {
     Gathered all = ranks_.all_gather_v(std::as_bytes(std::span(text)));
     std::string_view rest(reinterpret_cast<const char*>(all.bytes.data()), all.bytes.size());
     for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1))
-      if (result_.differences.size() < kMostDifferences) result_.differences.emplace_back(rest.substr(0, end));
+      if (result_.differences.size() < kMostDifferences)
+        result_.differences.emplace_back(rest.substr(0, end));
     result_.difference_count = std::ssize(differences_);
     ranks_.all_reduce({&result_.difference_count, 1}, Reduce::kSum);
   }

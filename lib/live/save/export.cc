@@ -82,7 +82,7 @@ class LiveExporter {
   // receive buffer.
   void round(std::span<const Batch> batches) {
     if (options_.observer && options_.observer->stop())
-      throw Error(Code::kInterrupted, "stopped before everything was exported");
+      throw Error(Code::kInterrupted, "the export was stopped before it was done");
     std::size_t ranks = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
     std::vector<i64> send_bytes(ranks), receive_bytes(ranks);
     std::vector<ItemCopy> packs;      // `to` is set when all sizes are known

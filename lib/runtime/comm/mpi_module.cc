@@ -57,7 +57,7 @@ const char* init(MckptThreads threads, void** world) {
       make_mpi_global();
       check(MPI_Init_thread(nullptr, nullptr, thread_level(threads), &level));
       if (level < thread_level(threads))
-        throw std::runtime_error("this MPI does not support the threads wanted");
+        throw std::runtime_error("this MPI library does not support calls from several threads");
       check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     }
     *world = &all;

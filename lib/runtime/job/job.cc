@@ -26,10 +26,12 @@ Comm& Job::comm() {
   comm_ = mpi_comm();
   through_mpi_ = true;
   if (launch_.size > 0 && comm_->size() != launch_.size)
-    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not know each other")
+    throw Error(Code::kRanksFailed, "the launcher and the MPI library do not belong together")
         .expected(cat(launch_.size, " ranks, as the launcher says"))
         .found(cat(comm_->size(), " as MPI says"))
-        .help("start it with the mpirun of the MPI that mckpt was built with: scripts/mpirun; see mckpt env");
+        .help(
+            "start mckpt with the mpirun of the MPI that it was built with: scripts/mpirun; `mckpt env` "
+            "shows the MPI");
   return *comm_;
 }
 

@@ -56,9 +56,9 @@ Error mismatch(std::string message) {
 
 // Throws kModuleMismatch unless the table is of this version of the interface and of the module of this name.
 void check_table(const MckptModule* table, std::string_view name) {
-  if (!table) throw mismatch(cat("the ", name, " module gives no table"));
+  if (!table) throw mismatch(cat("the ", name, " module has no table of functions"));
   if (table->abi_version != kMckptModuleAbi)
-    throw mismatch(cat("the ", name, " module speaks another version of the module interface"))
+    throw mismatch(cat("the ", name, " module has another version of the module interface"))
         .expected(kMckptModuleAbi)
         .found(table->abi_version);
   if (table->struct_size < sizeof(MckptModule))
@@ -92,7 +92,7 @@ Module load_module_file(const std::string& path, std::string_view name) {
           .note(escaped(reason ? reason : "no reason", 500));
     }
     auto entry = reinterpret_cast<MckptModuleEntry>(dlsym(library, "mckpt_module"));
-    if (!entry) throw mismatch("this library is no module of mckpt").expected("a function mckpt_module");
+    if (!entry) throw mismatch("this library is not a module of mckpt").expected("a function mckpt_module");
     const MckptModule* table = entry();
     check_table(table, name);
     return Module{path, table};
@@ -107,7 +107,7 @@ const Module& load_module(std::string_view name) {
   if (auto known = loaded.find(name); known != loaded.end()) return known->second;
   std::string path = find_module(name);
   if (path.empty())
-    throw missing(name, cat("the ", name, " module is not here"))
+    throw missing(name, cat("the ", name, " module was not found"))
         .expected(cat(file_name(name), " in one of: ", listed(module_folders())));
   return loaded.emplace(name, load_module_file(path, name)).first->second;
 }
@@ -119,7 +119,7 @@ const void* module_functions(std::string_view name, std::size_t wanted_bytes) {
   if (module.table->functions) std::memcpy(&bytes, module.table->functions, sizeof bytes);
   if (bytes < wanted_bytes)
     throw Error(Code::kModuleMismatch,
-                cat("the functions of the ", name, " module are not those that are wanted"))
+                cat("the table of functions of the ", name, " module is too small"))
         .file(module.path)
         .expected(cat(wanted_bytes, " bytes"))
         .found(cat(bytes, " bytes"));

@@ -92,7 +92,8 @@ MemoryRoom memory_room(const std::string& root) {
 Error out_of_memory(i64 needed_bytes, std::string_view what) {
   Error e(Code::kOutOfMemory, cat("there is not enough memory for ", what));
   e.expected(cat(needed_bytes, " bytes"));
-  if (MemoryRoom room = memory_room(); room.bytes >= 0) e.found(cat(room.bytes, " bytes free, by ", room.of));
+  if (MemoryRoom room = memory_room(); room.bytes >= 0)
+    e.found(cat(room.bytes, " bytes free, according to ", room.of));
   return e;
 }
 

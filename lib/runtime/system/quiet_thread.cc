@@ -20,7 +20,7 @@ std::thread quiet_thread(std::function<void()> run) {
   } catch (const std::system_error&) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!thread) throw Error(Code::kRanksFailed, "the system grants no thread to watch the ranks");
+  if (!thread) throw Error(Code::kRanksFailed, "the system did not start the thread that watches the ranks");
   return std::move(*thread);
 }
 

@@ -49,7 +49,7 @@ Beat::Text text_of(const char* text) {
 [[noreturn]] void refuse(int error) {
   throw Error(Code::kRanksFailed,
               cat("the ranks of this host cannot watch each other: no shared memory: ", std::strerror(error)))
-      .help("`rank_timeout` 0 does without it");
+      .help("`rank_timeout` 0 turns the watch off");
 }
 
 }  // namespace

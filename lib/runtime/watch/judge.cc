@@ -17,8 +17,8 @@ std::string in_phase(const RankState& rank) { return cat("phase '", escaped(rank
 // kRanksFailed, with the limit and the setting that changes it.
 Error lost(std::string message, double limit_s, const char* setting) {
   Error e(Code::kRanksFailed, std::move(message));
-  return e.help(
-      cat("the limit is ", seconds(limit_s), ", more where ranks share cores; `", setting, "` sets it"));
+  return e.help(cat("the limit is ", seconds(limit_s), ", or more where ranks share cores; `", setting,
+                    "` sets this limit"));
 }
 
 Error silent(const Team& team, int place, const RankState& state, const WatchLimits& limits) {
@@ -34,9 +34,10 @@ Error still(const Team& team, int place, const RankState& state, const WatchLimi
 }
 
 Error all_wait(const Team& team, int place, const RankState& state, const WatchLimits& limits) {
-  return lost(cat("every rank waits for others, for ", seconds(state.still_s), "; ", team.name(place),
-                  " is behind, in ", escaped(state.beat.waiting.data()), " of ", in_phase(state)),
-              limits.phase_s, "phase_timeout");
+  return lost(
+      cat("every rank has waited for other ranks for ", seconds(state.still_s), "; ", team.name(place),
+          " is behind, in ", escaped(state.beat.waiting.data()), " of ", in_phase(state)),
+      limits.phase_s, "phase_timeout");
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ void RankState::hear(const Beat& heard) {
 
 Error rank_died(const Team& team, int place, const RankState& state) {
   Error e(Code::kRanksFailed,
-          cat(team.name(place), " died: its process ended without a word, in ", in_phase(state)));
-  return e.help("the launcher may say of what: a signal, or the system took it because memory ran out");
+          cat(team.name(place), " died: its process ended without a message, in ", in_phase(state)));
+  return e.help("the launcher may say why: a signal, or the system ended the process because memory ran out");
 }
 
 std::optional<Error> judge(const Team& team, std::span<const RankState> ranks, const WatchLimits& limits) {

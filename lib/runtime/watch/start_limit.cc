@@ -43,9 +43,9 @@ StartLimit::~StartLimit() {
 // Nobody knows yet which rank is missing.
 Error StartLimit::error() const {
   Error e(Code::kRanksFailed,
-          "the ranks of the job have not met: at least one did not start, is stopped or hangs");
+          "not all ranks of the job have started: at least one did not start, is stopped or hangs");
   if (size_ > 0) e.expected(cat(size_, " ranks within ", limit_s_, " s"));
-  return e.found(cat("rank ", rank_, " still waits for others"))
+  return e.found(cat("rank ", rank_, " still waits for the others"))
       .help("look for a stopped process of mckpt; `rank_timeout` gives slow hosts more time");
 }
 

@@ -9,13 +9,13 @@ torch.save({"conjugate": z.conj(), "negative": y.conj().imag, "plain": torch.one
 torch.save({"conjugate": z.conj().resolve_conj(), "negative": y.conj().imag.resolve_neg()}, "y.pt")
 PY
 expect 3 "$mckpt" cat x.pt conjugate
-has err "not the tensor's values but their conjugate"
+has err "not the values of the tensor but their conjugate"
 has err "resolve_conj()"
 expect 3 "$mckpt" cat x.pt negative
-has err "not the tensor's values but their negative"
+has err "the file stores not the values of the tensor but their negative"
 expect 1 "$mckpt" ls x.pt
 has out plain
-has err "tensor 'negative': what is stored is not"
+has err "tensor 'negative': the file stores not the values"
 expect 1 "$mckpt" verify x.pt
 expect 3 "$mckpt" convert pt-to-safetensors x.pt x.safetensors
 

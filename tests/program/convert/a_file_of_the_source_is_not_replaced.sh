@@ -13,7 +13,7 @@ refused() {
   for how in "" --dry-run; do
     expect 4 "$mckpt" convert "$@" --overwrite --no-sync $how
     has err "error[MC3003]"
-    has err "made from"
+    has err "the source from which it is made"
     [ "$(state)" = "$before" ] || fail "something changed: $*"
   done
 }

@@ -11,7 +11,7 @@ empty err
 make --iteration 5
 empty err
 make --iteration 4
-has err "warning: DST holds iteration 5; with this one Megatron loads iteration 4 there"
+has err "warning: the output folder has iteration 5, but Megatron will load iteration 4 from it"
 [ "$(cat run/latest_checkpointed_iteration.txt)" = 4 ] || fail "the tracker does not name what was written last"
 make --overwrite
-has err "warning: DST holds iteration 4; with this one Megatron loads release there"
+has err "warning: the output folder has iteration 4, but Megatron will load release from it"

@@ -8,11 +8,11 @@ mkdir hf/additional_chat_templates hf/1_Pooling
 echo '{{ tools }}' >hf/additional_chat_templates/tool_use.jinja
 echo '{}' >hf/1_Pooling/config.json
 expect 0 "$mckpt" convert hf-to-fsdp hf run --tp 2
-has err "not in the result: 1_Pooling/"
+has err "folders beside the model's files are not copied into the result: 1_Pooling/"
 expect 0 "$mckpt" verify run
 lacks out "not in mckpt_manifest.json"
 expect 0 "$mckpt" verify run --against hf
-has out "not compared: 1_Pooling/, on one side alone"
+has out "not compared: 1_Pooling/, which only one side has"
 expect 0 "$mckpt" convert reshard run other --ep 2
 lacks err 1_Pooling
 expect 0 "$mckpt" export other made

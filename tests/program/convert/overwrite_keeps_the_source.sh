@@ -7,7 +7,7 @@ expect 0 "$mckpt" convert hf-to-fsdp hf run --tp 2 --no-sync
 refused() {
   expect 4 "$mckpt" "$@" --overwrite --no-sync
   has err "error[MC3003]"
-  has err "made from"
+  has err "the source from which it is made"
   expect 0 "$mckpt" verify run --against hf
 }
 refused export run run

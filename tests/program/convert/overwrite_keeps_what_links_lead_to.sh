@@ -9,7 +9,7 @@ before=$(sums)
 refused() {
   expect 4 "$mckpt" "$@" --overwrite --no-sync
   has err "error[MC3003]"
-  has err "made from"
+  has err "the source from which it is made"
   [ "$(sums)" = "$before" ] || fail "the source was changed: $*"
 }
 mkdir -p view/release

@@ -14,7 +14,7 @@ refused() {  # FOLDER NAME COMMAND...
   for how in "" --dry-run; do
     expect 4 "$mckpt" "$@" --overwrite --no-sync $how
     has err "error[MC3003]"
-    has err "no part of a checkpoint"
+    has err "not part of a checkpoint"
     has err "$name"
     [ "$(state)" = "$before" ] || fail "something changed: $*"
   done

@@ -5,6 +5,6 @@
 for place in /proc/x /proc/x/y; do
   expect 4 "$mckpt" convert hf-to-fsdp "$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe" "$place" --no-sync -q
   has err MC3006
-  has err "takes no files"
+  has err "stores no files"
   lacks err space
 done

@@ -16,12 +16,12 @@ refused() {
   has err "$text"
   [ ! -e new.safetensors ] || fail "something was written"
 }
-refused 4 "error[MC3006]: --report: its folder does not exist" nope/report.json
-refused 4 "error[MC3006]: --report: its folder does not exist" file/report.json
+refused 4 "error[MC3006]: the folder of the --report file does not exist" nope/report.json
+refused 4 "error[MC3006]: the folder of the --report file does not exist" file/report.json
 refused 4 "error[MC3003]: --report: something other than a file" folder
-refused 2 "--report is given without the name of a file" ""
+refused 2 "--report needs the name of a file" ""
 expect 4 "$mckpt" convert hf-to-fsdp "$hf" run --dry-run --report run/report.json
-has err "its folder does not exist"
+has err "the folder of the --report file does not exist"
 expect 2 "$mckpt" convert pt-to-safetensors model.pt new.safetensors --report new.safetensors
 has err "neither SRC nor DST"
 expect 2 "$mckpt" convert pt-to-safetensors model.pt new.safetensors --report ./model.pt

@@ -9,7 +9,7 @@ before=$(find hf run | sort)
 refused() {
   for how in "" --dry-run; do
     expect 4 "$mckpt" "$@" $how --no-sync
-    has err "error[MC3003]: the result would be written into what it is made from"
+    has err "error[MC3003]: the result would be written into the source from which it is made"
     [ "$(find hf run | sort)" = "$before" ] || fail "something was written: $*"
   done
 }

@@ -24,6 +24,6 @@ while read -r mode; do
   cmp -s page out || fail "help convert $mode differs from convert $mode --help"
 done <modes
 expect 2 "$mckpt" help ls reshard
-has err "the help of ls is one page"
+has err "the command ls has no modes"
 expect 2 "$mckpt" help convert to-nothing
 has err "there is no mode 'to-nothing'"

@@ -5,6 +5,6 @@
 cp "$mckpt" alone
 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 expect 3 ./alone env
 has err "error[MC0004]"
-has err "the mpi module is not here"
+has err "the mpi module was not found"
 has err "apt-get install libopenmpi-dev"
 empty out

@@ -17,8 +17,10 @@ said "--world is given more than once" layout 10 --world 2 --world 4
 said "--world needs a value" layout 10 --world
 said "--json takes no value" layout 10 --json=5
 said "SHAPE is required" layout
-said "a shape is not understood" layout 10x
+said "the shape is not valid" layout 10x
 said "follows --" pattern '-*-*'
+said "not a thread count" verify x -j 0
+said "not a thread count" stats x --threads 1025
 said "unexpected argument 'layout'" help pattern layout
 said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999

@@ -3,7 +3,7 @@
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 expect 2 "$mckpt" explain MC99
-has err "codes that begin so: MC9901, MC9902"
+has err "these codes begin so: MC9901, MC9902"
 expect 2 "$mckpt" explain MC9999
 has err "the nearest code is MC99"
 expect 2 "$mckpt" explain zzz
@@ -19,7 +19,7 @@ expect 3 "$mckpt" inspect Qwen/Qwen3-0.6B
 has err "mckpt downloads nothing"
 for path in runs runs/model.txt; do
   expect 3 "$mckpt" inspect $path
-  has err "mckpt formats   lists what it reads"
+  has err "mckpt formats   lists the formats that mckpt reads"
 done
 
 # Wherever a path stands on the line.
@@ -46,7 +46,7 @@ has err "there is no option '--jsn'; did you mean --json?"
 expect 2 "$mckpt" --zzzzzzzz=5
 has err "there is no option '--zzzzzzzz'"
 expect 2 "$mckpt" --tp 2 convert
-has err "options of a command stand behind it"
+has err "options of a command follow its name"
 expect 2 "$mckpt" --json
 has err "a command is missing"
 expect 2 "$mckpt" --json formts

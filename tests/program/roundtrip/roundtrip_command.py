@@ -120,7 +120,7 @@ def check_refusals():
         2,
         "too few ranks",
         "MC0201",
-        "not as many ranks as the grid",
+        "the number of ranks of the job is not that of the grid",
     )
     ends(mckpt("roundtrip", models.path("qwen3_moe"), "--strategy", "no_shard", "--checkpoint", "nowhere"), 2, "no_shard", "MC0203")
     expect(not os.path.exists("nowhere"), "what was refused left something")

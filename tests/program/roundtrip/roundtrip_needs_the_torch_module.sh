@@ -6,7 +6,7 @@ model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 cp "$mckpt" alone
 expect 3 ./alone roundtrip "$model"
 empty out
-has err 'error[MC0004]: the torch module is not here'
+has err 'error[MC0004]: the torch module was not found'
 has err 'scripts/bootstrap --torch'
 # With CUDA and a GPU it is done there.
 if ! "$mckpt" env | grep -q '^cuda .*' || ! ls /dev/nvidia0 >"$t/out" 2>&1; then

@@ -7,7 +7,7 @@ model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
 expect 0 "$mckpt" convert hf-to-fsdp "$model" half --dp 2 --dtype fp16 --params-dtype fp16 --no-sync -q
 expect 0 "$mckpt" verify half --against "$model"
 has out "casts"
-has out "compared after a cast from bfloat16 to float16"
+has out "the tensor is compared after a cast from bfloat16 to float16"
 has out ": equal"
 expect 0 "$mckpt" verify half --against "$model" --json
 has out '"casts"'
@@ -20,6 +20,6 @@ lacks out casts
 # Tensors that only one side has are an answer, not an error.
 expect 1 "$mckpt" verify "$MCKPT_SOURCE"/test_data/pt/dtypes.pt --against "$model" --json
 has out '"equal": false'
-has out "is on the other side alone"
-has out "the other side has no such tensor"
+has out "only the other side has this tensor"
+has out "the other side does not have this tensor"
 empty err

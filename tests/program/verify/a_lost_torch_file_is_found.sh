@@ -21,7 +21,7 @@ expect 1 "$mckpt" verify saved
 has out "files of model are missing: 2 of 3 ranks are there"
 set_of model_rank_0.pt model_rank_1.pt model_rank_01.pt
 expect 1 "$mckpt" verify saved
-has out "is of rank 1, as "
+has out "is of rank 1, and so is "
 set_of pytorch_model-00001-of-00001.bin
 expect 0 "$mckpt" verify saved
 

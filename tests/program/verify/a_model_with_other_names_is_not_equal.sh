@@ -8,7 +8,7 @@ expect 0 "$mckpt" verify "$model" --against run
 sed -i 's/layers\.0\.self_attn\.v_proj/layers.0.self_attn.v_zroj/' run/release/hf_assets/mckpt_tensors.json
 rm run/release/mckpt_manifest.json
 expect 1 "$mckpt" verify "$model" --against run
-has out "v_proj.weight': is not in the model that the checkpoint was made of"
+has out "v_proj.weight': the tensor is not in the model that the checkpoint was made of"
 expect 0 "$mckpt" verify "$model" --against run --assets "$model"
 file=$model/model-00001-of-00002.safetensors
 expect 3 "$mckpt" verify run --against "$file"

@@ -42,7 +42,7 @@ cp model/modules.json back/modules.json
 
 echo '{"eos_token_id": 2}' > back/generation_config.json
 expect 1 "$mckpt" verify back --against run
-has out "generation_config.json: is not the file of the other side (byte 17)"
+has out "generation_config.json: the file differs from the file of this name on the other side (byte 17)"
 has out "back: not equal"
 expect 1 "$mckpt" verify run --against back
 # Exported with other assets, it has those.
@@ -57,7 +57,7 @@ expect 0 "$mckpt" verify later --against run
 has out "not compared: iteration"
 rm back/generation_config.json
 expect 0 "$mckpt" verify back --against run
-has out "not compared: generation_config.json, on one side alone"
+has out "not compared: generation_config.json, which only one side has"
 
 # What cannot be opened is a finding; the rest is judged all the same.
 cp -r model odd
@@ -74,5 +74,5 @@ expect 0 "$mckpt" verify other --against model
 lacks out "warn"
 sed -i 's/1000000\.0/5.0/' other/config.json
 expect 0 "$mckpt" verify other --against model
-has out "warning[MC1010]: config.json: is not the file of the other side"
+has out "warning[MC1010]: config.json: the file differs from the file of this name on the other side"
 has out "other: equal"

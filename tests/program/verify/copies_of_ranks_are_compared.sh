@@ -16,4 +16,4 @@ cp "$last" old.pt
 python ones.py old.pt "$last"
 expect 1 "$mckpt" verify ranks
 has out MC1113
-has out "holds other values than the rank whose copy it is"
+has out "has other values of the tensor than the rank of which it has a copy"

@@ -117,7 +117,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
                 _1=struct.pack("<4q", *range(4)),
             )
         if len(odd) == 2:
-            expect("ranks of two minds", "verify", folder, 1, "has another idea of it than rank 0")
+            expect("ranks of two minds", "verify", folder, 1, "describes the tensor differently than rank 0")
         else:
             expect("ranks of one mind", "verify", folder, 0)
 

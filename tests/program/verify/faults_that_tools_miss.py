@@ -119,7 +119,7 @@ class Faults(unittest.TestCase):
                 f"expected {len(whole)} bytes",
                 f"found    {len(whole) - 768} bytes",
                 "7 of 19 tensors are whole, 12 are not",
-                "first tensor hit: layers.7.w",
+                "the first tensor that is cut: layers.7.w",
             ):
                 self.assertIn(words, run.stderr)
         self.only_finding(self.path("half.safetensors"), "MC1101")

@@ -13,7 +13,7 @@ cp "$data/pt/one_tensor.pt" saved/scheduler.bin
 expect 0 "$mckpt" verify saved
 has out "pass  beside"
 expect 0 "$mckpt" inspect saved
-has out "beside it, not shown: optimizer_0, pytorch_model_fsdp_0"
+has out "beside this checkpoint, not shown: optimizer_0, pytorch_model_fsdp_0"
 cut() {
   cp "$1" kept
   truncate -s -300 "$1"

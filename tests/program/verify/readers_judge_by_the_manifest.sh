@@ -87,7 +87,7 @@ rm -r made
 cp -r ck2 bare
 rm -r bare/release/hf_assets
 expect 1 "$mckpt" verify bare
-has out "problem[MC1302]: hf_assets/config.json: is missing"
+has out "problem[MC1302]: hf_assets/config.json: the file is missing"
 expect 0 "$mckpt" export bare made --assets sound
 cmp made/model.safetensors other/model.safetensors || fail "the model is another one"
 
@@ -96,3 +96,11 @@ echo text >sound/notes.txt
 expect 0 "$mckpt" verify sound
 has out "notes.txt"
 has out "warning[MC1316]"
+
+# A link that leads nowhere in place of the manifest.
+rm -r made
+ln -sf gone.json sound/mckpt_manifest.json
+expect 1 "$mckpt" verify sound
+has out "problem[MC1314]: mckpt_manifest.json: the manifest is a link that leads nowhere"
+refused mckpt_manifest.json convert hf-to-fsdp sound made
+has err "error[MC1314]: the manifest is a link that leads nowhere"

@@ -60,7 +60,7 @@ TEST(Accounting, NamesEverythingThatDoesNotMatchAtOnce) {
         "decoder.layers.2.mlp.experts.linear_fc1.weight7",
         "missing: model.norm.weight, for decoder.final_layernorm.weight",
         "unmatched: model.final_norm.weight is read by no parameter (unexpected)",
-        "wrong shape: model.layers.0.mlp.gate.weight: the config promises [16, 96] (experts hidden), the "
+        "wrong shape: model.layers.0.mlp.gate.weight: the config requires [16, 96] (experts hidden), the "
         "file has [8, 96]",
         "wrong type: model.layers.0.input_layernorm.weight: a floating-point type is expected, not int32"})
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
@@ -137,7 +137,7 @@ TEST(Accounting, TheFileTellsWhetherThereIsMtp) {
   ModelMap map(m.config.model, *m.config.family, without.table());
   EXPECT_EQ(map.model().mtp.depths, 0);
   ASSERT_EQ(map.notes().size(), 1u);
-  EXPECT_EQ(map.notes()[0], "the config promises MTP layers (1), the file has none");
+  EXPECT_EQ(map.notes()[0], "the config has MTP layers (1), but the file has none");
   // Half of them is neither.
   m.tensors.remove("mtp.fc.weight");
   EXPECT_EQ(m.refusal(), "MC2005 the tensors and the model do not match: 1 missing");

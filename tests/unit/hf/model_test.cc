@@ -88,10 +88,19 @@ TEST(HfModel, ReadsTheTableOfTensorsThatACheckpointKeeps) {
   EXPECT_NE(mapping_identity(asked), mapping_identity(kept));
 }
 
+TEST(HfModel, RefusesATableOfTensorsThatIsTooLarge) {
+  TempFolder folder;
+  std::string path = folder.put(std::string(kTensorTableName), "{}");
+  std::filesystem::resize_file(path, (i64{256} << 20) + 1);
+  EXPECT_EQ(thrown_by([&] { tensor_table_text(Folder(folder.path())); }),
+            cat("MC1003 ", path, ": the JSON file is too large: expected at most 268435456 bytes, found 268435457 bytes"));
+}
+
 TEST(HfModel, RefusesAFolderThatIsNotAModel) {
   TempFolder folder;
-  EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path()); }),
-            cat("MC1001 ", folder.path(), ": config.json not found; it is needed to identify the model"));
+  EXPECT_EQ(
+      thrown_by([&] { open_hf_model(folder.path()); }),
+      cat("MC1001 ", folder.path(), ": config.json was not found, and without it the model is not known"));
   folder.put(".metadata", "");
   try {
     open_hf_model(folder.path());
@@ -135,7 +144,7 @@ TEST(HfModel, FindsACopyThatIsNotEqualToWhatItRepeats) {
   EXPECT_TRUE(unlike_copies(same, 2).empty());
   refuse_unlike_copies(same, 2);
   ASSERT_EQ(texts(notes_of(same)).size(), 1u);
-  EXPECT_EQ(texts(notes_of(same))[0].find("lm_head.weight is not read: as a copy of "), 0u);
+  EXPECT_EQ(texts(notes_of(same))[0].find("lm_head.weight is a copy of model.embed_tokens.weight and is not read"), 0u);
   HfModel other = opened(unlike, false);
   EXPECT_EQ(unlike_copies(other, 2),
             std::vector<std::string>{"lm_head.weight differs from model.embed_tokens.weight"});

@@ -95,24 +95,23 @@ TEST(MapRows, WithoutARuleFollowTheirAnnotationThenTheirName) {
 TEST(MapRows, AreRefusedWithWhatIsWrong) {
   EXPECT_EQ(
       refusal("llama", {.megatron = kLayer + "mlp.new", .rule = "row", .sources = {{"a.{L}", "hidden ffn"}}}),
-      "MC2009 no row is named decoder.layers.{L}.mlp.new, and it does not say which row it follows");
+      "MC2009 no row is named decoder.layers.{L}.mlp.new, and the new row does not say which row it follows");
   EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.new",
                               .rule = "row",
                               .sources = {{"a.{L}", "hidden ffn"}},
                               .partition_dim = {},
                               .after = kLayer + "mlp.old"}),
             "MC2009 no row is named decoder.layers.{L}.mlp.old");
-  EXPECT_EQ(
-      refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
-                        .rule = "",
-                        .sources = {{"a.{L}", "ffn hidden"}, {"b.{L}", "ffn hidden"}}}),
-      "MC2009 row decoder.layers.{L}.mlp.linear_fc1.weight names no rule, and no plain one has its sources: "
-      "expected one source, found 2");
+  EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
+                              .rule = "",
+                              .sources = {{"a.{L}", "ffn hidden"}, {"b.{L}", "ffn hidden"}}}),
+            "MC2009 row decoder.layers.{L}.mlp.linear_fc1.weight names no rule, and no plain rule has so "
+            "many sources: "
+            "expected one source, found 2");
   EXPECT_EQ(refusal("llama", {.megatron = kLayer + "mlp.linear_fc1.weight",
                               .rule = "",
                               .sources = {{"a.{L}", "2*ffn hidden"}}}),
-            "MC2013 tensor 'decoder.layers.{L}.mlp.linear_fc1.weight': a fused parameter is made by one rule "
-            "or another");
+            "MC2013 tensor 'decoder.layers.{L}.mlp.linear_fc1.weight': a fused parameter needs a rule");
   EXPECT_EQ(
       refusal("llama",
               {.megatron = kLayer + "mlp.linear_fc2.weight", .rule = "row", .sources = {{"a", "hidden ffn"}}})

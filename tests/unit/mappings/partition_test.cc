@@ -76,8 +76,7 @@ TEST(Partition, RefusesWhatNothingSays) {
   for (const char* fused :
        {"a.self_attention.linear_qkv.weight", "a.mixer.in_proj.weight", "a.mixer.conv1d_bias",
         "a.mlp.linear_fc1.weight", "a.mlp.experts.linear_fc1.weight{E}"})
-    EXPECT_EQ(refusal({fused, 2}),
-              cat("MC2013 tensor '", fused, "': a fused parameter is made by one rule or another"));
+    EXPECT_EQ(refusal({fused, 2}), cat("MC2013 tensor '", fused, "': a fused parameter needs a rule"));
   EXPECT_EQ(refusal({"a", 5, 2}),
             "MC2013 tensor 'a': no rule splits a tensor along this dimension: expected -1 to 1, found 2");
   EXPECT_EQ(refusal({"x.output_layer.weight", 0}).substr(0, 6), "MC2013");  // a scalar

@@ -85,8 +85,8 @@ TEST(CheckFamily, RefusesRowsThatDoNot) {
       {{"a{M}", "column", {{{"b", "ffn"}}}}, layers, "{M} has no number here"},
       {{"a", "column", {{{"b{M}", "ffn"}}}}, layers, "{M} has no number here"},
       {{"a", "column", {{{"b", "ffn"}}}}, numberless, "lacks {L}"},
-      {{"a{E}", "column", {{{"b", "ffn"}}}}, layers, "{E} does not stand on both sides"},
-      {{"a", "column", {{{"b{E}", "ffn"}}}}, layers, "{E} does not stand on both sides"},
+      {{"a{E}", "column", {{{"b", "ffn"}}}}, layers, "{E} is not on both sides"},
+      {{"a", "column", {{{"b{E}", "ffn"}}}}, layers, "{E} is not on both sides"},
       {{"a{L}", "column", {{{"b", "ffn"}}}}, once, "{L} has no number here"},
   };
   for (const Case& c : cases)

@@ -56,11 +56,13 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"qkv", attention_model(4, 2, 2, 3), {{9, 3}, {4, 3}, {4, 3}}, 1},
        "MC2011 q_proj does not have the shape of query heads * head size: expected [8, 3], found [9, 3]"},
       {{"qkv", attention_model(4, 2, 2, 3, true), {{8, 3}, {4, 3}, {4, 3}}, 1},
-       "MC2011 q_proj does not have the shape of query heads * head size * 2 (an output gate for each): expected "
+       "MC2011 q_proj does not have the shape of query heads * head size * 2 (an output gate for each): "
+       "expected "
        "[16, "
        "3], found [8, 3]"},
       {{"qkv", attention_model(4, 2, 2, 3), {{8, 3}, {4, 3}, {4, 2}}, 1},
-       "MC2011 v_proj does not have the shape of key-value groups * head size: expected [4, 3], found [4, 2]"},
+       "MC2011 v_proj does not have the shape of key-value groups * head size: expected [4, 3], found [4, "
+       "2]"},
       {{"qkv", attention_model(4, 2, 2, 3), {{8, 3}, {4}, {4, 3}}, 1},
        "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [4]"},
       {{"qkv", attention_model(4, 3, 2, 3), {{8, 3}, {6, 3}, {6, 3}}, 1},
@@ -86,7 +88,8 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"qkv_joined", attention_model(2, 2, 2, 3), {{11, 3}}, 1},
        "MC2011 qkv does not have the shape of all queries, keys and values: expected [12, 3], found [11, 3]"},
       {{"mla_down", mla_model(3, 2, 1, 2), {{3, 2}, {2, 2}}, 1},
-       "MC2011 kv_a_proj_with_mqa does not have the shape of the key-value rank and the rotary part: expected [3, "
+       "MC2011 kv_a_proj_with_mqa does not have the shape of the key-value rank and the rotary part: "
+       "expected [3, "
        "2], "
        "found [2, 2]"},
       {{"gated_mlp", {}, {{4, 3}, {4, 2}}, 1},
@@ -94,14 +97,16 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"gated_mlp", {}, {{3, 3}, {3, 3}}, 2},
        "MC0201 the width of the MLP does not divide by the parallel size: expected a multiple of 2, found 3"},
       {{"gated_expert", moe_model(2, 2, 3), {{2, 3, 4}}, 1},
-       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected [2, 4, "
+       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected "
+       "[2, 4, "
        "3], "
        "found [2, 3, 4]"},
       {{"gated_expert", moe_model(2, 3, 4), {{2, 6, 4}}, 2},
        "MC0201 the width of an expert does not divide by the parallel size: expected a multiple of 2, found "
        "3"},
       {{"gated_expert_transposed", moe_model(2, 2, 3), {{2, 4, 3}}, 1},
-       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected [2, 3, "
+       "MC2011 gate_up_proj does not have the shape of experts, their width and the hidden size: expected "
+       "[2, 3, "
        "4], "
        "found [2, 4, 3]"},
       {{"gated_expert_interleaved", moe_model(2, 3, 3), {{2, 3, 6}}, 2},
@@ -112,15 +117,18 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "found "
        "0"},
       {{"gated_expert_interleaved_bias", moe_model(2, 3, 3), {{2, 3}}, 1},
-       "MC2011 gate_up_proj_bias does not have the shape of experts by twice their width: expected [2, 6], found "
+       "MC2011 gate_up_proj_bias does not have the shape of experts by twice their width: expected [2, 6], "
+       "found "
        "[2, "
        "3]"},
       {{"expert_column", moe_model(2, 2, 3, 5), {{2, 2, 3}}, 1},
-       "MC2011 up_proj does not have the shape of experts, their width and the hidden size: expected [2, 2, 5], "
+       "MC2011 up_proj does not have the shape of experts, their width and the hidden size: expected [2, 2, "
+       "5], "
        "found "
        "[2, 2, 3]"},
       {{"expert_row", moe_model(3, 2, 5), {{2, 5, 2}}, 1},
-       "MC2011 down_proj does not have the shape of experts, their width and the hidden size: expected [3, 5, 2], "
+       "MC2011 down_proj does not have the shape of experts, their width and the hidden size: expected [3, "
+       "5, 2], "
        "found "
        "[2, 5, 2]"},
       {{"expert_row_transposed", moe_model(2, 3, 5), {{2, 3, 5}}, 2},
@@ -141,11 +149,13 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "expected a "
        "multiple of 2, found 5"},
       {{"gdn_conv", gdn_model(2, 4, 2, 1, 3, 4), {{12, 1, 3}}, 1},
-       "MC2011 conv1d does not have the shape of 2 * key heads * size + value heads * size: expected [12, 1, 4], "
+       "MC2011 conv1d does not have the shape of 2 * key heads * size + value heads * size: expected [12, 1, "
+       "4], "
        "found "
        "[12, 1, 3]"},
       {{"mamba_in_proj", mamba_model(4, 1, 2, 3, 2), {{23, 2}}, 1},
-       "MC2011 in_proj does not have the shape of 2 * heads * head size + 2 * groups * state + heads: expected "
+       "MC2011 in_proj does not have the shape of 2 * heads * head size + 2 * groups * state + heads: "
+       "expected "
        "[24, 2], "
        "found [23, 2]"},
       {{"mamba_in_proj", mamba_model(4, 1, 2, 3, 2), {{24, 2}}, 4},
@@ -157,7 +167,8 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "of 2, "
        "found 3"},
       {{"mamba_conv", mamba_model(4, 1, 2, 3, 2), {{16, 4}}, 1},
-       "MC2011 conv1d does not have the shape of heads * head size + 2 * groups * state: expected [16, 1, 4], "
+       "MC2011 conv1d does not have the shape of heads * head size + 2 * groups * state: expected [16, 1, "
+       "4], "
        "found "
        "[16, 4]"},
   };
@@ -196,7 +207,7 @@ TEST(RuleErrors, SayWhichRuleItWasAndWhereTheOtherFormIsTaken) {
     }
     return std::string("nothing");
   };
-  const std::string other = "the file stores experts the other way round: rule ";
+  const std::string other = "the file stores the experts transposed; use rule ";
   EXPECT_EQ(error({"gated_expert", moe_model(2, 2, 3), {{2, 3, 4}}}),
             "mapping rule: gated_expert; " + other + "gated_expert_transposed");
   EXPECT_EQ(error({"gated_expert_interleaved", moe_model(2, 2, 3), {{2, 4, 3}}}),

@@ -86,7 +86,8 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
   Verified v = compared(model({1, 2, 3, 4}), model({1, 2, 3, 4}, "I16", "1234", "c"));
   EXPECT_EQ(v.equal, false);
   EXPECT_EQ(findings(v),
-            "against a: the other side has no such tensor\nagainst c: is on the other side alone\n");
+            "against a: the other side does not have this tensor\nagainst c: only the other side has this "
+            "tensor\n");
   EXPECT_EQ(against(v).count, 1);
   EXPECT_EQ(against(v).unseen, 1);
 }
@@ -94,10 +95,10 @@ TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
 TEST_F(Compare, AnotherTypeOrShapeIsADifferenceWhateverTheBytes) {
   Verified typed = compared(model({1, 2, 3, 4}, "I16"), model({1, 2, 3, 4}, "U16"));
   EXPECT_EQ(typed.equal, false);
-  EXPECT_EQ(findings(typed), "against b: is int16 [2], on the other side uint16 [2]\n");
+  EXPECT_EQ(findings(typed), "against b: the tensor is int16 [2], on the other side uint16 [2]\n");
   Verified shaped = compared(model({1, 2, 3}), model({1, 2, 3, 4}));
   EXPECT_EQ(shaped.equal, false);
-  EXPECT_EQ(findings(shaped), "against a: is float32 [3], on the other side float32 [4]\n");
+  EXPECT_EQ(findings(shaped), "against a: the tensor is float32 [3], on the other side float32 [4]\n");
 }
 
 TEST_F(Compare, ObjectsBesideTheTensorsAreCompared) {

@@ -116,8 +116,7 @@ TEST(Proof, NamesATensorOfTheResultThatIsCutShort) {
 
 TEST(Proof, NamesATensorOfTheSourceThatIsReadTwiceInOnePlace) {
   std::string text = Case({{{0, 0, 1, 0, 1}, {0, 0, 1, 1, 7}}, {{1, 1, 0, 0, 8}}}).refusal();
-  EXPECT_TRUE(
-      has(text, "MC0301 tensor 'a': item 0 of what is stored of a tensor of the source is read by no move"))
+  EXPECT_TRUE(has(text, "MC0301 tensor 'a': item 0 of a stored part of a source tensor is read by no move"))
       << text;
 }
 
@@ -185,7 +184,7 @@ TEST(Proof, WantsPaddingOfTheSourceToBeNamed) {
   Case c({{{0, 0, 0, 0, 6}}, {{1, 1, 0, 0, 8}}});
   c.job.target_items[0] = 6, c.input.target = side("xyz", {6, 8});
   std::string text = c.refusal();
-  EXPECT_TRUE(has(text, "tensor 'a': item 6 of what is stored")) << text;
+  EXPECT_TRUE(has(text, "tensor 'a': item 6 of a stored part of a source tensor")) << text;
   c.job.unwanted = {{0, 6, 2, {}, {}}};
   EXPECT_EQ(c.account().copied, 2);
   c.job.unwanted = {{0, 5, 2, {}, {}}};

@@ -189,7 +189,7 @@ TEST(Run, StopsWhenTheObserverAsksAndResumes) {
   RunResult result = run_alone(again, watcher, {.durable = false, .resume = true});
   at.expect_whole();
   EXPECT_LT(result.counts.bytes_written, 4 * 4 * kItems);
-  EXPECT_NE(watcher.notes.find("going on"), std::string::npos);
+  EXPECT_NE(watcher.notes.find("continues the unfinished output"), std::string::npos);
 }
 
 TEST(Run, ResumesTheSameConversionAlone) {

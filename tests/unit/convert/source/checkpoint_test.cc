@@ -57,7 +57,7 @@ TEST(OpenCheckpoint, ReturnsAValueThatCanBeMoved) {
 
 TEST(OpenCheckpoint, NeedsToKnowTheModel) {
   EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {}); }),
-            cat("MC2014 ", kSaved, ": the checkpoint does not say which Hugging Face model it is of"));
+            cat("MC2014 ", kSaved, ": the checkpoint does not say to which Hugging Face model it belongs"));
   EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {.assets = kDense2}); }).substr(0, 6), "MC2005");
   CheckpointModel c = open_checkpoint(kSaved, {.any_model = true});
   EXPECT_NE(c.model().plain, nullptr);

@@ -36,6 +36,23 @@ TEST(RankStretches, MayBeHeldByEveryRankOrEveryInstance) {
   EXPECT_EQ(dump({24, 16, 24, 8}, 40, 2), "no");
 }
 
+TEST(RankStretches, ArePiecesOfWholeRows) {
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{2, 4}, Shape({10, 4})));
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{8}, Shape({10, 4})));
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{0}, Shape({10, 4})));
+  EXPECT_FALSE(is_made_of_rows(std::vector<i64>{7}, Shape({10, 4})));
+  EXPECT_FALSE(is_made_of_rows(std::vector<i64>{4, 2}, Shape({10, 4})));
+  EXPECT_FALSE(is_made_of_rows({}, Shape({10, 4})));
+  EXPECT_FALSE(is_made_of_rows({}, Shape()));
+}
+
+TEST(RankStretches, OfAParameterWithoutItemsHaveNone) {
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{0}, Shape({10, 0})));
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{3, 0}, Shape({10, 0})));
+  EXPECT_FALSE(is_made_of_rows(std::vector<i64>{4}, Shape({10, 0})));
+  EXPECT_TRUE(is_made_of_rows(std::vector<i64>{0}, Shape({0, 4})));
+}
+
 // Two instances of two ranks: the shard of (outer, inner) is inner * 2 + outer.
 TEST(RankStretches, OfShardedInstancesHaveTheInnerRankMajor) {
   EXPECT_EQ(dump({16, 16, 16, 16}, 64, 2), "0-16 32-48 16-32 48-64");

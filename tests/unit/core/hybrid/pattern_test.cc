@@ -254,7 +254,8 @@ TEST(LayerPattern, ErrorsSayByteClassAndRemedyAndEscapeWhatTheyQuote) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kBadPattern);
-    EXPECT_EQ(e.message(), "layer pattern: byte 1: '\\x1b': not a layer symbol here (invalid_symbol)");
+    EXPECT_EQ(e.message(),
+              "layer pattern: byte 1: '\\x1b': this is not a layer symbol here (invalid_symbol)");
     EXPECT_EQ(e.found(), "'M\\x1b[2J*'");
     EXPECT_EQ(e.offset(), 1);
     EXPECT_NE(e.help().find("M G * D + - E"), std::string::npos);

@@ -74,11 +74,11 @@ TEST_F(Records, MustLieInsideTheirFile) {
   chunk(5, 3, at(1, 101, 0));
   object(at(1, INT64_MAX, INT64_MAX));
   EXPECT_EQ(found(),
-            "MC1308 w __0_0.distcp: its record at offset 50, length 51, reaches beyond the end of the file, "
+            "MC1308 w __0_0.distcp: the record at offset 50, length 51, reaches beyond the end of the file, "
             "which has 100 bytes\n"
-            "MC1308 w __1_0.distcp: its record at offset 101, length 0, reaches beyond the end of the file, "
+            "MC1308 w __1_0.distcp: the record at offset 101, length 0, reaches beyond the end of the file, "
             "which has 100 bytes\n"
-            "MC1308 o __1_0.distcp: its record at offset 9223372036854775807, length 9223372036854775807, "
+            "MC1308 o __1_0.distcp: the record at offset 9223372036854775807, length 9223372036854775807, "
             "reaches beyond the end "
             "of the file, which has 100 bytes\n");
 }
@@ -87,7 +87,7 @@ TEST_F(Records, MustNotHaveNegativeNumbers) {
   chunk(0, 8, at(0, -1, 10));
   EXPECT_EQ(
       found(),
-      "MC1308 w __0_0.distcp: its record at offset -1, length 10, has a negative number: out of range\n");
+      "MC1308 w __0_0.distcp: the record at offset -1, length 10, is out of range: a number is negative\n");
 }
 
 TEST_F(Records, MustBeLargeEnoughForTheirChunks) {
@@ -95,7 +95,7 @@ TEST_F(Records, MustBeLargeEnoughForTheirChunks) {
   chunk(0, i64{1} << 60, at(0, 0, 60));
   EXPECT_EQ(
       found(),
-      "MC1310 w __0_0.distcp: its record of 60 bytes is too small for a chunk of [1152921504606846976] of "
+      "MC1310 w __0_0.distcp: the record of 60 bytes is too small for a chunk of [1152921504606846976] of "
       "float32\n");
 }
 
@@ -110,8 +110,8 @@ TEST_F(Records, MustNotShareBytes) {
   chunk(5, 3, at(0, 50, 10));
   object(at(0, 55, 45));
   EXPECT_EQ(found(),
-            "MC1309 w __0_0.distcp: its record overlaps that of 'w' at offset 0\n"
-            "MC1309 o __0_0.distcp: its record overlaps that of 'w' at offset 0\n");
+            "MC1309 w __0_0.distcp: the record overlaps that of 'w' at offset 0\n"
+            "MC1309 o __0_0.distcp: the record overlaps that of 'w' at offset 0\n");
 }
 
 TEST_F(Records, OfEmptyChunksAtOneOffsetAreOne) {

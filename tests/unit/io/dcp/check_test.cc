@@ -98,11 +98,11 @@ TEST(DcpNames, MustComeInHalves) {
   std::string said = found(store);
   EXPECT_NE(
       said.find("MC1311 model.module.decoder.layers.1.mlp.experts.linear_fc1.weight1_w: the other half, "
-                "'decoder.layers.1.mlp.experts.linear_fc1.weight1_v', is not there\n"),
+                "'decoder.layers.1.mlp.experts.linear_fc1.weight1_v', is missing\n"),
       said.npos)
       << said;
-  EXPECT_NE(said.find("MC1311 model.module.decoder.layers.0.mlp.linear_fc1.weight_w: its shape [3, 2] "
-                      "differs from [4, 2] of the "
+  EXPECT_NE(said.find("MC1311 model.module.decoder.layers.0.mlp.linear_fc1.weight_w: the shape "
+                      "[3, 2] differs from the shape [4, 2] of the "
                       "other half, 'decoder.layers.0.mlp.linear_fc1.weight_v'\n"),
             said.npos)
       << said;
@@ -112,11 +112,14 @@ TEST(DcpNames, MustHaveBothMomentsInTheShapeOfTheParameter) {
   NameStore store = sound_model();
   std::string qkv = "decoder.layers.1.self_attention.linear_qkv.weight";
   store.remove(kOptimizer + qkv + ".exp_avg_sq");
-  EXPECT_EQ(found(store), cat("MC1311 ", kOptimizer, qkv, ".exp_avg: its parameter has no exp_avg_sq\n"));
+  EXPECT_EQ(found(store),
+            cat("MC1311 ", kOptimizer, qkv, ".exp_avg: the parameter of this state has no exp_avg_sq\n"));
   store.reshape(kOptimizer + qkv + ".exp_avg", {0, 2});
   EXPECT_EQ(found(store),
-            cat("MC1311 ", kOptimizer, qkv, ".exp_avg: its parameter has no exp_avg_sq\n", "MC1311 ",
-                kOptimizer, qkv, ".exp_avg: its shape [0, 2] differs from its parameter's [4, 2]\n"));
+            cat("MC1311 ", kOptimizer, qkv, ".exp_avg: the parameter of this state has no exp_avg_sq\n",
+                "MC1311 ", kOptimizer, qkv,
+                ".exp_avg: the shape [0, 2] of the state differs from the shape "
+                "[4, 2] of its parameter\n"));
 }
 
 TEST(DcpNames, MayHaveAnOptimizerOfOneMoment) {
@@ -162,24 +165,26 @@ TEST(DcpNames, MustCountLayersAndExpertsWithoutGaps) {
   store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2");
   store.add_tensor("model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1");
   EXPECT_EQ(found(store),
-            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: of the layers "
-            "decoder.layers.0 to 4 there are no "
-            "tensors of 2, 3\n"
-            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: there are 3 experts, but "
-            "decoder.layers.4.mlp.experts.linear_fc2.biasN is there for only 1; missing: 0\n"
-            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2: there are 3 experts, but "
-            "decoder.layers.4.mlp.experts.linear_fc2.weightN is there for only 2; missing: 1\n");
+            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: the layers "
+            "decoder.layers.0 to 4 have gaps; no "
+            "tensors are stored of 2, 3\n"
+            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.bias1: the model has 3 experts, "
+            "but only 1 of them have decoder.layers.4.mlp.experts.linear_fc2.biasN; missing: 0\n"
+            "MC1312 model.module.decoder.layers.4.mlp.experts.linear_fc2.weight2: the model has 3 experts, "
+            "but only 2 of them have decoder.layers.4.mlp.experts.linear_fc2.weightN; missing: 1\n");
 }
 
 TEST(DcpNames, AreComparedWithWhatTheRunSays) {
   NameStore store = sound_model();
-  EXPECT_EQ(found(store, {.layers = 4, .pipeline_stages = 2}),
-            "MC1313 model.module.decoder.layers.1.mlp.experts.linear_fc2.weight2: the run had 4 layers, but "
-            "only 2 are stored\n"
-            "MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
+  EXPECT_EQ(
+      found(store, {.layers = 4, .pipeline_stages = 2}),
+      "MC1313 model.module.decoder.layers.1.mlp.experts.linear_fc2.weight2: the training run had 4 "
+      "layers, but only 2 are stored\n"
+      "MC1313 the training run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
   store.add_object("rng_state.(1, 0).0.np_rng_state");
-  EXPECT_EQ(found(store),
-            "MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
+  EXPECT_EQ(
+      found(store),
+      "MC1313 the training run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number\n");
 }
 
 TEST(DcpNames, MayLackAllMixersOfThePattern) {
@@ -187,7 +192,8 @@ TEST(DcpNames, MayLackAllMixersOfThePattern) {
   for (const char* layer : {"1", "2", "4"})
     store.add_tensor(cat("model.module.decoder.layers.", layer, ".mlp.linear_fc2.weight"));
   std::string said =
-      "warning MC1312 model.module.decoder.layers.4.mlp.linear_fc2.weight: nothing is stored of ";
+      "warning MC1312 model.module.decoder.layers.4.mlp.linear_fc2.weight: the pattern of the training "
+      "run has M layers, but no tensor of them is stored";
   EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 3, 5}}).substr(0, said.size()), said);
   // One of them is there, or more is left out than they are.
   EXPECT_EQ(found(store, {.layers = 6, .mixers = {0, 3}}).substr(0, 6), "MC1312");
@@ -205,9 +211,9 @@ TEST(DcpNames, OfExpertBiasesThatWereNotRenumberedAreKnown) {
     store.add_tensor(cat("model.module.decoder.layers.0.mlp.experts.linear_fc2.bias", e), {4});
   std::string said =
       "MC1312 model.module.decoder.layers.0.mlp.experts.linear_fc2.bias7: the biases of experts were not "
-      "renumbered: 2 expert-parallel ranks wrote theirs as "
-      "decoder.layers.0.mlp.experts.linear_fc2.bias0 to 7, one over the other; those of 8 of 16 experts are "
-      "lost\n";
+      "renumbered: each of 2 expert-parallel ranks wrote its biases as "
+      "decoder.layers.0.mlp.experts.linear_fc2.bias0 to 7, over those of the other ranks; the biases "
+      "of 8 of 16 experts are lost\n";
   EXPECT_EQ(found(store), said);
   EXPECT_EQ(found(store, {.experts = 16}), said);
   EXPECT_NE(check_names(store, DcpDialect::kFsdpDtensor, {})[0].help, "");
@@ -215,8 +221,9 @@ TEST(DcpNames, OfExpertBiasesThatWereNotRenumberedAreKnown) {
 
 TEST(DcpNames, OfPipelineStagesThatCountedOnAreNoMoreThanOdd) {
   EXPECT_EQ(found(sound_model(), {.layers = 2, .pipeline_stages = 2}),
-            "warning MC1313 the run had 2 pipeline stages; fsdp_dtensor keeps only one layer of each number, "
-            "but all layers are there: the stages must have counted on\n");
+            "warning MC1313 the training run had 2 pipeline stages; fsdp_dtensor keeps only one layer of "
+            "each number, "
+            "but all layers are stored: their numbers must have continued from stage to stage\n");
 }
 
 TEST(DcpNames, WithoutAListOfWhatIsTrainedShowWhatHasNoStates) {
@@ -227,10 +234,9 @@ TEST(DcpNames, WithoutAListOfWhatIsTrainedShowWhatHasNoStates) {
   }
   store.add_tensor("model.module.c");
   store.add_tensor("model.module.mlp.router.expert_bias");
-  EXPECT_EQ(
-      found(store),
-      "warning MC1311 model.module.c: no optimizer states of 1 of 3 parameters; that is right for frozen "
-      "ones only: c\n");
+  EXPECT_EQ(found(store),
+            "warning MC1311 model.module.c: 1 of 3 parameters have no optimizer states, which only frozen "
+            "parameters may lack: c\n");
 }
 
 TEST(DcpNames, OfLostStatesDoNotHarmTheModel) {

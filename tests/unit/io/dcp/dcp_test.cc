@@ -158,7 +158,7 @@ TEST(Dcp, ReadsObjectsWhenAsked) {
   EXPECT_EQ(value("checkpoint_version"), "float 3.0");
   EXPECT_EQ(value("args"), "Namespace, 11 fields");
   EXPECT_EQ(value("opt_param_scheduler.lr_decay_style"), "str 'cosine'");
-  EXPECT_EQ(value("nothing of the name"), "none");
+  EXPECT_EQ(value("lists no tensor or object of it"), "none");
 }
 
 TEST(Dcp, KnowsTheRankOfAChunkByItsFile) {
@@ -185,7 +185,7 @@ TEST_F(DcpCopy, WithoutMetadataIsAnInterruptedSave) {
   copy("fsdp2");
   std::filesystem::remove(path() + "/.metadata");
   EXPECT_EQ(opened(), cat("MC1302 ", path(),
-                          ": the folder has no .metadata: found data files alone: the save was interrupted "
+                          ": the folder has no .metadata: found only data files: the save was interrupted "
                           "before it was complete"));
 }
 
@@ -219,7 +219,7 @@ TEST_F(DcpCopy, ShowsFilesOfAnotherSave) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].file, "__0_0.distcp");
   EXPECT_EQ(found[0].message,
-            "100 bytes behind the last record belong to nothing: the file may be that of another save");
+            "100 bytes after the last record belong to no chunk or object: the file may be of another save");
 }
 
 TEST_F(DcpCopy, IsComparedWithItsListOfHashes) {

@@ -141,16 +141,19 @@ TEST(DcpLoading, ComparesEveryPathWithItsName) {
                                                                                     {},
                                                                                     {"a.", "w"}})
     EXPECT_EQ(faults({.planner = {{"a.w", path}, {"s", {"s"}}}}).substr(0, 51),
-              "MC1301 a.w: planner_data leads elsewhere, and torch")
+              "MC1301 a.w: the path in planner_data leads elsewher")
         << (path.empty() ? "" : path[0]);
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"s", {"7"}}}}),
-            "MC1301 s: planner_data leads elsewhere, and torch does not find it: (7,)\n");
+            "MC1301 s: the path in planner_data leads elsewhere, so torch does not find the tensor or "
+            "object: (7,)\n");
 }
 
 TEST(DcpLoading, TellsNamesThatChangedFromThoseThatAreLeftOut) {
   std::string left_out =
-      "MC1301 s: planner_data does not name it, so torch does not put it back where it was saved from\n";
-  std::string stranger = "MC1301 t: planner_data names it, but nothing of the name is listed\n";
+      "MC1301 s: planner_data does not name this tensor or object, so torch does not put it back in its "
+      "place\n";
+  std::string stranger =
+      "MC1301 t: planner_data has this name, but .metadata lists no tensor or object of it\n";
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}}}), "warning " + left_out);
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"s", {"s"}}, {"t", {"x"}}}}), "warning " + stranger);
   EXPECT_EQ(faults({.planner = {{"a.w", {"a", "w"}}, {"t", {"t"}}}}), left_out + stranger);
@@ -160,16 +163,15 @@ TEST(DcpLoading, TellsNamesThatChangedFromThoseThatAreLeftOut) {
 
 TEST(DcpLoading, LooksWhereTorchLooksForBytes) {
   EXPECT_EQ(faults({.tensor_offset = false}),
-            "MC1301 a.w: storage_data has no offset for a chunk, and torch does not find it\n");
+            "MC1301 a.w: storage_data has no offset for a chunk, so torch does not find the chunk\n");
   EXPECT_EQ(faults({.object_offset = true}),
-            "MC1301 s: storage_data has an offset for an object, and torch does not find it\n");
+            "MC1301 s: storage_data has an offset for an object, so torch does not find the object\n");
 }
 
 TEST(DcpLoading, LooksAtPropertiesThatNothingElseNeeds) {
   std::string sound = metadata_of();
-  EXPECT_EQ(
-      faults_of(changed(sound, "torch.strided", "torch.stryded", 1)),
-      "MC1301 : torch cannot load the properties of a tensor: the layout 'torch.stryded' is none of torch\n");
+  EXPECT_EQ(faults_of(changed(sound, "torch.strided", "torch.stryded", 1)),
+            "MC1301 : torch cannot load the properties of a tensor: torch has no layout 'torch.stryded'\n");
   // TORCH_CONTIGUOUS_FORMAT is number 0 of three.
   std::size_t format = sound.find("_MEM_FORMAT_ENCODING"), number = sound.find('K', format) + 1;
   ASSERT_EQ(sound[number], 0);

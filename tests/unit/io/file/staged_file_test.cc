@@ -47,6 +47,18 @@ TEST(StagedFile, LeavesNothingWhenItIsGivenUp) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+i64 open_files() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
+
+TEST(StagedFile, ClosesItsFolderWhenThatCannotBeEmptied) {
+  TempFolder folder;
+  std::filesystem::create_directories(folder.at(".out.mckpt-tmp/out"));
+  i64 before = open_files();
+  for (int again = 0; again < 2; again++)  // MC3001, and not MC3008: the lock of the first one is gone
+    EXPECT_EQ(thrown_by([&] { StagedFile(folder.at("out"), {}); }),
+              cat("MC3001 ", folder.at("out"), ": cannot remove the unfinished file of an interrupted command: Is a directory"));
+  EXPECT_EQ(open_files(), before);
+}
+
 TEST(StagedFile, ReplacesOnlyWhenToldTo) {
   TempFolder folder;
   folder.put("out", "old");

@@ -72,7 +72,7 @@ TEST(Hdf5Answer, ThatMakesNoSenseIsRefused) {
   constexpr u64 kHuge = UINT64_MAX / 2;
   std::vector<u8> longer = every_record();
   longer.push_back(0);
-  EXPECT_EQ(failure(longer).find("something follows the last record") == std::string::npos, false);
+  EXPECT_EQ(failure(longer).find("bytes follow the last record") == std::string::npos, false);
   struct Case {
     std::vector<u8> answer;
     const char* says;
@@ -81,14 +81,17 @@ TEST(Hdf5Answer, ThatMakesNoSenseIsRefused) {
   miscounted.record(Record::kEnd).numbers({1});
   const Case cases[] = {
       {miscounted.bytes(), "the number of records is wrong"},
-      {Hdf5AnswerBuilder().byte('?').end(), "a record of an unknown kind"},
-      {Hdf5AnswerBuilder().record(Record::kGroup).numbers({kHuge}).end(), "too many of something"},
+      {Hdf5AnswerBuilder().byte('?').end(), "a record is of an unknown kind"},
+      {Hdf5AnswerBuilder().record(Record::kGroup).numbers({kHuge}).end(), "a count is larger than possible"},
       {Hdf5AnswerBuilder().dataset("", {}).contiguous(0, 4).end(), "a dataset has no name"},
-      {Hdf5AnswerBuilder().dataset("w", {}).byte(3).end(), "a choice has no such value"},
+      {Hdf5AnswerBuilder().dataset("w", {}).byte(3).end(),
+       "a field has a value that is not one of its choices"},
       {Hdf5AnswerBuilder().dataset("w", {}).byte(2).end(), "a scalar has chunks"},
-      {Hdf5AnswerBuilder().dataset("w", {1}).byte(2).numbers({1, kHuge}).end(), "too many of something"},
-      {Hdf5AnswerBuilder().dataset("w", {1}).byte(2).numbers({1, 0, kHuge}).end(), "too many of something"},
-      {Hdf5AnswerBuilder().raw("Z").numbers({0}).raw("Z").end(), "something follows the last record"},
+      {Hdf5AnswerBuilder().dataset("w", {1}).byte(2).numbers({1, kHuge}).end(),
+       "a count is larger than possible"},
+      {Hdf5AnswerBuilder().dataset("w", {1}).byte(2).numbers({1, 0, kHuge}).end(),
+       "a count is larger than possible"},
+      {Hdf5AnswerBuilder().raw("Z").numbers({0}).raw("Z").end(), "bytes follow the last record"},
   };
   for (const Case& c : cases)
     EXPECT_NE(failure(c.answer).find(c.says), std::string::npos) << failure(c.answer);

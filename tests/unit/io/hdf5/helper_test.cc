@@ -41,9 +41,9 @@ TEST(Hdf5Helper, ThatFailsIsAnError) {
   };
   constexpr Case kCases[] = {
       {"printf half; exit 3", "exit status 3"},
-      {"printf no seccomp; exit 71", "refuses it its sandbox: no"},
+      {"printf no seccomp; exit 71", "does not allow its sandbox: no"},
       {"kill -SEGV $$", "the HDF5 library crashed (signal 11)"},
-      {"kill -SYS $$", "it tried something that it may not"},
+      {"kill -SYS $$", "it tried something that is forbidden"},
       {"kill -PROF $$", "more processor time"},
       {"cat /dev/zero", "the answer of mckpt-hdf5 is too long"},
   };

@@ -77,19 +77,20 @@ TEST(Hdf5Layout, ThatDoesNotFitIsRefused) {
        },
        "the fill value is not one element"},
       {whole(), [](Hdf5Dataset& d) { d.offset = -1, d.dims = {i64{1} << 38}; },
-       "beyond the limit for what the file stores"},
-      {whole(), [](Hdf5Dataset& d) { d.storage = Storage::kCompact; }, "its data in its header"},
+       "beyond the limit for the few bytes that the file stores"},
+      {whole(), [](Hdf5Dataset& d) { d.storage = Storage::kCompact; }, "the data in the header"},
       {chunked(), [](Hdf5Dataset& d) { d.chunk_dims[1] = 0; }, "a chunk has no items"},
       {chunked(),
        [](Hdf5Dataset& d) {
          d.chunk_dims = {kMost, kMost};
        },
        "MC0101"},
-      {chunked(), [](Hdf5Dataset& d) { d.chunks[1].place = 0; }, "a chunk lies outside of the dataset"},
-      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].place = 4; }, "a chunk lies outside of the dataset"},
-      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].place = kMost; }, "a chunk lies outside of the dataset"},
+      {chunked(), [](Hdf5Dataset& d) { d.chunks[1].place = 0; }, "a chunk is outside of the dataset"},
+      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].place = 4; }, "a chunk is outside of the dataset"},
+      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].place = kMost; }, "a chunk is outside of the dataset"},
       {chunked(), [](Hdf5Dataset& d) { d.chunks[3].offset = kFileBytes - 1; }, "beyond the end of the file"},
-      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].bytes = 127; }, "a chunk does not have its size"},
+      {chunked(), [](Hdf5Dataset& d) { d.chunks[3].bytes = 127; },
+       "does not have the size that its dataset says"},
       {chunked(), [](Hdf5Dataset& d) { d.chunks[3].bytes = kMost; }, "beyond the end of the file"},
       {chunked(),
        [](Hdf5Dataset& d) {
@@ -110,9 +111,9 @@ TEST(Hdf5Layout, ThatDoesNotFitIsRefused) {
        [](Hdf5Dataset& d) {
          d.filters = {{2, 0}};
        },
-       "shuffle has no size"},
-      {whole(), [](Hdf5Dataset& d) { d.type.numbers[8] = 126; }, "no data type of torch"},
-      {whole(), [](Hdf5Dataset& d) { d.type.bytes = kMost; }, "no data type of torch"},
+       "shuffle filter gives no size"},
+      {whole(), [](Hdf5Dataset& d) { d.type.numbers[8] = 126; }, "not a data type of torch"},
+      {whole(), [](Hdf5Dataset& d) { d.type.bytes = kMost; }, "not a data type of torch"},
   };
   for (const Case& c : cases) {
     std::string said = judged(c.from, c.change);

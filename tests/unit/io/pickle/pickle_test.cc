@@ -222,7 +222,8 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
       {"codec", "c_codecs\nencode\nX\1\0\0\0aX\5\0\0\0rot13\x86R."s,
        "MC1212 the pickle encodes text by a codec other than latin1, unsupported: found rot13"},
       {"bytearray of a size", "c__builtin__\nbytearray\n\x8a\5\0\0\0\0\x40\x85R."s,
-       "MC1211 bytes are asked for by their number alone, which could be any: found 274877906944"},
+       "MC1211 bytes are made from a number alone, which could demand any amount of memory: found "
+       "274877906944"},
   };
   check(kCases);
 }
@@ -332,12 +333,14 @@ TEST(Pickle, SaysWhatWouldRun) {
   EXPECT_EQ(notes("\x8c\5torch\x8c\x0ahub.system\x93."),
             "MC1213 the pickle names the global torch.hub.system" + named);
   EXPECT_EQ(notes("ctorch.nn.functional\ngelu\n."),
-            "warning MC1214 classes that mckpt does not know, shown as records: torch.nn.functional.gelu\n");
+            "warning MC1214 mckpt does not know these classes and shows their objects as records: "
+            "torch.nn.functional.gelu\n");
   EXPECT_EQ(notes("ctorch.hub\nload\n."), "MC1213 the pickle names the global torch.hub.load" + named);
   EXPECT_EQ(notes("cmy.model\nConfig\n)\x81."),
-            "warning MC1214 classes that mckpt does not know, shown as records: my.model.Config\n");
+            "warning MC1214 mckpt does not know these classes and shows their objects as records: "
+            "my.model.Config\n");
   EXPECT_EQ(notes("cargparse\nNamespace\n)\x81}b."), "");
-  EXPECT_NE(notes("cbuiltins\ngetattr\ncx\nos\nX\6\0\0\0system\x86R."s).find("getattr reaches for"),
+  EXPECT_NE(notes("cbuiltins\ngetattr\ncx\nos\nX\6\0\0\0system\x86R."s).find("getattr names something"),
             std::string::npos);
   EXPECT_NE(notes("cx\nY\n)\x81}X\x0c\0\0\0__setstate__cos\nsystem\nsb."s).find("holds __setstate__"),
             std::string::npos);
@@ -398,7 +401,7 @@ TEST(Pickle, HandsStatesToAVisitorBeforeTheyAreDicts) {
             "[<record>, m.Other(){'a': 5}, <record>]");
   EXPECT_EQ(taker.from_stack, "'a' 1 'b' 2 ");
   EXPECT_EQ(taker.seen, "");
-  EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was used up"), std::string::npos);
+  EXPECT_NE(read(row + "bh\1\x86.", rules).find("is read after its value was taken out"), std::string::npos);
 }
 
 // What is odd about a record, or may still be referred to, is made as it is where an empty frame stands
@@ -451,7 +454,7 @@ TEST(Pickle, MakesOddRecordsBeforeTheyAreTaken) {
 TEST(Pickle, TakesASizeForTheTupleThatItIs) {
   const std::string size = "ctorch\nSize\n(K\1K\2t\x94\x85\x94R\x94";
   EXPECT_EQ(read("](" + size + "h\0h\2e."s), "[(1, 2), (1, 2), (1, 2)]");
-  EXPECT_NE(read(size + "h\1\x86.").find("is read after its value was used up"), std::string::npos);
+  EXPECT_NE(read(size + "h\1\x86.").find("is read after its value was taken out"), std::string::npos);
   EXPECT_EQ(read("ctorch\nSize\n](K\1K\2e\x94\x85\x94R\x94."), "(1, 2)");
   EXPECT_EQ(read("cm\nMine\nK\1\x85\x94\x85\x94R\x94."), "m.Mine((1,))");
   EXPECT_NE(read("K\1\x85\x94\x85\x94R\x94.").find("finds the stack empty"), std::string::npos);
@@ -463,7 +466,7 @@ TEST(Pickle, ShowsWhatAVisitorTookAsItsNumber) {
   std::string row = "cm\nRow\n)\x81q\0}q\1(K\1K\2q\2ub"s;
   EXPECT_EQ(read(row + "h\0\x86."s, rules), "(<record>, <record>)");
   EXPECT_EQ(read(row + "h\2\x86.", rules), "(<record>, 2)");
-  EXPECT_NE(read(row + "h\1\x86.", rules).find("is read after its value was used up"), std::string::npos);
+  EXPECT_NE(read(row + "h\1\x86.", rules).find("is read after its value was taken out"), std::string::npos);
   // What was referred to before it was complete stays an object, and its state a dict.
   EXPECT_EQ(read("](cm\nRow\n)\x81q\0h\0}q\1h\1"
                  "0bh\1e."s,

@@ -106,13 +106,13 @@ TEST(SafetensorsTable, RefusesEachBreachOfTheFormat) {
       {cat("{", safetensors_entry("w", "F32", "2", -8, 0), "}"), 8,
        "MC1103 tensor 'w': data_offsets are not a range"},
       {cat("{", safetensors_entry("w", "F32", "2", 4, 12), "}"), 12,
-       "MC1104 tensor 'w': a gap lies before the tensor's bytes"},
+       "MC1104 tensor 'w': there is a gap before the tensor's bytes"},
       {cat("{", w, ",", safetensors_entry("v", "F32", "2", 4, 12), "}"), 12,
        "MC1104 tensor 'v': the tensor's offsets overlap"},
       {cat("{", w, ",", safetensors_entry("z", "F32", "0", 4, 4), "}"), 8,
        "MC1104 tensor 'z': the tensor's offsets overlap"},
       {cat("{", w, "}"), 9, "MC1104 trailing bytes after the last tensor"},
-      {cat("{", w, "}"), 7, "MC1101 file is cut short (truncated)"},
+      {cat("{", w, "}"), 7, "MC1101 the file is cut short (truncated)"},
       {"{}", 1, "MC1104 trailing bytes"},
   };
   for (const Case& c : cases)
@@ -149,7 +149,7 @@ TEST(SafetensorsTable, SaysWhatACutFileStillHolds) {
     EXPECT_EQ(e.code(), Code::kCutShort);
     EXPECT_EQ(e.expected(), cat(8 + static_cast<i64>(header.size()) + 190, " bytes, as the header promises"));
     ASSERT_EQ(e.notes().size(), 2u);
-    EXPECT_EQ(e.notes()[0], "first tensor hit: w7, data bytes 70..80 of 75 present");
+    EXPECT_EQ(e.notes()[0], "the first tensor that is cut: w7, data bytes 70..80 of 75 present");
     EXPECT_EQ(e.notes()[1], "7 of 19 tensors are whole, 12 are not");
   }
 }

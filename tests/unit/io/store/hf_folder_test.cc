@@ -66,7 +66,7 @@ TEST_F(HfFolder, KeepsTheRestWhenAShardIsMissing) {
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsCut) {
   two_shards();
   std::filesystem::resize_file(folder.at(kFirst), std::filesystem::file_size(folder.at(kFirst)) - 1);
-  EXPECT_EQ(opened().substr(0, 60), cat("c | problem MC1101  ", kFirst, ": file is").substr(0, 60));
+  EXPECT_EQ(opened().substr(0, 60), cat("c | problem MC1101  ", kFirst, ": the file is").substr(0, 60));
 }
 
 TEST_F(HfFolder, TellsTensorsThatLieElsewhereThanTheIndexSays) {

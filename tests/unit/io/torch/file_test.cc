@@ -132,7 +132,7 @@ TEST(TorchFile, ShowsAPieceOfADTensorInItsPlace) {
   EXPECT_EQ(dims_to_string(store->chunk(grid, 0).offsets), "[0, 5]");
   ASSERT_EQ(store->findings().size(), 1u);
   EXPECT_EQ(store->findings()[0].code, Code::kShardAlone);
-  EXPECT_NE(store->findings()[0].message.find("show at the front: uneven"), std::string::npos);
+  EXPECT_NE(store->findings()[0].message.find("shown at its beginning: uneven"), std::string::npos);
 }
 
 TEST(TorchFile, JoinsThePiecesOfAllRanks) {

@@ -88,7 +88,7 @@ TEST(TorchTensor, LeavesTheOthersWhenItIsBad) {
 
 TEST(TorchTensor, IsRefusedWhenItsStorageHasTwoSizes) {
   EXPECT_NE(problem_of({{"a", pickled_tensor()}, {"b", pickled_tensor({.numel = 600})}})
-                .find("MC1222 b: the storage '0' is said to have two sizes"),
+                .find("MC1222 b: the pickle gives the storage '0' two sizes"),
             std::string::npos);
 }
 
@@ -111,16 +111,16 @@ TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
     return problem_of({{"w", pickled_tensor({.metadata = metadata})}});
   };
   std::string conjugate =
-      "MC1224 w: what is stored is not the tensor's values but their conjugate: unsupported";
+      "MC1224 w: the file stores not the values of the tensor but their conjugate: unsupported";
   EXPECT_EQ(found("N"), "nothing [w]");
   EXPECT_EQ(found("}"), "nothing [w]");
   EXPECT_EQ(found(with_key("conj")), conjugate);
   EXPECT_EQ(found(with_key("conj", "\x89")), conjugate);  // torch does not look at the value either
   EXPECT_EQ(found(with_key("neg")),
-            "MC1224 w: what is stored is not the tensor's values but their negative: unsupported");
+            "MC1224 w: the file stores not the values of the tensor but their negative: unsupported");
   EXPECT_EQ(found(with_key("backend")),
             "MC1224 w: a tensor has metadata that mckpt does not know: unsupported: found 'backend'");
-  EXPECT_EQ(found(pickled(1)), "MC1210 w: the metadata of a tensor is no dict: found an integer");
+  EXPECT_EQ(found(pickled(1)), "MC1210 w: the metadata of a tensor is not a dict: found an integer");
 
   // In _rebuild_tensor_v3 it stands behind the dtype.
   auto typed = [](const std::string& metadata) {
@@ -137,9 +137,9 @@ TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
 TEST(TorchTensor, IsFoundInsideOfObjects) {
   std::string object =
       pickled_class("my.model", "Config") + ")\x81}" + pickled("weight") + pickled_tensor() + "sb";
-  EXPECT_EQ(
-      problem_of({{"c", object}}),
-      "warning MC1214 : classes that mckpt does not know, shown as records: my.model.Config [c.weight]");
+  EXPECT_EQ(problem_of({{"c", object}}),
+            "warning MC1214 : mckpt does not know these classes and shows their objects as records: "
+            "my.model.Config [c.weight]");
 }
 
 TEST(TorchTensor, HasANameOfItsOwn) {
@@ -149,7 +149,7 @@ TEST(TorchTensor, HasANameOfItsOwn) {
                                {"data/0", six_floats()}})),
             "nothing [7] [7#2]");
   EXPECT_EQ(problem_of({{"a", t}, {"a", t}}),
-            "MC1210 : the key 'a' is a duplicate: it stands twice in one dict [a] [a#2]");
+            "MC1210 : the key 'a' is a duplicate: it occurs twice in one dict [a] [a#2]");
 }
 
 TEST(TorchTensor, IsNamedByTheWayToIt) {
@@ -300,7 +300,7 @@ TEST(TorchLegacy, IsRefusedWhenItsPartsDoNotFit) {
          f.objects =
              whole_pickle(pickled_dict({{"w", pickled_tensor({.numel = 600})}, {"x", pickled_storage({})}}));
        },
-       "MC1222 the storage '0' is said to have two sizes (mismatch)"},
+       "MC1222 the pickle gives the storage '0' two sizes (mismatch)"},
       {"cut data", [](Legacy& f) { f.storages.pop_back(); },
        "MC1220 the legacy torch file is damaged: the storage '0' of 24 bytes is truncated"},
       {"cut count", [](Legacy& f) { f.storages.resize(7); },
@@ -315,7 +315,7 @@ TEST(TorchLegacy, IsRefusedWhenItsPartsDoNotFit) {
              pickled_dict({{"w", pickled_class("torch._utils", "_rebuild_tensor") + "(" + id + pickled(0) +
                                      pickled(std::vector<i64>{3}) + pickled(std::vector<i64>{1}) + "tR"}}));
        },
-       "MC1222 a storage view lies out of the bounds of its storage"},
+       "MC1222 a storage view is out of the bounds of its storage"},
   };
   for (const BadLegacy& c : kCases) {
     Legacy file;

@@ -112,8 +112,8 @@ TEST_F(Verify, TellsExpertsThatAreEqual) {
   add("layers.2.mlp.experts.fused", {3, 2, 2}, "xyzwabcdxyzw");
   add("layers.2.mlp.experts.bias", {2, 2}, "xyxy");
   EXPECT_EQ(problems(store),
-            "experts warn MC1009 layers.0.experts.*.w: experts 0, 2 hold the same bytes\n"
-            "experts warn MC1009 layers.2.mlp.experts.fused: experts 0, 2 hold the same bytes\n");
+            "experts warn MC1009 layers.0.experts.*.w: experts 0, 2 have the same bytes\n"
+            "experts warn MC1009 layers.2.mlp.experts.fused: experts 0, 2 have the same bytes\n");
 }
 
 TEST_F(Verify, TellsEqualExpertsByMegatronsNames) {
@@ -142,9 +142,9 @@ TEST_F(Verify, TellsEqualExpertsByMegatronsNames) {
        {"model.module.decoder.layers.0.mlp.experts.", "mp_rank_00/model.mtp.layers.1.experts."}) {
     for (const char* leaf :
          {"linear_fc1.bias*", "linear_fc1.weight*_v.exp_avg", "linear_fc1.weight*_w", "linear_fc2.weight*"})
-      expected += cat("experts warn MC1009 ", front, leaf, ": experts 2, 10 hold the same bytes\n");
+      expected += cat("experts warn MC1009 ", front, leaf, ": experts 2, 10 have the same bytes\n");
     expected += cat("experts warn MC1009 ", front,
-                    "local_experts.*.linear_fc2.weight: experts 0, 1 hold the same bytes\n");
+                    "local_experts.*.linear_fc2.weight: experts 0, 1 have the same bytes\n");
   }
   EXPECT_EQ(problems(store), expected);
 }
@@ -158,7 +158,7 @@ TEST_F(Verify, TellsEqualExpertsOfStackedLayersApart) {
       "abcdef");
   EXPECT_EQ(
       problems(store),
-      "experts warn MC1009 decoder.layers.mlp.experts.experts.linear_fc1.weight (layer 0): experts 0, 2 hold "
+      "experts warn MC1009 decoder.layers.mlp.experts.experts.linear_fc1.weight (layer 0): experts 0, 2 have "
       "the same bytes\n");
 }
 

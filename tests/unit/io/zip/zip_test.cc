@@ -138,7 +138,7 @@ TEST(Zip, RefusesEndRecordsThatDoNotFit) {
       {"huge count", [](auto& e) { e.zip64 = true, e.entries = u64{1} << 40; },
        "counts 1099511627776 entries"},
       {"wrapping offset", [](auto& e) { e.zip64 = true, e.directory_offset = kMax - 10; }, "overflows"},
-      {"offset", [](auto& e) { e.directory_offset += 1; }, "lies beyond its place"},
+      {"offset", [](auto& e) { e.directory_offset += 1; }, "is beyond its place"},
       {"size", [](auto& e) { e.directory_bytes -= 1; }, "the central directory ends at"},
   };
   for (const FalsifiedEnd& c : kCases) {
@@ -163,8 +163,9 @@ TEST(Zip, IsOneFileAsTorchSeesIt) {
     std::vector<std::tuple<std::string_view, std::size_t, u8>> changes;  // record, byte in it, value
     const char* expected;
   };
-  const char* const kParts = "MC1202 the zip archive is said to have several parts";
-  const char* const kElsewhere = "MC1202 the record 'archive/data/0' is said to lie in another part";
+  const char* const kParts = "MC1202 the zip archive is one of several parts";
+  const char* const kElsewhere =
+      "MC1202 the record 'archive/data/0' is said to be in another part of the archive";
   const Fields kCases[] = {
       {"disk", false, {{kEnd, 4, 2}}, kParts},
       {"disk of the directory", false, {{kEnd, 6, 1}}, kParts},
@@ -172,7 +173,7 @@ TEST(Zip, IsOneFileAsTorchSeesIt) {
       {"counted from 1 in part",
        false,
        {{kEnd, 4, 1}, {kEnd, 6, 1}, {kDirectory, 34, 1}},
-       "MC1202 the record 'archive/data.pkl' is said to lie in another part"},
+       "MC1202 the record 'archive/data.pkl' is said to be in another part of the archive"},
       {"entries here", false, {{kEnd, 8, 1}}, kParts},
       {"entry", false, {{kDirectory, 34, 1}}, "nothing"},
       {"entry elsewhere", false, {{kDirectory, 34, 2}}, kElsewhere},
@@ -189,7 +190,10 @@ TEST(Zip, IsOneFileAsTorchSeesIt) {
        true,
        {{kEnd64, 4, 43}},
        "MC1201 the zip archive is damaged: the size of the zip64"},
-      {"patch", false, {{kDirectory, 8, 0x20}}, "MC1202 the record 'archive/data/0' is the patch of another"},
+      {"patch",
+       false,
+       {{kDirectory, 8, 0x20}},
+       "MC1202 the record 'archive/data/0' is a patch of another record"},
       {"folder",
        false,
        {{kDirectory, 38, 0x10}},

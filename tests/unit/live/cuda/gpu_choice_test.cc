@@ -39,8 +39,8 @@ TEST(GpuChoice, MoreRanksThanGpusAreRefusedWithBothNumbers) {
       thrown_by([] {
         taken({"ab", "ab", "ab"});
       }),
-      "MC0201 rank 2 finds no GPU of its own: expected at most as many ranks as there are GPUs: 2, found 3 "
-      "ranks that see the same");
+      "MC0201 rank 2 has no GPU of its own: expected at most as many ranks as there are GPUs: 2, found 3 "
+      "ranks that see the same GPUs");
 }
 
 }  // namespace

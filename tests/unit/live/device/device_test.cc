@@ -123,7 +123,7 @@ TEST_P(DeviceTest, OneLaneFollowsAnother) {
 }
 
 TEST_P(DeviceTest, TensorsAreViewsOfItsMemory) {
-  if (find_module("torch").empty()) GTEST_SKIP() << "the torch module is not here";
+  if (find_module("torch").empty()) GTEST_SKIP() << "the torch module was not found";
   float values[] = {1, -2.5f, 3e38f};
   Block there = put({reinterpret_cast<const u8*>(values), sizeof values});
   Tensor tensor = Tensor::over(DType::kF32, Shape({3}), there.data(), *device_);
@@ -134,7 +134,7 @@ TEST_P(DeviceTest, TensorsAreViewsOfItsMemory) {
 
 // Rows are a copy, and whole when they are given: the tensor's memory may go at once.
 TEST_P(DeviceTest, RowsOfATensorOutliveIt) {
-  if (find_module("torch").empty()) GTEST_SKIP() << "the torch module is not here";
+  if (find_module("torch").empty()) GTEST_SKIP() << "the torch module was not found";
   constexpr i64 kRows = 1 << 20, kBytes = 64;
   const RowRange taken[] = {{kRows / 2, kRows}, {0, 5}};
   std::vector<u8> values = random_bytes(kRows * kBytes, 7);

@@ -222,9 +222,9 @@ TEST(LiveModel, HalfWrittenWeightsAreNotGathered) {
   i32 layer = m.modules().find("decoder.layers.0");
   PendingWrites& writes = m.groups_of(layer).at(0)->writes();
   { PendingWrites::Write given_up = writes.begin(); }
-  EXPECT_NE(thrown_by([&] { m.unshard(layer); }).find("not filled to the end"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { m.unshard(layer); }).find("failed before the end"), std::string::npos);
   EXPECT_EQ(rank.gathered.held_bytes(), 0);
-  EXPECT_NE(thrown_by([&] { m.wait_for_writes(); }).find("not filled to the end"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { m.wait_for_writes(); }).find("failed before the end"), std::string::npos);
   writes.forget_failures();
   m.wait_for_writes();
   m.unshard(layer);

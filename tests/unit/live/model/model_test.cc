@@ -82,7 +82,7 @@ TEST(LiveModel, ShardedChildrenKeepTheirParameters) {
   EXPECT_EQ(m.seat(fc2).module, mlp);
   // The other way round there is nothing left for the child.
   std::string refused = thrown_by([&] { m.fully_shard(m.modules().find("decoder.layers.0.mlp")); });
-  EXPECT_NE(refused.find("sharded before those around it"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("sharded before the modules that contain it"), std::string::npos) << refused;
 }
 
 TEST(LiveModel, IsNotShardedAnewWhileAChildIsUnsharded) {
@@ -241,7 +241,8 @@ TEST(LiveModel, NeedsAsManyRanksAsItsGrid) {
   LiveSetup setup = setup_of("qwen3_dense");
   setup.grid.dp++;
   std::string refused = thrown_by([&] { LiveRank rank(map_of("qwen3_dense"), setup); });
-  EXPECT_NE(refused.find("not as many ranks as the grid"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("the number of ranks of the job is not that of the grid"), std::string::npos)
+      << refused;
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST(LiveRoundTrip, RanksThatDoNotAgreeAreTold) {
   rank.model.wrap();
   std::string refused =
       thrown_by([&] { load_from_model(rank.model, live_keys(rank.model), *source.store, {}); });
-  EXPECT_NE(refused.find(world().rank() == 3 ? "rank 0 and this one" : "rank 3 and this one"), refused.npos)
+  EXPECT_NE(refused.find(world().rank() == 3 ? "rank 0 and this rank" : "rank 3 and this rank"), refused.npos)
       << refused;
 }
 

@@ -37,11 +37,11 @@ TEST(Module, RefusesWhatDoesNotFit) {
     std::string fault, message;
   };
   const Case cases[] = {
-      {"OLDER_ABI", "speaks another version of the module interface"},
+      {"OLDER_ABI", "has another version of the module interface"},
       {"SMALL_TABLE", "the table of the fake module is too small"},
       {"OTHER_NAME", "this is another module"},
-      {"NO_TABLE", "gives no table"},
-      {"NO_ENTRY", "this library is no module of mckpt"},
+      {"NO_TABLE", "has no table of functions"},
+      {"NO_ENTRY", "this library is not a module of mckpt"},
   };
   for (const Case& c : cases) {
     Error e = error_from([&] { load_module_file(fake(c.fault), "fake"); });

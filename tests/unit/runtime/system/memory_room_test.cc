@@ -95,7 +95,7 @@ TEST(MemoryRoom, WhatCannotBeHadIsRefusedWithBothNumbers) {
     EXPECT_EQ(e.code(), Code::kOutOfMemory);
     EXPECT_EQ(e.message(), "there is not enough memory for the weights of a module");
     EXPECT_EQ(e.expected(), "1152921504606846976 bytes");
-    EXPECT_NE(e.found().find(" bytes free, by "), std::string::npos) << e.found();
+    EXPECT_NE(e.found().find(" bytes free, according to "), std::string::npos) << e.found();
   }
 }
 

@@ -64,12 +64,14 @@ TEST(WatchJudge, BlamesTheOneThatTheOthersWaitFor) {
        "rank 1 (host h, process 101) does not answer: no heartbeat for 6 s, last in phase 'load'"},
       {"all wait for each other",
        {waits, {0, 99, "load", "all_gather", 4}, waits},
-       "every rank waits for others, for 99 s; rank 1 (host h, process 101) is behind, in all_gather of "
+       "every rank has waited for other ranks for 99 s; rank 1 (host h, process 101) is behind, in "
+       "all_gather of "
        "phase 'load'"},
       {"all wait, but not for long", {waits, {0, 19, "load", "all_gather", 4}, waits}, ""},
       {"the others have left one behind",
        {{0, 99, "", "leaving", 5, true}, waits, {0, 99, "", "leaving", 5, true}},
-       "every rank waits for others, for 99 s; rank 1 (host h, process 101) is behind, in barrier of phase "
+       "every rank has waited for other ranks for 99 s; rank 1 (host h, process 101) is behind, in barrier "
+       "of phase "
        "'load'"},
   };
   Team team = team_of({"h", "h", "h"});
