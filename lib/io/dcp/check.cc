@@ -120,7 +120,7 @@ void NameChecks::gather() {
     sections_[{key.section, key.field}].emplace(key.parameter, t);
   }
   for (i64 i = 0; i < std::ssize(store_.objects()); i++) {
-    const Object& o = store_.objects()[static_cast<std::size_t>(i)];
+    const Object& o = store_.objects()[i];
     DcpKey key = split_key(dialect_, o.name);
     if (key.section == Section::kGroupMeta && (group_meta_.empty() || group_meta_.back() != key.parameter))
       group_meta_.push_back(key.parameter);

@@ -35,7 +35,7 @@ std::optional<i64> number_of(const Store& store, i64 object) {
 std::map<i64, i32> steps_by_file(const Store& store) {
   std::map<i32, i64> object_of;  // by file
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
-    const Object& object = store.objects()[static_cast<std::size_t>(o)];
+    const Object& object = store.objects()[o];
     if (object.file >= 0 && object.name.starts_with(kGroupMetaSection) && object.name.ends_with(".step"))
       object_of.emplace(object.file, o);
   }
@@ -72,7 +72,7 @@ std::vector<Finding> check_mixed(const Store& store) {
   std::string_view root = store.root();
   auto folder = numbered(root.substr(root.rfind('/') + 1), "iter_");
   for (i64 o = 0; folder && o < std::ssize(store.objects()); o++) {
-    if (store.objects()[static_cast<std::size_t>(o)].name != "iteration") continue;
+    if (store.objects()[o].name != "iteration") continue;
     std::optional<i64> iteration = number_of(store, o);
     if (iteration && *iteration != folder->number)
       out.push_back({.code = Code::kMixedSaves,
