@@ -123,7 +123,7 @@ mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settin
   });
 }
 
-const char* mckpt_checkpoint_format(const mckpt_checkpoint* c) { return c->checkpoint.format().c_str(); }
+const char* mckpt_checkpoint_format(const mckpt_checkpoint* c) { return c->checkpoint.format().data(); }
 int64_t mckpt_tensor_count(const mckpt_checkpoint* c) { return std::ssize(c->tensors); }
 
 mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {

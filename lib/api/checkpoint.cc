@@ -82,7 +82,7 @@ Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
 const std::string& Checkpoint::path() const { return state_->store.root(); }
-const std::string& Checkpoint::format() const { return state_->store.format(); }
+std::string_view Checkpoint::format() const { return impl::format_text(state_->store.format()); }
 std::int64_t Checkpoint::ranks() const { return state_->store.ranks(); }
 std::int64_t Checkpoint::tensor_count() const { return state_->store.tensor_count(); }
 

@@ -16,8 +16,9 @@
 #include "io/file/json.h"
 #include "io/file/json_file.h"
 #include "io/file/json_writer.h"
+#include "io/file/manifest.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
+#include "io/store/torch_names.h"
 #include "mappings/model/source_table.h"
 
 namespace mckpt::impl {

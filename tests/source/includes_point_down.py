@@ -28,8 +28,6 @@ KNOWN = {
     # main() starts the commands.
     ("tools", "tools/commands"),
     # To be mended.
-    ("io/file", "io/verify"),
-    ("io/store", "io/torch"),
     ("tools/options", "tools/render"),
 }
 

@@ -26,7 +26,7 @@ class TableStore : public Store {
 
   explicit TableStore(std::string root) {
     root_ = std::move(root);
-    format_ = "table";
+    format_ = Format::kTorchFiles;
   }
   i32 add_file(std::string path, i64 bytes) {
     files_.push_back({std::move(path), bytes});

@@ -10,6 +10,7 @@
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
+#include "io/store/format.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -25,24 +26,26 @@ struct FileFormat {
 };
 
 constexpr FileFormat kFileFormats[] = {
-    {"safetensors", "a length of 8 bytes and a JSON header", true, true},
-    {"safetensors folder",
+    {format_text(Format::kSafetensors), "a length of 8 bytes and a JSON header", true, true},
+    {format_text(Format::kSafetensorsFolder),
      "*.safetensors with or without *.safetensors.index.json; torch DCP's shard-*-model-*", true, true},
-    {"torch.save zip", "a zip archive with data.pkl (.pt .pth .bin .ckpt)", true, true},
-    {"torch.save legacy", "torch's magic number in a pickle; the format before torch 1.6"},
-    {"torch.save, sharded", "pytorch_model-*-of-*.bin"},
-    {"torch.save, one file a rank", "model_world_size_*_rank_*.pt"},
-    {"torch.save, several files", "other .pt .pth .bin .ckpt files of a folder"},
-    {"Megatron per-rank .pt", "mp_rank_* folders"},
-    {"DCP", ".metadata and *.distcp of torch.distributed.checkpoint"},
-    {"DCP fsdp_dtensor", "DCP with the names of a Megatron-FSDP save by Megatron-LM", true, true},
-    {"DCP megatron_fsdp", "DCP with the names of a Megatron-FSDP module"},
-    {"DCP torch_dist", "DCP with metadata.json, or with the names of Megatron's dist_checkpointing", true,
+    {format_text(Format::kTorchZip), "a zip archive with data.pkl (.pt .pth .bin .ckpt)", true, true},
+    {format_text(Format::kTorchLegacy), "torch's magic number in a pickle; the format before torch 1.6"},
+    {format_text(Format::kTorchShards), "pytorch_model-*-of-*.bin"},
+    {format_text(Format::kTorchRanks), "model_world_size_*_rank_*.pt"},
+    {format_text(Format::kTorchFiles), "other .pt .pth .bin .ckpt files of a folder"},
+    {format_text(Format::kMegatronRanks), "mp_rank_* folders"},
+    {format_text(Format::kDcp), ".metadata and *.distcp of torch.distributed.checkpoint"},
+    {format_text(Format::kDcpFsdpDtensor), "DCP with the names of a Megatron-FSDP save by Megatron-LM", true,
      true},
-    {"DCP state_dict", "DCP with the names of torch's get_state_dict"},
+    {format_text(Format::kDcpMegatronFsdp), "DCP with the names of a Megatron-FSDP module"},
+    {format_text(Format::kDcpTorchDist),
+     "DCP with metadata.json, or with the names of Megatron's dist_checkpointing", true, true},
+    {format_text(Format::kDcpStateDict), "DCP with the names of torch's get_state_dict"},
     {"Megatron run", "latest_checkpointed_iteration.txt: the iter_* or release folder that it names", true,
      true},
-    {"HDF5", "the signature of HDF5 in 8 bytes, first or after a user block of 512, 1024, 2048 ... bytes"},
+    {format_text(Format::kHdf5),
+     "the signature of HDF5 in 8 bytes, first or after a user block of 512, 1024, 2048 ... bytes"},
     {"TorchScript", "a zip archive with code", false},
     {"torch.save tar", "a tar archive, before torch 0.2", false},
     {"GGUF", "the signature of GGUF in the first 4 bytes", false},

@@ -48,7 +48,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 // The fields of one checkpoint, inside an object that is open.
 void write_fields(JsonWriter& json, const Store& store, const std::string& path, bool values) {
   StoreSummary s = summarize(store);
-  json.field("path", path).field("root", store.root()).field("format", store.format());
+  json.field("path", path).field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)
       .field("parameters", s.part(StatePart::kModel).items)
       .field("bytes", s.all.bytes);

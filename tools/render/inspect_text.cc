@@ -63,7 +63,7 @@ std::string first_line(const Store& store, const std::string& path) {
 
 // Format, number of files and ranks, and the facts that the format knows, separated by bars.
 std::string format_line(const Store& store) {
-  std::string out = store.format();
+  std::string out(format_text(store.format()));
   i64 files = static_cast<i64>(store.files().size());
   if (files != 1 || !store.files()[0].path.empty()) out += cat(" | ", counted(files, "file"));
   if (store.ranks() > 1) out += cat(" | ", counted(store.ranks(), "rank"));

@@ -62,7 +62,7 @@ class MCKPT_API Checkpoint {
   ~Checkpoint();
 
   const std::string& path() const;    // what was opened, behind a tracker file
-  const std::string& format() const;  // for people: "safetensors", "DCP fsdp_dtensor"
+  std::string_view format() const;  // for people, a literal: "safetensors", "DCP fsdp_dtensor"
   std::int64_t ranks() const;         // that wrote it; 1 if the format does not say so
   // Facts of the format: {"iteration", "10"}.
   std::vector<std::pair<std::string, std::string>> facts() const;

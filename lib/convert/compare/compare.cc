@@ -34,7 +34,7 @@ void refuse_single_file(const Store& model) {
   throw Error(Code::kUnknownFormat, "a DCP folder cannot be compared with a single file")
       .file(model.root())
       .expected("another DCP folder, or the folder of a Hugging Face model with its config.json")
-      .found(cat("a file, ", model.format()));
+      .found(cat("a file, ", format_text(model.format())));
 }
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
@@ -57,8 +57,9 @@ TensorNames dropped_tensors(const std::string& path, const HfModelOptions& optio
 bool compare_file_objects(const Store& tested, const Store& source, const Comparing& c) {
   if (tested.objects().empty() && source.objects().empty()) return true;
   if (tested.format() == source.format()) return compare_objects(tested, source, c.options.threads, c.report);
-  objects_not_compared(
-      cat(tested.format(), " and ", source.format(), " do not store objects in the same way"), c.report);
+  objects_not_compared(cat(format_text(tested.format()), " and ", format_text(source.format()),
+                           " do not store objects in the same way"),
+                       c.report);
   return true;
 }
 

@@ -11,9 +11,9 @@
 #include "hf/assets.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/file/staging_marks.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
 
 namespace mckpt::impl {
 namespace {

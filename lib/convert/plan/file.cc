@@ -24,14 +24,14 @@ namespace mckpt::impl {
 namespace {
 
 // Opens a source without problems: the result of a damaged source would look sound.
-std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, std::string_view format,
+std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, FormatFamily family,
                                std::string_view what) {
   std::unique_ptr<Store> store = open_store(options.source);
-  if (!store->format().starts_with(format))
+  if (format_family(store->format()) != family)
     throw Error(Code::kUnknownFormat, cat(mode, " does not read this format"))
         .file(store->root())
         .expected(what)
-        .found(store->format())
+        .found(format_text(store->format()))
         .help("`mckpt help convert` lists the modes");
   require_sound(store->findings(), store->root());
   return store;
@@ -157,7 +157,7 @@ void note_metadata(const Store& store, Notes& notes) {
 
 Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only) {
   std::unique_ptr<Store> source =
-      open_as(options, "pt-to-safetensors", "torch.save", "a .pt file, or a folder of them");
+      open_as(options, "pt-to-safetensors", FormatFamily::kTorch, "a .pt file, or a folder of them");
   Notes notes;
   check_objects(*source, tensors_only, notes);
   FilePlanner planner(options, std::move(source));
@@ -170,7 +170,7 @@ Conversion plan_pt_to_safetensors(const FileOptions& options, bool tensors_only)
 }
 
 Conversion plan_safetensors_to_pt(const FileOptions& options) {
-  FilePlanner planner(options, open_as(options, "safetensors-to-pt", "safetensors",
+  FilePlanner planner(options, open_as(options, "safetensors-to-pt", FormatFamily::kSafetensors,
                                        "a safetensors file, or a folder of them"));
   Conversion& c = planner.c;
   note_metadata(planner.store(), c.notes);

@@ -99,7 +99,7 @@ void Relayering::open() {
     throw Error(Code::kUnknownFormat, "the layers of a checkpoint of this format cannot be renamed")
         .file(store_->root())
         .expected("DCP torch_dist or DCP fsdp_dtensor")
-        .found(store_->format());
+        .found(format_text(store_->format()));
   dialect_ = *dialect;
   oddities =
       refuse_damage(*store_, options_.how.weights_only ? NamesOf::kModel : NamesOf::kAll, options_.accept);

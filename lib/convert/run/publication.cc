@@ -11,8 +11,8 @@
 #include "io/copy/counts.h"
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
+#include "io/file/manifest.h"
 #include "io/file/source_stamps.h"
-#include "io/verify/manifest.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {

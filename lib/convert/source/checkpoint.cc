@@ -51,13 +51,13 @@ i64 stored_vocab_rows(const ModelMap& map, const NameMap<std::string, i64>& tens
 }
 
 void refuse_other_formats(const Store& store) {
-  if (store.format().starts_with("DCP")) return;
+  if (format_family(store.format()) == FormatFamily::kDcp) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
-  if (store.format().starts_with("safetensors"))
+  if (format_family(store.format()) == FormatFamily::kSafetensors)
     e.help("mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   throw e.file(store.root())
       .expected("a torch DCP folder with the keys of fsdp_dtensor, of torch_dist, or of FSDP alone")
-      .found(store.format());
+      .found(format_text(store.format()));
 }
 
 // A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the

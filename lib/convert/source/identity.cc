@@ -13,7 +13,7 @@ std::string source_identity(const Store& store) {
   std::string out;
   // A resumed conversion compares what was read before with the checksums of the source; safetensors have
   // none.
-  bool has_sums = !store.format().starts_with("safetensors");
+  bool has_sums = format_family(store.format()) != FormatFamily::kSafetensors;
   StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {
     const FileStamp& stamp = files.open(static_cast<i32>(f))->stamp();

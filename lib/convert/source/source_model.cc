@@ -92,7 +92,7 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
       throw Error(Code::kUnknownAssets,
                   "nothing in the checkpoint distinguishes layers, experts and parameters")
           .file(store.root())
-          .found(store.format())
+          .found(format_text(store.format()))
           .help("`assets` HF_DIR   a folder with the config.json of its model");
     return plain_model(store, [&](i64 t) { return plain_parameter(store, dialect, t); });
   }

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/file/folder.h"
+#include "io/store/torch_names.h"
 #include "io/torch/files.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -113,7 +114,7 @@ RankStates::~RankStates() = default;
 void RankStates::open(const std::string& path) {
   Folder folder = folder_of(path);
   root_ = folder.path();
-  format_ = "torch.save, one file a rank";
+  format_ = Format::kTorchRanks;
   std::vector<std::string> names;
   for (const FolderEntry& e : folder.entries())
     if (!e.folder && has_torch_suffix(e.name) && rank_name(e.name)) names.push_back(e.name);

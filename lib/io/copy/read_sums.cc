@@ -8,10 +8,11 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
+#include "io/file/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/checksums.h"
-#include "io/verify/manifest.h"
+#include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
 void ReadSums::expect(const Checksum& record) {

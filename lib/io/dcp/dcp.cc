@@ -134,7 +134,7 @@ void DcpStore::find_dialect(const Folder& folder) {
   for (const Object& o : objects_) votes.object(o.name);
   bool has_marker = folder.has_file(kMarker);
   dialect_ = votes.dialect(has_marker);
-  format_ = dialect_ == DcpDialect::kPlain ? "DCP" : cat("DCP ", dialect_name(dialect_));
+  format_ = dcp_format(dialect_);
   if (dialect_ == DcpDialect::kTorchDist) look_at_torch_dist(folder, has_marker);
 }
 

@@ -8,6 +8,8 @@
 
 #include <charconv>
 
+#include "io/store/format.h"
+
 namespace mckpt::impl {
 namespace {
 
@@ -66,18 +68,18 @@ bool take_state_kind(std::string_view& text, std::string_view& kind) {
 
 }  // namespace
 
-std::string_view dialect_name(DcpDialect dialect) {
+Format dcp_format(DcpDialect dialect) {
   switch (dialect) {
     case DcpDialect::kPlain:
-      return "plain";
+      return Format::kDcp;
     case DcpDialect::kFsdpDtensor:
-      return "fsdp_dtensor";
+      return Format::kDcpFsdpDtensor;
     case DcpDialect::kMegatronFsdp:
-      return "megatron_fsdp";
+      return Format::kDcpMegatronFsdp;
     case DcpDialect::kStateDict:
-      return "state_dict";
+      return Format::kDcpStateDict;
     case DcpDialect::kTorchDist:
-      return "torch_dist";
+      return Format::kDcpTorchDist;
   }
   return {};
 }

@@ -15,9 +15,10 @@
 
 namespace mckpt::impl {
 
+enum class Format : u8;
+
 enum class DcpDialect : u8 { kPlain, kFsdpDtensor, kMegatronFsdp, kStateDict, kTorchDist };
-// "fsdp_dtensor", as in the table above.
-std::string_view dialect_name(DcpDialect dialect);  // "fsdp_dtensor"
+Format dcp_format(DcpDialect dialect);
 
 // Collects evidence name by name: feed it all names, in any order, then ask for the dialect.
 class DialectVotes {

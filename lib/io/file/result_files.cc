@@ -12,7 +12,7 @@
 #include "core/base/text.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
-#include "io/verify/manifest.h"
+#include "io/file/manifest.h"
 #include "io/file/staging_marks.h"
 
 namespace mckpt::impl {

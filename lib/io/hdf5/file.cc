@@ -92,7 +92,7 @@ void make_chunked(Hdf5Dataset& d) {
 Hdf5Store::Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer)
     : file_(std::move(file)), superblock_(superblock) {
   root_ = file_.path();
-  format_ = "HDF5";
+  format_ = Format::kHdf5;
   files_.push_back({"", file_.size()});
   add_faults(answer.faults);
   add_objects(answer);

@@ -43,7 +43,7 @@ std::optional<i64> five_digits(std::string_view text) {
 class FolderOpener {
  public:
   explicit FolderOpener(const std::string& path)
-      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, "safetensors folder")) {
+      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder)) {
     for (const FolderEntry& e : folder_.entries()) {
       if (e.folder) continue;
       if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);

@@ -9,9 +9,9 @@
 
 namespace mckpt::impl {
 
-SafetensorsStore::SafetensorsStore(std::string root, std::string format) {
+SafetensorsStore::SafetensorsStore(std::string root, Format format) {
   root_ = std::move(root);
-  format_ = std::move(format);
+  format_ = format;
 }
 
 i32 SafetensorsStore::add_file(std::string path, i64 bytes, SafetensorsTable table) {
@@ -132,7 +132,7 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
 std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
     InputFile file(path);
-    auto store = std::make_unique<SafetensorsStore>(path, "safetensors");
+    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors);
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     store->reserve_tensors(table.size());

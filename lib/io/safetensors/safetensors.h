@@ -11,7 +11,7 @@
 
 #include "io/safetensors/table.h"
 #include "io/store/store.h"
-#include "io/verify/manifest.h"
+#include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
 
@@ -20,7 +20,7 @@ class ByteSource;
 // Filled by those who open files and folders, and constant afterwards.
 class SafetensorsStore final : public Store {
  public:
-  SafetensorsStore(std::string root, std::string format);
+  SafetensorsStore(std::string root, Format format);
 
   // Adds a file that could be read; returns its number. Its tensors are added one by one, by those who know
   // which count.
@@ -50,7 +50,7 @@ class SafetensorsStore final : public Store {
   void add_metadata_facts(const SafetensorsTable& table);
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
   void set_ranks(i64 ranks) { ranks_ = ranks; }
-  void set_format(std::string format) { format_ = std::move(format); }
+  void set_format(Format format) { format_ = format; }
 
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
   std::string_view name(i64 tensor) const override;

@@ -123,7 +123,7 @@ void check_cover(SafetensorsStore& store, i64 tensor, const std::vector<Piece>& 
 bool has_sharding_info(const SafetensorsTable& table) { return sharding_info(table) != nullptr; }
 
 void add_dcp_shards(SafetensorsStore& store) {
-  store.set_format("safetensors shards (torch DCP)");
+  store.set_format(Format::kSafetensorsShards);
   i32 last_rank = -1;
   for (const auto& [name, pieces] : all_pieces(store)) {
     std::vector<i64> dims;

@@ -18,6 +18,7 @@
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
+#include "io/store/torch_names.h"
 
 namespace mckpt::impl {
 namespace {

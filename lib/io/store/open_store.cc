@@ -27,7 +27,7 @@
 #include "io/store/beside.h"
 #include "io/store/sniff.h"
 #include "io/store/store.h"
-#include "io/torch/files.h"
+#include "io/store/torch_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -223,12 +223,6 @@ std::unique_ptr<Store> open_folder(const std::string& path) {
 }
 
 }  // namespace
-
-bool has_torch_suffix(std::string_view name) {
-  for (std::string_view suffix : {".pt", ".pth", ".bin", ".ckpt"})
-    if (name.ends_with(suffix)) return true;
-  return false;
-}
 
 bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
   return look(folder, name).is_checkpoint();

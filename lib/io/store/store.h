@@ -26,6 +26,7 @@
 #include "core/items/dtype.h"
 #include "io/store/checksum.h"
 #include "io/store/finding.h"
+#include "io/store/format.h"
 
 namespace mckpt::impl {
 
@@ -84,8 +85,7 @@ class Store {
   virtual ~Store() = default;
 
   const std::string& root() const { return root_; }  // what was opened, after following a tracker file
-  // The name of the format, for people: "safetensors", "torch.save zip", "DCP fsdp_dtensor".
-  const std::string& format() const { return format_; }
+  Format format() const { return format_; }
   i64 ranks() const { return ranks_; }  // the number of ranks that wrote it; 1 if the format does not say so
   const std::vector<StoreFile>& files() const { return files_; }
   const std::vector<Object>& objects() const { return objects_; }
@@ -119,7 +119,8 @@ class Store {
   Shape shape(i64 tensor) const;
 
  protected:
-  std::string root_, format_;
+  std::string root_;
+  Format format_ = Format::kSafetensors;
   i64 ranks_ = 1;
   std::vector<StoreFile> files_;
   std::vector<Object> objects_;
@@ -152,9 +153,6 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 // Opens a file or a folder of any format. Throws kNotFound, or an error that says what was found at the path
 // and what was expected.
 std::unique_ptr<Store> open_store(const std::string& path);
-
-// Whether a file of this name is one of torch.save: .pt, .pth, .bin, .ckpt.
-bool has_torch_suffix(std::string_view name);
 
 // What open_store() chooses from; each throws when the path is not of its format.
 std::unique_ptr<Store> open_safetensors_file(const std::string& path);

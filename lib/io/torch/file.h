@@ -9,6 +9,7 @@
 #include "core/base/int.h"
 #include "io/store/checksum.h"
 #include "io/store/finding.h"
+#include "io/store/format.h"
 #include "io/torch/table.h"
 
 namespace mckpt::impl {
@@ -18,7 +19,7 @@ class ByteSource;
 // What the headers of one file say. Made by read_torch_file(), taken over by TorchStore.
 struct TorchFile {
   TorchTable table;
-  std::string format{};   // "torch.save zip", "torch.save legacy"
+  Format format = Format::kTorchZip;
   i64 pickle_offset = 0;  // of the pickle that the table comes from
   i64 pickle_bytes = 0;
   bool big_endian = false;            // of the storages

@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
+#include "io/store/torch_names.h"
 #include "io/torch/files.h"
 #include "io/torch/store.h"
 
@@ -239,9 +240,9 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
   // Beside the files of ranks or shards there may be others (arguments of the trainer), which are not the
   // model.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
-  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? "torch.save, one file a rank"
-                                                  : !shards.empty() ? "torch.save, sharded"
-                                                                    : "torch.save, several files");
+  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? Format::kTorchRanks
+                                                  : !shards.empty() ? Format::kTorchShards
+                                                                    : Format::kTorchFiles);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
       store->add_finding({.code = Code::kUnusedFile,

@@ -126,7 +126,7 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   auto objects = stream.next({.storages = true});
   i64 end = stream.at();
   auto keys = stream.next({});
-  TorchFile out{.table = TorchTable(objects), .format = "torch.save legacy"};
+  TorchFile out{.table = TorchTable(objects), .format = Format::kTorchLegacy};
   out.pickle_offset = begin;
   out.pickle_bytes = end - begin;
   out.big_endian = big_endian;

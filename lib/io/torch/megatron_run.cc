@@ -142,7 +142,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path) {
     for (const FolderEntry& e : folder.entries(r))
       if (!e.folder && e.name.ends_with(".pt")) names.push_back(cat(r, "/", e.name));
   }
-  auto store = std::make_unique<TorchStore>(path, "Megatron per-rank .pt");
+  auto store = std::make_unique<TorchStore>(path, Format::kMegatronRanks);
   store->set_ranks(static_cast<i64>(ranks.size()));
   for (OpenedTorchFile& o : open_torch_files(folder, names)) {
     if (o.problem) {

@@ -9,9 +9,9 @@
 
 namespace mckpt::impl {
 
-TorchStore::TorchStore(std::string root, std::string format) {
+TorchStore::TorchStore(std::string root, Format format) {
   root_ = std::move(root);
-  format_ = std::move(format);
+  format_ = format;
 }
 
 i32 TorchStore::add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix, i32 rank) {

@@ -19,7 +19,7 @@ class PickleValue;
 // A tensor is one row of a file, or the pieces of several; an object is a value of a file's pickle.
 class TorchStore final : public Store {
  public:
-  TorchStore(std::string root, std::string format);
+  TorchStore(std::string root, Format format);
 
   // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
   // begin with `prefix`. Returns the number of the file.

@@ -174,7 +174,7 @@ TorchFile read_torch_zip(const ByteSource& file) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();
   auto pickle = Pickle::own(zip.read_pickle(), zip.pickle_rules());
-  TorchFile out{.table = TorchTable(pickle), .format = "torch.save zip"};
+  TorchFile out{.table = TorchTable(pickle), .format = Format::kTorchZip};
   try {
     zip.check_loads(*pickle);
   } catch (const Error& e) {

@@ -15,7 +15,7 @@ expect 3 "$mckpt" cat x.pt negative
 has err "the file stores not the values of the tensor but their negative"
 expect 1 "$mckpt" ls x.pt
 has out plain
-has err "tensor 'negative': what is stored is not"
+has err "tensor 'negative': the file stores not the values"
 expect 1 "$mckpt" verify x.pt
 expect 3 "$mckpt" convert pt-to-safetensors x.pt x.safetensors
 

@@ -14,12 +14,12 @@
 #include "io/copy/job.h"
 #include "io/copy/tensor_copy.h"
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/file/output_files.h"
 #include "io/file/staged_folder.h"
 #include "io/safetensors/layout.h"
 #include "io/store/store.h"
 #include "io/store/tensor_spec.h"
-#include "io/verify/manifest.h"
 #include "runtime/comm/comm.h"
 #include "tests/support/temp_folder.h"
 

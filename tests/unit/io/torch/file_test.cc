@@ -63,7 +63,7 @@ TEST(TorchFile, SaysWhichFormItHas) {
                {"legacy_protocol4.pt", "torch.save legacy", "protocol 4"}};
   for (const auto& c : cases) {
     std::unique_ptr<Store> store = open_store(data_path(c.file));
-    EXPECT_EQ(store->format(), c.format) << c.file;
+    EXPECT_EQ(format_text(store->format()), c.format) << c.file;
     EXPECT_EQ(fact(*store, "pickle").substr(0, 10), c.protocol) << c.file;
   }
 }

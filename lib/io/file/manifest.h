@@ -24,7 +24,6 @@
 namespace mckpt::impl {
 
 class Folder;
-class Store;
 
 inline constexpr std::string_view kManifestName = "mckpt_manifest.json";
 
@@ -71,21 +70,5 @@ ListedPlace listed_place(const std::string& path);
 // The files of a folder and of those folders below it that contain a file of the manifest, sorted. Every
 // other folder is one name, which ends with '/'. Without a manifest (null): all files in all folders below.
 std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest);
-
-// The sums that the manifest of a store's folder has for the store's files, by file and offset. Entries for
-// files of another size are not used. Not to be copied: it points into itself.
-class ManifestSums {
- public:
-  ManifestSums() = default;  // knows no sums
-  // Throws what read_manifest() does.
-  explicit ManifestSums(const Store& store);
-
-  // The sum of the data that begin at this offset; null: none is known.
-  const ManifestSum* find(i32 file, i64 offset) const;
-
- private:
-  std::optional<Manifest> manifest_;
-  std::vector<const ManifestFile*> files_;  // by file of the store; null: it is not listed
-};
 
 }  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 //
 // Limits: a manifest of 1 GiB; names that stay in their folder (io/file/folder.h); sums that do not overlap
 // and are inside their file.
-#include "io/verify/manifest.h"
+#include "io/file/manifest.h"
 
 #include <sys/stat.h>
 
@@ -19,7 +19,6 @@
 #include "io/file/json.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
-#include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -196,27 +195,6 @@ std::vector<std::string> files_of(const Folder& folder, const Manifest* manifest
   add_files(folder, "", manifest, names);
   std::ranges::sort(names);
   return names;
-}
-
-// A store is a folder, whose files are listed by their paths, or one file, which the folder that it is in
-// lists.
-ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
-  ListedPlace place = listed_place(store.root());
-  if (!has_manifest(place.folder)) return;
-  manifest_ = read_manifest(Folder(place.folder));
-  if (!manifest_) return;
-  for (std::size_t f = 0; f < files_.size(); f++) {
-    const ManifestFile* listed = manifest_->find(place.name.empty() ? store.files()[f].path : place.name);
-    if (listed && listed->bytes == store.files()[f].bytes) files_[f] = listed;
-  }
-}
-
-const ManifestSum* ManifestSums::find(i32 file, i64 offset) const {
-  std::size_t f = static_cast<std::size_t>(file);
-  const ManifestFile* listed = f < files_.size() ? files_[f] : nullptr;
-  if (!listed) return nullptr;
-  auto at = std::ranges::lower_bound(listed->sums, offset, {}, &ManifestSum::offset);
-  return at != listed->sums.end() && at->offset == offset ? &*at : nullptr;
 }
 
 }  // namespace mckpt::impl

@@ -1,4 +1,4 @@
-#include "io/verify/manifest.h"
+#include "io/file/manifest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,29 @@
+// What the names of torch files say.
+//
+//   model_world_size_4_rank_1.pt       group "model", 4 ranks, rank 1
+//   pytorch_model-00001-of-00002.bin   one of 2 shards
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+// Whether a file of this name is one of torch.save: .pt, .pth, .bin, .ckpt.
+bool has_torch_suffix(std::string_view name);
+
+// "model_world_size_4_rank_1.pt" -> group "model", world 4, rank 1. -1: the name does not say.
+struct RankName {
+  std::string group;
+  i64 world = -1, rank = -1;
+};
+// Nothing for a file of another name.
+std::optional<RankName> rank_name(std::string_view file);
+
+// pytorch_model-00001-of-00002.bin -> 2; -1 for a file of another name.
+i64 shard_count(std::string_view file);
+
+}  // namespace mckpt::impl
