@@ -11,13 +11,13 @@
 #include "io/file/source_stamps.h"
 #include "runtime/comm/claim.h"
 #include "runtime/job/job.h"
-#include "tools/command_table.h"
-#include "tools/error_report.h"
+#include "tools/commands/command_table.h"
 #include "tools/options/command_line.h"
 #include "tools/process/heap.h"
 #include "tools/process/interrupt.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
+#include "tools/run/error_report.h"
 
 #ifndef MCKPT_VERSION
 #error "the build sets MCKPT_VERSION"
@@ -45,13 +45,12 @@ Exit run_command(std::string_view name, std::vector<std::string> args) {
   const Command& command = find_command(name);
   if (this_job().rank() != 0 && (asks_for_help(args) || !command.on_every_rank)) return Exit::kOk;
   CommandLine line(std::string(command.name), std::string(command.summary), std::move(args));
-  SourceStamps sources;
   try {
     return command.run(line);
   } catch (Error& e) {
     bool usage = code_info(e.code()).exit == Exit::kUsage;
     if (usage && e.help().empty()) e.help(cat("mckpt ", line.command(), " --help"));
-    tell_changed_source(e, sources);
+    tell_changed_source(e, *line.opening().stamps);
     throw;
   }
 }

@@ -85,9 +85,9 @@ bool has_torch_weights(const Folder& folder) {
 
 // The files are read for their digests here, so that one that cannot be copied is refused before anything is
 // written.
-SideFiles plan_assets(const std::string& from, std::string_view tensor_table) {
-  SideFiles out{.from = from};
-  Folder folder(from);
+SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening) {
+  SideFiles out{.from = from, .opening = opening};
+  Folder folder(from, opening);
   for (const std::string& name : asset_names(folder, "")) out.add_copy(folder, name);
   out.left_out = folders_without_assets(folder);
   if (!tensor_table.empty()) out.texts.emplace(kTensorTableName, tensor_table);

@@ -38,7 +38,7 @@ bool has_torch_weights(const Folder& folder);
 
 // The side files that make the folder of assets of a checkpoint: the assets of the folder `from`, and the
 // table of the model's tensors unless it is "". Throws for an asset that cannot be copied.
-SideFiles plan_assets(const std::string& from, std::string_view tensor_table);
+SideFiles plan_assets(const std::string& from, std::string_view tensor_table, const OpenOptions& opening);
 
 // The tensors of a model as JSON: names, types and shapes in the order of the table, how experts are stored,
 // and the text of the map file that the model is read with. The tensors are left out if their types and

@@ -134,9 +134,9 @@ MapFile parse_map_file(std::string_view text) {
   return file;
 }
 
-std::string read_map_text(const std::string& path) {
+std::string read_map_text(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&] {
-    InputFile file(path);
+    InputFile file(path, opening);
     if (file.size() > kMaxBytes)
       throw Error(Code::kBadMap, "the map file is too large")
           .expected(cat("at most ", kMaxBytes, " bytes"))

@@ -16,6 +16,6 @@ struct MapFile;
 // and kBadMap with the key.
 MapFile parse_map_file(std::string_view text);
 // The text of a map file, which is known to parse. Throws kNotFound, kBadJson, kBadMap with the file.
-std::string read_map_text(const std::string& path);
+std::string read_map_text(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -112,10 +112,10 @@ void refuse_missing(const std::string& path) {
 
 // The text of the user's map file; "" if no file is given. A file that is not found gets a help about what a
 // map file is.
-std::string text_of_map(const std::string& path) {
+std::string text_of_map(const std::string& path, const OpenOptions& opening) {
   if (path.empty()) return "";
   try {
-    return read_map_text(path);
+    return read_map_text(path, opening);
   } catch (Error& e) {
     if (e.code() == Code::kNotFound && e.help().empty())
       e.help(
@@ -146,7 +146,7 @@ MapOptions map_options(ExpertLayout layout) {
 std::string agreed_map(const HfModelOptions& options, const TensorTable* table) {
   std::string agreed;
   for (const std::string& text :
-       {text_of_map(options.map_file), options.kept_map, table ? table->map_text : ""}) {
+       {text_of_map(options.map_file, options.files), options.kept_map, table ? table->map_text : ""}) {
     if (text.empty()) continue;
     if (agreed.empty()) agreed = text;
     if (parse_map_file(text) != parse_map_file(agreed))
@@ -173,7 +173,9 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
 
 }  // namespace
 
-HfConfig hf_config_of(const std::string& path) { return read_config(Folder(path)); }
+HfConfig hf_config_of(const std::string& path, const OpenOptions& opening) {
+  return read_config(Folder(path, opening));
+}
 
 HfModel::HfModel() = default;
 HfModel::HfModel(HfModel&&) noexcept = default;
@@ -184,9 +186,10 @@ HfModel::~HfModel() = default;
 // conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   refuse_missing(path);
-  Folder folder(path);
+  Folder folder(path, options.files);
   HfModel m;
   m.path = path;
+  m.opening = options.files;
   m.expert_layout = options.expert_layout;
   m.config = read_config(folder);
   std::string index, list(kTensorTableName);
@@ -199,7 +202,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   if (!m.map_text.empty()) m.own = std::make_unique<OwnFamily>(*m.config.family, parse_map_file(m.map_text));
   with_file(path, [&] {
     if (weights) {
-      m.store = open_safetensors_folder(path);
+      m.store = open_safetensors_folder(path, options.files);
       refuse_findings(*m.store);
     } else if (m.table && m.table->complete) {
       // The layout that was given when the model was converted holds unless another one is given.
@@ -239,7 +242,7 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  return cat(json_text(Folder(model.path).open_file("config.json"), kMaxConfigBytes), "\n",
+  return cat(json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes), "\n",
              expert_layout_name(model.expert_layout), "\n", model.map_text);
 }
 

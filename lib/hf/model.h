@@ -37,6 +37,7 @@ struct HfModel {
   ~HfModel();
 
   std::string path;
+  OpenOptions opening;  // of the folder
   ExpertLayout expert_layout =
       ExpertLayout::kAuto;  // given by the options, or by an earlier conversion of the model
   std::string map_text;     // of the map file that applies; "" if there is none
@@ -58,7 +59,7 @@ struct HfModel {
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
-HfConfig hf_config_of(const std::string& path);
+HfConfig hf_config_of(const std::string& path, const OpenOptions& opening);
 
 // A model that no family knows, made of the tensors of a checkpoint that `name` gives a name; a tensor
 // without a name is not a parameter. The store outlives the model. Throws kNotHeld for a tensor that cannot

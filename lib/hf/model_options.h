@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hf/expert_layout.h"
+#include "io/file/open_options.h"
 
 namespace mckpt::impl {
 
@@ -14,6 +15,7 @@ struct HfModelOptions {
   // The text of the map that a checkpoint of the model was made with, as the checkpoint keeps it. A map file
   // with other rows is refused.
   std::string kept_map{};
+  OpenOptions files{};  // how the files of the folder are opened
 };
 
 }  // namespace mckpt::impl

@@ -25,8 +25,6 @@ KNOWN = {
     # The registry of tables and the list of rules name what is in the folders below them.
     ("mappings", "mappings/models"),
     ("mappings", "mappings/rules"),
-    # main() starts the commands.
-    ("tools", "tools/commands"),
     # To be mended.
     ("tools/options", "tools/render"),
 }

@@ -13,7 +13,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/slice.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -77,7 +77,7 @@ void write_json(Output& out, const Store& store, const Target& target) {
   json.field("offsets", std::span<const i64>(target.offsets()));
   json.field("shape", std::span<const i64>(target.shape())).key("values");
   write_values(json, values);
-  check_sources_unchanged();
+  check_unchanged(store.opening());
   json.key("problems");
   write_findings(json, store.findings());
   json.end_answer();
@@ -92,7 +92,7 @@ void write_text(Output& out, const GlobalFlags& flags, const Store& store, const
   bool many = Shape(shape).items() > kManyValues;
   ValueRows values(store, target.tensor, target.ranges, !target.sliced && many);
   write_values(out, values);
-  check_sources_unchanged();
+  check_unchanged(store.opening());
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ Exit cat_command(CommandLine& line) {
   line.example("mckpt cat Qwen3-0.6B 'lm_head.weight[-1, :16]' --json");
   line.parse();
 
-  std::unique_ptr<Store> store = open_store(path);
+  std::unique_ptr<Store> store = open_store(path, line.opening());
   Target target = find_target(*store, name);
   Output out(line.flags());
   out.json() ? write_json(out, *store, target) : write_text(out, line.flags(), *store, target);

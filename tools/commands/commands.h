@@ -1,5 +1,5 @@
 // Every command: one function in one file of the same name. The table of commands is in
-// tools/command_table.cc.
+// tools/commands/command_table.cc.
 //
 // A command declares its arguments on the line, calls parse(), does its work through the library, prints its
 // answer with Output, and returns the exit status:

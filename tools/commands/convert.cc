@@ -7,7 +7,7 @@
 // Without a mode, or with --help in its place, the list of modes is printed. Under mpirun, a mode whose work
 // cannot be shared runs in rank 0 alone, and the other ranks end at once.
 //
-// All modes have the same flow, in tools/run_conversion.h and the library:
+// All modes have the same flow, in tools/run/conversion.h and the library:
 //
 //   options -> plan (headers only) -> proof -> [--dry-run ends here] -> copy -> publish -> report
 #include "tools/commands/convert_modes.h"

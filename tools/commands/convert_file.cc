@@ -15,7 +15,7 @@
 #include "tools/commands/convert_modes.h"
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {
@@ -24,13 +24,14 @@ namespace {
 struct FileFlags {
   ConvertOptions options;
   bool tensors_only = false;
+  OpenOptions files{};
 
   // `source` and `target` are what SRC and DST are.
   void declare(CommandLine& line, const char* source, const char* target);
   void parse(CommandLine& line);
   FileOptions planning() const {
-    return {options.source,  options.target,  options.include,
-            options.exclude, options.threads, options.memory_bytes};
+    return {options.source, options.target,  options.include,     options.exclude,
+            files,          options.threads, options.memory_bytes};
   }
 };
 
@@ -45,6 +46,7 @@ void FileFlags::declare(CommandLine& line, const char* source, const char* targe
 // Refuses a DST that is a folder: these modes write one file, and its name is not guessed.
 void FileFlags::parse(CommandLine& line) {
   line.parse();
+  files = line.opening();
   struct stat st;
   if (::stat(options.target.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     throw Error(Code::kUsage, "DST is a folder, but the result is one file")

@@ -6,7 +6,7 @@
 //           4 ranks (tp=2 cp=1 ep=1 etp=1 pp=1 dp=2), 53 chunks, 72.1 KiB
 //
 // The options become one HfToFsdpOptions, a plain struct; planning, proof and copying are the library's
-// (convert/plan/hf_to_fsdp.h), running and the report are common to all modes (tools/run_conversion.h).
+// (convert/plan/hf_to_fsdp.h), running and the report are common to all modes (tools/run/conversion.h).
 #include "convert/plan/hf_to_fsdp.h"
 
 #include "convert/plan/conversion.h"
@@ -18,7 +18,7 @@
 #include "tools/options/layout_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {

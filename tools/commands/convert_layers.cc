@@ -18,7 +18,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/process/job.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {
@@ -119,6 +119,7 @@ void LayerFlags::parse(CommandLine& line) {
   if (keys != "auto") planning.keys = keys == "member" ? GroupNames::kMember : GroupNames::kLogical;
   if (layers != "auto") planning.layers = layers == "stacked" ? GptLayers::kStacked : GptLayers::kIndexed;
   planning.source = options.source, planning.target = options.target;
+  planning.files = line.opening();
   planning.accept = accept.codes();
   planning.rank = this_job().rank();
 }

@@ -15,7 +15,7 @@
 #include "tools/options/reshard_flags.h"
 #include "tools/process/job.h"
 #include "tools/render/output.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {

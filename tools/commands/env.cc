@@ -25,6 +25,7 @@
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/process/job.h"
+#include "tools/process/module_path.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/setting_names.h"
 
@@ -79,14 +80,14 @@ ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
 
 // Loads the module into this process, as a command that needs it would.
 ModuleReport look_at_module(const ModuleKind& kind) {
-  return look_at({kind.name, kind.purpose, find_module(kind.name), {}, {}, {}}, kind.get,
-                 [&](const std::string&) { return describe_module(load_module(kind.name)); });
+  return look_at({kind.name, kind.purpose, find_module(kind.name, module_path()), {}, {}, {}}, kind.get,
+                 [&](const std::string&) { return describe_module(load_module(kind.name, module_path())); });
 }
 
 // HDF5 is a program and no module: its version is asked for by starting it.
 ModuleReport look_at_hdf5() {
   using Facts = std::vector<std::pair<std::string, std::string>>;
-  return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(), {}, {}, {}}, kHdf5HelperHelp,
+  return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(module_path()), {}, {}, {}}, kHdf5HelperHelp,
                  [](const std::string& path) {
                    return Facts{{"version", hdf5_helper_version(path)}};
                  });

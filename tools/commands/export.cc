@@ -16,7 +16,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/convert_options.h"
 #include "tools/options/layout_flags.h"
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 namespace mckpt::impl {
 namespace {

@@ -13,7 +13,7 @@
 // status 1: a problem was found in one of them.
 #include "core/base/error_code.h"
 #include "core/items/dtype.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/beside.h"
 #include "io/store/store.h"
 #include "io/store/summary.h"
@@ -82,12 +82,12 @@ void write_fields(JsonWriter& json, const Store& store, const std::string& path,
 }
 
 // All checkpoints are opened before anything is printed: an answer is whole or an error.
-Exit write_json(Output& out, const GlobalFlags& flags, const Options& options) {
+Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   std::vector<std::unique_ptr<Store>> stores;
-  for (const std::string& path : options.paths) stores.push_back(open_store(path));
+  for (const std::string& path : options.paths) stores.push_back(open_store(path, line.opening()));
   AnswerJson json(out);
   bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
-  bool list = stores.size() > 1 && !flags.jsonl;
+  bool list = stores.size() > 1 && !line.flags().jsonl;
   if (list) json.begin_answer("inspect", all_sound).key("checkpoints").begin_array();
   for (std::size_t i = 0; i < stores.size(); i++) {
     list ? json.begin_object().field("ok", is_sound(*stores[i]))
@@ -136,17 +136,17 @@ Exit inspect_command(CommandLine& line) {
 
   Output out(line.flags());
   if (out.json()) {
-    Exit exit = write_json(out, line.flags(), options);
-    check_sources_unchanged();
+    Exit exit = write_json(out, line, options);
+    check_unchanged(line.opening());
     out.flush();
     return exit;
   }
   Exit exit = Exit::kOk;
   for (const std::string& path : options.paths) {
-    std::unique_ptr<Store> store = open_store(path);
+    std::unique_ptr<Store> store = open_store(path, line.opening());
     if (&path != &options.paths[0]) out.line("");
     write_text(out, *store, path, options);
-    check_sources_unchanged();
+    check_unchanged(line.opening());
     out.flush();
     if (report_findings(line.flags(), *store) != Exit::kOk) exit = Exit::kNo;
   }

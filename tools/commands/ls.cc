@@ -7,7 +7,7 @@
 // -q prints names only, for scripts. With --as, the list is that of a rank of a training run (ls_as.h). Exit
 // status 1: the checkpoint has a problem.
 #include "io/file/parallel.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/store/tensor_choice.h"
@@ -58,11 +58,11 @@ Exit ls_command(CommandLine& line) {
   line.parse();
   if (as.chosen()) return as.run(line.flags(), path, choice, digest, threads);
 
-  std::unique_ptr<Store> store = open_store(path);
+  std::unique_ptr<Store> store = open_store(path, line.opening());
   std::vector<i64> tensors = choice.choose(*store);
   std::vector<std::string> digests;
   if (digest) digests = tensor_digests(*store, tensors, threads);
-  check_sources_unchanged();
+  check_unchanged(store->opening());
   Output out(line.flags());
   if (out.json()) {
     write_json(out, line.flags().jsonl, *store, tensors, digests);

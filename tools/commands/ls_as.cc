@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "hf/model.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/tensor_choice.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -57,7 +57,7 @@ std::vector<std::string> digests_of(const HfModel& model, std::span<const HeldTe
         .file(model.path)
         .help("leave out --digest");
   std::vector<std::string> digests = held_digests(*model.store, held, threads);
-  check_sources_unchanged();
+  check_unchanged(model.opening);
   return digests;
 }
 

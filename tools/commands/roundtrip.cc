@@ -16,15 +16,17 @@
 #include "live/round_trip/round_trip.h"
 #include "runtime/comm/claim.h"
 #include "runtime/job/job.h"
+#include "runtime/modules/module.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/roundtrip_options.h"
 #include "tools/process/job.h"
+#include "tools/process/module_path.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
 #include "tools/render/roundtrip_report.h"
-#include "tools/run_observer.h"
+#include "tools/run/observer.h"
 
 namespace mckpt::impl {
 namespace {
@@ -39,7 +41,7 @@ class RoundTripObserver final : public RunObserver {
 std::unique_ptr<Device> make_device(const std::string& name) {
   if (name != "cuda") return std::make_unique<HostDevice>();
   try {
-    return cuda_device(this_job().comm());
+    return cuda_device(this_job().comm(), module_path());
   } catch (Error& e) {
     constexpr const char* kInstead = "--device cpu keeps the model in the host's memory";
     if (e.code() == Code::kModuleMissing) e.help().empty() ? e.help(kInstead) : e.note(kInstead);
@@ -54,7 +56,7 @@ HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
   if (std::string text = options.grid_flags.note(); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(source));
   if (this_job().comm().rank() == 0) {
-    require_listed_files(options.source);
+    require_listed_files(options.source, source.opening);
     refuse_unlike_copies(source, options.threads);
   }
   return source;
@@ -77,6 +79,7 @@ Exit roundtrip_command(CommandLine& line) {
   options.refuse_early();
   options.ranks.join();
   options.settle(this_job().comm());
+  load_module("torch", module_path());
   Tensor::set_threads(options.threads);
   HfModel source = open_source(options, flags);
 

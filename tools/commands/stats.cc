@@ -8,7 +8,7 @@
 // counted, with the index of the first. JSON has exact numbers.
 #include "core/base/error.h"
 #include "io/file/parallel.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/store/tensor_choice.h"
@@ -60,7 +60,7 @@ Exit stats_command(CommandLine& line) {
   if (bins < 0 || bins > 4096)
     throw Error(Code::kUsage, "--bins: not a possible number of bins").expected("0 to 4096").found(bins);
 
-  std::unique_ptr<Store> store = open_store(path);
+  std::unique_ptr<Store> store = open_store(path, line.opening());
   std::vector<i64> tensors = choice.choose(*store);
   std::vector<TensorStats> stats;
   {
@@ -69,7 +69,7 @@ Exit stats_command(CommandLine& line) {
     Progress progress(line.flags(), "stats", total);
     stats = tensor_stats(*store, tensors, static_cast<int>(bins), threads,
                          [&](i64 bytes) { progress.add(bytes); });
-    check_sources_unchanged();
+    check_unchanged(store->opening());
   }
   Output out(line.flags());
   out.json() ? write_json(out, line.flags().jsonl, *store, tensors, stats)

@@ -112,6 +112,7 @@ Exit verify_command(CommandLine& line) {
 
   VerifyOptions options{.threads = threads, .against = against.source};
   if (against.source) options.compare = against.options();
+  options.compare.opening.model.files = line.opening();
   ShownWork work(line.flags());
   Verified verified = tell_damage(line.flags(), [&] { return verify(path, options, work); });
   for (const Oddities& o : verified.oddities) tell_findings(line.flags(), o.findings, o.root);

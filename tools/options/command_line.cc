@@ -14,9 +14,10 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
-#include "io/file/folder.h"
+#include "io/file/source_stamps.h"
 #include "tools/options/help_page.h"
 #include "tools/options/parse_number.h"
+#include "tools/process/module_path.h"
 
 namespace mckpt::impl {
 namespace {
@@ -162,7 +163,10 @@ struct CommandLine::Impl {
 };
 
 CommandLine::CommandLine(std::string command, std::string summary, std::vector<std::string> args)
-    : command_(std::move(command)), args_(std::move(args)), impl_(std::make_unique<Impl>()) {
+    : command_(std::move(command)),
+      args_(std::move(args)),
+      opening_{.stamps = std::make_shared<SourceStamps>(), .helper_folders = module_path()},
+      impl_(std::make_unique<Impl>()) {
   impl_->page.summary = std::move(summary);
   impl_->app.set_help_flag();
   impl_->app.set_help_all_flag();
@@ -345,7 +349,7 @@ void CommandLine::parse() {
   impl_->parse(std::move(reversed));
   impl_->check_dependents();
   flags_.color = color == "always" ? When::kAlways : color == "never" ? When::kNever : When::kAuto;
-  Folder::follow_links(flags_.follow_links);
+  opening_.follow_links = flags_.follow_links;
 }
 
 }  // namespace mckpt::impl

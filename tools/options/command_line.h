@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/file/open_options.h"
 #include "tools/render/output.h"
 
 namespace CLI {
@@ -81,6 +82,9 @@ class CommandLine {
   std::string help(std::size_t width) const;
 
   const GlobalFlags& flags() const { return flags_; }
+  // How the command opens files: with --follow-links, and with stamps of its own that note each of them. Complete
+  // after parse(); it lives as long as this.
+  const OpenOptions& opening() const { return opening_; }
   const std::string& command() const { return command_; }
   // The arguments after the command's name, unparsed: for commands whose first word chooses the options.
   const std::vector<std::string>& args() const { return args_; }
@@ -92,6 +96,7 @@ class CommandLine {
   std::string command_;
   std::vector<std::string> args_;
   GlobalFlags flags_;
+  OpenOptions opening_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -9,6 +9,7 @@
 namespace mckpt::impl {
 
 void HfModelFlags::declare(CommandLine& line) {
+  opening_ = &line.opening();
   line.option("--expert-layout HOW", expert_layout_,
               "how experts are stored: auto, apart, fused or hub (transposed)")
       .choices({"auto", "apart", "fused", "hub"});
@@ -16,6 +17,8 @@ void HfModelFlags::declare(CommandLine& line) {
               "JSON file with rows that override the built-in table (docs/adding_a_model.md)");
 }
 
-HfModelOptions HfModelFlags::options() const { return {expert_layout_of(expert_layout_), map_file_, {}}; }
+HfModelOptions HfModelFlags::options() const {
+  return {expert_layout_of(expert_layout_), map_file_, {}, *opening_};
+}
 
 }  // namespace mckpt::impl

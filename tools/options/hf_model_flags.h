@@ -7,15 +7,17 @@ namespace mckpt::impl {
 
 class CommandLine;
 struct HfModelOptions;
+struct OpenOptions;
 
 // For every command that opens a Hugging Face model, also as the --assets of a checkpoint.
 class HfModelFlags {
  public:
   void declare(CommandLine& line);
-  HfModelOptions options() const;
+  HfModelOptions options() const;  // pre: declare() was called; its command line lives
 
  private:
   std::string expert_layout_ = "auto", map_file_;
+  const OpenOptions* opening_ = nullptr;  // of the command line
 };
 
 }  // namespace mckpt::impl

@@ -30,7 +30,7 @@ using Names = NameSet<std::string>;
 // Nothing if the checkpoint has no complete list, or the caller names other assets.
 std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional<std::string>& assets) {
   std::string own = assets ? "" : own_assets(checkpoint);
-  std::string text = own.empty() ? "" : tensor_table_text(Folder(own));
+  std::string text = own.empty() ? "" : tensor_table_text(Folder(own, checkpoint.opening()));
   if (text.empty()) return std::nullopt;
   TensorTable table = with_file(cat(own, "/", kTensorTableName), [&] { return parse_tensor_table(text); });
   if (!table.complete) return std::nullopt;

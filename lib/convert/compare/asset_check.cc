@@ -31,7 +31,7 @@ std::string assets_of(const Store& store) {
   if (dcp_dialect(store)) return own_assets(store);
   struct stat st;
   bool folder = ::stat(store.root().c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-  return folder && Folder(store.root()).has_file(std::string(kConfig)) ? store.root() : "";
+  return folder && Folder(store.root(), store.opening()).has_file(std::string(kConfig)) ? store.root() : "";
 }
 
 std::string text_of(const Folder& folder, const std::string& name) {
@@ -115,7 +115,7 @@ std::vector<std::string> on_one_side(const Folder& a, const Folder& b) {
 NameSet<std::string> check_assets(const Store& store, VerifyReport& report) {
   std::string path = assets_of(store);
   if (path.empty()) return {};
-  Folder folder(path);
+  Folder folder(path, store.opening());
   bool told = raise_config_findings(report);
   std::vector<std::string> names = json_files(folder);
   std::vector<Finding> found;
@@ -145,7 +145,7 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   std::string mine = assets_of(tested);
   std::string theirs = dcp_dialect(source) && assets ? *assets : assets_of(source);
   if (mine.empty() || theirs.empty()) return true;
-  Folder here(mine), other(theirs);
+  Folder here(mine, tested.opening()), other(theirs, source.opening());
   std::vector<Finding> found;
   i64 count = 0;
   for (const std::string& name : hf_assets(here)) {

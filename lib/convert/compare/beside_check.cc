@@ -30,15 +30,15 @@ bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code 
 // One walk: look() adds findings, finish() adds the check to the report.
 class BesideCheck {
  public:
-  BesideCheck(int threads, Observer& observer, VerifyReport& report)
-      : threads_(threads), observer_(observer), report_(report) {}
+  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report)
+      : threads_(threads), opening_(opening), observer_(observer), report_(report) {}
 
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
   void look(const std::string& path, const std::string& prefix, const Store* store,
             const NameSet<std::string>& seen) {
     std::string root = store == nullptr ? path : store->root();
     visited_.insert({real_path_of(path), real_path_of(root)});
-    for (const Beside& b : list_beside(path, store)) {
+    for (const Beside& b : list_beside(path, store, opening_)) {
       std::string full = cat(path, "/", b.path);
       bool judged = full.starts_with(cat(root, "/")) && seen.contains(full.substr(root.size() + 1));
       if (!judged) look_at(b, full, prefix + b.path);
@@ -72,9 +72,9 @@ class BesideCheck {
 
   void look_at_checkpoint(const std::string& path, const std::string& name) {
     if (visited_.contains(real_path_of(path))) return;  // a link led here again
-    if (name.ends_with(".pkl") && sniff(InputFile(path)) == FileKind::kPickle)
+    if (name.ends_with(".pkl") && sniff(InputFile(path, opening_)) == FileKind::kPickle)
       return look_at_pickle(path, name);
-    std::unique_ptr<Store> store = open_store(path);
+    std::unique_ptr<Store> store = open_store(path, opening_);
     VerifyReport report;
     NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report);
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
@@ -91,7 +91,7 @@ class BesideCheck {
   // A pickle that torch did not write, such as random states: it is parsed to its end, and nothing in it is
   // executed.
   void look_at_pickle(const std::string& path, const std::string& name) {
-    InputFile file(path);
+    InputFile file(path, opening_);
     auto pickle = Pickle::own(file.read(0, std::min(file.size(), PickleArena::kMostBytes)));
     for (const PickleNote& n : pickle->notes())
       found_.push_back(
@@ -100,11 +100,12 @@ class BesideCheck {
   }
 
   void look_at_json(const std::string& path) {
-    parse_json(json_text(InputFile(path), kMostBytes), JsonNumbers::kPython);
+    parse_json(json_text(InputFile(path, opening_), kMostBytes), JsonNumbers::kPython);
     count_++;
   }
 
   int threads_;
+  const OpenOptions& opening_;
   Observer& observer_;
   VerifyReport& report_;
   std::vector<Finding> found_;
@@ -128,8 +129,8 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
 }
 
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
-                  Observer& observer, VerifyReport& report) {
-  BesideCheck check(threads, observer, report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
+  BesideCheck check(threads, opening, observer, report);
   check.look(path, "", store, seen);
   check.finish();
 }

@@ -16,6 +16,7 @@ namespace mckpt::impl {
 
 class Observer;
 class Store;
+struct OpenOptions;
 struct VerifyReport;
 
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
@@ -27,7 +28,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
 // checkpoint at `path`; null: `path` is a folder of checkpoints. `seen`: files, relative to the root of the
 // store, that other checks have read. Follows links, and visits every checkpoint once.
 void check_beside(const std::string& path, const Store* store, const NameSet<std::string>& seen, int threads,
-                  Observer& observer, VerifyReport& report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report);
 
 // For a comparison: lists the checkpoints beside the tested one, which are not compared.
 void name_beside(const std::string& path, const Store& store, VerifyReport& report);

@@ -96,7 +96,7 @@ void Comparing::note_oddities(const CheckpointModel& opened) const {
 Compared compare(std::unique_ptr<Store> tested, const std::string& path, const std::string& source_path,
                  const CompareOptions& options, Observer& observer) {
   Compared out;
-  std::unique_ptr<Store> source = open_store(source_path);
+  std::unique_ptr<Store> source = open_store(source_path, options.opening.model.files);
   std::vector<Finding> findings = source->findings();
   if (is_sharded(*source)) std::erase_if(findings, is_of_records);
   require_sound(findings, source->root());

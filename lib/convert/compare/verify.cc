@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/file/folder.h"
-#include "io/file/source_stamps.h"
 #include "io/store/beside.h"
 #include "io/store/store.h"
 
@@ -24,16 +23,20 @@ bool is_an_answer(Code code) {
          code != Code::kUnknownFormat && code != Code::kModuleMissing;
 }
 
-bool is_folder_of_folders(const std::string& path) {
+const OpenOptions& files_of(const VerifyOptions& options) { return options.compare.opening.model.files; }
+
+bool is_folder_of_folders(const std::string& path, const OpenOptions& opening) {
   struct stat st;
-  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) && !is_checkpoint_folder(Folder(path), "");
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) &&
+         !is_checkpoint_folder(Folder(path, opening), "");
 }
 
 // A folder of folders, such as accelerate's, is not a checkpoint by itself: each checkpoint in it is
 // verified. Returns whether there were any.
-bool verify_parts(const std::string& path, int threads, Observer& observer, VerifyReport& report) {
-  if (!is_folder_of_folders(path)) return false;
-  check_beside(path, nullptr, {}, threads, observer, report);
+bool verify_parts(const std::string& path, const VerifyOptions& options, Observer& observer,
+                  VerifyReport& report) {
+  if (!is_folder_of_folders(path, files_of(options))) return false;
+  check_beside(path, nullptr, {}, options.threads, files_of(options), observer, report);
   return !report.checks.empty();
 }
 
@@ -42,10 +45,10 @@ bool verify_parts(const std::string& path, int threads, Observer& observer, Veri
 std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
                                        Observer& observer, VerifyReport& report) {
   try {
-    return open_store(path);
+    return open_store(path, files_of(options));
   } catch (const Error& e) {
     bool by_parts = e.code() == Code::kUnknownFormat && !options.against;
-    if (by_parts && verify_parts(path, options.threads, observer, report)) return nullptr;
+    if (by_parts && verify_parts(path, options, observer, report)) return nullptr;
     if (!is_an_answer(e.code())) throw;
     report = unreadable_report(e);
     return nullptr;
@@ -54,9 +57,9 @@ std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOpti
 
 // Adds a finding if a file was changed while it was read, whatever the checks found in it. Returns whether
 // all files are unchanged.
-bool check_unchanged(const std::string& path, VerifyReport& report) {
+bool note_changed(const std::string& path, const OpenOptions& opening, VerifyReport& report) {
   try {
-    check_sources_unchanged();
+    check_unchanged(opening);
     return true;
   } catch (const Error& e) {
     Finding finding = to_finding(e);
@@ -85,9 +88,10 @@ Verified verify(const std::string& path, const VerifyOptions& options, Observer&
     out = {std::move(compared.report), compared.equal, std::move(compared.oddities)};
   } else if (store) {
     NameSet<std::string> judged = check_checkpoint(*store, "verify", options.threads, observer, out.report);
-    check_beside(path, store.get(), judged, options.threads, observer, out.report);
+    check_beside(path, store.get(), judged, options.threads, files_of(options), observer,
+                 out.report);
   }
-  if (!check_unchanged(root, out.report) && out.equal) out.equal = false;
+  if (!note_changed(root, files_of(options), out.report) && out.equal) out.equal = false;
   return out;
 }
 

@@ -52,8 +52,8 @@ FileNames FsdpFolder::Beside::names() const {
 }
 
 SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
-  SideFiles out{.from = source.root()};
-  Folder from(source.root());
+  SideFiles out{.from = source.root(), .opening = source.opening()};
+  Folder from(source.root(), source.opening());
   for (const FolderEntry& e : from.entries()) {
     bool data = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp");
     bool sums = e.name == kHashes || e.name == kMarker || e.name == kManifestName || is_staging_mark(e.name);
@@ -67,12 +67,13 @@ SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
 }
 
 FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) {
-  FsdpFolder::Beside out{files_beside(source, changed), {.from = cat(source.root(), "/", kAssetsFolder)}};
-  Folder from(source.root());
+  FsdpFolder::Beside out{files_beside(source, changed),
+                         {.from = cat(source.root(), "/", kAssetsFolder), .opening = source.opening()}};
+  Folder from(source.root(), source.opening());
   for (const FolderEntry& e : from.entries()) {
     if (!e.folder && e.name == kMarker) out.files.add_copy(from, e.name);
     if (!e.folder || e.name != kAssetsFolder) continue;
-    Folder assets(from.inside(kAssetsFolder));
+    Folder assets(from.inside(kAssetsFolder), source.opening());
     for (const std::string& name : hf_assets(assets)) out.assets.add_copy(assets, name);
     if (std::string table(kTensorTableName); assets.has_file(table)) out.assets.add_copy(assets, table);
   }
@@ -81,7 +82,7 @@ FsdpFolder::Beside all_beside(const Store& source, const ChangedFiles& changed) 
 
 std::vector<std::string> folders_left_behind(const Store& source) {
   std::vector<std::string> names;
-  Folder from(source.root());
+  Folder from(source.root(), source.opening());
   for (const FolderEntry& e : from.entries())
     if (e.folder && e.name != kAssetsFolder) names.push_back(e.name);
   return names;

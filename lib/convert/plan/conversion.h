@@ -24,6 +24,7 @@
 #include "convert/plan/parts.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
+#include "io/file/open_options.h"
 #include "io/file/output_files.h"
 #include "io/store/soundness.h"
 
@@ -65,6 +66,7 @@ struct Conversion {
   Parts parts;  // what all pointers below refer to
 
   std::vector<std::string> sources;  // folders and files that are read, as the user named them
+  OpenOptions opening;               // how they are opened
   const Store* store = nullptr;      // whose files the job reads; null: it reads memory
   std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
 

@@ -84,13 +84,14 @@ Conversion plan_export(const ExportOptions& options) {
   c.job = std::make_unique<ChunkJob>(export_job(&model.store(), model.keys(), model.chunks(), tensors));
 
   c.sources = {model.store().root(), model.assets_path()};
+  c.opening = options.checkpoint.model.files;
   c.store = &model.store();
   c.proof = export_proof(model.keys(), hf);
   c.path = options.target;
   c.layout = &hf.layout;
   c.files = hf.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
-  SideFiles assets = plan_assets(model.assets_path(), "");
+  SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
   c.identity = identity_of(model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
   add_beside(c, {std::move(assets), {}});

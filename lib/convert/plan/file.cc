@@ -26,7 +26,7 @@ namespace {
 // Opens a source without problems: the result of a damaged source would look sound.
 std::unique_ptr<Store> open_as(const FileOptions& options, std::string_view mode, FormatFamily family,
                                std::string_view what) {
-  std::unique_ptr<Store> store = open_store(options.source);
+  std::unique_ptr<Store> store = open_store(options.source, options.files);
   if (format_family(store->format()) != family)
     throw Error(Code::kUnknownFormat, cat(mode, " does not read this format"))
         .file(store->root())
@@ -80,6 +80,7 @@ class FilePlanner {
         tensors_(chosen_tensors(store_, options)) {
     c.store = &store_;
     c.sources = {options.source};
+    c.opening = options.files;
     c.oddities.push_back({store_.root(), store_.findings()});
     c.sums = std::make_unique<ReadSums>();
     c.path = options.target;

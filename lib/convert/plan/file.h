@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/file/open_options.h"
 
 namespace mckpt::impl {
 
@@ -21,6 +22,7 @@ struct FileOptions {
   std::string source;                             // a file, or a folder of files
   std::string target;                             // one file
   std::vector<std::string> include{}, exclude{};  // globs of tensors; no include: all
+  OpenOptions files{};                            // how the files of the source are opened
   int threads = 1;
   i64 memory_bytes = i64{256} << 20;
 };

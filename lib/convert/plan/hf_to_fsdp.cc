@@ -41,7 +41,7 @@ HfModel open_with_weights(const HfToFsdpOptions& options) {
   throw Error(Code::kNotFound, "the folder has no weights to convert")
       .file(options.source)
       .expected("safetensors files")
-      .help(has_torch_weights(Folder(options.source))
+      .help(has_torch_weights(Folder(options.source, options.model.files))
                 ? cat("mckpt convert pt-to-safetensors ", source, " ", source,
                       "/model.safetensors   makes safetensors of the .bin files there")
                 : "download the model with its weights");
@@ -90,11 +90,12 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   c.job = std::make_unique<ChunkJob>(import_job(*model.store, keys, chunks));
 
   c.sources = {options.source};
+  c.opening = options.model.files;
   c.store = model.store.get();
   c.proof = import_proof(*model.store, *model.map, layout);
   c.twins = {&keys, &layout, plan.table_key};
   std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
-  FsdpFolder::Beside beside{{}, plan_assets(options.source, table)};
+  FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
   c.identity = identity_of(model, run.run, metadata, beside);
   c.details.note(cat("        ", counted(run.grid.world(), "rank"), " (", to_string(run.grid), "), ",

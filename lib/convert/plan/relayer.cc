@@ -8,7 +8,6 @@
 #include "convert/jobs/carried_record.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/proof.h"
-#include "convert/keys/key_section.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"
 #include "convert/objects/pattern_args.h"
@@ -28,6 +27,7 @@
 #include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store.h"
 
@@ -93,7 +93,7 @@ Relayering::Relayering(const RelayerOptions& options) : options_(options) {
 }
 
 void Relayering::open() {
-  store_ = open_store(options_.source);
+  store_ = open_store(options_.source, options_.files);
   std::optional<DcpDialect> dialect = dcp_dialect(*store_);
   if (dialect != DcpDialect::kTorchDist && dialect != DcpDialect::kFsdpDtensor)
     throw Error(Code::kUnknownFormat, "the layers of a checkpoint of this format cannot be renamed")
@@ -246,6 +246,7 @@ Conversion plan_relayer(const RelayerOptions& options) {
   c.job = std::make_unique<ChunkJob>(chunks.job(r.add_objects(layout)));
 
   c.sources = {r.store().root()};
+  c.opening = options.files;
   c.store = &r.store();
   c.proof = {side_of(r.store()), side_of(layout), r.migration().dropped, {}, {}};
   c.dropped_objects = dropped_objects(r.store(), r.migration());

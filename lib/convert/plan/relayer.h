@@ -17,6 +17,7 @@
 #include "convert/layers/layer_migration.h"
 #include "core/base/error_code.h"
 #include "core/base/int.h"
+#include "io/file/open_options.h"
 
 namespace mckpt::impl {
 
@@ -36,6 +37,7 @@ struct RelayerOptions {
   enum class GptLayers : u8 { kAuto, kStacked, kIndexed } layers = GptLayers::kAuto;
   MigrationOptions how{};
   std::vector<Code> accept{};  // codes of damage that is accepted
+  OpenOptions files{};         // how the files of the source are opened
   int rank = 0;                // of this process; rank 0 alone compares the sums of objects that are files
 };
 

@@ -16,7 +16,6 @@
 #include "convert/jobs/proof.h"
 #include "convert/keys/fsdp_plan.h"
 #include "convert/keys/fsdp_run.h"
-#include "convert/keys/key_section.h"
 #include "convert/keys/key_table.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/identity.h"
@@ -32,6 +31,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/key_split.h"
@@ -225,12 +225,14 @@ void Resharding::set_up_run() {
 
 // The assets that mckpt put beside a checkpoint are copied even if the model is treated as unknown.
 SideFiles Resharding::assets() const {
+  const OpenOptions& opening = model().on_disk().opening();
   if (!source_.any_model())
     return plan_assets(
         model().assets_path(),
-        tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text));
+        tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text),
+        opening);
   std::string assets = own_assets(model().on_disk());
-  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets)));
+  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
 }
 
 Conversion plan_known(const ReshardOptions& options) {
@@ -257,6 +259,7 @@ Conversion plan_known(const ReshardOptions& options) {
   c.job = std::make_unique<ChunkJob>(reshard_job(r.source(), chunks, &fused, std::move(objects.records)));
 
   c.sources = r.from().roots();
+  c.opening = options.from.checkpoint.model.files;
   c.store = &r.source();
   c.proof = r.proof(plan.layout);
   c.dropped_objects = objects.left_out;

@@ -37,7 +37,7 @@ std::vector<std::string> results_of(const Conversion& conversion) {
 }
 
 void check_result(const Conversion& conversion, const RunOptions& options) {
-  for (const std::string& source : conversion.sources) require_listed_files(source);
+  for (const std::string& source : conversion.sources) require_listed_files(source, conversion.opening);
   OutputRules rules = output_rules(conversion);
   if (conversion.single_file) {
     rules.check_file(conversion.path);

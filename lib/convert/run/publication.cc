@@ -12,7 +12,6 @@
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
 #include "io/file/manifest.h"
-#include "io/file/source_stamps.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {
@@ -79,7 +78,7 @@ void Publication::publish(WrittenSums& sums) {
       write_manifest(folder_, sums.finish(folder_, conversion_.files), options_.durable);
     check_stop(observer_);
     if (options_.durable && !conversion_.single_file) out_->sync();
-    check_sources_unchanged();
+    check_unchanged(conversion_.opening);
   }
   staged_->publish(out_ ? &*out_ : nullptr);
   observer_.published();

@@ -24,6 +24,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
@@ -114,7 +115,7 @@ std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, c
 }
 
 CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options) {
-  return open_checkpoint(open_store(path), options);
+  return open_checkpoint(open_store(path, options.model.files), options);
 }
 
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {

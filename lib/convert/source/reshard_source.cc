@@ -3,7 +3,6 @@
 // (PlainSource).
 #include "convert/source/reshard_source.h"
 
-#include "convert/keys/key_section.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/options.h"
@@ -13,6 +12,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/run_facts.h"
 #include "io/store/finding.h"
@@ -69,7 +69,7 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
 
 PlainSource open_plain_source(const std::string& path, const ReshardSourceOptions& options) {
   if (!options.checkpoint.any_model) return {};
-  std::unique_ptr<Store> store = open_store(path);
+  std::unique_ptr<Store> store = open_store(path, options.checkpoint.model.files);
   if (dcp_dialect(*store) != DcpDialect::kPlain && !options.keep_names) return {};
   std::vector<Finding> oddities = refuse_damage(*store, parts_of(options), options.checkpoint.accept);
   return {std::move(store), std::move(oddities)};
@@ -151,12 +151,13 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
   grid.etp = run.expert_tensor_ranks.value_or(1);
   grid.ep = agreed_ranks(disk, run.expert_ranks, "source_ep", options_.source_ep).value_or(1);
   grid.hsdp = agreed_ranks(disk, run.fsdp_instances, "source_hsdp", options_.source_hsdp).value_or(1);
-  states_ = std::make_unique<RankStates>(*options_.rank_states, model_.map(), model_.setup(), grid, adjust);
+  states_ = std::make_unique<RankStates>(*options_.rank_states, options_.checkpoint.model.files, model_.map(),
+                                         model_.setup(), grid, adjust);
   joined_ = std::make_unique<JoinedStore>(model_.store(), *states_);
 }
 
 bool ReshardSource::drops_tensor(i32 tensor) const {
-  bool optimizer = store().name(tensor).starts_with("optimizer.");
+  bool optimizer = is_optimizer_key(store().name(tensor));
   return optimizer && (options_.weights_only || (joined_ && tensor < model_.store().tensor_count()));
 }
 

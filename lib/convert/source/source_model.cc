@@ -13,6 +13,7 @@
 #include "hf/model_options.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -44,7 +45,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
   if (own.empty()) return;
   i64 rows = 0, found = model.map->model().vocab;
   try {
-    rows = hf_config_of(own).model.vocab;
+    rows = hf_config_of(own, store.opening()).model.vocab;
   } catch (const Error&) {
     return;  // other assets are given because these cannot be used
   }
@@ -61,7 +62,7 @@ void refuse_fewer_rows(const Store& store, const HfModel& model) {
 }  // namespace
 
 std::string own_assets(const Store& store) {
-  std::string path = Folder(store.root()).inside(kAssetsFolder);
+  std::string path = Folder(store.root(), store.opening()).inside(kAssetsFolder);
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) ? path : "";
 }
@@ -71,7 +72,7 @@ std::string keys_of_no_format(const Store& store) {
   i64 more = -1;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     std::string_view name = store.name(t);
-    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
+    if (name.starts_with("model.") || name.starts_with(kStateSection)) continue;
     if (more++ < 0) first = escaped(name);
   }
   return more < 0 ? "" : cat(first, more > 0 ? cat(" and ", more, " more") : "");
@@ -80,7 +81,7 @@ std::string keys_of_no_format(const Store& store) {
 std::string kept_map(const Store& store) {
   std::string assets = own_assets(store);
   if (assets.empty()) return "";
-  std::string text = tensor_table_text(Folder(assets));
+  std::string text = tensor_table_text(Folder(assets, store.opening()));
   if (text.empty()) return "";
   return with_file(cat(assets, "/", kTensorTableName), [&] { return parse_tensor_table(text).map_text; });
 }

@@ -13,6 +13,7 @@
 #include "convert/views/rank_gathering.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/store/torch_names.h"
 #include "io/torch/files.h"
@@ -34,9 +35,9 @@ bool is_scalar(std::span<const i64> dims, std::string_view field) {
   return dims.empty() || (field == "step" && Shape(dims).items() == 1);
 }
 
-Folder folder_of(const std::string& path) {
+Folder folder_of(const std::string& path, const OpenOptions& opening) {
   try {
-    return Folder(path);
+    return Folder(path, opening);
   } catch (Error& e) {
     if (e.help().empty())
       e.help(
@@ -82,8 +83,9 @@ bool is_made_of_rows(std::span<const i64> piece, const Shape& parameter) {
 const ModelParameter& RankStates::State::of() const { return (*parameters)[parameter]; }
 const TorchTable& RankStates::table(i32 file) const { return opened_[file].file->table; }
 
-RankStates::RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
-                       const Adjust& adjust) {
+RankStates::RankStates(const std::string& folder, OpenOptions opening, const ModelMap& map,
+                       const RunSetup& setup, Grid grid, const Adjust& adjust) {
+  opening_ = std::move(opening);
   open(folder);
   i64 ranks = check_ranks();
   if (grid.tp <= 0 || ranks % grid.tp != 0)
@@ -112,7 +114,7 @@ RankStates::RankStates(const std::string& folder, const ModelMap& map, const Run
 RankStates::~RankStates() = default;
 
 void RankStates::open(const std::string& path) {
-  Folder folder = folder_of(path);
+  Folder folder = folder_of(path, opening_);
   root_ = folder.path();
   format_ = Format::kTorchRanks;
   std::vector<std::string> names;

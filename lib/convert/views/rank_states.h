@@ -55,8 +55,8 @@ class RankStates final : public Store {
   // of each rank, kUnaccounted for states of no parameter, kCounterpart with the parameter, its global and
   // its local shape if the pieces do not make up the whole, kBadSplit if the parts of the whole do not
   // divide.
-  RankStates(const std::string& folder, const ModelMap& map, const RunSetup& setup, Grid grid,
-             const Adjust& adjust);
+  RankStates(const std::string& folder, OpenOptions opening, const ModelMap& map, const RunSetup& setup,
+             Grid grid, const Adjust& adjust);
   ~RankStates() override;
 
   // Names of everything in the files that has no place in an fsdp_dtensor checkpoint.

@@ -89,7 +89,7 @@ void SideFiles::write(const std::string& to, bool durable) const {
   OutputFiles out(to, std::move(files), OutputFiles::Begin::kReplace);
   i32 file = 0;
   if (!copies.empty()) {
-    Folder folder(from);
+    Folder folder(from, opening);
     for (const SideFile& f : copies) copy_file(folder, f, out, file++);
   }
   for (const auto& [name, text] : texts) out.write(file++, 0, as_bytes(text));

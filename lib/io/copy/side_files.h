@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/file/open_options.h"
 
 namespace mckpt::impl {
 
@@ -28,7 +29,8 @@ struct SideFile {
 
 // A value; planning fills it, write() leaves it as it is. Texts are in memory, copies are not.
 struct SideFiles {
-  std::string from{};  // the folder of the files that are copied
+  std::string from{};     // the folder of the files that are copied
+  OpenOptions opening{};  // how that folder is opened
   std::vector<SideFile> copies{};
   std::map<std::string, std::string, std::less<>> texts{};  // by name
   std::vector<std::string> left_out{};                      // folders in `from` that are not copied

@@ -24,7 +24,7 @@ namespace {
 // The sums of one file, made from front to back.
 class FileSums {
  public:
-  FileSums(const std::string& path, i64 bytes) : file_(path, InputFile::Role::kResult) {
+  FileSums(const std::string& path, i64 bytes) : file_(path) {
     sums_.bytes = bytes;
     if (file_.size() != bytes) file_.throw_changed();
   }
@@ -78,7 +78,7 @@ void WrittenSums::read(const CopyTask& task, const std::string& folder,
     const Region& r = task.plan.destination(d);
     i64 bytes = r.items * r.item_bytes;
     if (bytes == 0 || r.tensor < 0) continue;
-    InputFile file(cat(folder, "/", files[static_cast<std::size_t>(r.file)].name), InputFile::Role::kResult);
+    InputFile file(cat(folder, "/", files[r.file].name));
     add(Data{r.file, r.offset, bytes, sum_bytes(0, file, r.offset, r.offset + bytes)});
   }
 }
@@ -91,7 +91,7 @@ std::vector<ManifestFile> WrittenSums::finish(const std::string& folder,
   auto stretch = stretches_.begin();
   for (auto data = data_.begin(); data != data_.end();) {
     i32 f = data->file;
-    const OutputFile& file = files[static_cast<std::size_t>(f)];
+    const OutputFile& file = files[f];
     FileSums sums(cat(folder, "/", file.name), file.bytes);
     for (; data != data_.end() && data->file == f; data++) sums.add(*data);
     for (; stretch != stretches_.end() && stretch->file <= f; stretch++)
@@ -108,7 +108,7 @@ Manifest make_manifest(const std::string& folder, std::vector<ManifestFile> summ
   Folder from(folder);
   for (const std::string& name : files_of(from, nullptr)) {
     if (is_staging_mark(name) || manifest.find(name) || name == kManifestName) continue;
-    InputFile file = from.open_file(name, InputFile::Role::kResult);
+    InputFile file = from.open_file(name);
     others.push_back({name, file.size(), sha256_of(file)});
   }
   std::ranges::move(others, std::back_inserter(manifest.files));

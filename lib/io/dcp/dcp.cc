@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "io/dcp/boxes.h"
+#include "io/dcp/key.h"
 #include "io/dcp/mixed.h"
 #include "io/dcp/run_args.h"
 #include "io/dcp/store.h"
@@ -60,8 +61,9 @@ i32 rank_of_metadata(std::string_view name) {
 
 // The order matters: files are numbered as .metadata names them, objects in files of their own are appended
 // behind them, and the dialect is decided by the names of all tensors and objects.
-DcpStore::DcpStore(const std::string& path) {
-  Folder folder(path);
+DcpStore::DcpStore(const std::string& path, const OpenOptions& opening) {
+  opening_ = opening;
+  Folder folder(path, opening);
   root_ = folder.path();
   read_metadata(folder);
   list_files(folder);
@@ -116,7 +118,7 @@ void DcpStore::list_files(const Folder& folder) {
 // Lists objects of .metadata and the files that are one pickled object each.
 void DcpStore::add_objects(const Folder& folder) {
   for (i64 o = 0; o < meta_.object_names.size(); o++) {
-    const DcpRecord& r = meta_.object_records[static_cast<std::size_t>(o)];
+    const DcpRecord& r = meta_.object_records[o];
     objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}});
   }
   for (std::string_view name : kObjectFiles) {
@@ -203,7 +205,9 @@ std::vector<Finding> dcp_damage(const Store& store, NamesOf names) {
   return dcp == nullptr ? std::vector<Finding>{} : dcp->damage(names);
 }
 
-std::unique_ptr<Store> open_dcp(const std::string& path) { return std::make_unique<DcpStore>(path); }
+std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {
+  return std::make_unique<DcpStore>(path, opening);
+}
 
 std::optional<DcpDialect> dcp_dialect(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);

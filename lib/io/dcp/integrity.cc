@@ -41,8 +41,7 @@ void check_file(const Folder& folder, const std::string& name, const std::string
 
 }  // namespace
 
-std::vector<Finding> check_integrity(const std::string& path) {
-  Folder folder(path);
+std::vector<Finding> check_integrity(const Folder& folder) {
   Findings findings;
   if (!folder.has_file(kName)) return {};
   try {

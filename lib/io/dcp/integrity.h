@@ -8,10 +8,11 @@
 
 namespace mckpt::impl {
 
+class Folder;
 struct Finding;
 
 // Hashes every file that it lists, reading all of them, and reports those that differ or are missing.
 // Returns nothing when there is no such file.
-std::vector<Finding> check_integrity(const std::string& folder);
+std::vector<Finding> check_integrity(const Folder& folder);
 
 }  // namespace mckpt::impl

@@ -126,8 +126,7 @@ class LoadingCheck {
   void check_indexes(PickleValue storage) {
     for (auto [key, value] : storage.entries()) {
       const DcpRows::Index& index =
-          rows_
-              .indexes[static_cast<std::size_t>(DcpRows::row_of(key, Kind::kIndex, "a key of storage_data"))];
+          rows_.indexes[DcpRows::row_of(key, Kind::kIndex, "a key of storage_data")];
       if (listed(index.name) == Listed::kTensor && !index.has_offset)
         add(rows_.names[index.name],
             "storage_data has no offset for a chunk, so torch does not find the chunk");
@@ -186,11 +185,10 @@ std::vector<Finding> loading_faults(std::span<const u8> bytes) {
   return LoadingCheck(rows).run(root.as_object());
 }
 
-std::vector<Finding> check_loading(const std::string& path) {
-  Folder folder(path);
+std::vector<Finding> check_loading(const Folder& folder) {
   if (!folder.has_file(kMetadata)) return {};
   InputFile file = folder.open_file(kMetadata);
-  return with_file(cat(path, "/", kMetadata), [&] { return loading_faults(file.read(0, file.size())); });
+  return with_file(file.path(), [&] { return loading_faults(file.read(0, file.size())); });
 }
 
 }  // namespace mckpt::impl

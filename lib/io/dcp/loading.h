@@ -14,11 +14,12 @@
 
 namespace mckpt::impl {
 
+class Folder;
 struct Finding;
 
 // Checks the folder's .metadata, which is read once more: listing tensors should not pay for this. Returns
 // nothing where there is none.
-std::vector<Finding> check_loading(const std::string& folder);
+std::vector<Finding> check_loading(const Folder& folder);
 
 // Checks the bytes of a .metadata. pre: parse_dcp_metadata() accepts them.
 std::vector<Finding> loading_faults(std::span<const u8> pickle);

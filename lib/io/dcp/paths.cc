@@ -60,7 +60,7 @@ std::optional<DcpPaths> parse_dcp_paths(std::span<const u8> metadata) {
 }
 
 std::optional<DcpPaths> dcp_paths(const Store& store) {
-  Folder folder(store.root());
+  Folder folder(store.root(), store.opening());
   if (!folder.has_file(kMetadata)) return std::nullopt;
   InputFile file = folder.open_file(kMetadata);
   return with_file(cat(store.root(), "/", kMetadata),

@@ -22,13 +22,13 @@ class Folder;
 // Made by open_dcp(). Safe for many threads once it is made.
 class DcpStore final : public Store {
  public:
-  explicit DcpStore(const std::string& path);
+  DcpStore(const std::string& path, const OpenOptions& opening);
 
   DcpDialect dialect() const { return dialect_; }
 
   i64 tensor_count() const override { return meta_.tensor_count(); }
   std::string_view name(i64 tensor) const override { return meta_.name(tensor); }
-  DType dtype(i64 tensor) const override { return meta_.dtypes[static_cast<std::size_t>(tensor)]; }
+  DType dtype(i64 tensor) const override { return meta_.dtypes[tensor]; }
   std::span<const i64> dims(i64 tensor) const override { return meta_.dims[tensor]; }
   i64 chunk_count(i64 tensor) const override { return static_cast<i64>(meta_.records[tensor].size()); }
   Chunk chunk(i64 tensor, i64 index) const override;

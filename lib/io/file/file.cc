@@ -128,18 +128,19 @@ RangeSource::RangeSource(const ByteSource& whole, i64 offset, i64 bytes)
 
 void RangeSource::read_inside(i64 offset, std::span<u8> to) const { whole_.read(offset_ + offset, to); }
 
-InputFile::InputFile(const std::string& path, Role role)
+InputFile::InputFile(const std::string& path, const OpenOptions& opening)
     : InputFile(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }),
-                path, role) {}
+                path, opening) {}
 
-InputFile::InputFile(int fd, std::string path, Role role) : ByteSource(0), fd_(fd), path_(std::move(path)) {
+InputFile::InputFile(int fd, std::string path, const OpenOptions& opening)
+    : ByteSource(0), fd_(fd), path_(std::move(path)) {
   if (fd_ < 0) throw_open_failed(path_, errno);
   try {
     struct stat st;
     if (::fstat(fd_, &st) != 0) throw_open_failed(path_, errno);
     if (!S_ISREG(st.st_mode))
       throw Error(Code::kNotAFile, cat("this is ", kind_of(st), ", not a file")).file(path_);
-    stamp_ = role == Role::kSource ? look_at_source(fd_, path_) : stamp_of_open(fd_, path_);
+    stamp_ = opening.stamps ? opening.stamps->look(fd_, path_) : stamp_of_open(fd_, path_);
     size_ = stamp_.bytes;
   } catch (...) {
     ::close(std::exchange(fd_, -1));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file/open_options.h"
 #include "io/file/source_stamps.h"
 
 namespace mckpt::impl {
@@ -76,15 +77,12 @@ class RangeSource final : public ByteSource {
 // An open regular file, read only; owns the descriptor. Movable.
 class InputFile final : public ByteSource {
  public:
-  // SourceStamps checks that a source does not change while the command runs (io/file/source_stamps.h). A
-  // file of the result is written by the command itself and not checked.
-  enum class Role { kSource, kResult };
-
-  // Opens a path that the user gave, or that Folder::inside() did; links are followed. Throws kNotFound,
-  // kNotAFile, kReadFailed.
-  explicit InputFile(const std::string& path, Role role = Role::kSource);
+  // Opens a path that the user gave, or that Folder::inside() did; links are followed. The stamps of `opening`
+  // note the file; without them nobody looks whether it changes, as with a file of the result, which the
+  // program itself writes. Throws kNotFound, kNotAFile, kReadFailed.
+  explicit InputFile(const std::string& path, const OpenOptions& opening = {});
   // Takes over `fd`, which was opened O_NONBLOCK so that a pipe could not block; `path` is for messages.
-  InputFile(int fd, std::string path, Role role = Role::kSource);
+  InputFile(int fd, std::string path, const OpenOptions& opening = {});
   ~InputFile() override;
   InputFile(InputFile&& from) noexcept;
   InputFile& operator=(InputFile&& from) noexcept;

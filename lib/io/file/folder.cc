@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -37,8 +36,6 @@ namespace {
 
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kFolderFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
-
-std::atomic<bool> links_are_followed = false;
 
 // Owns a file descriptor.
 class Descriptor {
@@ -161,7 +158,7 @@ int open_beneath_by_steps(int boundary, std::string_view name, int flags) {
   return retried([&] { return ::openat(at, ".", flags); });
 }
 
-Folder::Folder(const std::string& path) : path_(path) {
+Folder::Folder(const std::string& path, OpenOptions opening) : path_(path), opening_(std::move(opening)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   std::string real = real_path(path_);
   std::string repository = cache_repository(real);
@@ -184,7 +181,7 @@ Folder::~Folder() {
 
 int Folder::open_inside(std::string_view name, int flags) const {
   check_inside_name(name);
-  if (links_are_followed)
+  if (opening_.follow_links)
     return retried([&] { return ::openat(boundary_, cat(prefix_, name).c_str(), flags); });
   int fd = open_beneath(boundary_, cat(prefix_, name), flags);
   if (fd < 0 && errno == ELOOP)
@@ -195,17 +192,15 @@ int Folder::open_inside(std::string_view name, int flags) const {
   return fd;
 }
 
-void Folder::follow_links(bool yes) { links_are_followed = yes; }
-
 std::string Folder::inside(std::string_view name) const {
   std::string path = cat(path_, "/", name);
   with_file(path, [&] { Descriptor(open_inside(name, O_PATH | O_CLOEXEC)); });
   return path;
 }
 
-InputFile Folder::open_file(std::string_view name, InputFile::Role role) const {
+InputFile Folder::open_file(std::string_view name) const {
   std::string path = cat(path_, "/", name);
-  return with_file(path, [&] { return InputFile(open_inside(name, kReadFlags), path, role); });
+  return with_file(path, [&] { return InputFile(open_inside(name, kReadFlags), path, opening_); });
 }
 
 std::optional<i64> Folder::file_bytes(std::string_view name) const {
@@ -217,7 +212,7 @@ std::optional<i64> Folder::file_bytes(std::string_view name) const {
     if (fd.get() < 0 || ::fstat(fd.get(), &st) != 0) throw_open_failed(path, errno);
     if (!S_ISREG(st.st_mode))
       throw Error(Code::kNotAFile, "this is a folder, a pipe or a device, not a file");
-    return look_at_source(fd.get(), path).bytes;
+    return (opening_.stamps ? opening_.stamps->look(fd.get(), path) : stamp_of_open(fd.get(), path)).bytes;
   });
 }
 

@@ -5,8 +5,8 @@
 // One exception is built in. In a Hugging Face hub cache every file is a link,
 //   models--org--name/snapshots/<revision>/model.safetensors -> ../../blobs/<hash>
 // so there the boundary is the cache repository (models--org--name), not the snapshot. Users whose
-// checkpoints are spread over several file systems by links allow links out of folders for the whole program,
-// by follow_links().
+// checkpoints are spread over several file systems by links allow links out of folders, by
+// OpenOptions::follow_links.
 #pragma once
 
 #include <optional>
@@ -28,16 +28,15 @@ struct FolderEntry {
 // functions are thread-safe.
 class Folder {
  public:
-  // Opens a path that the user gave. Throws kNotFound, kNotAFolder, kReadFailed.
-  explicit Folder(const std::string& path);
+  // Opens a path that the user gave. Files in it are opened with the same options. Throws kNotFound,
+  // kNotAFolder, kReadFailed.
+  explicit Folder(const std::string& path, OpenOptions opening = {});
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
   const std::string& path() const { return path_; }
-
-  // For all folders of the program: follow links that lead out of them. At first such links are refused.
-  static void follow_links(bool yes);
+  const OpenOptions& opening() const { return opening_; }
 
   // path()/name, for callers that open files and folders by path; nothing of the name need exist. Throws
   // kBadPath for a link that leads out of the folder.
@@ -45,9 +44,9 @@ class Folder {
 
   // Opens the regular file `name`, relative to the folder. Throws kBadPath, kNotFound, kNotAFile,
   // kReadFailed.
-  InputFile open_file(std::string_view name, InputFile::Role role = InputFile::Role::kSource) const;
-  // The size of the file, or nothing if the folder has no file of the name. SourceStamps notes the file as it
-  // notes an opened one. Throws kBadPath, kNotAFile, kReadFailed.
+  InputFile open_file(std::string_view name) const;
+  // The size of the file, or nothing if the folder has no file of the name. The stamps note the file as they
+  // note an opened one. Throws kBadPath, kNotAFile, kReadFailed.
   std::optional<i64> file_bytes(std::string_view name) const;
   bool has_file(std::string_view name) const { return file_bytes(name).has_value(); }
 
@@ -59,6 +58,7 @@ class Folder {
   int open_inside(std::string_view name, int flags) const;  // a descriptor, or -1 and errno
 
   std::string path_;
+  OpenOptions opening_;
   int boundary_ = -1;   // the folder that nothing may leave
   std::string prefix_;  // from there to this folder: "" or "snapshots/<revision>/"
 };

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -18,13 +17,12 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
+#include "io/file/open_options.h"
 
 namespace mckpt::impl {
 namespace {
 
 constexpr i64 kSecond = 1'000'000'000;
-
-std::atomic<SourceStamps*> current = nullptr;
 
 FileStamp to_stamp(const struct stat& st) {
   auto ns = [](const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; };
@@ -89,9 +87,6 @@ FileStamp stamp_of_open(int fd, const std::string& path) {
   return to_stamp(st);
 }
 
-SourceStamps::SourceStamps() : before_(current.exchange(this)) {}
-SourceStamps::~SourceStamps() { current = before_; }
-
 FileStamp SourceStamps::look(int fd, const std::string& path) {
   std::unique_lock lock(mutex_);
   auto known = stamps_.find(path);
@@ -130,13 +125,8 @@ Error source_changed(const std::string& path) {
           "finished iteration");
 }
 
-FileStamp look_at_source(int fd, const std::string& path) {
-  SourceStamps* stamps = current;
-  return stamps ? stamps->look(fd, path) : stamp_of_open(fd, path);
-}
-
-void check_sources_unchanged() {
-  if (const SourceStamps* stamps = current) stamps->check_unchanged();
+void check_unchanged(const OpenOptions& opening) {
+  if (opening.stamps) opening.stamps->check_unchanged();
 }
 
 }  // namespace mckpt::impl

@@ -1,8 +1,9 @@
 // SourceStamps: checks that the files a command reads do not change until it has read the last of them.
 //
-//   SourceStamps stamps;         every file that is opened or asked for its size from here on is noted
-//   ... open, read ...
-//   check_sources_unchanged();   before anything is published or answered
+//   auto stamps = std::make_shared<SourceStamps>();
+//   open_store(path, {.stamps = stamps});     every file that is opened or asked for its size is noted
+//   ... read ...
+//   stamps->check_unchanged();                before anything is published or answered
 //
 // The stamp of a file is taken when its path is first looked at, before anything of it is read. Every later
 // look compares, and the check at the end looks at all paths again. So both a file that was written to and a
@@ -34,12 +35,11 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-// The stamps of all sources of a command. While an object exists, every InputFile with Role::kSource, and
-// every Folder::file_bytes(), calls its look(). A second object takes over until it is destroyed (in tests).
+// The stamps of all sources of a command. Every InputFile and every Folder that is opened with OpenOptions that
+// have them calls look().
 class SourceStamps {
  public:
-  SourceStamps();
-  ~SourceStamps();
+  SourceStamps() = default;
   SourceStamps(const SourceStamps&) = delete;
   SourceStamps& operator=(const SourceStamps&) = delete;
 
@@ -55,21 +55,12 @@ class SourceStamps {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<std::string, FileStamp> stamps_;
-  SourceStamps* before_;
 };
-
-// For code that opens files: look() of the SourceStamps that was made last and still exists, or the stamp
-// alone if none exists. pre: fd is open. Throws kReadFailed.
-FileStamp look_at_source(int fd, const std::string& path);
 
 // The stamp of an open file; `path` is for messages. Throws kReadFailed.
 FileStamp stamp_of_open(int fd, const std::string& path);
 
 // The error (kReadFailed) about a file that changed.
 Error source_changed(const std::string& path);
-
-// check_unchanged() of the SourceStamps that was made last; does nothing if none exists. To be called after
-// the last read. Throws kReadFailed.
-void check_sources_unchanged();
 
 }  // namespace mckpt::impl

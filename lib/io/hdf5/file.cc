@@ -23,18 +23,18 @@ using hdf5_wire::Storage;
 // is a source that computes its bytes (io/hdf5/chunks.h).
 class Hdf5Store final : public Store {
  public:
-  Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer);
+  Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer, const OpenOptions& opening);
 
   i64 tensor_count() const override { return static_cast<i64>(datasets_.size()); }
   std::string_view name(i64 tensor) const override { return at(tensor).name; }
-  DType dtype(i64 tensor) const override { return dtypes_[static_cast<std::size_t>(tensor)]; }
+  DType dtype(i64 tensor) const override { return dtypes_[tensor]; }
   std::span<const i64> dims(i64 tensor) const override { return at(tensor).dims; }
   i64 chunk_count(i64) const override { return 1; }
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
 
  private:
-  const Hdf5Dataset& at(i64 tensor) const { return datasets_[static_cast<std::size_t>(tensor)]; }
+  const Hdf5Dataset& at(i64 tensor) const { return datasets_[tensor]; }
   void add_datasets(std::vector<Hdf5Dataset> datasets);
   void report_overlaps();
   void add_faults(const std::vector<Hdf5Fault>& faults);
@@ -89,9 +89,10 @@ void make_chunked(Hdf5Dataset& d) {
   for (i64 n : d.dims) d.chunk_dims.push_back(std::max<i64>(1, n));
 }
 
-Hdf5Store::Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer)
+Hdf5Store::Hdf5Store(InputFile file, i64 superblock, Hdf5Answer answer, const OpenOptions& opening)
     : file_(std::move(file)), superblock_(superblock) {
   root_ = file_.path();
+  opening_ = opening;
   format_ = Format::kHdf5;
   files_.push_back({"", file_.size()});
   add_faults(answer.faults);
@@ -204,21 +205,22 @@ ChunkData Hdf5Store::resolve(i64 tensor, i64) const {
 }  // namespace
 
 // A file of which nothing at all could be read is an error; otherwise the rest is worth showing.
-std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> bytes) {
+std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> bytes,
+                                  const OpenOptions& opening) {
   Hdf5Answer answer = parse_hdf5_answer(bytes);
   bool nothing = answer.datasets.empty() && answer.others.empty() && answer.groups.empty();
   for (const Hdf5Fault& fault : answer.faults)
     if (nothing && fault.name.empty()) throw to_error(fault).prefix("the HDF5 file cannot be opened: ");
-  return std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer));
+  return std::make_unique<Hdf5Store>(std::move(file), superblock, std::move(answer), opening);
 }
 
-std::unique_ptr<Store> open_hdf5_file(const std::string& path) {
+std::unique_ptr<Store> open_hdf5_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&] {
-    InputFile file(path);
+    InputFile file(path, opening);
     i64 superblock = find_hdf5_superblock(file);
     if (superblock < 0) throw Error(Code::kBadHdf5, "the file has no HDF5 signature");
-    std::vector<u8> answer = ask_hdf5_helper(file, superblock);
-    return hdf5_store(std::move(file), superblock, answer);
+    std::vector<u8> answer = ask_hdf5_helper(file, superblock, opening.helper_folders);
+    return hdf5_store(std::move(file), superblock, answer, opening);
   });
 }
 

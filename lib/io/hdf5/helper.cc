@@ -174,8 +174,8 @@ Error bad_end(int status, std::string_view output) {
 
 }  // namespace
 
-std::string find_hdf5_helper() {
-  for (const std::string& folder : module_folders())
+std::string find_hdf5_helper(std::span<const std::string> folders) {
+  for (const std::string& folder : module_folders(folders))
     if (std::string path = cat(folder, kName); ::access(path.c_str(), X_OK) == 0) return path;
   return "";
 }
@@ -197,12 +197,12 @@ std::string hdf5_helper_version(const std::string& program) {
   return escaped({reinterpret_cast<const char*>(out.data()), out.size()});
 }
 
-std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock) {
-  std::string program = find_hdf5_helper();
+std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders) {
+  std::string program = find_hdf5_helper(folders);
   if (program.empty())
     throw Error(Code::kModuleMissing,
                 "this is an HDF5 file, and the program that opens such files, mckpt-hdf5, was not found")
-        .expected(cat(kName, " in one of: ", listed(module_folders())))
+        .expected(cat(kName, " in one of: ", listed(module_folders(folders))))
         .help(kHdf5HelperHelp);
   i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);
   i64 answer = kLeastAnswerBytes + kAnswerPerByte * std::min(file.size(), kMostAnswerBytes);

@@ -3,6 +3,7 @@
 // takes too long, writes too much or dies.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,15 +19,16 @@ inline constexpr std::string_view kHdf5HelperPurpose = "HDF5 files (a program of
 inline constexpr std::string_view kHdf5HelperHelp =
     "apt-get install libhdf5-dev, and build with MCKPT_HDF5=ON";
 
-// The path of the program; "" if none of the module folders has it (runtime/system/module_folders.h).
-std::string find_hdf5_helper();
+// The path of the program; "" if none of the module folders has it (runtime/system/module_folders.h). `folders`
+// are searched first.
+std::string find_hdf5_helper(std::span<const std::string> folders);
 
 // The version of the HDF5 library in it. Throws kHelperFailed.
 std::string hdf5_helper_version(const std::string& program);
 
-// Its answer about the file whose superblock is at that offset. Throws kModuleMissing if it is not
-// installed, and kHelperFailed.
-std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock);
+// Its answer about the file whose superblock is at that offset. Throws kModuleMissing if it is in none of the
+// folders that find_hdf5_helper() searches, and kHelperFailed.
+std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders);
 
 // Limits of one run of the program.
 struct HelperLimits {

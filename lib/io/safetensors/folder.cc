@@ -42,8 +42,9 @@ std::optional<i64> five_digits(std::string_view text) {
 
 class FolderOpener {
  public:
-  explicit FolderOpener(const std::string& path)
-      : folder_(path), store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder)) {
+  FolderOpener(const std::string& path, const OpenOptions& opening)
+      : folder_(path, opening),
+        store_(std::make_unique<SafetensorsStore>(path, Format::kSafetensorsFolder, opening)) {
     for (const FolderEntry& e : folder_.entries()) {
       if (e.folder) continue;
       if (e.name.ends_with(kSuffix)) weights_.push_back(e.name);
@@ -136,7 +137,10 @@ class FolderOpener {
 
 void FolderOpener::open_indexed(const std::string& index_name) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name),
-                                     [&] { return parse_safetensors_index(json_text(folder_.open_file(index_name))); });
+                                     [&] {
+                                       return parse_safetensors_index(
+                                           json_text(folder_.open_file(index_name)));
+                                     });
   store_->add_fact("index", index_name);
   if (index.weight_map.empty())
     store_->add_finding(
@@ -173,7 +177,7 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 }
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
-  auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
+  auto file_name = [&](i32 file) { return escaped(index.files[file]); };
   NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
   NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
@@ -207,7 +211,7 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
   store_->add_finding({.code = Code::kIndexMismatch,
                        .tensor = std::string(tensor),
-                       .file = store_->files()[static_cast<std::size_t>(file)].path,
+                       .file = store_->files()[file].path,
                        .message = std::move(message),
                        .warning = warning});
 }
@@ -271,7 +275,7 @@ void FolderOpener::add_all_once() {
       } else {
         mismatch(name, f,
                  cat("the tensor is in two files (duplicate): also in ",
-                     escaped(store_->files()[static_cast<std::size_t>(home->second)].path)));
+                     escaped(store_->files()[home->second].path)));
       }
     }
   }
@@ -384,8 +388,8 @@ void FolderOpener::add_quantization_fact(const JsonValue& how) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_safetensors_folder(const std::string& path) {
-  return with_file(path, [&] { return FolderOpener(path).open(); });
+std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening) {
+  return with_file(path, [&] { return FolderOpener(path, opening).open(); });
 }
 
 }  // namespace mckpt::impl

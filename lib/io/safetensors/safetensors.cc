@@ -9,7 +9,8 @@
 
 namespace mckpt::impl {
 
-SafetensorsStore::SafetensorsStore(std::string root, Format format) {
+SafetensorsStore::SafetensorsStore(std::string root, Format format, OpenOptions opening) {
+  opening_ = std::move(opening);
   root_ = std::move(root);
   format_ = format;
 }
@@ -48,7 +49,7 @@ void SafetensorsStore::add_sharded(std::span<const Piece> pieces, std::vector<i6
 }
 
 const SafetensorsStore::Row& SafetensorsStore::row_at(i64 tensor, i64 index) const {
-  return rows_[tensors_[static_cast<std::size_t>(tensor)].first + static_cast<std::size_t>(index)];
+  return rows_[tensors_[tensor].first + static_cast<std::size_t>(index)];
 }
 
 std::string_view SafetensorsStore::name(i64 tensor) const {
@@ -62,7 +63,7 @@ DType SafetensorsStore::dtype(i64 tensor) const {
 }
 
 std::span<const i64> SafetensorsStore::dims(i64 tensor) const {
-  const Tensor& t = tensors_[static_cast<std::size_t>(tensor)];
+  const Tensor& t = tensors_[tensor];
   return {t.dims, t.rank};
 }
 
@@ -129,10 +130,10 @@ void SafetensorsStore::add_metadata_facts(const SafetensorsTable& table) {
 }
 
 // One file alone: all of its tensors count.
-std::unique_ptr<Store> open_safetensors_file(const std::string& path) {
+std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
-    InputFile file(path);
-    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors);
+    InputFile file(path, opening);
+    auto store = std::make_unique<SafetensorsStore>(path, Format::kSafetensors, opening);
     i32 index = store->add_file("", file.size(), read_safetensors_table(file));
     const SafetensorsTable& table = store->table(index);
     store->reserve_tensors(table.size());

@@ -50,7 +50,7 @@ std::string relative(std::string_view path, std::string_view root) {
 // One walk.
 class BesideList {
  public:
-  BesideList(const std::string& path, const Store* store) : folder_(path) {
+  BesideList(const std::string& path, const Store* store, const OpenOptions& opening) : folder_(path, opening) {
     visited_.insert(real_path_of(folder_.path()));
     if (store == nullptr) return;
     chosen_ = relative(store->root(), folder_.path());
@@ -156,14 +156,14 @@ std::string real_path_of(const std::string& path) {
   return failed ? path : real.string();
 }
 
-std::vector<Beside> list_beside(const std::string& path, const Store* store) {
+std::vector<Beside> list_beside(const std::string& path, const Store* store, const OpenOptions& opening) {
   if (!is_folder(path)) return {};
-  return BesideList(path, store).run();
+  return BesideList(path, store, opening).run();
 }
 
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store) {
   std::vector<std::string> out;
-  for (Beside& b : list_beside(path, &store))
+  for (Beside& b : list_beside(path, &store, store.opening()))
     if (b.kind == Beside::Kind::kCheckpoint) out.push_back(std::move(b.path));
   return out;
 }

@@ -18,6 +18,7 @@ namespace mckpt::impl {
 
 class Folder;
 class Store;
+struct OpenOptions;
 
 // A file, or a folder that is listed as one thing.
 struct Beside {
@@ -33,7 +34,7 @@ struct Beside {
 
 // Everything beside the store's files, folder by folder, in natural order. `path`: the path that was opened;
 // a file has nothing beside it. `store`: what open_store(path) returned, or null to list everything.
-std::vector<Beside> list_beside(const std::string& path, const Store* store);
+std::vector<Beside> list_beside(const std::string& path, const Store* store, const OpenOptions& opening);
 
 // The paths of the other checkpoints alone.
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);

@@ -26,6 +26,7 @@ JoinedStore::JoinedStore(const Store& first, const Store& second) : first_(first
   for (auto part = a.begin(); part != differ; ++part) common /= *part;
   root_ = common;
   format_ = first.format();
+  opening_ = first.opening();
   for (const auto& [store, folder] : {std::pair{&first, &a}, {&second, &b}})
     for (const StoreFile& f : store->files())
       files_.push_back({(*folder / f.path).lexically_relative(common), f.bytes});

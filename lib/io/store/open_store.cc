@@ -70,31 +70,31 @@ bool is_folder(const std::string& path) {
   return S_ISDIR(st.st_mode);
 }
 
-std::unique_ptr<Store> open_file(const std::string& path) {
+std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
   if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
-    return open_store(parent_folder(path));
+    return open_store(parent_folder(path), opening);
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp"))
     throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself")
         .file(path)
         .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
-  FileKind kind = sniff(InputFile(path));
+  FileKind kind = sniff(InputFile(path, opening));
   switch (kind) {
     case FileKind::kSafetensors:
-      return open_safetensors_file(path);
+      return open_safetensors_file(path, opening);
     case FileKind::kZip:
     case FileKind::kLegacyTorch:
     case FileKind::kPickle:
     case FileKind::kTar:
-      return open_torch_file(path);
+      return open_torch_file(path, opening);
     case FileKind::kHdf5:
-      return open_hdf5_file(path);
+      return open_hdf5_file(path, opening);
     case FileKind::kUnknown:
-      if (name.ends_with(".safetensors")) return open_safetensors_file(path);
-      if (has_torch_suffix(name)) return open_torch_file(path);
-      if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path);
+      if (name.ends_with(".safetensors")) return open_safetensors_file(path, opening);
+      if (has_torch_suffix(name)) return open_torch_file(path, opening);
+      if (name.ends_with(".h5") || name.ends_with(".hdf5")) return open_hdf5_file(path, opening);
       throw Error(Code::kUnknownFormat, "the format of the file is not recognized")
           .file(path)
           .expected(kExpectedFile)
@@ -161,7 +161,7 @@ std::string tracked_iteration(const Folder& folder) {
 
 std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
                                       std::string_view chosen_by) {
-  std::unique_ptr<Store> store = open_store(folder.inside(name));
+  std::unique_ptr<Store> store = open_store(folder.inside(name), folder.opening());
   store->add_fact("chosen", cat(name, " (", chosen_by, ")"));
   return store;
 }
@@ -199,18 +199,18 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
 // Whether the file's name shows that it is one of a set of ranks or shards.
 bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
 
-std::unique_ptr<Store> open_folder(const std::string& path) {
-  Folder folder(path);
+std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
   Contents contents = look(folder);
-  if (contents.dcp) return open_dcp(folder.path());
-  if (contents.safetensors) return open_safetensors_folder(folder.path());
+  if (contents.dcp) return open_dcp(folder.path(), opening);
+  if (contents.safetensors) return open_safetensors_folder(folder.path(), opening);
   if (contents.tracker) return open_tracked(folder, contents);
-  if (contents.ranks) return open_megatron_run(folder.path());
+  if (contents.ranks) return open_megatron_run(folder.path(), opening);
   if (contents.snapshots) return open_snapshot(folder);
   if (contents.iterations.size() == 1) return open_iteration(folder, contents.iterations[0], "the only one");
   if (contents.torch_files.size() == 1 && !is_one_of_several(contents.torch_files[0]))
-    return open_torch_file(folder.inside(contents.torch_files[0]));
-  if (!contents.torch_files.empty()) return open_torch_folder(folder.path());
+    return open_torch_file(folder.inside(contents.torch_files[0]), opening);
+  if (!contents.torch_files.empty()) return open_torch_folder(folder.path(), opening);
   Error e(Code::kUnknownFormat, "the folder holds no checkpoint that mckpt knows");
   e.file(folder.path())
       .expected(kExpectedFolder)
@@ -228,8 +228,8 @@ bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
   return look(folder, name).is_checkpoint();
 }
 
-std::unique_ptr<Store> open_store(const std::string& path) {
-  return is_folder(path) ? open_folder(path) : open_file(path);
+std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {
+  return is_folder(path) ? open_folder(path, opening) : open_file(path, opening);
 }
 
 }  // namespace mckpt::impl

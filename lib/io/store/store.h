@@ -24,6 +24,7 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
+#include "io/file/open_options.h"
 #include "io/store/checksum.h"
 #include "io/store/finding.h"
 #include "io/store/format.h"
@@ -85,6 +86,8 @@ class Store {
   virtual ~Store() = default;
 
   const std::string& root() const { return root_; }  // what was opened, after following a tracker file
+  // How its files are opened, those of the same folder that belong to no store too.
+  const OpenOptions& opening() const { return opening_; }
   Format format() const { return format_; }
   i64 ranks() const { return ranks_; }  // the number of ranks that wrote it; 1 if the format does not say so
   const std::vector<StoreFile>& files() const { return files_; }
@@ -120,6 +123,7 @@ class Store {
 
  protected:
   std::string root_;
+  OpenOptions opening_;
   Format format_ = Format::kSafetensors;
   i64 ranks_ = 1;
   std::vector<StoreFile> files_;
@@ -152,16 +156,17 @@ std::vector<i64> item_index(i64 item, std::span<const i64> dims);
 
 // Opens a file or a folder of any format. Throws kNotFound, or an error that says what was found at the path
 // and what was expected.
-std::unique_ptr<Store> open_store(const std::string& path);
+std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening = {});
 
 // What open_store() chooses from; each throws when the path is not of its format.
-std::unique_ptr<Store> open_safetensors_file(const std::string& path);
-std::unique_ptr<Store> open_safetensors_folder(const std::string& path);
-std::unique_ptr<Store> open_torch_file(const std::string& path);  // .pt: zip or legacy stream
-std::unique_ptr<Store> open_torch_folder(
-    const std::string& path);  // of ranks, of shards, or of separate files
-std::unique_ptr<Store> open_hdf5_file(const std::string& path);
-std::unique_ptr<Store> open_dcp(const std::string& path);           // a folder with .metadata
-std::unique_ptr<Store> open_megatron_run(const std::string& path);  // a folder of mp_rank_* folders
+// open_torch_file() takes a .pt file, zip or legacy stream; open_torch_folder() one of ranks, of shards, or of
+// separate files; open_dcp() a folder with .metadata; open_megatron_run() a folder of mp_rank_* folders.
+std::unique_ptr<Store> open_safetensors_file(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_safetensors_folder(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_torch_file(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_hdf5_file(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening);
+std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

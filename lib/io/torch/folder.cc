@@ -228,8 +228,8 @@ void add_separate(TorchStore& store, std::vector<OpenedTorchFile>& files) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_torch_folder(const std::string& path) {
-  Folder folder(path);
+std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
   std::vector<std::string> names, ranked, shards;
   for (const FolderEntry& e : folder.entries()) {
     if (e.folder || !has_torch_suffix(e.name)) continue;
@@ -240,9 +240,11 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path) {
   // Beside the files of ranks or shards there may be others (arguments of the trainer), which are not the
   // model.
   std::vector<std::string>& chosen = !ranked.empty() ? ranked : !shards.empty() ? shards : names;
-  auto store = std::make_unique<TorchStore>(path, !ranked.empty()   ? Format::kTorchRanks
-                                                  : !shards.empty() ? Format::kTorchShards
-                                                                    : Format::kTorchFiles);
+  auto store = std::make_unique<TorchStore>(path,
+                                            !ranked.empty()   ? Format::kTorchRanks
+                                            : !shards.empty() ? Format::kTorchShards
+                                                              : Format::kTorchFiles,
+                                            opening);
   for (const std::string& n : names)
     if (std::find(chosen.begin(), chosen.end(), n) == chosen.end())
       store->add_finding({.code = Code::kUnusedFile,

@@ -132,8 +132,8 @@ void add_layout(TorchStore& store) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_megatron_run(const std::string& path) {
-  Folder folder(path);
+std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOptions& opening) {
+  Folder folder(path, opening);
   std::vector<std::string> ranks = rank_folders(folder), names;
   if (ranks.empty()) throw Error(Code::kUnknownFormat, "the folder has no mp_rank_* folder").file(path);
   std::map<std::string, i32, std::less<>> rank_of;
@@ -142,7 +142,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path) {
     for (const FolderEntry& e : folder.entries(r))
       if (!e.folder && e.name.ends_with(".pt")) names.push_back(cat(r, "/", e.name));
   }
-  auto store = std::make_unique<TorchStore>(path, Format::kMegatronRanks);
+  auto store = std::make_unique<TorchStore>(path, Format::kMegatronRanks, opening);
   store->set_ranks(static_cast<i64>(ranks.size()));
   for (OpenedTorchFile& o : open_torch_files(folder, names)) {
     if (o.problem) {

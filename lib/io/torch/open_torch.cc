@@ -49,11 +49,11 @@ void add_tensors(TorchStore& store, i32 file) {
 
 }  // namespace
 
-std::unique_ptr<Store> open_torch_file(const std::string& path) {
+std::unique_ptr<Store> open_torch_file(const std::string& path, const OpenOptions& opening) {
   return with_file(path, [&]() -> std::unique_ptr<Store> {
-    InputFile file(path);
+    InputFile file(path, opening);
     TorchFile torch = read_torch_file(file);
-    auto store = std::make_unique<TorchStore>(path, torch.format);
+    auto store = std::make_unique<TorchStore>(path, torch.format, opening);
     for (auto& [name, value] : torch.facts) store->add_fact(name, std::move(value));
     i32 index = store->add_file("", file.size(), std::move(torch));
     add_tensors(*store, index);

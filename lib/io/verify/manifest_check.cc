@@ -90,7 +90,7 @@ std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& ma
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads) {
   PlacedFindings findings;
   parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
-    const ManifestFile& listed = manifest.files[static_cast<std::size_t>(i)];
+    const ManifestFile& listed = manifest.files[i];
     if (std::optional<Finding> f = finding_of(listed, [&] { return frame_fault(folder, listed); }))
       findings.add(i, std::move(*f));
   });
@@ -108,10 +108,10 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
   return findings.take();
 }
 
-void require_listed_files(const std::string& path) {
+void require_listed_files(const std::string& path, const OpenOptions& opening) {
   ListedPlace place = listed_place(path);
   if (!has_manifest(place.folder)) return;
-  Folder folder(place.folder);
+  Folder folder(place.folder, opening);
   std::optional<Manifest> manifest = read_manifest(folder);
   if (!manifest) return;
   if (!place.name.empty())

@@ -16,6 +16,7 @@ namespace mckpt::impl {
 class Folder;
 struct Finding;
 struct Manifest;
+struct OpenOptions;
 
 // A problem for each listed file that does not exist, has another size, or (a file without tensors) has
 // another SHA-256, or cannot be read. Reads no data of tensors.
@@ -31,6 +32,6 @@ std::vector<Finding> unlisted_files(const Folder& folder, const Manifest& manife
 // The check before a conversion reads the folder, or the file, at `path`: throws an error about the first
 // file that is not as listed, with the number of such files; headers of safetensors files are compared as
 // well. Throws what read_manifest() throws. Does nothing if there is no manifest.
-void require_listed_files(const std::string& path);
+void require_listed_files(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -46,7 +46,7 @@ template <typename Look>
 Looked look_by_manifest(const Store& store, Look&& look) {
   Looked out;
   if (!has_manifest(store.root())) return out;
-  Folder folder(store.root());
+  Folder folder(store.root(), store.opening());
   out.files = 1;
   try {
     std::optional<Manifest> manifest = read_manifest(folder);

@@ -13,7 +13,7 @@ namespace mckpt::impl {
 ManifestSums::ManifestSums(const Store& store) : files_(store.files().size()) {
   ListedPlace place = listed_place(store.root());
   if (!has_manifest(place.folder)) return;
-  manifest_ = read_manifest(Folder(place.folder));
+  manifest_ = read_manifest(Folder(place.folder, store.opening()));
   if (!manifest_) return;
   for (std::size_t f = 0; f < files_.size(); f++) {
     const ManifestFile* listed = manifest_->find(place.name.empty() ? store.files()[f].path : place.name);

@@ -69,10 +69,12 @@ std::vector<std::vector<GpuId>> gather_gpus(Comm& world, std::span<const GpuId> 
 
 }  // namespace
 
-std::unique_ptr<Device> cuda_device(Comm& world) {
+std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders) {
+  load_module("cuda", module_folders);
   std::vector<std::vector<GpuId>> usable = gather_gpus(world, usable_gpus());
   i32 gpu = choose_gpus(usable)[world.rank()];
-  if (world.size() > 1) load_module("nccl");  // a missing module is reported now, not when it is first used
+  // A missing module is reported now, not when it is first used.
+  if (world.size() > 1) load_module("nccl", module_folders);
   check_cuda(cuda().choose(gpu), "choosing a GPU");
   return std::make_unique<CudaDevice>(gpu);
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 namespace mckpt::impl {
 
@@ -12,7 +14,8 @@ class Device;
 
 // Collective, and called once in a process: chooses for each rank the first of its usable GPUs that no
 // earlier rank got. Throws kModuleMissing if there is no module, driver or GPU; kBadGrid if there are more
-// ranks than GPUs; kRanksFailed.
-std::unique_ptr<Device> cuda_device(Comm& world);
+// ranks than GPUs; kRanksFailed. `module_folders`: where the modules are looked for first
+// (runtime/system/module_folders.h).
+std::unique_ptr<Device> cuda_device(Comm& world, std::span<const std::string> module_folders = {});
 
 }  // namespace mckpt::impl

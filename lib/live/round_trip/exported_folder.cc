@@ -76,7 +76,7 @@ ScratchFolder::~ScratchFolder() {
 FolderComparison compare_share(const HfModel& source, const std::string& folder, const Comm& ranks,
                                int threads, Observer& observer) {
   FolderComparison found;
-  std::unique_ptr<Store> there = open_store(folder);
+  std::unique_ptr<Store> there = open_store(folder, source.opening);
   std::vector<TensorDifference> unlike = tensor_differences(*source.store, *there);
   if (ranks.rank() == 0) found.differences = described(unlike, *source.store, source.map->dropped(), *there);
   // Items are compared only of tensors that have the same type and shape on both sides.

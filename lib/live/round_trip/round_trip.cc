@@ -16,7 +16,7 @@
 #include "core/base/text.h"
 #include "hf/model.h"
 #include "io/copy/counts.h"
-#include "io/file/source_stamps.h"
+#include "io/file/open_options.h"
 #include "io/store/store.h"
 #include "live/device/device.h"
 #include "live/device/kept_memory.h"
@@ -64,12 +64,12 @@ class RoundTrip {
 
   void go() {
     load();
-    check_sources_unchanged();
+    check_unchanged(source_.opening);
     if (options_.until == Until::kLoad) return;
     unshard_all();
     if (options_.until == Until::kUnshard) return;
     check_all();
-    check_sources_unchanged();
+    check_unchanged(source_.opening);
     if (options_.until == Until::kCheck) return;
     if (options_.checkpoint) through_checkpoint(*options_.checkpoint);
     export_and_compare();
@@ -156,7 +156,7 @@ class RoundTrip {
     });
     model_.drop();
     phase("reload", [&] {
-      CheckpointModel saved(open_store(folder), open_hf_model(source_.path, options_.model),
+      CheckpointModel saved(open_store(folder, source_.opening), open_hf_model(source_.path, options_.model),
                             {.model = options_.model}, {0, std::nullopt, model_.setup().run.groups});
       result_.oddities = saved.oddities();
       return load_from_checkpoint(model_, keys_, saved.store(), saved.keys(), saved.chunks(), loading())
@@ -184,7 +184,7 @@ class RoundTrip {
         std::ranges::move(found.differences, std::back_inserter(differences_));
         return found.bytes;
       });
-      check_sources_unchanged();
+      check_unchanged(source_.opening);
       ranks_.barrier();  // no rank looks at the folder any more
     });
   }

@@ -79,6 +79,7 @@ StagedFolder::Options live_staging(bool durable) {
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options, Observer& observer) {
   Conversion c;
+  c.opening = source.opening;
   auto& hf = c.parts.make<HfLayout>(model.map(), source_types(model.map().sources()), kMostShardBytes);
   auto& chunks = c.parts.make<AllChunks>(model, keys);
   auto& tensors = c.parts.make<PlacedTensors>(model.map(), hf.places);
@@ -88,7 +89,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
   c.proof = export_proof(keys, hf);
   c.path = path, c.identity = kLiveIdentity;
   c.layout = &hf.layout, c.files = hf.layout.output_files();
-  add_beside(c, {plan_assets(source.path, ""), {}});
+  add_beside(c, {plan_assets(source.path, "", c.opening), {}});
   prove_on_rank_0(c, model.world(), options.threads);
 
   std::vector<PartSums::Place> data = data_places(hf);
@@ -114,6 +115,7 @@ i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel
 i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                    const std::string& target, const LiveFolderOptions& options, Observer& observer) {
   Conversion c;
+  c.opening = source.opening;
   auto& chunks = c.parts.make<AllChunks>(model, keys, true);
   DcpLayout& layout = chunks.plan.layout;
   FsdpRun setup = run_of(model);
@@ -129,7 +131,7 @@ i64 save_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& 
   }
   c.identity = kLiveIdentity;
   std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text);
-  plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table)});
+  plan_iteration(c, layout, target, std::nullopt, {{}, plan_assets(source.path, table, c.opening)});
   prove_on_rank_0(c, model.world(), options.threads);
   run(c, run_options(options), model.world(), observer);
   i64 bytes = 0;

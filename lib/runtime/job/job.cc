@@ -7,12 +7,14 @@
 
 #include "core/base/error.h"
 #include "runtime/comm/comm.h"
+#include "runtime/modules/module.h"
 #include "runtime/watch/rank_watch.h"
 #include "runtime/watch/start_limit.h"
 
 namespace mckpt::impl {
 
-Job::Job(Launch launch, Ends ends) : launch_(launch), ends_(std::move(ends)) {}
+Job::Job(Launch launch, Ends ends, std::vector<std::string> module_folders)
+    : launch_(launch), ends_(std::move(ends)), module_folders_(std::move(module_folders)) {}
 Job::~Job() = default;
 
 // Throws kRanksFailed where launcher and library are of different MPIs: each rank would think that it is
@@ -23,6 +25,7 @@ Comm& Job::comm() {
     comm_ = local_comm();
     return *comm_;
   }
+  load_module("mpi", module_folders_);
   comm_ = mpi_comm();
   through_mpi_ = true;
   if (launch_.size > 0 && comm_->size() != launch_.size)

@@ -10,6 +10,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/job/launch.h"
 #include "runtime/watch/limits.h"
@@ -23,7 +25,8 @@ class RankWatch;
 // One for each process, used by the thread of the command. Exactly one of leave() and end() is called, last.
 class Job {
  public:
-  Job(Launch launch, Ends ends);
+  // `module_folders`: where the MPI module is looked for first (runtime/system/module_folders.h).
+  Job(Launch launch, Ends ends, std::vector<std::string> module_folders = {});
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -58,6 +61,7 @@ class Job {
  private:
   const Launch launch_;
   Ends ends_;
+  const std::vector<std::string> module_folders_;
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<RankWatch> watch_;
   bool through_mpi_ = false;

@@ -76,8 +76,8 @@ void check_table(const MckptModule* table, std::string_view name) {
 std::span<const ModuleKind> module_kinds() { return kKinds; }
 
 // The first folder that has the file.
-std::string find_module(std::string_view name) {
-  for (const std::string& folder : module_folders())
+std::string find_module(std::string_view name, std::span<const std::string> folders) {
+  for (const std::string& folder : module_folders(folders))
     if (std::string path = folder + file_name(name); access(path.c_str(), R_OK) == 0) return path;
   return "";
 }
@@ -100,15 +100,15 @@ Module load_module_file(const std::string& path, std::string_view name) {
 }
 
 // Loaded modules are never removed from the map, so references stay valid.
-const Module& load_module(std::string_view name) {
+const Module& load_module(std::string_view name, std::span<const std::string> folders) {
   static std::mutex mutex;
   static std::map<std::string, Module, std::less<>> loaded;
   std::lock_guard lock(mutex);
   if (auto known = loaded.find(name); known != loaded.end()) return known->second;
-  std::string path = find_module(name);
+  std::string path = find_module(name, folders);
   if (path.empty())
     throw missing(name, cat("the ", name, " module was not found"))
-        .expected(cat(file_name(name), " in one of: ", listed(module_folders())));
+        .expected(cat(file_name(name), " in one of: ", listed(module_folders(folders))));
   return loaded.emplace(name, load_module_file(path, name)).first->second;
 }
 

@@ -1,6 +1,7 @@
 // Finding and loading modules (runtime/modules/module_abi.h) in the folders of
 // runtime/system/module_folders.h. A loaded module stays until the process ends: libtorch, CUDA and MPI do
-// not survive being unloaded.
+// not survive being unloaded. So a module has one place in a process, which the first load_module() decides: a
+// program with folders of its own calls load_module() before the first use.
 //
 //   module_functions<MckptCommTable>("mpi")    find libmckpt_mpi.so, dlopen, check the versions, return its table
 //
@@ -33,13 +34,13 @@ struct Module {
   const MckptModule* table;
 };
 
-// The path of a module's file, or "" when no folder has it.
-std::string find_module(std::string_view name);
+// The path of a module's file, or "" when no folder has it. `folders` are searched before those of the library.
+std::string find_module(std::string_view name, std::span<const std::string> folders = {});
 
-// Loads a module at the first call, and returns the loaded one later. Thread-safe. Throws
+// Loads a module at the first call, and returns the loaded one later, whatever the folders. Thread-safe. Throws
 // Error(kModuleMissing) with a help that names how to get it, or Error(kModuleMismatch). pre: `name` is one
 // of module_kinds().
-const Module& load_module(std::string_view name);
+const Module& load_module(std::string_view name, std::span<const std::string> folders = {});
 
 // The functions of a module, a table that begins with its own struct_size. Throws Error(kModuleMismatch) if
 // the table is smaller than the wanted one.

@@ -1,29 +1,37 @@
-// Reads $MCKPT_MODULE_PATH and the place of the program, by the link /proc/self/exe.
+// Finds the place of the library by the link map of the object that contains this function: a shared library has a
+// path there, the program itself has none and is found by the link /proc/self/exe.
 #include "runtime/system/module_folders.h"
 
-#include <algorithm>
-#include <cstdlib>
+#include <dlfcn.h>
+#include <link.h>
+
 #include <filesystem>
 
 #include "core/base/text.h"
 
 namespace mckpt::impl {
+namespace {
 
-// The user's folders come first; beside the program modules are in a build, in ../lib/mckpt when installed.
-std::vector<std::string> module_folders() {
-  std::vector<std::string> folders;
-  const char* listed = std::getenv("MCKPT_MODULE_PATH");
-  for (std::string_view rest = listed ? listed : ""; !rest.empty();) {
-    std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (!folder.empty()) folders.push_back(cat(folder, "/"));
-  }
+// The file that contains this code, without links; empty if the system does not say it.
+std::filesystem::path own_file() {
+  Dl_info info{};
+  link_map* object = nullptr;
   std::error_code failed;
-  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    std::string own = cat(program.parent_path().string(), "/");
-    folders.push_back(own);
-    folders.push_back(cat(own, "../lib/mckpt/"));
+  bool shared = ::dladdr1(reinterpret_cast<const void*>(&module_folders), &info,
+                          reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0 &&
+                object && object->l_name && *object->l_name;
+  std::filesystem::path file = std::filesystem::canonical(shared ? object->l_name : "/proc/self/exe", failed);
+  return failed ? std::filesystem::path() : file;
+}
+
+}  // namespace
+
+std::vector<std::string> module_folders(std::span<const std::string> first) {
+  std::vector<std::string> folders;
+  for (const std::string& folder : first) folders.push_back(folder.ends_with('/') ? folder : cat(folder, "/"));
+  if (std::filesystem::path file = own_file(); !file.empty()) {
+    std::string own = cat(file.parent_path().string(), "/");
+    for (const char* below : {"", "mckpt/", "../lib/mckpt/"}) folders.push_back(cat(own, below));
   }
   return folders;
 }

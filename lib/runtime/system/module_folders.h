@@ -1,16 +1,19 @@
 // The folders with files that are loaded or started on demand: modules (libmckpt_mpi.so) and helper programs
 // (mckpt-hdf5).
+//
+//   caller's folders       /opt/site/mckpt/                 those that the program was told
+//   folder of the library  /usr/lib/                        of libmckpt.so; of the program that contains the library
+//   lib/mckpt beside it    /usr/lib/mckpt/, /usr/bin/../lib/mckpt/
 #pragma once
 
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mckpt::impl {
 
-// The folders in the order in which they are searched, each with a slash at its end: those of
-// $MCKPT_MODULE_PATH (separated by ':'), that of the program, and ../lib/mckpt from there. They may not
-// exist.
-std::vector<std::string> module_folders();
+// The folders in the order in which they are searched, each with a slash at its end. `first` come first. They
+// may not exist.
+std::vector<std::string> module_folders(std::span<const std::string> first = {});
 
 }  // namespace mckpt::impl

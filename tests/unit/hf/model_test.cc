@@ -163,7 +163,7 @@ TEST(HfAssets, AreWhatIsNotAWeight) {
                                                          "config.json", "modeling_x.py", "tokenizer.json"}));
   EXPECT_EQ(folders_without_assets(opened), std::vector<std::string>{"onnx/"});
   EXPECT_TRUE(has_torch_weights(opened));
-  SideFiles planned = plan_assets(folder.path(), "table");
+  SideFiles planned = plan_assets(folder.path(), "table", {});
   EXPECT_EQ(planned.names().size(), 5u);
   EXPECT_EQ(planned.left_out, std::vector<std::string>{"onnx/"});
 }

@@ -104,7 +104,7 @@ struct GoldenSource {
   }
   void open() {
     world().barrier();
-    store = open_safetensors_folder(folder.path());
+    store = open_safetensors_folder(folder.path(), {});
     map = std::make_unique<ModelMap>(map_of_store(config, *store));
   }
   ~GoldenSource() { world().barrier(); }  // others still read

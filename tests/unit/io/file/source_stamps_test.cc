@@ -27,7 +27,11 @@ std::string told_by(Fn&& fn) {
   return changed ? kChanged : text;
 }
 
-std::string told() { return told_by(check_sources_unchanged); }
+OpenOptions noting() { return {.stamps = std::make_shared<SourceStamps>()}; }
+
+std::string told(const OpenOptions& opening) {
+  return told_by([&] { check_unchanged(opening); });
+}
 
 // Other bytes, with the size and the time of the last write that the file has.
 void rewrite(const std::string& path, char byte) {
@@ -38,99 +42,95 @@ void rewrite(const std::string& path, char byte) {
 
 TEST(SourceStamps, ToldIsAFileThatWasRewrittenUnderItsOldTime) {
   TempFolder folder;
-  SourceStamps stamps;
+  OpenOptions opening = noting();
   std::string path = folder.put("f", "abc");
-  InputFile file(path);
-  EXPECT_EQ(told(), "nothing");
+  InputFile file(path, opening);
+  EXPECT_EQ(told(opening), "nothing");
   rewrite(path, 'x');
-  EXPECT_EQ(told(), kChanged);
-  EXPECT_EQ(stamps.first_changed(), path);
+  EXPECT_EQ(told(opening), kChanged);
+  EXPECT_EQ(opening.stamps->first_changed(), path);
 }
 
 TEST(SourceStamps, ToldIsAFileThatWasReplacedUnderItsName) {
   TempFolder folder;
-  SourceStamps stamps;
-  InputFile file(folder.put("f", "abc"));
+  OpenOptions opening = noting();
+  InputFile file(folder.put("f", "abc"), opening);
   fs::rename(folder.put("g", "abc"), folder.at("f"));
-  EXPECT_EQ(told(), kChanged);
+  EXPECT_EQ(told(opening), kChanged);
 }
 
 TEST(SourceStamps, ToldIsAFileThatIsGoneOrCutOrGrew) {
   TempFolder folder;
-  SourceStamps stamps;
-  InputFile cut(folder.put("a", "abc"));
+  OpenOptions opening = noting();
+  InputFile cut(folder.put("a", "abc"), opening);
   fs::resize_file(cut.path(), 2);
-  EXPECT_EQ(stamps.first_changed(), cut.path());
-  InputFile gone(folder.put("A", "abc"));
+  EXPECT_EQ(opening.stamps->first_changed(), cut.path());
+  InputFile gone(folder.put("A", "abc"), opening);
   fs::remove(gone.path());
-  EXPECT_EQ(stamps.first_changed(), gone.path());
+  EXPECT_EQ(opening.stamps->first_changed(), gone.path());
 }
 
 TEST(SourceStamps, ToldIsALinkThatLeadsElsewhere) {
   TempFolder folder;
-  SourceStamps stamps;
+  OpenOptions opening = noting();
   folder.put("one", "abc"), folder.put("two", "abc");
   fs::create_symlink("one", folder.at("f"));
-  InputFile file(folder.at("f"));
+  InputFile file(folder.at("f"), opening);
   fs::remove(folder.at("f"));
   fs::create_symlink("two", folder.at("f"));
-  EXPECT_EQ(told(), kChanged);
+  EXPECT_EQ(told(opening), kChanged);
 }
 
 TEST(SourceStamps, AFileOfWhichTheSizeAloneWasAskedIsNoted) {
   TempFolder folder;
-  SourceStamps stamps;
+  OpenOptions opening = noting();
   folder.put("f", "abc");
-  EXPECT_EQ(Folder(folder.path()).file_bytes("f"), 3);
+  EXPECT_EQ(Folder(folder.path(), opening).file_bytes("f"), 3);
   rewrite(folder.at("f"), 'x');
-  EXPECT_EQ(told(), kChanged);
+  EXPECT_EQ(told(opening), kChanged);
 }
 
 TEST(SourceStamps, ASecondLookComparesWithTheFirst) {
   TempFolder folder;
-  SourceStamps stamps;
+  OpenOptions opening = noting();
   std::string path = folder.put("f", "abc");
-  InputFile first(path);
-  EXPECT_EQ(told_by([&] { InputFile again(path); }), "nothing");
+  InputFile first(path, opening);
+  EXPECT_EQ(told_by([&] { InputFile again(path, opening); }), "nothing");
   rewrite(path, 'x');
-  EXPECT_EQ(told_by([&] { InputFile again(path); }), kChanged);
+  EXPECT_EQ(told_by([&] { InputFile again(path, opening); }), kChanged);
 }
 
 // Where the clock of the file system ticks, a write in the same tick could not be told from this one.
 TEST(SourceStamps, AFileThatWasJustWrittenIsReadWhenTheTickIsOver) {
   TempFolder folder;
-  SourceStamps stamps;
+  OpenOptions opening = noting();
   auto written = std::chrono::steady_clock::now();
-  InputFile file(folder.put("f", "abc"));
+  InputFile file(folder.put("f", "abc"), opening);
   EXPECT_GE(std::chrono::steady_clock::now() - written, std::chrono::milliseconds(20));
 }
 
 TEST(SourceStamps, AChangeRightBehindTheFirstLookIsSeen) {
   TempFolder folder;
   for (int i = 0; i < 50; i++) {
-    SourceStamps stamps;
+    OpenOptions opening = noting();
     std::string path = folder.put("f", "abc");
-    InputFile file(path);
+    InputFile file(path, opening);
     rewrite(path, static_cast<char>('d' + i % 20));
-    ASSERT_EQ(told(), kChanged) << i;
+    ASSERT_EQ(told(opening), kChanged) << i;
   }
 }
 
 TEST(SourceStamps, WithoutThemNothingIsNoted) {
   TempFolder folder;
-  auto outer = std::make_unique<SourceStamps>();
-  {
-    SourceStamps inner;
-    InputFile file(folder.put("f", "abc"));
-    rewrite(file.path(), 'x');
-    EXPECT_EQ(told(), kChanged);
-  }
-  EXPECT_EQ(told(), "nothing");
-  outer.reset();
-  InputFile file(folder.put("g", "abc"));
-  rewrite(file.path(), 'x');
-  EXPECT_EQ(told(), "nothing");
-  EXPECT_EQ(file.stamp().bytes, 3);
+  OpenOptions noted = noting(), other = noting();
+  InputFile mine(folder.put("f", "abc"), noted), nobodys(folder.put("g", "abc"));
+  rewrite(nobodys.path(), 'x');
+  EXPECT_EQ(told(noted), "nothing");
+  EXPECT_EQ(told({}), "nothing");
+  rewrite(mine.path(), 'x');
+  EXPECT_EQ(told(noted), kChanged);
+  EXPECT_EQ(told(other), "nothing");
+  EXPECT_EQ(nobodys.stamp().bytes, 3);
 }
 
 }  // namespace

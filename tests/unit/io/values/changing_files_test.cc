@@ -62,9 +62,10 @@ TEST(ChangingFiles, ThatShrinkAreReadFailures) {
 // A copy of some checkpoint of test_data, opened.
 class OpenStore {
  public:
-  explicit OpenStore(const std::string& of) : path_(folder_.path() + "/" + fs::path(of).filename().string()) {
+  explicit OpenStore(const std::string& of, const OpenOptions& opening = {})
+      : path_(folder_.path() + "/" + fs::path(of).filename().string()) {
     fs::copy(cat(MCKPT_TEST_DATA, "/", of), path_, fs::copy_options::recursive);
-    store = open_store(path_);
+    store = open_store(path_, opening);
   }
   std::string file(std::size_t f) const {
     const std::string& name = store->files()[f].path;
@@ -104,27 +105,27 @@ TEST(ChangingFiles, ThatShrankSinceTheStoreWasOpenedAreTold) {
 
 TEST(ChangingFiles, OfTheSameLengthAreToldWhenAllIsRead) {
   for (const char* name : kStores) {
-    SourceStamps stamps;
-    OpenStore s(name);  // its data are not read yet
-    EXPECT_EQ(thrown_by([&] { check_sources_unchanged(); }), "nothing");
+    OpenOptions opening{.stamps = std::make_shared<SourceStamps>()};
+    OpenStore s(name, opening);  // its data are not read yet
+    EXPECT_EQ(thrown_by([&] { check_unchanged(opening); }), "nothing");
     fs::last_write_time(s.file(0), fs::last_write_time(s.file(0)) + std::chrono::seconds(1));
-    EXPECT_NE(thrown_by([&] { check_sources_unchanged(); }).find("the file was changed while it was read"),
+    EXPECT_NE(thrown_by([&] { check_unchanged(opening); }).find("the file was changed while it was read"),
               std::string::npos);
   }
 }
 
 // More files than are kept open: one that is opened again is still the one that it was.
 TEST(ChangingFiles, AreNoticedWhenTheyAreOpenedAgain) {
-  SourceStamps stamps;
+  OpenOptions opening{.stamps = std::make_shared<SourceStamps>()};
   TempFolder folder;
   for (i64 i = 100; i < 400; i++)
     folder.put(cat("m/f", i, ".safetensors"),
                safetensors_file(cat("{", safetensors_entry(cat("w", i), "U8", "1", 0, 1), "}"), "x"));
-  std::unique_ptr<Store> store = open_store(folder.path() + "/m");
+  std::unique_ptr<Store> store = open_store(folder.path() + "/m", opening);
   ASSERT_EQ(store->files().size(), 300u);
   StoreFiles files(*store);
   for (i32 f = 0; f < 300; f++) files.open(f);
-  EXPECT_EQ(thrown_by([&] { files.open(0), check_sources_unchanged(); }), "nothing");
+  EXPECT_EQ(thrown_by([&] { files.open(0), check_unchanged(opening); }), "nothing");
   std::string second = cat(folder.path(), "/m/", store->files()[1].path);
   fs::last_write_time(second, fs::last_write_time(second) + std::chrono::seconds(1));
   EXPECT_NE(thrown_by([&] { files.open(1); }).find("the file was changed while it was read"),

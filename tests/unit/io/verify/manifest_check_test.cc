@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/store/finding.h"
-#include "io/verify/manifest.h"
 #include "io/verify/manifest_findings.h"
 #include "io/verify/verify.h"
 #include "tests/support/table_store.h"
@@ -19,7 +19,7 @@ const std::string kName(kManifestName);
 TEST(ManifestCheck, ALinkThatLeadsNowhereIsADamagedManifest) {
   TempFolder folder;
   std::filesystem::create_symlink("gone.json", folder.at(kName));
-  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path()); }),
+  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
             cat("MC1314 ", folder.path(), "/", kName, ": the manifest is a link that leads nowhere"));
   NameSet<std::string> judged;
   VerifyReport report;
@@ -44,11 +44,11 @@ TEST(ManifestCheck, TheFirstFaultIsASentence) {
   TempFolder folder;
   folder.put("config.json", "{}");
   folder.put(kName, Manifest{"0.1.0", {{"config.json", 10, std::string(64, 'a'), 0, {}}}}.text());
-  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path()); }),
+  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
             cat("MC1314 ", folder.path(), "/config.json: the file has 2 bytes, but mckpt_manifest.json says 10"));
   folder.put("model.safetensors", "0123456789");
   folder.put(kName, Manifest{"0.1.0", {{"model.safetensors", 10, "", 1, {}}}}.text());
-  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path()); }),
+  EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
             cat("MC1314 ", folder.path(),
                 "/model.safetensors: the bytes around the data of the tensors are not those that mckpt wrote (CRC-32)"));
 }

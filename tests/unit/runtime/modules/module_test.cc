@@ -69,20 +69,19 @@ class ModuleFolder : public testing::Test {
  protected:
   ModuleFolder() : folder_(testing::TempDir() + "mckpt_module_XXXXXX") {
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    setenv("MCKPT_MODULE_PATH", cat("/nowhere::", folder_).c_str(), 1);
   }
   ~ModuleFolder() override {
     unlink(file("libmckpt_torch.so").c_str());
     rmdir(folder_.c_str());
-    unsetenv("MCKPT_MODULE_PATH");
   }
+  std::vector<std::string> folders() const { return {"/nowhere", folder_}; }
   std::string file(const std::string& name) { return cat(folder_, "/", name); }
 
   std::string folder_;
 };
 
 TEST_F(ModuleFolder, MissingModuleSaysWhereItWasLookedForAndHowToGetIt) {
-  Error e = error_from([] { load_module("torch"); });
+  Error e = error_from([&] { load_module("torch", folders()); });
   EXPECT_EQ(e.code(), Code::kModuleMissing);
   EXPECT_NE(e.expected().find(cat("libmckpt_torch.so in one of: /nowhere/, ", folder_)), std::string::npos)
       << e.expected();
@@ -91,8 +90,8 @@ TEST_F(ModuleFolder, MissingModuleSaysWhereItWasLookedForAndHowToGetIt) {
 
 TEST_F(ModuleFolder, BrokenLibraryIsReportedInTheLoadersWords) {
   std::ofstream(file("libmckpt_torch.so")) << "not a library";
-  EXPECT_EQ(find_module("torch"), file("libmckpt_torch.so"));
-  Error e = error_from([] { load_module("torch"); });
+  EXPECT_EQ(find_module("torch", folders()), file("libmckpt_torch.so"));
+  Error e = error_from([&] { load_module("torch", folders()); });
   EXPECT_EQ(e.code(), Code::kModuleMissing);
   EXPECT_EQ(e.file(), file("libmckpt_torch.so"));
   ASSERT_EQ(e.notes().size(), 1u);

@@ -1,9 +1,9 @@
 // A phase of unknown length, such as the last steps of publishing, has no line of progress.
-#include "tools/run_observer.h"
+#include "tools/run/observer.h"
 
 #include "tools/process/interrupt.h"
 #include "tools/render/notes.h"
-#include "tools/resume_help.h"
+#include "tools/run/resume_help.h"
 
 namespace mckpt::impl {
 

@@ -1,6 +1,6 @@
 // Under a launcher the other ranks wait in the first barrier until rank 0 has planned, proved and checked, and
 // plan for themselves then. A dry run is rank 0's alone.
-#include "tools/run_conversion.h"
+#include "tools/run/conversion.h"
 
 #include <chrono>
 
@@ -18,7 +18,7 @@
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
-#include "tools/run_observer.h"
+#include "tools/run/observer.h"
 
 namespace mckpt::impl {
 namespace {

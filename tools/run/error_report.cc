@@ -1,5 +1,5 @@
 // Errors with what only the program knows of them: the rank, and that --resume goes on.
-#include "tools/error_report.h"
+#include "tools/run/error_report.h"
 
 #include <cstdio>
 #include <new>
@@ -10,7 +10,7 @@
 #include "tools/process/job.h"
 #include "tools/render/json_error.h"
 #include "tools/render/output.h"
-#include "tools/resume_help.h"
+#include "tools/run/resume_help.h"
 
 namespace mckpt::impl {
 

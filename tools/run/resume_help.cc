@@ -1,5 +1,5 @@
 // Decides whether --resume can continue after an error, and says so in the help of the error.
-#include "tools/resume_help.h"
+#include "tools/run/resume_help.h"
 
 #include <unistd.h>
 

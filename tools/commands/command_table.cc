@@ -1,5 +1,5 @@
 // Every command with the line that the help page has of it.
-#include "tools/command_table.h"
+#include "tools/commands/command_table.h"
 
 #include <algorithm>
 #include <iterator>

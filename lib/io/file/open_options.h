@@ -1,0 +1,30 @@
+// OpenOptions: how the files of checkpoints are opened. A caller gives them to open_store() or to what opens a
+// model; Folder and Store keep them, so that all that is opened later is opened in the same way:
+//
+//   OpenOptions how{.stamps = std::make_shared<SourceStamps>()};
+//   auto store = open_store(path, how);         every file that is opened from here on is noted in the stamps
+//   check_unchanged(store->opening());          before anything is published or answered
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mckpt::impl {
+
+class SourceStamps;
+
+// A value; copies share the stamps.
+struct OpenOptions {
+  bool follow_links = false;  // follow links that lead out of a checkpoint's folder
+  // Notes what is opened, to see whether it changes while it is read. Null: nobody looks for changes.
+  std::shared_ptr<SourceStamps> stamps{};
+  // Where mckpt-hdf5 is looked for first (runtime/system/module_folders.h).
+  std::vector<std::string> helper_folders{};
+};
+
+// Throws kReadFailed if a file that was noted has changed; does nothing without stamps. To be called after the
+// last read.
+void check_unchanged(const OpenOptions& opening);
+
+}  // namespace mckpt::impl
