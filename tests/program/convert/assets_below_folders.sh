@@ -19,7 +19,7 @@ expect 0 "$mckpt" export other made
 cmp hf/additional_chat_templates/tool_use.jinja made/additional_chat_templates/tool_use.jinja
 expect 0 "$mckpt" verify made
 expect 0 "$mckpt" verify made --against run
-lacks out "on one side alone"
+lacks out "which only one side has"
 # They are parts of the result as its other files are.
 expect 0 "$mckpt" convert hf-to-fsdp hf run --overwrite
 echo changed >run/release/hf_assets/additional_chat_templates/tool_use.jinja
