@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "io/store/format.h"
 
 namespace mckpt::impl {
 namespace {
