@@ -7,7 +7,6 @@
 
 #include "core/base/text.h"
 #include "io/store/format.h"
-#include "io/store/format.h"
 
 namespace mckpt::impl {
 namespace {
