@@ -17,10 +17,11 @@ namespace mckpt::impl {
 
 class InputFile;
 class Store;
+struct OpenOptions;
 
 // The store of a file, from the answer of mckpt-hdf5 about it; open_hdf5_file() calls it. Throws kBadHdf5,
 // kUnsupportedHdf5, kHelperFailed.
 std::unique_ptr<Store> hdf5_store(InputFile file, i64 superblock, std::span<const u8> answer,
-                                  const OpenOptions& opening = {});
+                                  const OpenOptions& opening);
 
 }  // namespace mckpt::impl
