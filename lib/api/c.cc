@@ -109,8 +109,14 @@ const char* mckpt_error_text(const mckpt_error* e) { return e->error.what(); }
 const char* mckpt_error_help(const mckpt_error* e) { return e->error.facts().help.c_str(); }
 void mckpt_error_free(mckpt_error* e) { delete e; }
 
-mckpt_checkpoint* mckpt_open(const char* path, mckpt_error** error) {
-  return returned(error, static_cast<mckpt_checkpoint*>(nullptr), [&] { return handle(mckpt::open(path)); });
+mckpt_checkpoint* mckpt_open(const char* path, const char* const* settings, mckpt_error** error) {
+  return returned(error, static_cast<mckpt_checkpoint*>(nullptr), [&] {
+    mckpt::impl::Settings s(settings);
+    mckpt::OpenOptions options;
+    read(s, options);
+    s.refuse_rest();
+    return handle(mckpt::open(path, options));
+  });
 }
 
 mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings, mckpt_error** error) {

@@ -166,7 +166,9 @@ void Checkpoint::read_into(std::string_view name, std::string_view slice, std::s
 std::string Checkpoint::digest(std::string_view name) const {
   return impl::guarded([&] {
     i64 tensor = state_->number(name);
-    return impl::tensor_digests(state_->store, {&tensor, 1}, 1).front();
+    std::string digest = impl::tensor_digests(state_->store, {&tensor, 1}, 1).front();
+    check_unchanged(state_->store.opening());
+    return digest;
   });
 }
 
@@ -174,6 +176,7 @@ Statistics Checkpoint::statistics(std::string_view name, int threads) const {
   return impl::guarded([&] {
     i64 tensor = state_->number(name);
     impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
+    check_unchanged(state_->store.opening());
     return Statistics{.numbers = s.numbers,
                       .finite = s.finite,
                       .zeros = s.zeros,
@@ -186,10 +189,10 @@ Statistics Checkpoint::statistics(std::string_view name, int threads) const {
   });
 }
 
-Checkpoint open(const std::string& path) {
+Checkpoint open(const std::string& path, const OpenOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    std::unique_ptr<impl::Store> store = impl::open_store(path);
+    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options));
     const impl::Store& opened = *store;
     return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(store), nullptr, opened}));
   });

@@ -71,6 +71,17 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
   return report;
 }
 
+// Of a ToSafetensors or a ToPt.
+template <typename What>
+impl::FileOptions file_options(const What& what, int threads) {
+  return {.source = what.source,
+          .target = what.target,
+          .include = what.include,
+          .exclude = what.exclude,
+          .files = impl::opening_of(what.files),
+          .threads = threads};
+}
+
 }  // namespace
 
 Conversion::Conversion(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -188,14 +199,14 @@ Conversion plan(const Relayer& what) {
 
 Conversion plan(const ToSafetensors& what, int threads) {
   return impl::guarded([&] {
-    impl::FileOptions options{what.source, what.target, what.include, what.exclude, threads};
+    impl::FileOptions options = file_options(what, threads);
     return ConversionAccess::make(impl::plan_pt_to_safetensors(options, what.tensors_only));
   });
 }
 
 Conversion plan(const ToPt& what, int threads) {
   return impl::guarded([&] {
-    impl::FileOptions options{what.source, what.target, what.include, what.exclude, threads};
+    impl::FileOptions options = file_options(what, threads);
     return ConversionAccess::make(impl::plan_safetensors_to_pt(options));
   });
 }

@@ -21,6 +21,7 @@ void parse_number(std::string_view name, std::string_view text, T& to) {
 }
 
 void read(Settings& s, ModelOptions& to) {
+  mckpt::impl::read(s, to.files);
   s.take("expert_layout", to.expert_layout);
   s.take("map_file", to.map_file);
 }
@@ -87,16 +88,19 @@ void read(Settings& s, Relayer& to) {
   s.take("keys", to.keys), s.take("layers", to.layers), s.take("norms", to.norms);
   s.take("without_mixers", to.without_mixers), s.take("weights_only", to.weights_only);
   s.take("accept", to.accept);
+  mckpt::impl::read(s, to.files);
 }
 
 void read(Settings& s, ToSafetensors& to) {
   read_ends(s, to);
+  mckpt::impl::read(s, to.files);
   s.take("include", to.include), s.take("exclude", to.exclude);
   s.take("tensors_only", to.tensors_only);
 }
 
 void read(Settings& s, ToPt& to) {
   read_ends(s, to);
+  mckpt::impl::read(s, to.files);
   s.take("include", to.include), s.take("exclude", to.exclude);
 }
 
@@ -176,6 +180,8 @@ void Settings::refuse_rest() const {
     throw e;
   }
 }
+
+void read(Settings& s, mckpt::OpenOptions& to) { s.take("follow_links", to.follow_links); }
 
 void read(Settings& s, SourceOptions& to) {
   s.take("assets", to.assets);

@@ -53,6 +53,7 @@ class Settings {
   std::set<std::string, std::less<>> known_;  // names that were asked for
 };
 
+void read(Settings& from, mckpt::OpenOptions& to);
 void read(Settings& from, SourceOptions& to);
 void read(Settings& from, RunOptions& to);
 void read(Settings& from, CompareOptions& to);

@@ -11,6 +11,7 @@
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
 #include "hf/expert_layout.h"
+#include "io/file/source_stamps.h"
 
 namespace mckpt::impl {
 namespace {
@@ -99,13 +100,17 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   return s;
 }
 
+OpenOptions opening_of(const mckpt::OpenOptions& options) {
+  return {.follow_links = options.follow_links, .stamps = std::make_shared<SourceStamps>()};
+}
+
 HfModelOptions model_options(const ModelOptions& options) {
   ExpertLayout layout = word_in<ExpertLayout>({{"auto", ExpertLayout::kAuto},
                                                {"apart", ExpertLayout::kApart},
                                                {"fused", ExpertLayout::kFused},
                                                {"hub", ExpertLayout::kHub}},
                                               options.expert_layout, "expert_layout");
-  return {layout, options.map_file, {}};
+  return {.expert_layout = layout, .map_file = options.map_file, .files = opening_of(options.files)};
 }
 
 std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
@@ -156,6 +161,7 @@ RelayerOptions relayer_options(const Relayer& what) {
   options.how.without_mixers = what.without_mixers;
   options.how.weights_only = what.weights_only;
   options.accept = accepted_codes(what.accept);
+  options.files = opening_of(what.files);
   return options;
 }
 

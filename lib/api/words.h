@@ -13,6 +13,7 @@
 #include "convert/source/options.h"
 #include "core/base/notes.h"
 #include "core/fsdp/grid.h"
+#include "io/file/open_options.h"
 #include "io/store/finding.h"
 #include "mappings/fsdp/setup.h"
 #include "mckpt/finding.h"
@@ -34,6 +35,9 @@ ValueOptions value_options(const mckpt::Values& values);
 Grid grid_of(const mckpt::Grid& grid);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 
+// The engine's options for files that are opened now, with stamps of their own: what changes while it is read is
+// an error.
+OpenOptions opening_of(const mckpt::OpenOptions& options);
 HfModelOptions model_options(const ModelOptions& options);
 std::vector<Code> accepted_codes(const std::vector<std::string>& names);
 CheckpointOptions checkpoint_options(const SourceOptions& options);

@@ -20,6 +20,7 @@ enum class DType : u8;
 class Folder;
 class SourceTable;
 struct SideFiles;
+struct OpenOptions;
 
 inline constexpr std::string_view kAssetsFolder = "hf_assets";
 inline constexpr std::string_view kTensorTableName = "mckpt_tensors.json";

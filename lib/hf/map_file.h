@@ -11,6 +11,7 @@
 namespace mckpt::impl {
 
 struct MapFile;
+struct OpenOptions;
 
 // Reads the JSON; whether the rows make sense is checked when they are joined with a family. Throws kBadJson,
 // and kBadMap with the key.

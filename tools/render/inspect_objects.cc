@@ -9,6 +9,7 @@
 #include "tools/render/inspect_objects.h"
 
 #include "core/base/error.h"
+#include "io/dcp/key.h"
 #include "io/file/json_writer.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
@@ -18,7 +19,7 @@ namespace mckpt::impl {
 namespace {
 
 // Megatron keeps a dozen settings of each parameter as an object each.
-constexpr std::string_view kPerParameter = "optimizer.param_to_group_meta.";
+constexpr std::string_view kPerParameter = kGroupMetaSection;
 constexpr std::size_t kLineBytes = 100, kJsonBytes = std::size_t{1} << 20;
 
 // A value, or the error of reading it, which is printed in the value's place.

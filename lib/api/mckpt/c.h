@@ -6,7 +6,7 @@
  *   if (!c || mckpt_run(c, NULL, NULL, &error) != 0) puts(mckpt_error_text(error));
  *
  * Settings are texts "name=value", ended by NULL; a null list is an empty one. The names are those of the fields
- * in mckpt/plans.h, mckpt/checkpoint.h, mckpt/conversion.h and mckpt/verify.h. Flags are 0 or 1; a list is the
+ * in mckpt/plans.h, mckpt/options.h, mckpt/conversion.h and mckpt/verify.h. Flags are 0 or 1; a list is the
  * same setting several times; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
  *
  * A function that can fail has `error` as its last parameter, which may be null. It returns null, or a status
@@ -56,7 +56,8 @@ typedef struct mckpt_tensor {
   int64_t bytes;
 } mckpt_tensor;
 
-MCKPT_API mckpt_checkpoint* mckpt_open(const char* path, mckpt_error** error);
+/* Settings: those of OpenOptions. */
+MCKPT_API mckpt_checkpoint* mckpt_open(const char* path, const char* const* settings, mckpt_error** error);
 /* A view under the names of fsdp_dtensor. Settings: those of SourceOptions. */
 MCKPT_API mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings, mckpt_error** error);
 MCKPT_API const char* mckpt_checkpoint_format(const mckpt_checkpoint* checkpoint);

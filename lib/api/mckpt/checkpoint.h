@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 
 #include "mckpt/export.h"
 #include "mckpt/finding.h"
+#include "mckpt/options.h"
 
 namespace mckpt {
 
@@ -61,9 +61,9 @@ class MCKPT_API Checkpoint {
   Checkpoint& operator=(Checkpoint&&) noexcept;
   ~Checkpoint();
 
-  const std::string& path() const;    // what was opened, behind a tracker file
+  const std::string& path() const;  // what was opened, behind a tracker file
   std::string_view format() const;  // for people, a literal: "safetensors", "DCP fsdp_dtensor"
-  std::int64_t ranks() const;         // that wrote it; 1 if the format does not say so
+  std::int64_t ranks() const;       // that wrote it; 1 if the format does not say so
   // Facts of the format: {"iteration", "10"}.
   std::vector<std::pair<std::string, std::string>> facts() const;
   std::vector<Finding> findings() const;
@@ -96,23 +96,8 @@ class MCKPT_API Checkpoint {
   std::unique_ptr<State> state_;
 };
 
-// How the folder of a Hugging Face model is read if its files leave something open.
-struct ModelOptions {
-  std::string expert_layout = "auto";  // how experts are stored: auto, apart, fused or hub (transposed)
-  std::string map_file{};              // a file with rows that override the built-in table; "": none
-};
-
-// How a sharded checkpoint is opened as a model if its files leave something open.
-struct SourceOptions {
-  std::optional<std::string>
-      assets{};  // folder of the original model; none: what mckpt kept in the checkpoint
-  std::optional<std::int64_t> source_tp{}, source_etp{};  // ranks that wrote it, if it does not say so
-  std::vector<std::string> accept{};                      // damage that is accepted: "MC1311"
-  ModelOptions model{};
-};
-
 // Opens a file or a folder of any format.
-MCKPT_API Checkpoint open(const std::string& path);
+MCKPT_API Checkpoint open(const std::string& path, const OpenOptions& options = {});
 // A view: a sharded checkpoint under the names and boxes of fsdp_dtensor, whatever its format on disk. Each
 // function of the view reads through to the files.
 MCKPT_API Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options = {});

@@ -13,6 +13,7 @@
 #include "mckpt/export.h"
 #include "mckpt/finding.h"
 #include "mckpt/observer.h"
+#include "mckpt/options.h"
 #include "mckpt/plans.h"
 #include "mckpt/verify.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mckpt/checkpoint.h"
+#include "mckpt/options.h"
 
 namespace mckpt {
 
@@ -81,6 +81,7 @@ struct Relayer {
   bool without_mixers = false;           // to and from GPT: without the M layers
   bool weights_only = false;
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
+  OpenOptions files{};
 };
 
 // The tensors of a .pt file, or of a folder of them -> one safetensors file.
@@ -88,12 +89,14 @@ struct ToSafetensors {
   std::string source{}, target{};
   std::vector<std::string> include{}, exclude{};  // globs; no include: all tensors
   bool tensors_only = false;                      // leave out what is not a tensor, instead of refusing it
+  OpenOptions files{};
 };
 
 // The tensors of safetensors files -> one .pt file.
 struct ToPt {
   std::string source{}, target{};
   std::vector<std::string> include{}, exclude{};
+  OpenOptions files{};
 };
 
 }  // namespace mckpt

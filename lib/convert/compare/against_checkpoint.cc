@@ -23,6 +23,7 @@
 #include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

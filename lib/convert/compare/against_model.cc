@@ -13,6 +13,7 @@
 #include "core/items/dtype.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
+#include "io/dcp/key.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -86,7 +87,7 @@ bool against_model(std::unique_ptr<Store> tested, const std::string& path, const
       if (t >= 0) tensors.push_back(t);
     return tensors;
   };
-  auto name = [&](i32 key) { return cat("model.module.", keys[key].name); };
+  auto name = [&](i32 key) { return cat(kModelFront, keys[key].name); };
   return c.comparison.run({checkpoint.store(), checkpoint.chunks(), source, keys.size(), name, job, made_of},
                           c.report);
 }

@@ -17,6 +17,7 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "io/dcp/key.h"
 #include "io/file/parallel.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -293,8 +294,7 @@ FsdpPlan::FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjus
     if (mine >= 0) continue;
     const Item& item = items[i];
     const CheckpointKey& key = keys[item.key];
-    DcpName name =
-        item.companion ? item.companion->name : DcpName{cat("model.module.", key.name), {kModelDot}};
+    DcpName name = item.companion ? item.companion->name : DcpName{cat(kModelFront, key.name), {kModelDot}};
     mine = layout.add_key({std::move(name), b.dtype[i], key.shape});
     table_key.push_back(item.key);
   }

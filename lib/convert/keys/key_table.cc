@@ -18,38 +18,6 @@
 #include <algorithm>
 
 namespace mckpt::impl {
-namespace {
-
-// Removes the prefix from the front of the name, if it is there.
-bool drop_prefix(std::string_view& name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return false;
-  name.remove_prefix(prefix.size());
-  return true;
-}
-
-}  // namespace
-
-std::optional<std::string> model_key(std::string_view name) {
-  if (!drop_prefix(name, "model.")) return std::nullopt;
-  while (drop_prefix(name, "module.")) {
-  }
-  std::string out(name);
-  constexpr std::string_view kNew = ".transformer_layer.", kOld = ".mtp_model_layer.";
-  if (std::size_t at = out.find(kNew); at != out.npos && out.find("mtp.layers.") != out.npos)
-    out.replace(at, kNew.size(), kOld);
-  return out;
-}
-
-std::optional<StateName> state_name(std::string_view name) {
-  constexpr std::string_view kState = "optimizer.state.";
-  if (!name.starts_with(kState)) return std::nullopt;
-  std::size_t last = name.rfind('.');
-  if (last <= kState.size()) return std::nullopt;
-  std::string_view middle = name.substr(kState.size(), last - kState.size());
-  std::optional<std::string> key = model_key(cat("model.", middle));
-  return StateName{std::move(*key), {9, static_cast<i32>(kState.size()) - 1, static_cast<i32>(last)}};
-}
-
 KeyTable::~KeyTable() = default;
 
 const ModelParameter& KeyTable::parameter(const CheckpointKey& key) const {

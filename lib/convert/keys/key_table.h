@@ -42,20 +42,6 @@ struct CheckpointKey {
   bool by_cell = false;  // fused, cell after cell: the place of an item depends on how many cells wrote it
 };
 
-// The name without the sections and wrappers in front of it: "model.module.a.b" and "model.a.b" are "a.b".
-// Nothing for a key of another section. Newer writers name the layers of MTP blocks "transformer_layer";
-// their keys are returned with the older name, "mtp_model_layer".
-std::optional<std::string> model_key(std::string_view name);
-
-// The name of an optimizer's state, "optimizer.state.module.module.module.<key>.<state>": the key without
-// wrappers, and the positions of the dots that separate nested dictionaries.
-struct StateName {
-  std::string key;
-  std::vector<i32> dots;
-};
-// Nothing for a tensor that is not an optimizer's state.
-std::optional<StateName> state_name(std::string_view name);
-
 // The table of one model and one way to write it. The map outlives the table. After construction all
 // functions are const and thread-safe; runs() computes the holdings of other cells when they are first needed
 // and keeps them.

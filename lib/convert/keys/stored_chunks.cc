@@ -7,6 +7,7 @@
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/record.h"
 #include "io/store/store.h"

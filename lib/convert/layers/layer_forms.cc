@@ -3,10 +3,10 @@
 //
 //   decoder.layers.0.layers.1.x   member        decoder.layers.x   stacked
 #include "convert/layers/layer_forms.h"
-#include "convert/keys/key_section.h"
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 
-#include "convert/keys/key_section.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/layer_modules.h"
 #include "convert/layers/mixer_parts.h"
@@ -18,6 +17,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 

@@ -4,12 +4,12 @@
 //   Mamba   conv = wide + 2 * states               in_proj = 2 * wide + 2 * states + heads
 //   GDN     conv = 2 * keys + wide                 in_proj = 2 * keys + 2 * wide + 2 * heads
 #include "convert/layers/mixer_parts.h"
-#include "convert/keys/key_section.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {

@@ -2,10 +2,9 @@
 // becomes a chunk of the result, at the end of the file of the same rank.
 #include "convert/layers/moved_chunks.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/keys/key_section.h"
 #include "convert/layers/layer_migration.h"
 #include "core/base/error.h"
-#include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/store/store.h"
 
 #include <algorithm>

@@ -17,6 +17,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
 #include "io/store/store.h"
@@ -43,9 +44,7 @@ std::string why_kept(const Store& store) {
                       : cat("as ", keys, " belong to no known convention");
 }
 
-bool is_of_optimizer(std::string_view key) {
-  return key.starts_with("optimizer.") || key.starts_with("optim.");
-}
+bool is_of_optimizer(std::string_view key) { return is_optimizer_key(key) || key.starts_with("optim."); }
 
 // The layout of the result, and what is left out of it. The store outlives the object.
 class PlainLayout {

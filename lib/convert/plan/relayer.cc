@@ -8,7 +8,6 @@
 #include "convert/jobs/carried_record.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/proof.h"
-#include "convert/keys/key_section.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"
 #include "convert/objects/pattern_args.h"
@@ -28,6 +27,7 @@
 #include "io/dcp/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
 #include "io/store/store.h"
 

@@ -5,7 +5,6 @@
 #include "convert/plan/reshard_objects.h"
 
 #include "convert/keys/fsdp_run.h"
-#include "convert/keys/key_section.h"
 #include "convert/objects/args_patch.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/run_objects.h"
@@ -16,6 +15,7 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "hf/model.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
@@ -104,7 +104,7 @@ ReshardedObjects ReshardObjects::take() {
   // States from the ranks' own files come with the groups that these files give.
   if (ranks)
     ranks->each_run_object([&](const std::string& name, PickleValue value) {
-      if (name.starts_with("optimizer.")) add_made(name, copy_pickle(value));
+      if (is_optimizer_key(name)) add_made(name, copy_pickle(value));
     });
   add_stored();
   if (const PieceStore* pieces = source_.model().translated())

@@ -24,6 +24,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"

@@ -3,7 +3,6 @@
 // (PlainSource).
 #include "convert/source/reshard_source.h"
 
-#include "convert/keys/key_section.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "convert/source/options.h"
@@ -13,6 +12,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/run_facts.h"
 #include "io/store/finding.h"
@@ -157,7 +157,7 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
 }
 
 bool ReshardSource::drops_tensor(i32 tensor) const {
-  bool optimizer = store().name(tensor).starts_with("optimizer.");
+  bool optimizer = is_optimizer_key(store().name(tensor));
   return optimizer && (options_.weights_only || (joined_ && tensor < model_.store().tensor_count()));
 }
 

@@ -15,6 +15,7 @@
 #include "convert/source/options.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
+#include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
 
@@ -66,7 +67,7 @@ class ReshardSource {
   // True for optimizer states that are left out, or that the ranks' files have.
   bool drops_tensor(i32 tensor) const;
   bool drops_object(std::string_view object) const {
-    return options_.weights_only && object.starts_with("optimizer.");
+    return options_.weights_only && is_optimizer_key(object);
   }
   // The folders that are read.
   std::vector<std::string> roots() const;

@@ -13,6 +13,7 @@
 #include "hf/model_options.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -71,7 +72,7 @@ std::string keys_of_no_format(const Store& store) {
   i64 more = -1;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     std::string_view name = store.name(t);
-    if (name.starts_with("model.") || name.starts_with("optimizer.state.")) continue;
+    if (name.starts_with("model.") || name.starts_with(kStateSection)) continue;
     if (more++ < 0) first = escaped(name);
   }
   return more < 0 ? "" : cat(first, more > 0 ? cat(" and ", more, " more") : "");

@@ -4,20 +4,17 @@
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/torch/table.h"
 #include "mappings/model/expand.h"
 
 #include <algorithm>
 
 namespace mckpt::impl {
-namespace {
-
-constexpr std::string_view kState = "optimizer.state.", kWrapper = "module.";
-
-}  // namespace
 
 std::string whole_state_name(std::string_view name) {
-  if (name.starts_with(kState)) return std::string(name);
+  if (name.starts_with(kStateSection)) return std::string(name);
   return name.starts_with("state.") ? cat("optimizer.", name) : std::string();
 }
 
@@ -48,10 +45,9 @@ void RankStates::Gathering::add(i32 file, i64 rank) {
     const ModelParameter& p = mine.parameters[known->second];
     auto [at, fresh] = known_.try_emplace({name, p.expert(), p.expert() ? cell.etp : cell.tp}, nullptr);
     if (fresh) {
-      std::size_t key = kState.size(), dot = static_cast<std::size_t>(parts->dots.back());
-      while (name.compare(key, kWrapper.size(), kWrapper) == 0) key += kWrapper.size();
+      KeySection section = key_section(DcpDialect::kFsdpDtensor, name);
       at->second = &list_.emplace_back(
-          State{&mine.parameters, known->second, name.substr(0, key), name.substr(dot), {}});
+          State{&mine.parameters, known->second, std::string(section.front), std::string(section.tail), {}});
     }
     i64 place = p.expert() ? cell.edp : cell.cp + grid_.cp * cell.dp;
     at->second->held.push_back({place, rank, file, row});

@@ -13,6 +13,7 @@
 #include "convert/views/rank_gathering.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/store/torch_names.h"
 #include "io/torch/files.h"

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -29,10 +30,6 @@ namespace {
 
 using Section = DcpKey::Section;
 
-constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.",
-                           kMeta = "optimizer.param_to_group_meta.module.module.module.",
-                           kGroups = "optimizer.param_groups.";
-
 // The two parts of "optimizer.param_groups.0.lr": "0" and "lr". In groups that torch flattened, the first
 // part is the name of a parameter.
 struct GroupField {
@@ -40,8 +37,8 @@ struct GroupField {
 };
 
 std::optional<GroupField> group_field(std::string_view object) {
-  if (!object.starts_with(kGroups)) return std::nullopt;
-  object.remove_prefix(kGroups.size());
+  if (!object.starts_with(kGroupListSection)) return std::nullopt;
+  object.remove_prefix(kGroupListSection.size());
   std::size_t dot = object.rfind('.');
   if (dot == object.npos) return std::nullopt;
   return GroupField{std::string(object.substr(0, dot)), std::string(object.substr(dot + 1))};
@@ -110,7 +107,7 @@ void Translation::add_tensor(i64 t) {
   bool state = key.section == Section::kState;
   std::string name = key_of(key.parameter);
   if (key.section == Section::kModel) names_.emplace(name, false);
-  std::string_view front = state ? kState : kModel;
+  std::string_view front = state ? kStateFront : kModelFront;
   std::string tail = state ? cat(".", key.field) : "";
   if (state && key.field == "step" && dims.empty()) steps_.emplace(name, t);
   auto known = by_name_.find(name);
@@ -174,7 +171,7 @@ void Translation::add_object(i64 o) {
   bool placed = false;
   for (const auto& [parameter, group] : group_of_) {
     if (group != field->group) continue;
-    out_->add_object(cat(kMeta, parameter, ".", field->field), o);
+    out_->add_object(cat(kGroupMetaFront, parameter, ".", field->field), o);
     placed = true;
   }
   // No parameter is known to be in the group: the object keeps its name, so that nothing is left out.
@@ -185,7 +182,7 @@ void Translation::add_object(i64 o) {
 // for each parameter: its value is read and becomes an object.
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
-  std::string of_group = cat(kGroups, group, ".step");
+  std::string of_group = cat(kGroupListSection, group, ".step");
   bool told = std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
   if (step == steps_.end() || told) return;
   StoreFiles files(source_);
@@ -194,7 +191,7 @@ void Translation::add_step(const std::string& name, const std::string& group) {
     value = number_at(source_.dtype(step->second), bytes.data(), 0);
   });
   bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
-  out_->make_object(cat(kMeta, name, ".step"),
+  out_->make_object(cat(kGroupMetaFront, name, ".step"),
                     whole ? pickle_integer(static_cast<i64>(value)) : pickle_real(value));
 }
 

@@ -14,12 +14,12 @@
 #include <algorithm>
 #include <map>
 
-#include "convert/keys/key_section.h"
 #include "convert/objects/run_objects.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
 #include "io/pickle/copy.h"
 #include "mappings/fsdp/layout.h"
@@ -29,8 +29,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-constexpr std::string_view kModel = "model.module.", kState = "optimizer.state.module.module.module.";
 
 // Pairs of spellings: what a module is called at run time may differ from its name in torch_dist.
 constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
@@ -167,7 +165,7 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
     i64& taken = taken_[piece.tensor];
     taken += piece.rows < 0 ? shape.items() : piece.rows * shape.row_items();
   }
-  out_->add(kind.empty() ? cat(kModel, name) : cat(kState, name, ".", kind), std::move(dims),
+  out_->add(kind.empty() ? cat(kModelFront, name) : cat(kStateFront, name, ".", kind), std::move(dims),
             std::move(pieces));
 }
 
@@ -238,8 +236,8 @@ void Translation::add_rest() {
     std::span<const i64> dims = source_.dims(t);
     std::string name(source_.name(t));
     if (section.optimizer) odd_.push_back(t);
-    if (section.optimizer && !name.starts_with("optimizer.")) name = cat("optimizer.", name);
-    out_->add(section.optimizer ? name : cat(kModel, name), {dims.begin(), dims.end()}, {{t}});
+    if (section.optimizer && !is_optimizer_key(name)) name = cat("optimizer.", name);
+    out_->add(section.optimizer ? name : cat(kModelFront, name), {dims.begin(), dims.end()}, {{t}});
   }
 }
 

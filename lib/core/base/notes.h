@@ -6,9 +6,7 @@
 //                   warning  args: num_experts keeps its old value
 #pragma once
 
-#include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mckpt::impl {
@@ -24,12 +22,9 @@ struct Note {
 // In the order in which the steps made them.
 class Notes {
  public:
-  void note(std::string text) { list_.push_back({Note::Kind::kNote, std::move(text)}); }
-  void warn(std::string text) { list_.push_back({Note::Kind::kWarning, std::move(text)}); }
-  void append(Notes more) {
-    list_.insert(list_.end(), std::make_move_iterator(more.list_.begin()),
-                 std::make_move_iterator(more.list_.end()));
-  }
+  void note(std::string text);
+  void warn(std::string text);
+  void append(Notes more);
 
   bool empty() const { return list_.empty(); }
   auto begin() const { return list_.begin(); }

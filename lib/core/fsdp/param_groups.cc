@@ -58,7 +58,7 @@ void cut_group(const Bucket& group, std::span<const Parameter> parameters, const
     items = 0;
   };
   for (i64 id : group.members) {
-    const Parameter& p = parameters[static_cast<std::size_t>(id)];
+    const Parameter& p = parameters[id];
     bool alone = p.shared_embedding && how.strategy != Strategy::kNoShard;
     if (alone) close();
     open.members.push_back(id);

@@ -35,9 +35,9 @@ class Cover {
   using Boxes = std::vector<i64>;  // positions in the list
 
   int rank() const { return static_cast<int>(extent_.size()); }
-  i64 offset(i64 box, int d) const { return offsets_[static_cast<std::size_t>(box * rank() + d)]; }
-  i64 size(i64 box, int d) const { return sizes_[static_cast<std::size_t>(box * rank() + d)]; }
-  i64 extent(int d) const { return extent_[static_cast<std::size_t>(d)]; }
+  i64 offset(i64 box, int d) const { return offsets_[box * rank() + d]; }
+  i64 size(i64 box, int d) const { return sizes_[box * rank() + d]; }
+  i64 extent(int d) const { return extent_[d]; }
   // Where the box begins and ends inside the tensor. pre: its size is not negative.
   i64 begin(i64 box, int d) const { return std::clamp<i64>(offset(box, d), 0, extent(d)); }
   i64 end(i64 box, int d) const;
@@ -46,10 +46,10 @@ class Cover {
   bool fills(i64 box, int d) const { return begin(box, d) <= lo(d) && end(box, d) >= hi(d); }
   bool fills(i64 box) const;
 
-  i64& lo(int d) { return lo_[static_cast<std::size_t>(d)]; }
-  i64& hi(int d) { return hi_[static_cast<std::size_t>(d)]; }
-  i64 lo(int d) const { return lo_[static_cast<std::size_t>(d)]; }
-  i64 hi(int d) const { return hi_[static_cast<std::size_t>(d)]; }
+  i64& lo(int d) { return lo_[d]; }
+  i64& hi(int d) { return hi_[d]; }
+  i64 lo(int d) const { return lo_[d]; }
+  i64 hi(int d) const { return hi_[d]; }
 
   void region(Boxes boxes);
   bool settled(const Boxes& boxes);

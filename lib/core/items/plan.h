@@ -70,8 +70,8 @@ class Plan {
 
   // From here on: after finish().
   std::span<const PlannedMove> moves() const { return moves_; }
-  const Region& source(i32 region) const { return sources_[static_cast<std::size_t>(region)]; }
-  const Region& destination(i32 region) const { return destinations_[static_cast<std::size_t>(region)]; }
+  const Region& source(i32 region) const { return sources_[region]; }
+  const Region& destination(i32 region) const { return destinations_[region]; }
   i32 destination_count() const { return static_cast<i32>(destinations_.size()); }
   PlanTotals totals() const;
   // The file offset of the first byte that a move reads; -1 for zeros.

@@ -47,7 +47,7 @@ i64 Shape::row_items() const {
 
 Shape Shape::with_dim(int d, i64 size) const {
   std::vector<i64> sizes(dims().begin(), dims().end());
-  sizes[static_cast<std::size_t>(d)] = size;
+  sizes[d] = size;
   return Shape(sizes);
 }
 

@@ -23,7 +23,7 @@ class Shape {
   explicit Shape(std::span<const i64> sizes);
 
   int rank() const { return rank_; }
-  i64 operator[](int d) const { return dims()[static_cast<std::size_t>(d)]; }
+  i64 operator[](int d) const { return dims()[d]; }
   std::span<const i64> dims() const {
     return {rank_ <= kInline ? inline_.data() : heap_.data(), static_cast<std::size_t>(rank_)};
   }

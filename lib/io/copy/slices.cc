@@ -74,7 +74,7 @@ std::vector<Reach> reaches(const Plan& plan) {
   for (std::size_t d = 0; d < out.size(); d++) out[d].destination = static_cast<i32>(d);
   for (const PlannedMove& p : plan.moves()) {
     if (p.move.kind == MoveKind::kZero) continue;
-    Reach& r = out[static_cast<std::size_t>(p.destination)];
+    Reach& r = out[p.destination];
     const Region& source = plan.source(p.move.slot);
     ItemRun run = p.move.source();
     r.begin = std::min(r.begin, {source.file, source.offset + run.begin * source.item_bytes});
@@ -147,7 +147,7 @@ std::vector<Slice> source_rows(const Plan& plan, i64 bytes) {
       pieces.clear();
       clip_source(p.move, {at, at + step}, pieces);
       for (const Move& m : pieces) {
-        i64& e = end[static_cast<std::size_t>(p.destination)];
+        i64& e = end[p.destination];
         e = std::max(e, m.destination().end());
       }
     }

@@ -41,7 +41,7 @@ void TaskLog::add(std::span<const i64> tasks) {
   bool due;
   {
     std::lock_guard lock(mutex_);
-    for (i64 t : tasks) done_[static_cast<std::size_t>(t - first_)] = 1;
+    for (i64 t : tasks) done_[t - first_] = 1;
     due = Clock::now() - written_ > kInterval;
     if (due) written_ = Clock::now();
   }

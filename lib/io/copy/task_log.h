@@ -30,9 +30,7 @@ class TaskLog {
   TaskLog(const TaskLog&) = delete;
   TaskLog& operator=(const TaskLog&) = delete;
 
-  bool is_done(i64 task) const {
-    return was_done_[static_cast<std::size_t>(task - first_)];
-  }  // in an earlier run
+  bool is_done(i64 task) const { return was_done_[task - first_]; }  // in an earlier run
   // Notes tasks as done, and writes the log if the last write was 5 seconds ago. Throws kWriteFailed.
   void add(std::span<const i64> tasks);
   // Writes the log now.

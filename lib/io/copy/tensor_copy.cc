@@ -68,8 +68,8 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
 TensorCopy::~TensorCopy() = default;
 
 CopyTask TensorCopy::task(i64 index) const {
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  const Region& source = sources_[static_cast<std::size_t>(index)];
+  const Place& place = places_[index];
+  const Region& source = sources_[index];
   Region destination = source;
   destination.file = place.file;
   destination.offset = place.offset;
@@ -82,7 +82,7 @@ CopyTask TensorCopy::task(i64 index) const {
 }
 
 i64 TensorCopy::task_bytes(i64 index) const {
-  const Region& source = sources_[static_cast<std::size_t>(index)];
+  const Region& source = sources_[index];
   return source.items * source.item_bytes;
 }
 
@@ -92,7 +92,7 @@ const ByteSource& TensorCopy::source(i32 file) const {
 }
 
 void TensorCopy::write_tail(const Region& region, u32 crc32, std::span<u8> to) const {
-  crc32s_[static_cast<std::size_t>(region.tensor)] = crc32;
+  crc32s_[region.tensor] = crc32;
   std::copy(behind_.begin(), behind_.end(), to.begin());
 }
 

@@ -41,7 +41,7 @@ class TensorCopy final : public CopyJob {
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
   i32 source_tensor(const Region& region) const override {
-    return static_cast<i32>(places_[static_cast<std::size_t>(region.tensor)].tensor);
+    return static_cast<i32>(places_[region.tensor].tensor);
   }
   i32 target_tensor(const Region& region) const override { return source_tensor(region); }
   std::string tensor_of(const Region& region) const override {

@@ -298,7 +298,7 @@ void CopyWorker::run_large(const CopyTask& task, i64 budget_bytes, i64 most_byte
   for (const Slice& slice : slices_of(task.plan, budget_bytes, most_bytes)) {
     pieces.clear();
     add_pieces(task, slice, pieces);
-    for (Piece& p : pieces) p.crc = &crc_[static_cast<std::size_t>(p.window.destination)];
+    for (Piece& p : pieces) p.crc = &crc_[p.window.destination];
     process(pieces);
   }
 }

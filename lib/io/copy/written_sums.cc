@@ -78,7 +78,7 @@ void WrittenSums::read(const CopyTask& task, const std::string& folder,
     const Region& r = task.plan.destination(d);
     i64 bytes = r.items * r.item_bytes;
     if (bytes == 0 || r.tensor < 0) continue;
-    InputFile file(cat(folder, "/", files[static_cast<std::size_t>(r.file)].name));
+    InputFile file(cat(folder, "/", files[r.file].name));
     add(Data{r.file, r.offset, bytes, sum_bytes(0, file, r.offset, r.offset + bytes)});
   }
 }
@@ -91,7 +91,7 @@ std::vector<ManifestFile> WrittenSums::finish(const std::string& folder,
   auto stretch = stretches_.begin();
   for (auto data = data_.begin(); data != data_.end();) {
     i32 f = data->file;
-    const OutputFile& file = files[static_cast<std::size_t>(f)];
+    const OutputFile& file = files[f];
     FileSums sums(cat(folder, "/", file.name), file.bytes);
     for (; data != data_.end() && data->file == f; data++) sums.add(*data);
     for (; stretch != stretches_.end() && stretch->file <= f; stretch++)

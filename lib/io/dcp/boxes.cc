@@ -23,7 +23,7 @@ constexpr const char* kWrongOffsets =
     "torch releases with wrong offsets of uneven shards write such files; save again with a newer torch";
 
 std::string_view path_of(const DcpMetadata& m, i32 file) {
-  return file < 0 ? std::string_view() : std::string_view(m.files[static_cast<std::size_t>(file)]);
+  return file < 0 ? std::string_view() : std::string_view(m.files[file]);
 }
 
 // A record and what it belongs to: chunk `chunk` of tensor `owner`, or object ~owner (a negative number).
@@ -41,7 +41,7 @@ template <typename Visit>
 void each_record(const DcpMetadata& m, Visit&& visit) {
   std::size_t at = 0;
   for (i64 t = 0; t < m.tensor_count(); t++)
-    for (i64 c = 0; at < static_cast<std::size_t>(m.records.ends[static_cast<std::size_t>(t)]); c++, at++)
+    for (i64 c = 0; at < static_cast<std::size_t>(m.records.ends[t]); c++, at++)
       if (m.records.items[at].file >= 0) visit(m.records.items[at], t, c);
   for (std::size_t o = 0; o < m.object_records.size(); o++)
     if (m.object_records[o].file >= 0) visit(m.object_records[o], ~static_cast<i64>(o), 0);
@@ -55,9 +55,7 @@ std::vector<Owned> ordered_records(const DcpMetadata& m) {
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   std::vector<Owned> out(begin.back());
   std::vector<std::size_t> next = begin;
-  each_record(m, [&](const DcpRecord& r, i64 owner, i64 chunk) {
-    out[next[static_cast<std::size_t>(r.file)]++] = {&r, owner, chunk};
-  });
+  each_record(m, [&](const DcpRecord& r, i64 owner, i64 chunk) { out[next[r.file]++] = {&r, owner, chunk}; });
   auto before = [](const Owned& a, const Owned& b) { return a.record->offset < b.record->offset; };
   for (std::size_t f = 0; f < m.files.size(); f++) {
     std::span file = std::span(out).subspan(begin[f], begin[f + 1] - begin[f]);
@@ -94,7 +92,7 @@ bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findin
   if (o.owner < 0) return true;
   std::size_t rank = m.dims[o.owner].size();
   std::span<const i64> box = m.sizes[o.owner].subspan(static_cast<std::size_t>(o.chunk) * rank, rank);
-  DType dtype = m.dtypes[static_cast<std::size_t>(o.owner)];
+  DType dtype = m.dtypes[o.owner];
   double bytes = dtype_info(dtype).bits / 8.0;  // an exact product might not fit 63 bits
   for (i64 size : box) bytes *= static_cast<double>(size);
   if (bytes / kMostDeflated <= static_cast<double>(o.record->bytes)) return true;
@@ -129,7 +127,7 @@ void check_boxes(const DcpMetadata& m, Findings& findings) {
   for (i64 t = 0; t < m.tensor_count(); t++) {
     i64 count = static_cast<i64>(m.records[t].size());
     for (const BoxFault& fault : cover_faults(m.dims[t], m.offsets[t], m.sizes[t], count)) {
-      i32 file = fault.first < 0 ? -1 : m.records[t][static_cast<std::size_t>(fault.first)].file;
+      i32 file = fault.first < 0 ? -1 : m.records[t][fault.first].file;
       findings.add({.code = cover_code(fault.kind),
                     .tensor = std::string(m.name(t)),
                     .file = std::string(path_of(m, file)),
@@ -149,8 +147,7 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
                     .help = "copy the folder again, or take an older checkpoint"});
   std::vector<Owned> records = ordered_records(m);
   std::erase_if(records, [&](const Owned& o) {
-    return !check_range(m, o, file_bytes[static_cast<std::size_t>(o.record->file)], findings) ||
-           !check_room_for_chunk(m, o, findings);
+    return !check_range(m, o, file_bytes[o.record->file], findings) || !check_room_for_chunk(m, o, findings);
   });
   const Owned* reaching = nullptr;  // of those before, the one that reaches farthest in this file
   for (const Owned& o : records) {
@@ -170,7 +167,7 @@ void check_records(const DcpMetadata& m, std::span<const i64> file_bytes, Findin
 void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings& findings) {
   std::vector<i64> end(m.files.size(), -1);
   each_record(m, [&](const DcpRecord& r, i64, i64) {
-    i64& last = end[static_cast<std::size_t>(r.file)];
+    i64& last = end[r.file];
     if (r.offset >= 0 && r.bytes >= 0 && r.bytes <= INT64_MAX - r.offset)
       last = std::max(last, r.offset + r.bytes);
   });

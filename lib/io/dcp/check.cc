@@ -14,6 +14,7 @@
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
 #include "io/dcp/counts.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_facts.h"
 #include "io/pickle/value.h"
 #include "io/store/findings.h"
@@ -119,11 +120,11 @@ void NameChecks::gather() {
     sections_[{key.section, key.field}].emplace(key.parameter, t);
   }
   for (i64 i = 0; i < std::ssize(store_.objects()); i++) {
-    const Object& o = store_.objects()[static_cast<std::size_t>(i)];
+    const Object& o = store_.objects()[i];
     DcpKey key = split_key(dialect_, o.name);
     if (key.section == Section::kGroupMeta && (group_meta_.empty() || group_meta_.back() != key.parameter))
       group_meta_.push_back(key.parameter);
-    if (dialect_ == DcpDialect::kStateDict && o.name.starts_with("optimizer.param_groups.") &&
+    if (dialect_ == DcpDialect::kStateDict && o.name.starts_with(kGroupListSection) &&
         o.name.ends_with(".params"))
       gather_trained(i);
   }

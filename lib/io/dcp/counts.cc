@@ -2,6 +2,7 @@
 #include "io/dcp/counts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/dcp/key.h"
 #include "io/dcp/run_facts.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"

@@ -13,6 +13,7 @@
 
 #include "core/base/int.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 
 namespace mckpt::impl {
 

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "io/dcp/boxes.h"
+#include "io/dcp/key.h"
 #include "io/dcp/mixed.h"
 #include "io/dcp/run_args.h"
 #include "io/dcp/store.h"
@@ -117,7 +118,7 @@ void DcpStore::list_files(const Folder& folder) {
 // Lists objects of .metadata and the files that are one pickled object each.
 void DcpStore::add_objects(const Folder& folder) {
   for (i64 o = 0; o < meta_.object_names.size(); o++) {
-    const DcpRecord& r = meta_.object_records[static_cast<std::size_t>(o)];
+    const DcpRecord& r = meta_.object_records[o];
     objects_.push_back({std::string(meta_.object_name(o)), r.file, r.offset, r.bytes, {}});
   }
   for (std::string_view name : kObjectFiles) {

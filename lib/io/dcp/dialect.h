@@ -8,7 +8,6 @@
 //   plain          anything else
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "core/base/int.h"
@@ -33,32 +32,5 @@ class DialectVotes {
   bool state_module_ = false, state_number_ = false, state_name_ = false, group_meta_ = false;
   bool megatron_item_ = false, split_half_ = false, shard_object_ = false, other_tensor_ = false;
 };
-
-// A key in its parts. The views point into the key.
-struct DcpKey {
-  enum class Section : u8 { kOther, kModel, kState, kGroupMeta };
-  Section section = Section::kOther;
-  std::string_view
-      parameter;           // without "model." and any "module.": "decoder.layers.0.mlp.linear_fc1.weight_w"
-  std::string_view field;  // of kState "exp_avg" and the like, of kGroupMeta "lr" and the like
-};
-// Splits a key of that dialect; kOther for a key that is none of model, state or group meta.
-DcpKey split_key(DcpDialect dialect, std::string_view key);
-
-// The length of "chained_0." in front of a key of torch_dist, 0 without it. Models with experts have two
-// optimizers, and Megatron chains them.
-std::size_t chain_bytes(std::string_view key);
-
-// The parameter that a half of a gated tensor ("..._w", "..._v") was split from; the same text for any
-// other name. `half` becomes 'w', 'v' or 0.
-std::string_view unsplit(std::string_view parameter, char& half);
-
-// The number behind the first `stem` that is followed by one: numbered("decoder.layers.12.mlp", "layers.")
-// is 12, with the text before it ("decoder.layers.") and after it (".mlp").
-struct Numbered {
-  std::string_view before, after;
-  i64 number = 0;
-};
-std::optional<Numbered> numbered(std::string_view name, std::string_view stem);
 
 }  // namespace mckpt::impl

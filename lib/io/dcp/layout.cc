@@ -24,7 +24,7 @@ i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::s
   auto [at, first] = frame_of_.try_emplace(std::move(shape_id), static_cast<i32>(frames_.size()));
   if (first) frames_.push_back(std::make_unique<const DcpTensorFrame>(dtype, sizes));
 
-  i64& end = file_bytes_[static_cast<std::size_t>(rank)];
+  i64& end = file_bytes_[rank];
   chunks_.push_back({key, rank, at->second, std::ssize(boxes_), end});
   boxes_.insert(boxes_.end(), offsets.begin(), offsets.end());
   boxes_.insert(boxes_.end(), sizes.begin(), sizes.end());
@@ -34,7 +34,7 @@ i64 DcpLayout::add_chunk(i32 key, i32 rank, std::span<const i64> offsets, std::s
 
 // An object without a record is written by its owner, a record here by write_objects().
 i64 DcpLayout::add_object_record(DcpName name, i32 rank, i64 bytes) {
-  i64& end = file_bytes_[static_cast<std::size_t>(rank)];
+  i64& end = file_bytes_[rank];
   objects_.push_back({std::move(name), rank, end, bytes, ""});
   end = checked_add(end, bytes, "the size of a file");
   return objects_.back().offset;
@@ -49,7 +49,7 @@ void DcpLayout::add_object(DcpName name, i32 rank, std::string_view pickle) {
 i64 DcpLayout::Chunk::data_offset() const { return record_offset + std::ssize(frame->head()); }
 
 DcpLayout::Chunk DcpLayout::chunk(i64 index) const {
-  const Column& c = chunks_[static_cast<std::size_t>(index)];
+  const Column& c = chunks_[index];
   std::size_t rank = static_cast<std::size_t>(key(c.key).shape.rank());
   std::span<const i64> box = std::span(boxes_).subspan(static_cast<std::size_t>(c.box), 2 * rank);
   return {c.key, c.rank, box.first(rank), box.subspan(rank), c.record_offset, frames_[c.frame].get()};

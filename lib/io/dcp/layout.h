@@ -80,7 +80,7 @@ class DcpLayout {
   };
   i64 chunk_count() const { return std::ssize(chunks_); }
   Chunk chunk(i64 index) const;
-  const DcpLayoutKey& key(i32 index) const { return keys_[static_cast<std::size_t>(index)]; }
+  const DcpLayoutKey& key(i32 index) const { return keys_[index]; }
   i64 key_count() const { return std::ssize(keys_); }
 
   // The data files with their final sizes, by rank.

@@ -126,8 +126,7 @@ class LoadingCheck {
   void check_indexes(PickleValue storage) {
     for (auto [key, value] : storage.entries()) {
       const DcpRows::Index& index =
-          rows_
-              .indexes[static_cast<std::size_t>(DcpRows::row_of(key, Kind::kIndex, "a key of storage_data"))];
+          rows_.indexes[DcpRows::row_of(key, Kind::kIndex, "a key of storage_data")];
       if (listed(index.name) == Listed::kTensor && !index.has_offset)
         add(rows_.names[index.name],
             "storage_data has no offset for a chunk, so torch does not find the chunk");

@@ -73,20 +73,17 @@ void Merger::add_tensor(const std::vector<Source>& sources) {
   Seen seen;
   for (const Source& s : sources) {
     const DcpMetadata& m = parts_[s.part];
-    bool same_type =
-        m.dtypes[static_cast<std::size_t>(s.tensor)] == first.dtypes[static_cast<std::size_t>(t)];
+    bool same_type = m.dtypes[s.tensor] == first.dtypes[t];
     if (!same_type || !std::ranges::equal(m.dims[s.tensor], first.dims[t]))
       throw Error(Code::kBadMetadata, "two ranks describe the tensor differently")
           .tensor(first.name(t))
-          .expected(
-              cat(dtype_name(first.dtypes[static_cast<std::size_t>(t)]), " ", dims_to_string(first.dims[t])))
-          .found(cat(dtype_name(m.dtypes[static_cast<std::size_t>(s.tensor)]), " ",
-                     dims_to_string(m.dims[s.tensor])));
+          .expected(cat(dtype_name(first.dtypes[t]), " ", dims_to_string(first.dims[t])))
+          .found(cat(dtype_name(m.dtypes[s.tensor]), " ", dims_to_string(m.dims[s.tensor])));
     add_chunks(s, seen);
   }
   append(out_.names.items, first.names[t]);
   append(out_.dims.items, first.dims[t]);
-  out_.dtypes.push_back(first.dtypes[static_cast<std::size_t>(t)]);
+  out_.dtypes.push_back(first.dtypes[t]);
   out_.names.end_row();
   out_.dims.end_row();
   out_.offsets.end_row();
@@ -119,7 +116,7 @@ void Merger::add_chunks(const Source& s, Seen& seen) {
 void Merger::add_objects(std::size_t part) {
   const DcpMetadata& m = parts_[part];
   for (i64 o = 0; o < m.object_names.size(); o++) {
-    DcpRecord record = moved(m.object_records[static_cast<std::size_t>(o)], part);
+    DcpRecord record = moved(m.object_records[o], part);
     if (u32 row = object_names_.add(m.object_name(o)); row != static_cast<u32>(out_.object_names.size())) {
       out_.copies.push_back({row, true, out_.object_records[row], record});
       continue;

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/dcp/rows.h"
 #include "io/store/findings.h"
 
@@ -185,7 +186,7 @@ void Linker::add_tensor(std::string_view name, i64 row) {
   }
   out_.names.items.insert(out_.names.items.end(), name.begin(), name.end());
   out_.dims.items.insert(out_.dims.items.end(), dims.begin(), dims.end());
-  out_.dtypes.push_back(rows_.dtypes[static_cast<std::size_t>(row)]);
+  out_.dtypes.push_back(rows_.dtypes[row]);
   out_.names.end_row();
   out_.dims.end_row();
   out_.offsets.end_row();
@@ -200,8 +201,7 @@ void Linker::add_records(PickleValue dict) {
   for (auto [key, value] : dict.entries()) {
     i64 index = DcpRows::row_of(key, DcpRows::Kind::kIndex, "a key of storage_data");
     i64 record = DcpRows::row_of(value, DcpRows::Kind::kStorage, "a value of storage_data");
-    place(rows_.indexes[static_cast<std::size_t>(index)], rows_.index_offsets[index],
-          rows_.records[static_cast<std::size_t>(record)]);
+    place(rows_.indexes[index], rows_.index_offsets[index], rows_.records[record]);
   }
 }
 
@@ -215,7 +215,7 @@ void Linker::place(const DcpRows::Index& index, std::span<const i64> offset, con
         "an unknown name: storage_data has bytes for it, but .metadata lists no tensor or object of it",
         true);
   if (meaning < 0) {
-    out_.object_records[static_cast<std::size_t>(~meaning)] = record;
+    out_.object_records[~meaning] = record;
     return;
   }
   i64 chunk = find_chunk(meaning, index, offset);
@@ -305,7 +305,7 @@ void Linker::complete_records() {
     if (std::ranges::any_of(out_.records[t], [](const DcpRecord& r) { return r.file < 0; }))
       complete_records(t);
   for (i64 o = 0; o < out_.object_names.size(); o++)
-    if (out_.object_records[static_cast<std::size_t>(o)].file < 0)
+    if (out_.object_records[o].file < 0)
       add_finding(Code::kRecordMissing, out_.object_name(o), "the object has no entry in storage_data",
                   false);
 }

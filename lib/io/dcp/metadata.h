@@ -38,9 +38,9 @@ struct RaggedRows {
 
   i64 size() const { return static_cast<i64>(ends.size()); }
   std::span<const T> operator[](i64 row) const {
-    i64 begin = row == 0 ? 0 : ends[static_cast<std::size_t>(row - 1)];
+    i64 begin = row == 0 ? 0 : ends[row - 1];
     return std::span(items).subspan(static_cast<std::size_t>(begin),
-                                    static_cast<std::size_t>(ends[static_cast<std::size_t>(row)] - begin));
+                                    static_cast<std::size_t>(ends[row] - begin));
   }
   void reserve(std::size_t rows, std::size_t items_of_a_row) {
     items.reserve(rows * items_of_a_row);

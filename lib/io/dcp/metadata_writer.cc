@@ -54,7 +54,7 @@ class DcpLayout::MetadataWriter {
   void list_chunks_by_key() {
     std::vector<i64> count(l_.keys_.size());
     for (std::size_t c = 0; c < l_.chunks_.size(); c++) {
-      i64& n = count[static_cast<std::size_t>(l_.chunks_[c].key)];
+      i64& n = count[l_.chunks_[c].key];
       if (n == 0) order_.push_back(l_.chunks_[c].key);
       index_[c] = n++;
     }
@@ -62,8 +62,8 @@ class DcpLayout::MetadataWriter {
     for (std::size_t k = 0; k < count.size(); k++) begin_[k + 1] = begin_[k] + count[k];
     by_key_.resize(l_.chunks_.size());
     for (std::size_t c = 0; c < l_.chunks_.size(); c++) {
-      i64 first = begin_[static_cast<std::size_t>(l_.chunks_[c].key)];
-      by_key_[static_cast<std::size_t>(first + index_[c])] = static_cast<i64>(c);
+      i64 first = begin_[l_.chunks_[c].key];
+      by_key_[first + index_[c]] = static_cast<i64>(c);
     }
   }
 
@@ -96,9 +96,7 @@ class DcpLayout::MetadataWriter {
   }
 
   // The name of a key: a text the first time, then its number in the memo.
-  void key_name(i32 key) {
-    p_.repeated_text(l_.key(key).name.text, key_slot_[static_cast<std::size_t>(key)]);
-  }
+  void key_name(i32 key) { p_.repeated_text(l_.key(key).name.text, key_slot_[key]); }
 
   // (dtype, layout, requires_grad, memory format, pin_memory), as torch writes it for an ordinary tensor.
   void write_properties(DType dtype) {
@@ -131,7 +129,7 @@ class DcpLayout::MetadataWriter {
     p_.op(Op::kEmptyList), p_.op(Op::kMark);
     std::size_t k = static_cast<std::size_t>(key);
     for (i64 i = begin_[k]; i < begin_[k + 1]; i++) {
-      Chunk c = l_.chunk(by_key_[static_cast<std::size_t>(i)]);
+      Chunk c = l_.chunk(by_key_[i]);
       begin(kModule, "ChunkStorageMetadata");
       field("offsets"), size(c.offsets);
       field("sizes"), size(c.sizes);
@@ -197,7 +195,7 @@ class DcpLayout::MetadataWriter {
   void write_place(i32 rank, i64 offset, i64 bytes) {
     begin("torch.distributed.checkpoint.filesystem", "_StorageInfo");
     field("relative_path");
-    p_.repeated_text(dcp_file_name(rank), file_slot_[static_cast<std::size_t>(rank)]);
+    p_.repeated_text(dcp_file_name(rank), file_slot_[rank]);
     field("offset"), p_.integer(offset);
     field("length"), p_.integer(bytes);
     end();
@@ -218,7 +216,7 @@ class DcpLayout::MetadataWriter {
       Chunk c = l_.chunk(i);
       begin(kModule, "MetadataIndex");
       field("fqn"), key_name(c.key);
-      field("index"), p_.integer(index_[static_cast<std::size_t>(i)]);
+      field("index"), p_.integer(index_[i]);
       field("offset"), size(c.offsets);
       end();
       write_place(c.rank, c.record_offset, c.frame->record_bytes());

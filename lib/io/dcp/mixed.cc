@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "io/dcp/dialect.h"
+#include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
@@ -35,9 +35,8 @@ std::optional<i64> number_of(const Store& store, i64 object) {
 std::map<i64, i32> steps_by_file(const Store& store) {
   std::map<i32, i64> object_of;  // by file
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
-    const Object& object = store.objects()[static_cast<std::size_t>(o)];
-    if (object.file >= 0 && object.name.starts_with("optimizer.param_to_group_meta.") &&
-        object.name.ends_with(".step"))
+    const Object& object = store.objects()[o];
+    if (object.file >= 0 && object.name.starts_with(kGroupMetaSection) && object.name.ends_with(".step"))
       object_of.emplace(object.file, o);
   }
   std::map<i64, i32> files;  // by step
@@ -73,7 +72,7 @@ std::vector<Finding> check_mixed(const Store& store) {
   std::string_view root = store.root();
   auto folder = numbered(root.substr(root.rfind('/') + 1), "iter_");
   for (i64 o = 0; folder && o < std::ssize(store.objects()); o++) {
-    if (store.objects()[static_cast<std::size_t>(o)].name != "iteration") continue;
+    if (store.objects()[o].name != "iteration") continue;
     std::optional<i64> iteration = number_of(store, o);
     if (iteration && *iteration != folder->number)
       out.push_back({.code = Code::kMixedSaves,

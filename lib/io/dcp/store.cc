@@ -33,12 +33,12 @@ constexpr i64 kMostConfigBytes = i64{4} << 20;
 // From memory alone. The rank is that of the file's name.
 Chunk DcpStore::chunk(i64 tensor, i64 index) const {
   std::size_t rank = meta_.dims[tensor].size(), at = static_cast<std::size_t>(index) * rank;
-  const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
+  const DcpRecord& r = meta_.records[tensor][index];
   Chunk c;
   c.offsets = meta_.offsets[tensor].subspan(at, rank);
   c.sizes = meta_.sizes[tensor].subspan(at, rank);
   c.file = r.file;
-  c.rank = r.file < 0 ? -1 : file_ranks_[static_cast<std::size_t>(r.file)];
+  c.rank = r.file < 0 ? -1 : file_ranks_[r.file];
   c.record_offset = r.offset;
   c.record_bytes = r.bytes;
   return c;
@@ -67,7 +67,7 @@ auto DcpStore::with_record(i32 file, i64 offset, i64 bytes, Fn&& fn) const
 // Where the elements of a chunk are. Throws kRecordMissing, kItemMismatch, and what opening an archive
 // throws; errors name tensor and file.
 ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
-  const DcpRecord& r = meta_.records[tensor][static_cast<std::size_t>(index)];
+  const DcpRecord& r = meta_.records[tensor][index];
   std::span<const i64> sizes = chunk(tensor, index).sizes;
   try {
     if (r.file < 0) throw Error(Code::kRecordMissing, cat("chunk ", index, " has no entry in storage_data"));
@@ -98,7 +98,7 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
 
 // The root of the object's pickle, which it keeps alive; null for an object without a record.
 std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
-  const Object& o = objects_[static_cast<std::size_t>(index)];
+  const Object& o = objects_[index];
   if (o.file < 0) return nullptr;
   struct Value {
     std::shared_ptr<const Pickle> pickle;
@@ -114,7 +114,7 @@ std::shared_ptr<const PickleValue> DcpStore::object(i64 index) const {
 // The sums in the archives of all records. Opens every record.
 void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) const {
   auto of_record = [&](i32 file, i64 offset, i64 bytes, i64 tensor) {
-    if (file < 0 || files_[static_cast<std::size_t>(file)].bytes < 0) return;
+    if (file < 0 || files_[file].bytes < 0) return;
     try {
       with_record(file, offset, bytes, [&](const ByteSource& record) {
         each_item_checksum(record, [&](i64 at, i64 size, u32 crc, std::string_view name) {
@@ -197,8 +197,8 @@ void DcpStore::check_copies(std::vector<Finding>& out) const {
 void DcpStore::check_objects(int threads, Findings& findings) const {
   PlacedFindings found;
   parallel_for(static_cast<i64>(objects_.size()), threads, [&](int, i64 i) {
-    const Object& o = objects_[static_cast<std::size_t>(i)];
-    if (o.file < 0 || files_[static_cast<std::size_t>(o.file)].bytes < 0) return;
+    const Object& o = objects_[i];
+    if (o.file < 0 || files_[o.file].bytes < 0) return;
     auto add = [&](Finding f) {
       f.tensor = o.name;
       f.file = file_label(*this, o.file);

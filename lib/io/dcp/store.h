@@ -28,7 +28,7 @@ class DcpStore final : public Store {
 
   i64 tensor_count() const override { return meta_.tensor_count(); }
   std::string_view name(i64 tensor) const override { return meta_.name(tensor); }
-  DType dtype(i64 tensor) const override { return meta_.dtypes[static_cast<std::size_t>(tensor)]; }
+  DType dtype(i64 tensor) const override { return meta_.dtypes[tensor]; }
   std::span<const i64> dims(i64 tensor) const override { return meta_.dims[tensor]; }
   i64 chunk_count(i64 tensor) const override { return static_cast<i64>(meta_.records[tensor].size()); }
   Chunk chunk(i64 tensor, i64 index) const override;

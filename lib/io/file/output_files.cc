@@ -45,7 +45,7 @@ struct OutputFiles::Open {
 };
 
 void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const {
-  const OutputFile& f = files_[static_cast<std::size_t>(file)];
+  const OutputFile& f = files_[file];
   Error e(Code::kWriteFailed, cat(what, ": ", errno_text(error)));
   e.file(cat(folder_, "/", f.name));
   if (offset >= 0) e.offset(offset);
@@ -82,13 +82,13 @@ OutputFiles::~OutputFiles() = default;
 
 std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
   std::lock_guard lock(mutex_);
-  auto& slot = open_[static_cast<std::size_t>(file)];
+  auto& slot = open_[file];
   if (slot) return slot;
   if (static_cast<i64>(recent_.size()) >= kMostOpen) {
-    open_[static_cast<std::size_t>(recent_.front())].reset();  // closed when its last writer is done
+    open_[recent_.front()].reset();  // closed when its last writer is done
     recent_.erase(recent_.begin());
   }
-  std::string path = cat(folder_, "/", files_[static_cast<std::size_t>(file)].name);
+  std::string path = cat(folder_, "/", files_[file].name);
   int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
   if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
   int direct = -1;

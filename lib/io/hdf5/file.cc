@@ -27,14 +27,14 @@ class Hdf5Store final : public Store {
 
   i64 tensor_count() const override { return static_cast<i64>(datasets_.size()); }
   std::string_view name(i64 tensor) const override { return at(tensor).name; }
-  DType dtype(i64 tensor) const override { return dtypes_[static_cast<std::size_t>(tensor)]; }
+  DType dtype(i64 tensor) const override { return dtypes_[tensor]; }
   std::span<const i64> dims(i64 tensor) const override { return at(tensor).dims; }
   i64 chunk_count(i64) const override { return 1; }
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
 
  private:
-  const Hdf5Dataset& at(i64 tensor) const { return datasets_[static_cast<std::size_t>(tensor)]; }
+  const Hdf5Dataset& at(i64 tensor) const { return datasets_[tensor]; }
   void add_datasets(std::vector<Hdf5Dataset> datasets);
   void report_overlaps();
   void add_faults(const std::vector<Hdf5Fault>& faults);

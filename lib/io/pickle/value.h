@@ -259,7 +259,7 @@ inline std::span<const PickleValue> PickleValue::tuple() const {
 }
 inline PickleValue PickleValue::at(i64 index) const {
   std::span<const PickleValue> t = tuple();
-  return index >= 0 && index < std::ssize(t) ? t[static_cast<std::size_t>(index)] : PickleValue();
+  return index >= 0 && index < std::ssize(t) ? t[index] : PickleValue();
 }
 inline PickleValue::Items PickleValue::items() const {
   if (is(Kind::kTuple)) return Items(Items::Iterator(tuple()));

@@ -4,6 +4,7 @@
 #include "io/pickle/writer.h"
 
 #include <bit>
+#include <utility>
 
 namespace mckpt::impl {
 
@@ -102,6 +103,8 @@ void PickleWriter::class_name(std::string_view module, std::string_view name) {
   op(Op::kGlobal), out_ += line;
   classes_.emplace_back(std::move(line), memoize());
 }
+
+std::string PickleWriter::take() { return std::exchange(out_, {}); }
 
 std::string PickleWriter::finish() {
   op(Op::kStop);

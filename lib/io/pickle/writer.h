@@ -48,7 +48,7 @@ class PickleWriter {
   void call_without_arguments() { op(Op::kEmptyTuple), op(Op::kReduce); }
 
   // Hands over what was written so far, so that long pickles need not be in memory as a whole.
-  std::string take() { return std::exchange(out_, {}); }
+  std::string take();
   i64 pending_bytes() const { return std::ssize(out_); }
   // Ends the pickle and hands over the rest.
   std::string finish();

@@ -177,7 +177,7 @@ void FolderOpener::add_listed(const SafetensorsIndex& index) {
 }
 
 void FolderOpener::add_strays(const SafetensorsIndex& index) {
-  auto file_name = [&](i32 file) { return escaped(index.files[static_cast<std::size_t>(file)]); };
+  auto file_name = [&](i32 file) { return escaped(index.files[file]); };
   NameMap<std::string_view, i32> stray_files;  // the file of the first of each name
   for (const Stray& s : strays_) stray_files.emplace(store_->table(s.file).name(s.row), s.file);
   NameMap<std::string_view, i32> homes;  // of the tensors that are added, where a stray has their name
@@ -211,7 +211,7 @@ void FolderOpener::add_strays(const SafetensorsIndex& index) {
 void FolderOpener::mismatch(std::string_view tensor, i32 file, std::string message, bool warning) {
   store_->add_finding({.code = Code::kIndexMismatch,
                        .tensor = std::string(tensor),
-                       .file = store_->files()[static_cast<std::size_t>(file)].path,
+                       .file = store_->files()[file].path,
                        .message = std::move(message),
                        .warning = warning});
 }
@@ -275,7 +275,7 @@ void FolderOpener::add_all_once() {
       } else {
         mismatch(name, f,
                  cat("the tensor is in two files (duplicate): also in ",
-                     escaped(store_->files()[static_cast<std::size_t>(home->second)].path)));
+                     escaped(store_->files()[home->second].path)));
       }
     }
   }

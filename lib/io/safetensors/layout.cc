@@ -108,8 +108,7 @@ SafetensorsLayout::SafetensorsLayout(std::span<const TensorSpec> tensors, const 
              options.alignment);
     begin = end;
   }
-  for (Place& p : places_)
-    p.offset += static_cast<i64>(files_[static_cast<std::size_t>(p.file)].header.size());
+  for (Place& p : places_) p.offset += static_cast<i64>(files_[p.file].header.size());
   if (count > 1) write_index(tensors);
 }
 
@@ -147,7 +146,7 @@ void SafetensorsLayout::sort(std::span<const TensorSpec> tensors) {
   order_.resize(tensors.size());
   std::iota(order_.begin(), order_.end(), 0);
   auto key = [&](i64 i) {
-    const TensorSpec& t = tensors[static_cast<std::size_t>(i)];
+    const TensorSpec& t = tensors[i];
     return std::tuple(file(i), place_of(t.dtype), t.name);
   };
   std::sort(order_.begin(), order_.end(), [&](i64 a, i64 b) { return key(a) < key(b); });
@@ -159,8 +158,8 @@ std::string SafetensorsLayout::data_entries(std::span<const TensorSpec> tensors,
                                             i64& data_bytes) {
   std::string json;
   for (i64 i : of_file) {
-    const TensorSpec& t = tensors[static_cast<std::size_t>(i)];
-    Place& place = places_[static_cast<std::size_t>(i)];
+    const TensorSpec& t = tensors[i];
+    Place& place = places_[i];
     place.offset = data_bytes;
     data_bytes = checked_add(data_bytes, place.bytes, "the size of the file");
     if (!json.empty()) json += ',';
@@ -204,7 +203,7 @@ void SafetensorsLayout::write_index(std::span<const TensorSpec> tensors) {
   for (std::size_t i = 0; i < by_name.size(); i++) {
     index_ += i == 0 ? "\n    " : ",\n    ";
     append_json_string(index_, tensors[by_name[i]].name);
-    index_ += cat(": \"", files_[static_cast<std::size_t>(places_[by_name[i]].file)].name, "\"");
+    index_ += cat(": \"", files_[places_[by_name[i]].file].name, "\"");
   }
   index_ += "\n  }\n}\n";
 }

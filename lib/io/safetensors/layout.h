@@ -57,9 +57,9 @@ class SafetensorsLayout {
   // The files with their sizes, and last the index if there is one.
   std::vector<OutputFile> output_files() const;
   // The place of a tensor, numbered as they were given; offsets count from the beginning of the file.
-  i32 file(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].file; }
-  i64 offset(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].offset; }
-  i64 bytes(i64 tensor) const { return places_[static_cast<std::size_t>(tensor)].bytes; }
+  i32 file(i64 tensor) const { return places_[tensor].file; }
+  i64 offset(i64 tensor) const { return places_[tensor].offset; }
+  i64 bytes(i64 tensor) const { return places_[tensor].bytes; }
   // The tensors in the order of the files: the fastest order to write them in.
   const std::vector<i64>& order() const { return order_; }
   // The text of kIndexName; "" where one file holds everything and no index is written.

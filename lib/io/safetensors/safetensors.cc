@@ -49,7 +49,7 @@ void SafetensorsStore::add_sharded(std::span<const Piece> pieces, std::vector<i6
 }
 
 const SafetensorsStore::Row& SafetensorsStore::row_at(i64 tensor, i64 index) const {
-  return rows_[tensors_[static_cast<std::size_t>(tensor)].first + static_cast<std::size_t>(index)];
+  return rows_[tensors_[tensor].first + static_cast<std::size_t>(index)];
 }
 
 std::string_view SafetensorsStore::name(i64 tensor) const {
@@ -63,7 +63,7 @@ DType SafetensorsStore::dtype(i64 tensor) const {
 }
 
 std::span<const i64> SafetensorsStore::dims(i64 tensor) const {
-  const Tensor& t = tensors_[static_cast<std::size_t>(tensor)];
+  const Tensor& t = tensors_[tensor];
   return {t.dims, t.rank};
 }
 

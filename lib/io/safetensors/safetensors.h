@@ -27,7 +27,7 @@ class SafetensorsStore final : public Store {
   i32 add_file(std::string path, i64 bytes, SafetensorsTable table);
   // Adds a file that is named but missing, or cannot be read; it has a number and no tensors.
   void add_lost_file(std::string path, i64 bytes);
-  const SafetensorsTable& table(i32 file) const { return tables_[static_cast<std::size_t>(file)]; }
+  const SafetensorsTable& table(i32 file) const { return tables_[file]; }
 
   // Memory for that many tensors of one chunk each.
   void reserve_tensors(i64 count);  // of one chunk each
@@ -75,7 +75,7 @@ class SafetensorsStore final : public Store {
     u32 rank = 0;
     const i64* dims = nullptr;
   };
-  const Row& first_row(i64 tensor) const { return rows_[tensors_[static_cast<std::size_t>(tensor)].first]; }
+  const Row& first_row(i64 tensor) const { return rows_[tensors_[tensor].first]; }
   const Row& row_at(i64 tensor, i64 index) const;
   std::optional<Checksum> checksum(i64 tensor, const Row& row) const;
 

@@ -69,7 +69,7 @@ Pieces all_pieces(const SafetensorsStore& store) {
   Pieces pieces;
   for (i32 f = 0; f < static_cast<i32>(store.files().size()); f++) {
     const SafetensorsTable& table = store.table(f);
-    const std::string& path = store.files()[static_cast<std::size_t>(f)].path;
+    const std::string& path = store.files()[f].path;
     with_file(file_path(store, f), [&] {
       auto offsets = offsets_of(table);
       for (i64 row = 0; row < table.size(); row++) {
@@ -112,7 +112,7 @@ void check_cover(SafetensorsStore& store, i64 tensor, const std::vector<Piece>& 
     const Piece& first = pieces[fault.first >= 0 ? static_cast<std::size_t>(fault.first) : 0];
     store.add_finding({.code = cover_code(fault.kind),
                        .tensor = std::string(store.name(tensor)),
-                       .file = store.files()[static_cast<std::size_t>(first.file)].path,
+                       .file = store.files()[first.file].path,
                        .message = to_string(fault, "piece"),
                        .rank = first.rank});
   }

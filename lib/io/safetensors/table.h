@@ -52,7 +52,7 @@ class SafetensorsTable {
   const std::vector<Finding>& findings() const { return findings_; }
 
  private:
-  std::size_t index(i64 tensor) const { return order_[static_cast<std::size_t>(tensor)]; }
+  std::size_t index(i64 tensor) const { return order_[tensor]; }
   void read_header(const ByteSource& file);
   void reserve_entries(std::string_view text);
   void read_entries();

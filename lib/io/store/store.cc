@@ -28,17 +28,17 @@ Shape Store::shape(i64 tensor) const { return Shape(dims(tensor)); }
 
 std::string file_path(const Store& store, i32 file) {
   if (file < 0) return store.root();
-  const std::string& path = store.files()[static_cast<std::size_t>(file)].path;
+  const std::string& path = store.files()[file].path;
   return path.empty() ? store.root() : cat(store.root(), "/", path);
 }
 
 bool is_file(const Store& store, const Object& object) {
-  return object.file >= 0 && store.files()[static_cast<std::size_t>(object.file)].path == object.name;
+  return object.file >= 0 && store.files()[object.file].path == object.name;
 }
 
 std::string_view file_label(const Store& store, i32 file) {
   if (file < 0) return {};
-  std::string_view path = store.files()[static_cast<std::size_t>(file)].path;
+  std::string_view path = store.files()[file].path;
   if (!path.empty()) return path;
   path = store.root();
   return path.substr(path.rfind('/') + 1);

@@ -19,9 +19,9 @@ StoreFiles::~StoreFiles() = default;
 
 std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<const InputFile>& slot = files_[static_cast<std::size_t>(file)];
+  std::shared_ptr<const InputFile>& slot = files_[file];
   if (slot) return slot;
-  const StoreFile& known = store_.files()[static_cast<std::size_t>(file)];
+  const StoreFile& known = store_.files()[file];
   auto opened = std::make_shared<const InputFile>(known.path.empty() ? InputFile(store_.root(), store_.opening())
                                                                      : folder_->open_file(known.path));
   if (opened->size() != known.bytes)
@@ -30,7 +30,7 @@ std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
         .expected(cat(known.bytes, " bytes"))
         .found(cat(opened->size(), " bytes"));
   if (open_.size() == kMostOpen) {
-    files_[static_cast<std::size_t>(open_.back())].reset();
+    files_[open_.back()].reset();
     open_.pop_back();
   }
   open_.push_front(file);

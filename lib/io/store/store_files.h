@@ -64,7 +64,7 @@ class StoreFileBytes final : public ByteSource {
 class StoreBytes {
  public:
   explicit StoreBytes(const Store& store);
-  const ByteSource& operator[](i32 file) const { return bytes_[static_cast<std::size_t>(file)]; }
+  const ByteSource& operator[](i32 file) const { return bytes_[file]; }
   const StoreFiles& files() const { return files_; }
 
  private:

@@ -10,8 +10,8 @@ namespace mckpt::impl {
 std::vector<OpenedTorchFile> open_torch_files(const Folder& folder, std::vector<std::string> names) {
   std::vector<OpenedTorchFile> out(names.size());
   parallel_for(static_cast<i64>(names.size()), default_threads(), [&](int, i64 i) {
-    OpenedTorchFile& o = out[static_cast<std::size_t>(i)];
-    o.path = std::move(names[static_cast<std::size_t>(i)]);
+    OpenedTorchFile& o = out[i];
+    o.path = std::move(names[i]);
     try {
       InputFile file = folder.open_file(o.path);
       o.bytes = file.size();

@@ -87,7 +87,7 @@ std::vector<i64> laid_out(std::span<const i64> sizes, std::span<const i64> strid
       at = checked_add(at, checked_mul(rest % sizes[d], strides[d], "a mesh stride"), "a mesh stride");
     if (at < 0 || at >= static_cast<i64>(map.size()))
       throw Error(Code::kBadPickle, "a device mesh names a rank that is not in its map").found(at);
-    out.push_back(map[static_cast<std::size_t>(at)]);
+    out.push_back(map[at]);
   }
   return out;
 }

@@ -59,7 +59,7 @@ void TorchStore::add_tensor(i32 file, i64 row, std::string_view prefix) {
   const TorchTable& t = table(file);
   open_tensor(prefix, t.name(row), t.dims(row));
   rows_.push_back({file, false, row, zero_offsets(t.dims(row).size())});
-  tensor_of_row_[static_cast<std::size_t>(file)][static_cast<std::size_t>(row)] = tensor_count() - 1;
+  tensor_of_row_[file][row] = tensor_count() - 1;
 }
 
 void TorchStore::add_sharded(std::string_view name, std::span<const i64> dims,
@@ -67,16 +67,16 @@ void TorchStore::add_sharded(std::string_view name, std::span<const i64> dims,
   open_tensor("", name, numbers_.emplace_back(dims.begin(), dims.end()));
   for (const Piece& p : pieces) {
     rows_.push_back({p.file, p.replica, p.row, numbers_.emplace_back(p.offsets)});
-    tensor_of_row_[static_cast<std::size_t>(p.file)][static_cast<std::size_t>(p.row)] = tensor_count() - 1;
+    tensor_of_row_[p.file][p.row] = tensor_count() - 1;
   }
 }
 
 const TorchStore::Row& TorchStore::row_at(i64 tensor, i64 index) const {
-  return rows_[tensors_[static_cast<std::size_t>(tensor)].first + static_cast<std::size_t>(index)];
+  return rows_[tensors_[tensor].first + static_cast<std::size_t>(index)];
 }
 
 std::string_view TorchStore::name(i64 tensor) const {
-  const Tensor& t = tensors_[static_cast<std::size_t>(tensor)];
+  const Tensor& t = tensors_[tensor];
   return {names_.data() + t.name_begin, t.name_bytes};
 }
 
@@ -116,7 +116,7 @@ ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
 
 std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
   // The value lives in the pickle, so the two travel together.
-  auto both = std::make_shared<const ObjectValue>(values_[static_cast<std::size_t>(index)]);
+  auto both = std::make_shared<const ObjectValue>(values_[index]);
   return {both, &both->value};
 }
 
@@ -125,7 +125,7 @@ void TorchStore::each_checksum(const std::function<void(const Checksum&)>& visit
   for (std::size_t file = 0; file < parts_.size(); file++)
     for (Checksum c : parts_[file].checksums) {
       c.file = static_cast<i32>(file);
-      if (c.tensor >= 0) c.tensor = tensor_of_row_[file][static_cast<std::size_t>(c.tensor)];
+      if (c.tensor >= 0) c.tensor = tensor_of_row_[file][c.tensor];
       visit(c);
     }
 }

@@ -24,7 +24,7 @@ class TorchStore final : public Store {
   // Takes over the headers of a file; its objects and findings become the store's. Names of its objects
   // begin with `prefix`. Returns the number of the file.
   i32 add_file(std::string path, i64 bytes, TorchFile file, std::string_view prefix = "", i32 rank = -1);
-  const TorchTable& table(i32 file) const { return parts_[static_cast<std::size_t>(file)].table; }
+  const TorchTable& table(i32 file) const { return parts_[file].table; }
 
   // The CRC-32 of a storage that is exactly this row's bytes; nothing if the row is a part of one, or there
   // is no sum.
@@ -48,9 +48,7 @@ class TorchStore final : public Store {
   i64 tensor_count() const override { return static_cast<i64>(tensors_.size()); }
   std::string_view name(i64 tensor) const override;
   DType dtype(i64 tensor) const override;
-  std::span<const i64> dims(i64 tensor) const override {
-    return tensors_[static_cast<std::size_t>(tensor)].dims;
-  }
+  std::span<const i64> dims(i64 tensor) const override { return tensors_[tensor].dims; }
   i64 chunk_count(i64 tensor) const override;
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
@@ -85,7 +83,7 @@ class TorchStore final : public Store {
     PickleValue value;
   };
   const Row& row_at(i64 tensor, i64 index) const;
-  const Part& part(i32 file) const { return parts_[static_cast<std::size_t>(file)]; }
+  const Part& part(i32 file) const { return parts_[file]; }
   void open_tensor(std::string_view prefix, std::string_view name, std::span<const i64> dims);
 
   std::deque<Part> parts_;

@@ -19,7 +19,7 @@ constexpr std::size_t kMostFindings = 100;
 i64 extent_items(const TorchTensor& t) {
   if (t.shape.items() == 0) return 0;
   i64 last = 0;
-  for (int d = 0; d < t.shape.rank(); d++) last += (t.shape[d] - 1) * t.strides[static_cast<std::size_t>(d)];
+  for (int d = 0; d < t.shape.rank(); d++) last += (t.shape[d] - 1) * t.strides[d];
   return last + 1;
 }
 
@@ -81,7 +81,7 @@ std::span<const i64> TorchTable::strides(i64 row) const {
 
 const TorchSharding* TorchTable::sharding(i64 row) const {
   i32 s = at(row).sharding;
-  return s < 0 ? nullptr : &shardings_[static_cast<std::size_t>(s)];
+  return s < 0 ? nullptr : &shardings_[s];
 }
 
 i64 TorchTable::offset(i64 row) const { return storages_[at(row).storage].offset + at(row).begin_bytes; }

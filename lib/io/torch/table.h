@@ -76,7 +76,7 @@ class TorchTable {
     DType dtype;
     bool row_major;
   };
-  const Row& at(i64 row) const { return rows_[static_cast<std::size_t>(row)]; }
+  const Row& at(i64 row) const { return rows_[row]; }
   void add(std::string_view name, const TorchTensor& tensor);
   u32 storage_index(const TorchStorage& s);
   void add_finding(Finding f);

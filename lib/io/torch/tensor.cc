@@ -218,9 +218,8 @@ void check_torch_view(const TorchTensor& t) {
   if (t.shape.items() == 0) return;
   i64 last = t.offset_items;
   for (int d = 0; d < t.shape.rank(); d++)
-    last = checked_add(
-        last, checked_mul(t.shape[d] - 1, t.strides[static_cast<std::size_t>(d)], "a tensor's stride"),
-        "the extent of a tensor");
+    last = checked_add(last, checked_mul(t.shape[d] - 1, t.strides[d], "a tensor's stride"),
+                       "the extent of a tensor");
   i64 end = dtype_bytes(t.dtype, checked_add(last, 1, "the extent of a tensor"));
   if (end > t.storage.view_bytes)
     throw Error(Code::kBadView, "a tensor reaches out of the bounds of its storage")

@@ -22,9 +22,8 @@ std::vector<std::string> tensor_digests(const Store& store, std::span<const i64>
   std::vector<std::string> digests(tensors.size());
   parallel_for(static_cast<i64>(tensors.size()), threads, [&](int worker, i64 i) {
     Sha256 sha;
-    readers[static_cast<std::size_t>(worker)]->read(
-        tensors[static_cast<std::size_t>(i)], [&](std::span<const u8> bytes, i64) { sha.update(bytes); });
-    digests[static_cast<std::size_t>(i)] = sha.hex_digest();
+    readers[worker]->read(tensors[i], [&](std::span<const u8> bytes, i64) { sha.update(bytes); });
+    digests[i] = sha.hex_digest();
   });
   return digests;
 }

@@ -102,16 +102,16 @@ class StatsRun {
   template <typename Work>
   void each_unit(Work&& work) {
     parallel_for(static_cast<i64>(units_.size()), threads_,
-                 [&](int worker, i64 u) { work(worker, units_[static_cast<std::size_t>(u)]); });
+                 [&](int worker, i64 u) { work(worker, units_[u]); });
   }
 
   template <typename Take>
   void read(int worker, const Unit& unit, Take&& take) {
-    readers_[static_cast<std::size_t>(worker)]->read(tensors_[unit.place], unit.begin, unit.end,
-                                                     [&](std::span<const u8> bytes, i64 at) {
-                                                       take(bytes, at);
-                                                       progress_(static_cast<i64>(bytes.size()));
-                                                     });
+    readers_[worker]->read(tensors_[unit.place], unit.begin, unit.end,
+                           [&](std::span<const u8> bytes, i64 at) {
+                             take(bytes, at);
+                             progress_(static_cast<i64>(bytes.size()));
+                           });
   }
 
   const std::vector<double>& values_of(DType dtype) {
@@ -143,7 +143,7 @@ class StatsRun {
 void StatsRun::sum_unit(int worker, const Unit& unit) {
   ElementForm f = form(unit.place);
   DType dtype = store_.dtype(tensors_[unit.place]);
-  CodeCounter& counter = counters_[static_cast<std::size_t>(worker)];
+  CodeCounter& counter = counters_[worker];
   ValueSums sums;
   CodeCounts codes;
   NonFinite non_finite;

@@ -93,9 +93,9 @@ class Checker {
       for (i64 done = 0; done == 0 || done < batch_[r].bytes; done += kPieceBytes)
         pieces_.push_back({r, done, std::min(kPieceBytes, batch_[r].bytes - done)});
     parallel_for(static_cast<i64>(pieces_.size()), threads_, [&](int worker, i64 p) {
-      Piece& piece = pieces_[static_cast<std::size_t>(p)];
+      Piece& piece = pieces_[p];
       try {
-        sum(piece, windows_[static_cast<std::size_t>(worker)]);
+        sum(piece, windows_[worker]);
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
         piece.failure = to_finding(e);

@@ -130,8 +130,8 @@ void ExpertTwins::Sums::take(std::span<const u8> bytes) {
 }
 
 void ExpertTwins::add(const Sums& sums) {
-  crcs_[static_cast<std::size_t>(sums.tensor_)] = sums.crcs_;
-  constants_[static_cast<std::size_t>(sums.tensor_)] = sums.constants_;
+  crcs_[sums.tensor_] = sums.crcs_;
+  constants_[sums.tensor_] = sums.constants_;
 }
 
 i64 ExpertTwins::compared() const {

@@ -30,7 +30,7 @@ class ExpertTwins {
   // The number of experts in the tensor: 1 for an expert that is named by its number, the first dimension of
   // a fused tensor [experts, ...] (times the layers, for a tensor [layers, experts, ...]); 0 for other
   // tensors.
-  i64 experts_in(i64 tensor) const { return experts_[static_cast<std::size_t>(tensor)]; }
+  i64 experts_in(i64 tensor) const { return experts_[tensor]; }
 
   // The sums of one tensor's experts. take() is called with all bytes of the tensor, in order, by one thread.
   class Sums {

@@ -90,7 +90,7 @@ std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& ma
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads) {
   PlacedFindings findings;
   parallel_for(std::ssize(manifest.files), threads, [&](int, i64 i) {
-    const ManifestFile& listed = manifest.files[static_cast<std::size_t>(i)];
+    const ManifestFile& listed = manifest.files[i];
     if (std::optional<Finding> f = finding_of(listed, [&] { return frame_fault(folder, listed); }))
       findings.add(i, std::move(*f));
   });

@@ -245,7 +245,7 @@ void Verifier::check_items() {
         finding.file = file_label(store_, chunk.file);
         finding.rank = chunk.rank;
         (e.code() == Code::kNotFound ? missing : broken).add(t, std::move(finding));
-        bad[static_cast<std::size_t>(t)] = 1;
+        bad[t] = 1;
       }
     }
   });
@@ -291,19 +291,18 @@ void Verifier::check_values() {
   std::vector<std::unique_ptr<TensorReader>> readers;
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
   parallel_for(static_cast<i64>(units.size()), threads_, [&](int worker, i64 u) {
-    const Unit& unit = units[static_cast<std::size_t>(u)];
+    const Unit& unit = units[u];
     if (failures.has_one_before(unit.tensor, u)) return;
     DType dtype = store_.dtype(unit.tensor);
     i64 number_bits = element_form(dtype).number_bits;
     ExpertTwins::Sums sums(twins, unit.tensor);
     bool expert = twins.experts_in(unit.tensor) > 0;
     try {
-      readers[static_cast<std::size_t>(worker)]->read(
-          unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
-            scan_non_finite(dtype, bytes, at * 8 / number_bits, found[static_cast<std::size_t>(u)]);
-            if (expert) sums.take(bytes);
-            progress_(static_cast<i64>(bytes.size()));
-          });
+      readers[worker]->read(unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
+        scan_non_finite(dtype, bytes, at * 8 / number_bits, found[u]);
+        if (expert) sums.take(bytes);
+        progress_(static_cast<i64>(bytes.size()));
+      });
       if (expert) twins.add(sums);
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;

@@ -36,7 +36,7 @@ int main(int count, char** words) {
          mckpt_conversion_number(conversion, "invented"), seen > 0 ? "seen" : "not seen");
   mckpt_conversion_free(conversion);
 
-  result = mckpt_open(words[2], &error);
+  result = mckpt_open(words[2], NULL, &error);
   if (!result || mckpt_read(result, words[3], "[:4]", values, sizeof values, &error) != 0) return failed(error);
   printf("%s: %04x %04x %04x %04x\n", mckpt_checkpoint_format(result), values[0], values[1], values[2], values[3]);
   mckpt_checkpoint_free(result);

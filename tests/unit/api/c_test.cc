@@ -25,7 +25,7 @@ std::string error_text(Fn&& fn, int status) {
 
 TEST(ApiC, ListsAndReads) {
   mckpt_error* error = nullptr;
-  mckpt_checkpoint* c = mckpt_open(kModel.c_str(), &error);
+  mckpt_checkpoint* c = mckpt_open(kModel.c_str(), nullptr, &error);
   ASSERT_TRUE(c);
   EXPECT_EQ(mckpt_tensor_count(c), 45);
   EXPECT_STREQ(mckpt_tensor_at(c, 0).name, "lm_head.weight");
@@ -47,8 +47,8 @@ TEST(ApiC, ListsAndReads) {
 TEST(ApiC, TakesSettingsByName) {
   impl::TempFolder t;
   std::string source = "source=" + kModel, target = "target=" + t.path() + "/ckpt";
-  const char* settings[] = {source.c_str(), target.c_str(), "tp=4", "tp=2", "dtype_rule=*router*=fp32", "threads=2",
-                            nullptr};
+  const char* settings[] = {source.c_str(), target.c_str(), "tp=4", "tp=2", "dtype_rule=*router*=fp32",
+                            "threads=2",    nullptr};
   mckpt_error* error = nullptr;
   mckpt_conversion* c = mckpt_plan("to-fsdp", settings, &error);
   ASSERT_TRUE(c) << mckpt_error_text(error);
@@ -86,16 +86,20 @@ TEST(ApiC, ReportsFindingsAsLines) {
 TEST(ApiC, RefusesSettingsThatDoNotExist) {
   auto planned = [](const char* kind, std::vector<const char*> settings, int status) {
     settings.push_back(nullptr);
-    return error_text([&](mckpt_error** e) { mckpt_conversion_free(mckpt_plan(kind, settings.data(), e)); }, status);
+    return error_text([&](mckpt_error** e) { mckpt_conversion_free(mckpt_plan(kind, settings.data(), e)); },
+                      status);
   };
-  EXPECT_NE(planned("to-fsdp", {"source=a", "target=b", "strategi=optim"}, 2).find("did you mean `strategy`?"),
-            std::string::npos);
+  EXPECT_NE(
+      planned("to-fsdp", {"source=a", "target=b", "strategi=optim"}, 2).find("did you mean `strategy`?"),
+      std::string::npos);
   EXPECT_NE(planned("to-fsdp", {"source=a", "target=b", "tp=two"}, 2).find("`tp`"), std::string::npos);
-  EXPECT_NE(planned("reshard", {"source=a", "target=b", "any_model=yes"}, 2).find("0 or 1"), std::string::npos);
+  EXPECT_NE(planned("reshard", {"source=a", "target=b", "any_model=yes"}, 2).find("0 or 1"),
+            std::string::npos);
   EXPECT_NE(planned("to-hf", {"source"}, 2).find("name=value"), std::string::npos);
   EXPECT_NE(planned("to-hf", {"source=a"}, 2).find("settings source and target"), std::string::npos);
   EXPECT_NE(planned("to-gguf", {}, 2).find("to-safetensors"), std::string::npos);
-  EXPECT_NE(planned("group", {"source=/nowhere", "target=b", "pattern=[*-]"}, 3).find("/nowhere"), std::string::npos);
+  EXPECT_NE(planned("group", {"source=/nowhere", "target=b", "pattern=[*-]"}, 3).find("/nowhere"),
+            std::string::npos);
 }
 
 }  // namespace api_c_test

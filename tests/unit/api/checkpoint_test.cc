@@ -57,8 +57,8 @@ TEST(ApiCheckpoint, ReadsEverySliceAsItsPartOfTheWhole) {
     for (int b = a; b <= 32; b += 7)
       for (int c = 0; c < 16; c += 3)
         for (int d = c; d <= 16; d += 4) {
-          std::string slice = "[" + std::to_string(a) + ":" + std::to_string(b) + ", " + std::to_string(c) + ":" +
-                              std::to_string(d) + "]";
+          std::string slice = "[" + std::to_string(a) + ":" + std::to_string(b) + ", " + std::to_string(c) +
+                              ":" + std::to_string(d) + "]";
           std::vector<std::uint16_t> expected;
           for (int row = a; row < b; row++)
             for (int column = c; column < d; column++) expected.push_back(whole[row * 16 + column]);
@@ -113,7 +113,8 @@ TEST(ApiCheckpoint, ReadsShardsAsOneTensor) {
   EXPECT_GT(view.chunks(key).size(), 1u);
   EXPECT_EQ(view.read(key), model.read("model.layers.0.self_attn.o_proj.weight"));
   EXPECT_EQ(view.digest(key), model.digest("model.layers.0.self_attn.o_proj.weight"));
-  EXPECT_EQ(view.read(key, "[3:11, 7:29]"), model.read("model.layers.0.self_attn.o_proj.weight", "[3:11, 7:29]"));
+  EXPECT_EQ(view.read(key, "[3:11, 7:29]"),
+            model.read("model.layers.0.self_attn.o_proj.weight", "[3:11, 7:29]"));
 }
 
 TEST(ApiCheckpoint, CountsAndMeasuresNumbers) {
@@ -123,6 +124,26 @@ TEST(ApiCheckpoint, CountsAndMeasuresNumbers) {
   EXPECT_GT(s.min, 0.5);
   EXPECT_GT(s.max, s.mean);
   EXPECT_GT(s.mean, s.min);
+}
+
+TEST(ApiCheckpoint, NoticesAFileThatChanges) {
+  impl::TempFolder t;
+  std::filesystem::copy(kModel, t.path() + "/model");
+  Checkpoint model = open(t.path() + "/model");
+  std::vector<std::byte> before = model.read(kQuery);
+  std::string file = t.path() + "/model/model-00001-of-00002.safetensors";
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put(7);
+  EXPECT_EQ(code_of([&] { model.read(kQuery); }), "MC1002");
+  EXPECT_EQ(open(t.path() + "/model").read(kQuery), before);
+}
+
+TEST(ApiCheckpoint, FollowsLinksOutOfTheFolderOnlyIfToldTo) {
+  impl::TempFolder t;
+  t.put("model/config.json", "{}");
+  std::filesystem::create_symlink(kModel + "/model-00001-of-00002.safetensors",
+                                  t.path() + "/model/model.safetensors");
+  EXPECT_EQ(code_of([&] { open(t.path() + "/model"); }), "MC1004");
+  EXPECT_TRUE(open(t.path() + "/model", {.follow_links = true}).has(kQuery));
 }
 
 TEST(ApiCheckpoint, RefusesByTheNearestName) {

@@ -67,7 +67,9 @@ TEST(ApiConversion, GoesRoundThroughAllFormats) {
 
 TEST(ApiConversion, FindsTheTensorsThatDiffer) {
   impl::TempFolder t;
-  plan(ToFsdp{.source = kModel, .target = t.path() + "/a", .values = {.dtype_rule = {{"*.router.weight", "fp32"}}}})
+  plan(ToFsdp{.source = kModel,
+              .target = t.path() + "/a",
+              .values = {.dtype_rule = {{"*.router.weight", "fp32"}}}})
       .run();
   EXPECT_EQ(compare(t.path() + "/a", kModel).equal, true);  // wider, and bit for bit the same values
   const std::string norm = "model.module.decoder.final_layernorm.weight";
@@ -139,7 +141,8 @@ TEST(ApiConversion, NamesTheSettingThatIsWrong) {
               plan(Reshard{.source = "a", .target = "b", .weights_only = true, .rank_states = "c"});
             }).message.find("`rank_states`"),
             std::string::npos);
-  EXPECT_EQ(error_of([&] { plan(Relayer{.way = "sideways", .source = "a", .target = "b"}); }).found, "sideways");
+  EXPECT_EQ(error_of([&] { plan(Relayer{.way = "sideways", .source = "a", .target = "b"}); }).found,
+            "sideways");
 }
 
 }  // namespace api_conversion_test

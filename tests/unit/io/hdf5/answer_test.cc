@@ -113,7 +113,7 @@ TEST(Hdf5Answer, OfAnOlderMindIsNeverBelieved) {
       answer[random() % answer.size()] =
           random() % 3 ? static_cast<u8>(random()) : (random() % 2 ? u8{0xff} : u8{0});
     try {
-      std::unique_ptr<Store> store = hdf5_store(InputFile(path), 0, answer);
+      std::unique_ptr<Store> store = hdf5_store(InputFile(path), 0, answer, {});
       stores++;
       for (i64 t = 0; t < store->tensor_count(); t++) {
         ChunkData data = store->resolve(t, 0);

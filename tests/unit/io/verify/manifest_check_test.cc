@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/file/folder.h"
+#include "io/file/manifest.h"
 #include "io/store/finding.h"
-#include "io/verify/manifest.h"
 #include "io/verify/manifest_findings.h"
 #include "io/verify/verify.h"
 #include "tests/support/table_store.h"
