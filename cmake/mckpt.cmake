@@ -16,8 +16,8 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(mckpt_flags INTERFACE -Wno-subobject-linkage)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # With precompiled standard headers g++ 12 reports array bounds inside std::string that are not crossed.
-  target_compile_options(mckpt_flags INTERFACE -Wno-array-bounds)
+  # With precompiled standard headers g++ 12 reports bounds inside std::string that are not crossed.
+  target_compile_options(mckpt_flags INTERFACE -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow -Wno-restrict)
 endif()
 if(MCKPT_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
