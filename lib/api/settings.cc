@@ -1,4 +1,5 @@
-// One read() for each struct of the interface: the names of the settings are the names of its fields.
+// One read() for each struct of the interface: a setting has the name of its field; fields of nested structs
+// have no prefix (`tp`, not grid.tp). `threads` is that of plan().
 #include "api/settings.h"
 
 #include <charconv>
@@ -9,7 +10,7 @@ namespace mckpt::impl {
 namespace {
 
 [[noreturn]] void refuse(std::string_view name, const char* expected, std::string_view found) {
-  throw Error(Code::kUsage, cat("`", name, "` has a value that is not allowed"))
+  throw Error(Code::kUsage, cat("the value of `", name, "` is not allowed"))
       .expected(expected)
       .found(escaped(found));
 }

@@ -27,7 +27,7 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
     if (name == word) return value;
     expected += cat(expected.empty() ? "" : ", ", name);
   }
-  throw Error(Code::kUsage, cat("`", setting, "` has a value that is not allowed"))
+  throw Error(Code::kUsage, cat("the value of `", setting, "` is not allowed"))
       .expected(expected)
       .found(escaped(word));
 }
@@ -38,7 +38,7 @@ VocabChoice vocab_choice(std::string_view word) {
   i64 rows = 0;
   auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
   if (fault != std::errc{} || end != word.data() + word.size())
-    throw Error(Code::kUsage, "`vocab_size` has a value that is not allowed")
+    throw Error(Code::kUsage, "the value of `vocab_size` is not allowed")
         .expected("keep, auto, or a number of rows")
         .found(escaped(word));
   return {VocabChoice::kRows, rows};

@@ -17,6 +17,7 @@
 #include "io/file/json_file.h"
 #include "io/file/json_writer.h"
 #include "io/file/manifest.h"
+#include "io/store/iteration_names.h"
 #include "io/store/store.h"
 #include "io/store/torch_names.h"
 #include "mappings/model/source_table.h"
@@ -32,13 +33,10 @@ constexpr std::string_view kWeightSuffixes[] = {
 // The chat templates of a tokenizer that has several, as transformers writes them.
 constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
 
-// The file of a training run that names its last iteration.
-constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
-
 // Whether an entry of a folder is an asset, by its name.
 bool is_asset(const FolderEntry& e) {
   if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
-  if (e.name == kTensorTableName || e.name == kTracker || e.name == kManifestName) return false;
+  if (e.name == kTensorTableName || e.name == kTrackerName || e.name == kManifestName) return false;
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
 }
 

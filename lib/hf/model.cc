@@ -14,6 +14,7 @@
 #include "io/file/folder.h"
 #include "io/file/json_file.h"
 #include "io/safetensors/index.h"
+#include "io/store/iteration_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -35,7 +36,7 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
-    bool of_a_run = folder.has_file(".metadata") || folder.has_file("latest_checkpointed_iteration.txt");
+    bool of_a_run = folder.has_file(".metadata") || folder.has_file(kTrackerName);
     if (of_a_run)
       e.found(
           "the checkpoint of a training run; mckpt export makes a Hugging Face model of such a checkpoint");

@@ -29,7 +29,7 @@ constexpr std::string_view kRoles[] = {"gate_up_proj"};
 constexpr std::string_view kBiasRoles[] = {"gate_up_proj_bias"};
 constexpr std::string_view kWidth = "the width of an expert";
 
-// The slice of one expert is a gated MLP of its own.
+// One expert's slice has gate in its first half of rows, up in the second.
 Holding hold_rows(const RuleInput& in) {
   ExpertSizes s = expert_sizes(in);
   Shape slice = {2 * s.width, s.hidden};
@@ -40,7 +40,7 @@ Holding hold_rows(const RuleInput& in) {
   return hold_blocks(blocks, slice, in.part, kWidth);
 }
 
-// Gate begins at column 0 and up at column `up`; the next unit is `step` columns further.
+// Gate starts at column 0, up at column `up`; both take every `step`-th column.
 Holding hold_columns(const RuleInput& in, i64 up, i64 step) {
   ExpertSizes s = expert_sizes(in);
   i64 columns = 2 * s.width;

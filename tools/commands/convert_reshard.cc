@@ -2,8 +2,9 @@
 //
 //   ckpt of 4 ranks (tp 2, dp 2)  --tp 4 --dp 2-->  ckpt_on_8 of 8 ranks: the same items, other chunks
 //
-// Three groups of options: what is read (ReshardFlags), the new grid (GridFlags), how Megatron-FSDP packs on
-// it (FsdpFlags). Values are never cast: the states of the optimizer belong to the weights bit for bit.
+// Four groups of options: those of every conversion (ConvertOptions), what is read (ReshardFlags), the new
+// grid (GridFlags), how Megatron-FSDP packs on it (FsdpFlags). Values are never cast, because optimizer
+// states must match their weights bit for bit.
 #include "convert/plan/reshard.h"
 
 #include "convert/plan/conversion.h"
@@ -20,7 +21,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The options of the mode by subject.
+// All options of the mode, grouped by what they describe.
 struct ReshardModeFlags {
   ConvertOptions options;
   ReshardFlags source;

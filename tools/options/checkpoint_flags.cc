@@ -14,7 +14,7 @@ namespace mckpt::impl {
 
 void AcceptFlag::declare(CommandLine& line) {
   line.option("--accept CODE", names_,
-              "convert despite this problem (repeatable): MC1311 missing half or state, MC1312 missing "
+              "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing "
               "layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves");
 }
 

@@ -1,6 +1,6 @@
 // mckpt::Conversion: plan, prove, run. Planning reads headers and makes a value that says what would be read
-// and written; proving shows that every item of every tensor is written exactly once; running writes a hidden
-// folder and renames it.
+// and written; proving shows that every item of every tensor is written exactly once; running writes under a
+// hidden name and renames the result when it is complete.
 //
 //   mckpt::Conversion c = mckpt::plan(mckpt::ToFsdp{.source = "Qwen3-0.6B", .target = "ckpt", .grid = {.tp = 2}});
 //   c.prove();          throws if an item would be lost, doubled or invented. Nothing is written so far
@@ -84,10 +84,10 @@ class MCKPT_API Conversion {
   // pre: prove() was called.
   const Account& account() const;
 
-  // Throws if run() is known to fail before anything is written: the result exists, too little room.
+  // Throws, before anything is written, if run() is known to fail: the result exists, too little room.
   void check(const RunOptions& options = {}) const;
-  // Carries the conversion out and publishes the result, once. Proves and checks it before, if the caller did
-  // not. Throws Error; then there is no result, unless the message says that it is published.
+  // Carries the conversion out and publishes the result, once. Proves first, unless prove() was called;
+  // always checks. After an Error there is no result, unless the message says that it was published.
   RunReport run(const RunOptions& options = {}, Observer* observer = nullptr);
 
  private:

@@ -13,7 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kPiece = 256 << 10, kPage = 4096;
+constexpr i64 kPiece = 256 << 10, kPage = ByteSource::kPage;
 
 bool is_before(const CompareSink::Difference& a, const CompareSink::Difference& b) {
   return std::tuple(a.file, a.offset) < std::tuple(b.file, b.offset);

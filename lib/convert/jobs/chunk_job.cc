@@ -36,15 +36,6 @@ Move out_of(const ItemRun& flat, i64 flat_at, const ItemRun& run, i64 run_at) {
   return m;
 }
 
-// The move with its two sides exchanged.
-Move reversed(const Move& m) {
-  Move r = m;
-  r.from = m.to, r.to = m.from;
-  for (auto [loop, back] : {std::pair(&m.inner, &r.inner), std::pair(&m.outer, &r.outer)})
-    *back = {loop->to_stride, loop->from_stride, loop->count};
-  return r;
-}
-
 // Appends the moves that copy the items that both runs contain. `from_at` and `to_at` are the places at which
 // the first items of the runs are stored. pre: both runs are of one slot.
 void append_common(const ItemRun& from, i64 from_at, const ItemRun& to, i64 to_at, std::vector<Move>& out) {
@@ -110,8 +101,8 @@ class ChunkJob::TaskMaker {
     if (!std::ranges::is_sorted(runs_, {}, slot)) std::ranges::stable_sort(runs_, {}, slot);
   }
 
-  // Padding is of no slot: of the tasks that read a parameter, the one that writes the beginning of its first
-  // tensor, or of the parameter itself, answers for it.
+  // Padding belongs to no slot, so exactly one task must list it as unwanted: the one that writes item 0 of
+  // the parameter, or item 0 of the parameter's first tensor.
   bool answers_for_padding(i32 source) const {
     return std::ranges::any_of(targets_, [&](i32 target) {
       auto is_zero = [](i64 offset) { return offset == 0; };

@@ -47,7 +47,7 @@ class ChunkJob final : public CopyJob {
     ChunkSide from, to;
     ChunkTasks tasks;
     Files files;                           // the files of `from`; thread-safe
-    std::vector<CarriedRecord> records{};  // each is one more task, behind those of `tasks`
+    std::vector<CarriedRecord> records{};  // each is one more task, after those of `tasks`
     std::shared_ptr<const void> owned{};   // keeps what the sides refer to and the caller does not own
   };
   explicit ChunkJob(Parts parts);

@@ -2,7 +2,7 @@
 // and rows of the box are a cut of that order:
 //
 //   whole rows                 the single rank's holding, cut at the rows
-//   fused and whole (by_cell)  cell by cell: of 16 rows of 2 cells, row 11 is row 3 of cell 1
+// fused and whole (by_cell) cell by cell: with 2 cells of 8 rows, row 11 is row 3 of cell 1
 //   fewer columns              the holding of the cell that has these columns
 //
 // Holdings of cells other than the single rank's are computed once and shared by all parameters that are
@@ -81,7 +81,7 @@ void KeyTable::check_cells(i32 parameter) const {
         .expected(cat("a number that divides its ", rows, " rows"))
         .found(cat(cells))
         .help(cat("give the right number with ", setting));
-  holding(parameter, {0, cells});  // throws where the model does not divide
+  holding(parameter, {0, cells});  // throws if the sizes of the model do not divide by `cells`
 }
 
 void KeyTable::add_parts(i32 parameter, KeySplit split) {

@@ -6,7 +6,7 @@
 //
 // A fused parameter is stored in one of two ways, and the table knows which:
 //
-//   in parts   weight_w, weight_v                                  a row means the same, whatever grid wrote it
+// in parts weight_w, weight_v row r is the same, whatever the grid was
 //   whole      weight = [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]    what a row means depends on the number of cells
 #pragma once
 

@@ -13,22 +13,15 @@
 #include "io/file/folder.h"
 #include "io/file/manifest.h"
 #include "io/file/staging_marks.h"
+#include "io/store/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
 constexpr const char* kMetadata = ".metadata";
-constexpr std::string_view kPrefix = "iter_";
 // Files of torch_dist: the mark of a complete checkpoint, and the hashes of all files.
 constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json";
-
-std::string folder_name(std::optional<i64> iteration) {
-  if (!iteration) return "release";
-  std::string digits = cat(*iteration);
-  return cat(kPrefix, std::string(7 - std::min<std::size_t>(digits.size(), 7), '0'), digits);
-}
 
 }  // namespace
 
@@ -40,8 +33,8 @@ void check_iteration(std::optional<i64> iteration) {
 }
 
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
-    : path_(cat(target, "/", folder_name(iteration))),
-      tracker_{cat(target, "/", kTracker), iteration ? cat(*iteration) : "release"},
+    : path_(cat(target, "/", iteration_folder(iteration))),
+      tracker_{cat(target, "/", kTrackerName), iteration ? cat(*iteration) : std::string(kReleaseName)},
       iteration_(iteration) {}
 
 FileNames FsdpFolder::Beside::names() const {

@@ -2,7 +2,7 @@
 // options alone: nothing is written, and whatever cannot be converted is refused there. A conversion can then
 // be shown, proved, run, and resumed by a later process that plans the same.
 //
-//   plan_import(), plan_export(), ...  -->  Conversion  --prove()-->  account  --run()-->  result
+//   plan_hf_to_fsdp(), plan_export(), ...  -->  Conversion  --prove()-->  account  --run()-->  result
 //
 //   reads     sources, store            the folders, and the store whose files the job reads
 //   writes    path: files               tensors, moved by the tasks of the job

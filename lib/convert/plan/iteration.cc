@@ -7,6 +7,7 @@
 #include "io/dcp/layout.h"
 #include "io/file/output_files.h"
 #include "io/file/sha256.h"
+#include "io/store/iteration_names.h"
 
 namespace mckpt::impl {
 
@@ -27,7 +28,7 @@ std::string plan_iteration(Conversion& conversion, const DcpLayout& layout, cons
     conversion.details.warn(
         cat("the output folder has iteration ", *later, ", but Megatron will load ",
             iteration ? cat("iteration ", *iteration) : std::string("release"),
-            " from it: latest_checkpointed_iteration.txt names the iteration that was written last"));
+            " from it: ", kTrackerName, " names the iteration that was written last"));
   add_beside(conversion, std::move(beside));
   return sha.hex_digest();
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostTwins = 10;
 
-// Collective: every rank learns what rank 0 passed.
+// Collective: Collective: returns rank 0's `fact` on every rank.
 bool rank_0_says(Comm& ranks, bool fact) {
   i64 said = ranks.rank() == 0 && fact;
   ranks.all_reduce({&said, 1}, Reduce::kMax);
@@ -27,9 +27,9 @@ bool rank_0_says(Comm& ranks, bool fact) {
 }
 
 const char* resume_note(const StagedResult& staged) {
-  if (staged.published()) return "resume  the result is published already; its last steps are done now";
-  return staged.resumes() ? "resume  continues the unfinished output of an interrupted command"
-                          : "resume  there is no unfinished output, so the conversion begins from the start";
+  if (staged.published()) return "resume  the result was already published; only its last steps remain";
+  return staged.resumes() ? "resume  continues the unfinished output of an interrupted run"
+                          : "resume  there is no unfinished output, so the conversion starts from the beginning";
 }
 
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
@@ -49,7 +49,7 @@ bool Publication::leader() const { return ranks_.rank() == 0; }
 
 bool Publication::stage() {
   check_stop(observer_);
-  // A durable folder is written past the page cache, if the file system can do that.
+  // A folder that must be durable is written with direct I/O where the file system allows it.
   bool direct = options_.durable && !conversion_.single_file;
   OutputFiles::How how = direct ? OutputFiles::How::kDirect : OutputFiles::How::kCached;
   if (leader()) {

@@ -25,7 +25,7 @@ struct ItemsOut {
 };
 
 // pre: every item of either side is in the memory given; the two do not overlap; item_bytes is 1, 2, 4, 8
-// or 16. A kAdd move is copied; the caller, who knows the data type, adds the constant.
+// or 16.
 void apply_move(const Move& move, i64 item_bytes, ItemsIn from, ItemsOut to);
 
 }  // namespace mckpt::impl

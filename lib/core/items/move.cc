@@ -6,8 +6,8 @@
 //   in common         items 4 and 5                       copy [2+2] -> [0+2]
 //
 // This is how one sharding becomes another: a chunk of the source and a chunk of the result are both runs
-// over the whole tensor. Rows meet rows and columns meet columns where both sides walk the same width, in
-// few moves; only walks of different widths are followed row by row.
+// over the whole tensor. Two walks of the same row width are intersected as rows and columns, in few moves.
+// Walks of different widths, and columns that need both loops themselves, are followed row by row.
 //
 //   clip [0+4 x3/10] to the window [2, 14)       [2+2] [10+4]: what the window cuts is a move of its own
 #include "core/items/move.h"
@@ -20,10 +20,10 @@
 namespace mckpt::impl {
 namespace {
 
-// The side of a move that is cut by a window.
+// Whether a window is over the source or the destination of a move.
 enum class Side { kFrom, kTo };
 
-// Stride and begin of one side.
+// The stride of a loop, and the first item of a move, on one side.
 i64 stride(const MoveLoop& loop, Side side) {
   return side == Side::kFrom ? loop.from_stride : loop.to_stride;
 }
@@ -81,29 +81,16 @@ void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out)
   clip_loop(move, big, extent, side, window, out);
 }
 
-// The move from the other side: what was read is written.
-Move swapped(const Move& m) {
-  auto turn = [](MoveLoop l) { return MoveLoop{l.to_stride, l.from_stride, l.count}; };
-  Move r = m;
-  std::swap(r.from, r.to);
-  r.inner = turn(m.inner);
-  r.outer = turn(m.outer);
-  return r;
-}
-
 void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out);
 
-// Both sides map an item to its local position; `to` is one contiguous piece.
+// In this and the next functions a Move describes an owner of items: `from` counts items of the tensor, `to`
+// the owner's local order. Here the owner `to` has one contiguous range.
 void overlap_contiguous(const Move& from, const Move& to, std::vector<Move>& out) {
   std::vector<Move> pieces;
   clip(from, Side::kFrom, {to.from, to.from + to.length}, pieces);
-  for (Move m : pieces) {  // item -> local of `from`; the local of `to` is the item less a constant
-    Move r = m;
-    r.from = m.to;
-    r.to = m.from - to.from + to.to;
-    r.inner = {m.inner.to_stride, m.inner.from_stride, m.inner.count};
-    r.outer = {m.outer.to_stride, m.outer.from_stride, m.outer.count};
-    out.push_back(r);
+  for (const Move& m : pieces) {  // item -> local of `from`; the local of `to` is the item less a constant
+    out.push_back(reversed(m));
+    out.back().to += to.to - to.from;
   }
 }
 
@@ -158,7 +145,7 @@ void overlap_rows(const Move& from, const Move& to, std::vector<Move>& out) {
   if (from_flat) {
     std::vector<Move> pieces;
     overlap_contiguous(to, from, pieces);
-    for (const Move& m : pieces) out.push_back(swapped(m));
+    for (const Move& m : pieces) out.push_back(reversed(m));
     return;
   }
   if (overlap_boxes(from, to, out)) return;
@@ -211,10 +198,19 @@ void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out) {
   overlap_rows(move_of(from, 0), move_of(to, 0), out);
 }
 
+Move reversed(const Move& m) {
+  auto turn = [](MoveLoop l) { return MoveLoop{l.to_stride, l.from_stride, l.count}; };
+  Move r = m;
+  std::swap(r.from, r.to);
+  r.inner = turn(m.inner);
+  r.outer = turn(m.outer);
+  return r;
+}
+
 // Two forms are joined: flat moves that follow each other on both sides, and loops (or one more step) that
 // continue a loop.
 bool join(Move& a, const Move& b) {
-  if (a.kind != b.kind || a.slot != b.slot || a.addend != b.addend) return false;
+  if (a.kind != b.kind || a.slot != b.slot) return false;
   auto follows = [&](i64 from_step, i64 to_step) {
     return (a.kind == MoveKind::kZero || b.from == a.from + from_step) && b.to == a.to + to_step;
   };
@@ -233,10 +229,8 @@ bool join(Move& a, const Move& b) {
 }
 
 std::string to_string(const Move& move) {
-  static constexpr const char* kNames[] = {"copy", "zero", "add"};
-  std::string out = kNames[static_cast<int>(move.kind)];
-  if (move.kind != MoveKind::kZero) out += cat(" ", to_string(move.source()));
-  return cat(out, " -> ", to_string(move.destination()));
+  std::string from = move.kind == MoveKind::kZero ? "zero" : cat("copy ", to_string(move.source()));
+  return cat(from, " -> ", to_string(move.destination()));
 }
 
 }  // namespace mckpt::impl

@@ -1,10 +1,10 @@
-// Move: a run and the places its items go to. Both sides are walked in lockstep:
+// Move: a run and the places its items go to. Source and destination are walked together:
 //
 //   for o, i, k:     item  to   + o*outer.to_stride   + i*inner.to_stride   + k
 //     comes from     item  from + o*outer.from_stride + i*inner.from_stride + k
 //
 // Positions are counted in items: `from` in the source slot, `to` in the destination's own order. The kind
-// says what is done to the items; only copies are one to one and can be undone.
+// says whether items are copied or filled with zeros; what happens to their values is an ItemCast.
 #pragma once
 
 #include <string>
@@ -20,7 +20,6 @@ struct ItemRun;
 enum class MoveKind : u8 {
   kCopy,
   kZero,  // fill with zeros (padding); the source side is not used
-  kAdd,   // copy and add Move::addend (norm weights, from which one side subtracts 1)
 };
 
 // A loop on both sides at once: the same number of steps, a stride on each side.
@@ -32,12 +31,10 @@ struct MoveLoop {
   friend bool operator==(const MoveLoop&, const MoveLoop&) = default;
 };
 
-// One step of a plan; it says which items go where and nothing about files or bytes. `addend` is used by kAdd
-// only.
+// One step of a plan; it says which items go where and nothing about files or bytes.
 struct Move {
   MoveKind kind = MoveKind::kCopy;
   i32 slot = 0;  // of the source
-  float addend = 0;
   i64 from = 0;
   i64 to = 0;
   i64 length = 0;
@@ -54,8 +51,8 @@ struct Move {
 // The move that writes the items of a run one after the other, beginning at `to`.
 Move move_of(const ItemRun& run, i64 to);
 
-// Appends the parts of a move whose source (or destination) items are in the window, in ascending order of
-// that side. pre: that side is a valid run.
+// Appends the parts of a move whose source items (clip_source) or destination items (clip_destination) are in
+// the window, in ascending order of these items. pre: the clipped side is a valid run.
 void clip_source(const Move& move, ItemRange window, std::vector<Move>& out);
 void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out);
 
@@ -63,8 +60,11 @@ void clip_destination(const Move& move, ItemRange window, std::vector<Move>& out
 // to the local order of `to`. pre: both runs are valid and have the same slot.
 void overlap(const ItemRun& from, const ItemRun& to, std::vector<Move>& out);
 
-// If b continues a: makes a the move that does both, and returns true. [0+4] -> [0+4] and [4+4] -> [4+4] are
-// joined to [0+8] -> [0+8].
+// The move with source and destination exchanged. pre: a copy.
+Move reversed(const Move& move);
+
+// Extends a by b if b continues a; returns whether it did. [0+4] -> [0+4] and [4+4] -> [4+4] are joined to
+// [0+8] -> [0+8].
 bool join(Move& a, const Move& b);
 
 std::string to_string(const Move& move);  // "copy [12+4 x3/10] -> [0+4 x3/4]"

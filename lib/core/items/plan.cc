@@ -88,17 +88,6 @@ Error Plan::with_name(Error e, i32 region) const {
   return e;
 }
 
-PlanTotals Plan::totals() const {
-  PlanTotals t;
-  for (const PlannedMove& m : moves_) {
-    i64& count = m.move.kind == MoveKind::kCopy   ? t.copied
-                 : m.move.kind == MoveKind::kZero ? t.zeroed
-                                                  : t.added;
-    count += m.move.items();
-  }
-  return t;
-}
-
 i64 Plan::source_byte(const PlannedMove& m) const {
   if (m.move.kind == MoveKind::kZero) return -1;
   const Region& r = source(m.move.slot);

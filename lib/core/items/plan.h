@@ -43,12 +43,6 @@ struct PlannedMove {
   Move move;            // move.slot is the source region
 };
 
-// Items by the kind of their move; their sum is the items of all destinations.
-struct PlanTotals {
-  i64 copied = 0, zeroed = 0, added = 0;
-  friend bool operator==(const PlanTotals&, const PlanTotals&) = default;
-};
-
 // Built once (add_source, add_destination, add), finished once, and constant from then on, so that threads
 // may share it.
 class Plan {
@@ -73,7 +67,6 @@ class Plan {
   const Region& source(i32 region) const { return sources_[region]; }
   const Region& destination(i32 region) const { return destinations_[region]; }
   i32 destination_count() const { return static_cast<i32>(destinations_.size()); }
-  PlanTotals totals() const;
   // The file offset of the first byte that a move reads; -1 for zeros.
   i64 source_byte(const PlannedMove& move) const;
 

@@ -1,4 +1,4 @@
-// Carries out a set of windows in five steps (process):
+// Carries out a set of windows: add_pieces() first, then the four steps of process():
 //
 //   add_pieces   a piece for each window; the first window of a region has its head, the last one its tail
 //   lay_out      sorts pieces by their places in the result; neighbours there are neighbours in the arena
@@ -39,7 +39,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kPage = 4096;
+constexpr i64 kPage = ByteSource::kPage;
 constexpr i64 kBlockBytes = 1 << 20;
 
 }  // namespace
@@ -49,7 +49,7 @@ struct CopyWorker::Piece {
   const CopyTask* task;
   const Region* region;
   Window window;
-  i64 head = 0, tail = 0;      // bytes of the frame that belong to this piece
+  i64 head = 0, tail = 0;      // bytes around the items that are written with this piece
   i64 file_offset = 0;         // of its first byte, head included
   i64 item_bytes = 0;          // in the file
   i64 arena = 0, staging = 0;  // offsets of its first byte (the head) and of its first item before the cast
@@ -194,8 +194,8 @@ void CopyWorker::fetch_blocks(std::span<const Fetch> fetches) {
   }
 }
 
-// A block with bytes of several regions is summed region by region, because ReadSums can only use blocks that
-// end where a record ends.
+// A block with bytes of several regions is summed region by region, because ReadSums needs pieces that end
+// where a record ends.
 void CopyWorker::sum_block(std::span<const Fetch> fetches, i64 begin, std::span<const u8> bytes) {
   i32 file = fetches[0].file;
   i64 end = begin + std::ssize(bytes);
@@ -257,7 +257,7 @@ void CopyWorker::write(const std::vector<Piece>& pieces) {
   }
 }
 
-// Adds the sum of the frames of neighbouring pieces that were written at once.
+// Adds the checksum of everything but tensor data in pieces that one call wrote.
 void CopyWorker::sum_frames(std::span<const Piece> pieces, const u8* arena) {
   i64 begin = pieces.front().file_offset, end = pieces.back().file_offset + pieces.back().bytes();
   i64 rest = 0;

@@ -19,6 +19,7 @@
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
 #include "io/store/findings.h"
+#include "io/store/iteration_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -190,7 +191,7 @@ void DcpStore::collect_findings() {
 // Facts for `inspect`: the iteration in the folder's name and torch's version of the format.
 void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
-  if (auto iteration = numbered(folder, "iter_")) add_fact("iteration", cat(iteration->number));
+  if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
 }
 

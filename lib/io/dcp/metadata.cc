@@ -25,7 +25,8 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-// Joins the rows to columns: names with tensors, chunks with the places of their bytes. Used once.
+// Makes the columns of DcpMetadata: pairs names with tensors, and chunks with the places of their bytes. One
+// object parses one file.
 class Linker {
  public:
   explicit Linker(DcpRows& rows) : rows_(rows) {}
@@ -55,7 +56,7 @@ class Linker {
 
   DcpRows& rows_;
   DcpMetadata out_;
-  // The meaning of a name, by its number: a tensor from 0 up, object ~value, or kNothing.
+  // By number of a name: its tensor (0 or more), or ~index of its object (negative), or kNothing.
   std::vector<i64> meaning_;
   // The chunks of each tensor ordered by offset, for those whose MetadataIndex does not say their position;
   // made when first needed. Laid out as the chunks of out_ are.
@@ -106,15 +107,16 @@ DcpMetadata Linker::run(const Pickle& pickle) {
   return std::move(out_);
 }
 
-// torch reads .metadata by importing what it names. A class of torch's that is not where torch has it keeps
-// it from reading anything; those of others may be at hand where they come from.
+// torch reads .metadata by importing what it names. A class of a torch module that torch does not have makes
+// the whole file unreadable. Classes of other packages are not judged: they may be installed where the file
+// is loaded.
 void Linker::check_classes(const Pickle& pickle) {
   for (const PickleClass& c : pickle.classes())
     if (c.trust == Trust::kUnlisted && (c.module == "torch" || c.module.starts_with("torch.")))
       findings_.add(
           {.code = Code::kBadMetadata,
            .file = ".metadata",
-           .message = cat("torch cannot read .metadata: it has no ", escaped(c.module), ".", escaped(c.name)),
+           .message = cat("torch cannot read .metadata, because torch has no ", escaped(c.module), ".", escaped(c.name)),
            .offset = c.offset});
 }
 
@@ -205,7 +207,8 @@ void Linker::add_records(PickleValue dict) {
   }
 }
 
-// An entry that belongs to nothing is a warning: its bytes are never read, but nothing listed is lost.
+// An entry for an unknown tensor, object or offset is a warning: its bytes are not read, but everything that
+// .metadata lists is there.
 void Linker::place(const DcpRows::Index& index, std::span<const i64> offset, const DcpRecord& record) {
   std::string_view name = rows_.names[index.name];
   i64 meaning = meaning_[index.name];

@@ -73,13 +73,13 @@ struct DcpMetadata {
   std::vector<std::string> files;  // relative to the folder, none of them leads out of it
   std::string version;             // "1.0.0" since torch 2.9; "" before
   std::string save_id;             // of StorageMeta; "" where there is none
-  // The last pipeline stage called its layers from 0, although it does not hold the embedding: planner_data
+  // The last pipeline stage numbered its layers from 0, although it does not have the embedding: planner_data
   // begins with the names of the last rank, in the order of its model.
   bool stage_local_layers = false;
   std::vector<Finding> findings;
 
-  // One tensor or object that several ranks wrote, when each rank wrote an index of its own: the record
-  // that is used and another one, to be compared by check().
+  // A tensor or object that several ranks wrote (each with an index of its own): the record that is used, and
+  // another one that check() compares with it.
   struct Copy {
     i64 row = 0;  // of the tensor or object
     bool object = false;
@@ -101,7 +101,7 @@ struct DcpMetadata {
 // wrong with single entries becomes a finding, and the rest is still usable.
 DcpMetadata parse_dcp_metadata(std::span<const u8> pickle);
 
-// Joins the indexes that ranks wrote each for itself (__<rank>.metadata) to one checkpoint; `parts` in the
+// Joins the indexes of the ranks, one for each rank (__<rank>.metadata) to one checkpoint; `parts` in the
 // order of the ranks. Throws kBadMetadata when two of them describe a tensor differently.
 DcpMetadata merge_dcp_metadata(std::span<const DcpMetadata> parts);
 

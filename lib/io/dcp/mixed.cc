@@ -10,6 +10,7 @@
 #include "io/dcp/key.h"
 #include "io/file/folder.h"
 #include "io/pickle/value.h"
+#include "io/store/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -70,14 +71,14 @@ std::vector<Finding> check_mixed(const Store& store) {
                    .help = kTakeWhole});
   }
   std::string_view root = store.root();
-  auto folder = numbered(root.substr(root.rfind('/') + 1), "iter_");
+  std::optional<i64> folder = iteration_number(root.substr(root.rfind('/') + 1));
   for (i64 o = 0; folder && o < std::ssize(store.objects()); o++) {
     if (store.objects()[o].name != "iteration") continue;
     std::optional<i64> iteration = number_of(store, o);
-    if (iteration && *iteration != folder->number)
+    if (iteration && *iteration != *folder)
       out.push_back({.code = Code::kMixedSaves,
                      .tensor = "iteration",
-                     .message = cat("the name of the folder says iteration ", folder->number,
+                     .message = cat("the name of the folder says iteration ", *folder,
                                     ", but its data say iteration ", *iteration),
                      .warning = true});
   }

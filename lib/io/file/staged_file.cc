@@ -95,7 +95,7 @@ void StagedFile::open_staging() {
       if (::unlinkat(fd_, name_.c_str(), 0) == 0 || errno == ENOENT) return;
       int error = errno;
       ::close(std::exchange(fd_, -1));
-      fail("cannot remove the unfinished file of an interrupted command", error);
+      fail("cannot remove the unfinished file of an interrupted run", error);
     }
     ::close(std::exchange(fd_, -1));
   }

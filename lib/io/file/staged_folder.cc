@@ -204,7 +204,7 @@ void StagedFolder::empty_folder() const {
     std::filesystem::remove_all(entry->path(), error);
     if (!error) entry.increment(error);
   }
-  if (error) fail("cannot remove the unfinished output of an interrupted command", error.value());
+  if (error) fail("cannot remove the unfinished output of an interrupted run", error.value());
 }
 
 // True if the folder contains an interrupted run of the same plan; otherwise empties it.

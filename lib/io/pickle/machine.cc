@@ -1,5 +1,5 @@
-// The state of the interpreter: stack, marks, memo, and the errors about them. Every error names the byte
-// of the opcode that failed.
+// The state of the interpreter: stack, marks, memo, and the errors about them. Every error about an opcode
+// names its byte.
 #include "io/pickle/machine.h"
 
 #include <algorithm>
@@ -87,9 +87,9 @@ void PickleStack::grow() {
 
 // ---- The memo
 
-// A slot in a page of its own or a new one.
+// Makes the page of a slot, and returns the slot. pre: find_slot() returned null.
 PickleValue* PickleMachine::make_slot(u64 index) {
-  // Every slot in use was written by an opcode of its own.
+  // Each slot is written by at least one byte of the pickle, so there are no more slots than bytes.
   if (index > bytes_.size() || index >= kMostSlots)
     throw Error(Code::kPickleLimit, "the pickle's memo is too large")
         .offset(opcode_at())
@@ -114,7 +114,7 @@ const PickleValue* PickleMachine::make_pending(u64 index) {
            gone ? "after its value was taken out" : "but was never written"));
 }
 
-// The slot is found by the number in the node, and left alone if it has another value by now.
+// The node has the number of its slot. A slot that was written again since keeps its new value.
 bool PickleMachine::give_up(PickleValue v, PickleValue instead) {
   const PickleNode* node = v.container();
   if (node == nullptr || node->shared) return false;

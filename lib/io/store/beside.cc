@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
+#include "io/store/iteration_names.h"
 #include "io/store/store.h"
 #include "io/store/torch_names.h"
 
@@ -31,8 +32,6 @@ bool is_folder(const std::string& path) {
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
 }
-
-bool is_iteration(std::string_view name) { return name.starts_with("iter_") || name == "release"; }
 
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||
@@ -112,7 +111,7 @@ class BesideList {
     bool leads_to_chosen = path == chosen_ || chosen_.starts_with(cat(path, "/"));
     if (leads_to_chosen || own_folders_.contains(path)) return walk(path, depth + 1);
     // The iterations of a training run are checkpoints of their own; the one that was opened is one of them.
-    if (is_iteration(name) && is_iteration(chosen_))
+    if (is_iteration_folder(name) && is_iteration_folder(chosen_))
       return add(path, Beside::Kind::kOther, "another iteration");
     if (visited_.size() >= kMostEntries) return stop(path);
     // A link may lead to a folder a second time, also to one that the walk is in.
@@ -128,8 +127,7 @@ class BesideList {
   }
 
   void file(const std::string& path, const std::string& name) {
-    constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
-    if (own_.contains(path) || name == kTracker) return;
+    if (own_.contains(path) || name == kTrackerName) return;
     try {
       if (!folder_.file_bytes(path)) return add(path, Beside::Kind::kOther, "a broken link");
     } catch (const Error& e) {

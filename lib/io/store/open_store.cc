@@ -25,6 +25,7 @@
 #include "io/file/folder.h"
 #include "io/file/place.h"
 #include "io/store/beside.h"
+#include "io/store/iteration_names.h"
 #include "io/store/sniff.h"
 #include "io/store/store.h"
 #include "io/store/torch_names.h"
@@ -32,7 +33,6 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 constexpr const char* kExpectedFile = "safetensors, a .pt file of torch.save, or HDF5";
 constexpr const char* kExpectedFolder =
     "safetensors files, .metadata (torch DCP), mp_rank_* folders, or latest_checkpointed_iteration.txt";
@@ -73,7 +73,7 @@ bool is_folder(const std::string& path) {
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
-  if (name == ".metadata" || name == kTracker || name.ends_with(".safetensors.index.json"))
+  if (name == ".metadata" || name == kTrackerName || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path), opening);
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp"))
@@ -128,10 +128,10 @@ Contents look(const Folder& folder, std::string_view name_inside = "") {
     c.dcp |= !e.folder && (name.ends_with(".metadata") || name.ends_with(".distcp"));
     c.safetensors |=
         !e.folder && (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
-    c.tracker |= !e.folder && name == kTracker;
+    c.tracker |= !e.folder && name == kTrackerName;
     c.ranks |= e.folder && name.starts_with("mp_rank_");
     c.snapshots |= e.folder && name == "snapshots";
-    if (e.folder && (name.starts_with("iter_") || name == "release")) c.iterations.push_back(e.name);
+    if (e.folder && is_iteration_folder(name)) c.iterations.push_back(e.name);
     if (!e.folder && has_torch_suffix(name)) c.torch_files.push_back(e.name);
   }
   return c;
@@ -145,18 +145,18 @@ std::string trimmed(std::string_view text) {
 
 // The iteration folder that the tracker file names: "10" means iter_0000010, "release" means release.
 std::string tracked_iteration(const Folder& folder) {
-  InputFile file = folder.open_file(kTracker);
+  InputFile file = folder.open_file(kTrackerName);
   std::vector<u8> bytes = file.read(0, std::min<i64>(file.size(), 64));
   std::string text = trimmed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (text == "release") return text;
+  if (text == kReleaseName) return text;
   bool digits =
       !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
   if (!digits)
     throw Error(Code::kUnknownFormat, "the tracker file does not name an iteration")
-        .file(cat(folder.path(), "/", kTracker))
+        .file(cat(folder.path(), "/", kTrackerName))
         .expected("a number, or the word release")
         .found(text.empty() ? "nothing" : cat("'", escaped(text), "'"));
-  return cat("iter_", std::string(text.size() < 7 ? 7 - text.size() : 0, '0'), text);
+  return iteration_folder(std::stoll(text));
 }
 
 std::unique_ptr<Store> open_iteration(const Folder& folder, const std::string& name,
@@ -170,12 +170,12 @@ std::unique_ptr<Store> open_tracked(const Folder& folder, const Contents& conten
   std::string name = tracked_iteration(folder);
   if (std::find(contents.iterations.begin(), contents.iterations.end(), name) == contents.iterations.end())
     throw Error(Code::kNotFound, cat("the tracker file names ", name, ", which does not exist (missing)"))
-        .file(cat(folder.path(), "/", kTracker))
+        .file(cat(folder.path(), "/", kTrackerName))
         .found(contents.iterations.empty() ? "no iteration folder" : listed(contents.iterations))
         .help(contents.iterations.empty()
                   ? std::string()
                   : cat("name one: mckpt inspect ", folder.path(), "/", contents.iterations.back()));
-  return open_iteration(folder, name, kTracker);
+  return open_iteration(folder, name, kTrackerName);
 }
 
 // A model's folder in the Hugging Face cache: the snapshot that refs/main names, or the only one.

@@ -31,7 +31,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr i64 kPage = 4096;
+constexpr i64 kPage = ByteSource::kPage;
 constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
 constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
 constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is on its way up

@@ -26,7 +26,7 @@ struct CopyCounts;
 
 // Plain values; the observer outlives the call.
 struct BlockLoadOptions {
-  int threads = 1;  // threads that read; fewer if the system does not grant as many
+  int threads = 1;  // threads that read; fewer if the system cannot start so many
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
   // The most blocks that a rank sends and receives at a time; the default suits the device.
   std::optional<i64> round_blocks = std::nullopt;

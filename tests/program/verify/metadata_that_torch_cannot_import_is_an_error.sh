@@ -12,7 +12,7 @@ renamed() {
 for other in torch.distributed.checkpoint.metadatb torch.distributed.checkpoins.metadata torch.distributee.checkpoint.metadata; do
   renamed torch.distributed.checkpoint.metadata $other
   expect 1 "$mckpt" verify ckpt
-  has out "torch cannot read .metadata: it has no $other.Metadata"
+  has out "torch cannot read .metadata, because torch has no $other.Metadata"
 done
 renamed torch.distributed.checkpoint.filesystem torch.distributed.checkpoint.filesysten
 expect 1 "$mckpt" verify ckpt

@@ -109,10 +109,9 @@ TEST(Move, JoinedMovesDoTheSame) {
 }
 
 TEST(Move, KindsAreNotJoinedWithEachOther) {
-  Move copy = move_of({0, 0, 4, {}, {}}, 0), add = move_of({0, 4, 4, {}, {}}, 4);
-  add.kind = MoveKind::kAdd;
-  add.addend = -1;
-  EXPECT_FALSE(join(copy, add));
+  Move copy = move_of({0, 0, 4, {}, {}}, 0), behind = move_of({0, 4, 4, {}, {}}, 4);
+  behind.kind = MoveKind::kZero;
+  EXPECT_FALSE(join(copy, behind));
   Move zero = move_of({0, 0, 4, {}, {}}, 4), more = move_of({0, 0, 2, {}, {}}, 8);
   zero.kind = more.kind = MoveKind::kZero;
   EXPECT_TRUE(join(zero, more));
