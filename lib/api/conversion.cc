@@ -12,7 +12,7 @@
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard.h"
 #include "convert/run/run.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
 

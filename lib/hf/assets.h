@@ -49,7 +49,7 @@ std::string tensor_table_json(const SourceTable& tensors, ExpertLayout expert_la
                               std::string_view map_text);
 
 // The text of the table in a folder of assets; "" if it has none. The text is not checked.
-// Throws kBadJson for a file above the limit of io/file/json_file.h.
+// Throws kBadJson for a file above the limit of io/json/json_file.h.
 std::string tensor_table_text(const Folder& folder);
 
 // A table that was read back, as tensor_table_json() wrote it.

@@ -1,8 +1,8 @@
 // Reads typed entries. Messages give the wanted type and the found value, shortened; the wording ("is
 // missing", "is zero", "is out of range") follows the key.
-#include "hf/config_fields.h"
 #include "core/base/error.h"
-#include "io/file/json.h"
+#include "hf/config_fields.h"
+#include "io/json/json.h"
 
 namespace mckpt::impl {
 

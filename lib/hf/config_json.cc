@@ -7,7 +7,7 @@
 #include "core/items/dtype.h"
 #include "hf/config_families.h"
 #include "hf/config_fields.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
 #include "mappings/family.h"
 #include "mappings/registry.h"
 

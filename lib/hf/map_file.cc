@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
 #include "mappings/model/map_rows.h"
 #include "mappings/needs.h"
 

@@ -12,7 +12,7 @@
 #include "hf/assets.h"
 #include "hf/map_file.h"
 #include "io/file/folder.h"
-#include "io/file/json_file.h"
+#include "io/json/json_file.h"
 #include "io/safetensors/index.h"
 #include "io/store/iteration_names.h"
 #include "io/store/soundness.h"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "io/file/json.h"
-#include "io/file/json_keys.h"
+#include "io/json/json.h"
+#include "io/json/json_keys.h"
 #include "io/safetensors/header_json.h"
 
 namespace {

@@ -9,7 +9,7 @@ rules='
 CLI/                                    ^tools/options/command_line\.cc$            1
 zlib\.h                                 ^lib/io/(zip/inflate|file/crc32)\.cc$        1
 libdeflate\.h                           ^lib/io/file/crc32\.cc$                  1
-nlohmann/                               ^lib/io/file/json\.cc$              1
+nlohmann/                               ^lib/io/json/json\.cc$              1
 mpi\.h                                  ^lib/runtime/comm/mpi_module\.cc$        1
 nccl\.h                                 ^lib/live/cuda/nccl_module\.cc$          1
 nvrtc\.h                                ^lib/live/cuda/kernel\.cc$          1

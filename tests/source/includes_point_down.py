@@ -25,8 +25,6 @@ KNOWN = {
     # The registry of tables and the list of rules name what is in the folders below them.
     ("mappings", "mappings/models"),
     ("mappings", "mappings/rules"),
-    # To be mended.
-    ("tools/options", "tools/render"),
 }
 
 def library(file):

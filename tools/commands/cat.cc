@@ -13,17 +13,17 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/choice/slice.h"
+#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
-#include "io/store/slice.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/store/tensor_choice.h"
 #include "io/values/value_rows.h"
+#include "tools/answers/values_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/render/values_text.h"
 
 namespace mckpt::impl {
 namespace {

@@ -22,30 +22,15 @@
 #include "runtime/comm/comm.h"
 #include "runtime/job/job.h"
 #include "runtime/modules/module.h"
+#include "tools/answers/env_answer.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/process/job.h"
 #include "tools/process/module_path.h"
-#include "tools/render/answer_json.h"
-#include "tools/render/setting_names.h"
+#include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {
-
-// What is known of one module: its file, what it says about itself, or why it does not load and how to get
-// it.
-//
-//   {"name": "mpi", "purpose": "runs over several ranks (Open MPI)", "built": true, "path": "...", "loads": true,
-//    "facts": {"version": "Open MPI v4.1.4"}, "problem": null, "help": null}
-struct ModuleReport {
-  std::string_view name, purpose;
-  std::string path;                                        // "": no file was found
-  std::vector<std::pair<std::string, std::string>> facts;  // when it loads
-  std::string problem, help;                               // when it does not
-  bool loads() const { return problem.empty(); }
-  // A module that nobody built is no fault; one that is here and does not load is.
-  bool faulty() const { return !path.empty() && !loads(); }
-};
 
 // "built", or why the build has no such module, as CMake recorded it.
 std::string_view build_state(std::string_view name) {
@@ -64,6 +49,7 @@ void report_absent(ModuleReport& report, std::string_view get) {
 // `facts` loads the module, or starts the program, and returns what it says about itself.
 template <typename Facts>
 ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
+  report.built = build_state(report.name) == "built";
   if (report.path.empty()) {
     report_absent(report, get);
     return report;
@@ -80,15 +66,16 @@ ModuleReport look_at(ModuleReport report, std::string_view get, Facts&& facts) {
 
 // Loads the module into this process, as a command that needs it would.
 ModuleReport look_at_module(const ModuleKind& kind) {
-  return look_at({kind.name, kind.purpose, find_module(kind.name, module_path()), {}, {}, {}}, kind.get,
+  return look_at({.name = kind.name, .purpose = kind.purpose, .path = find_module(kind.name, module_path())},
+                 kind.get,
                  [&](const std::string&) { return describe_module(load_module(kind.name, module_path())); });
 }
 
 // HDF5 is a program and no module: its version is asked for by starting it.
 ModuleReport look_at_hdf5() {
   using Facts = std::vector<std::pair<std::string, std::string>>;
-  return look_at({"hdf5", kHdf5HelperPurpose, find_hdf5_helper(module_path()), {}, {}, {}}, kHdf5HelperHelp,
-                 [](const std::string& path) {
+  return look_at({.name = "hdf5", .purpose = kHdf5HelperPurpose, .path = find_hdf5_helper(module_path())},
+                 kHdf5HelperHelp, [](const std::string& path) {
                    return Facts{{"version", hdf5_helper_version(path)}};
                  });
 }
@@ -115,44 +102,6 @@ std::string compiler() {
 #endif
 }
 
-// Every module has the same fields; null if there is nothing to say.
-void write_json(Output& out, const std::vector<ModuleReport>& modules, bool ok, int ranks) {
-  AnswerJson json(out);
-  json.begin_answer("env", ok).field("version", MCKPT_VERSION).field("compiler", compiler());
-  json.field("build_type", kBuildType).field("processor", processor()).field("cores", usable_cores());
-  json.field("ranks", ranks).key("modules").begin_array();
-  for (const ModuleReport& m : modules) {
-    json.begin_object().field("name", m.name).field("purpose", m.purpose);
-    json.field("built", build_state(m.name) == "built");
-    m.path.empty() ? json.null_field("path") : json.field("path", m.path);
-    json.field("loads", m.loads()).key("facts").begin_object();
-    for (const auto& [key, value] : m.facts) json.field(key, value);
-    json.end_object();
-    m.loads() ? json.null_field("problem") : json.field("problem", m.problem);
-    m.loads() ? json.null_field("help") : json.field("help", with_flags(m.help));
-    json.end_object();
-  }
-  json.end_array();
-  json.end_answer();
-}
-
-void write_text(Output& out, const std::vector<ModuleReport>& modules, int ranks) {
-  out.line(out.styled(Style::kBold, cat("mckpt ", MCKPT_VERSION)));
-  out.line(cat("  compiler   ", compiler(), ", ", kBuildType));
-  out.line(cat("  processor  ", processor(), ", ", counted(usable_cores(), "core")));
-  out.line(cat("  ranks      ", ranks));
-  for (const ModuleReport& m : modules) {
-    std::string name(m.name);
-    out.line(cat("\n", out.styled(Style::kBold, name), std::string(11 - name.size(), ' '), m.purpose));
-    if (!m.path.empty()) out.line(cat("  file       ", escaped(m.path, 4096)));
-    for (const auto& [key, value] : m.facts)
-      out.line(cat("  ", key, std::string(key.size() < 11 ? 11 - key.size() : 1, ' '), escaped(value)));
-    if (m.loads()) continue;
-    out.line(cat("  ", out.styled(m.faulty() ? Style::kRed : Style::kYellow, m.problem)));
-    out.line(cat("  to get it  ", with_flags(m.help)));
-  }
-}
-
 }  // namespace
 
 Exit env_command(CommandLine& line) {
@@ -161,15 +110,17 @@ Exit env_command(CommandLine& line) {
   line.parse();
   Comm& ranks = this_job().comm();
   if (ranks.rank() != 0) return Exit::kOk;
-  std::vector<ModuleReport> modules;
-  bool ok = true;
-  for (const ModuleKind& kind : module_kinds()) modules.push_back(look_at_module(kind));
-  modules.push_back(look_at_hdf5());
-  for (const ModuleReport& m : modules) ok &= !m.faulty();
+  EnvAnswer answer{.compiler = compiler(),
+                   .build_type = std::string(kBuildType),
+                   .processor = processor(),
+                   .cores = usable_cores(),
+                   .ranks = ranks.size()};
+  for (const ModuleKind& kind : module_kinds()) answer.modules.push_back(look_at_module(kind));
+  answer.modules.push_back(look_at_hdf5());
   Output out(line.flags());
-  out.json() ? write_json(out, modules, ok, ranks.size()) : write_text(out, modules, ranks.size());
+  out.json() ? write_env_json(out, answer) : write_env_text(out, answer);
   out.flush();
-  return ok ? Exit::kOk : Exit::kNo;
+  return answer.ok() ? Exit::kOk : Exit::kNo;
 }
 
 }  // namespace mckpt::impl

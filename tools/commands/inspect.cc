@@ -12,19 +12,18 @@
 // Several paths are several cards; in JSON one path is an object, several are a list in one object. Exit
 // status 1: a problem was found in one of them.
 #include "core/base/error_code.h"
-#include "core/items/dtype.h"
+#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
-#include "io/store/beside.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/store/summary.h"
-#include "io/store/tensor_choice.h"
+#include "tools/answers/holders_text.h"
+#include "tools/answers/inspect_json.h"
+#include "tools/answers/inspect_objects.h"
+#include "tools/answers/inspect_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/render/holders_text.h"
-#include "tools/render/inspect_objects.h"
-#include "tools/render/inspect_text.h"
 
 namespace mckpt::impl {
 namespace {
@@ -35,51 +34,6 @@ struct Options {
   bool tree = false, args = false;
   std::optional<std::string> map;
 };
-
-// Tensors, items and bytes; the items of a model are its parameters.
-void write_amount(JsonWriter& json, const Amount& a) {
-  json.begin_object()
-      .field("tensors", a.tensors)
-      .field("parameters", a.items)
-      .field("bytes", a.bytes)
-      .end_object();
-}
-
-// The fields of one checkpoint, inside an object that is open.
-void write_fields(JsonWriter& json, const Store& store, const std::string& path, bool values) {
-  StoreSummary s = summarize(store);
-  json.field("path", path).field("root", store.root()).field("format", format_text(store.format()));
-  json.field("tensors", s.all.tensors)
-      .field("parameters", s.part(StatePart::kModel).items)
-      .field("bytes", s.all.bytes);
-  json.key("dtypes").begin_object();
-  for (const StoreSummary::OfType& d : s.dtypes) {
-    json.key(dtype_name(d.dtype));
-    write_amount(json, d.amount);
-  }
-  json.end_object().key("parts").begin_object();
-  for (StatePart p : {StatePart::kModel, StatePart::kOptimizer, StatePart::kOther}) {
-    json.key(part_name(p));
-    write_amount(json, s.part(p));
-  }
-  json.end_object()
-      .field("ranks", store.ranks())
-      .field("file_bytes", s.file_bytes)
-      .key("files")
-      .begin_array();
-  for (std::size_t f = 0; f < store.files().size(); f++) {
-    json.begin_object().field("path", file_label(store, static_cast<i32>(f)));
-    json.field("bytes", store.files()[f].bytes).end_object();
-  }
-  json.end_array().key("beside").begin_array();
-  for (const std::string& name : checkpoints_beside(path, store)) json.value(name);
-  json.end_array().key("facts").begin_object();
-  for (const auto& [name, value] : store.facts()) json.field(name, value);
-  json.end_object().key("objects");
-  write_objects_json(json, store, values);
-  json.key("problems");
-  write_findings(json, store.findings());
-}
 
 // All checkpoints are opened before anything is printed: an answer is whole or an error.
 Exit write_json(Output& out, const CommandLine& line, const Options& options) {
@@ -92,7 +46,7 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   for (std::size_t i = 0; i < stores.size(); i++) {
     list ? json.begin_object().field("ok", is_sound(*stores[i]))
          : json.begin_answer("inspect", is_sound(*stores[i]));
-    write_fields(json, *stores[i], options.paths[i], options.args);
+    write_checkpoint_json(json, *stores[i], options.paths[i], options.args);
     json.end_object();
     if (!list) out.write("\n");
   }

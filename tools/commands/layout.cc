@@ -15,10 +15,10 @@
 #include "core/fsdp/grid.h"
 #include "core/fsdp/strategy.h"
 #include "core/items/shape.h"
+#include "tools/answers/layout_answer.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
-#include "tools/render/layout_answer.h"
 #include "tools/render/output.h"
 
 namespace mckpt::impl {

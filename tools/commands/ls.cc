@@ -6,19 +6,19 @@
 //
 // -q prints names only, for scripts. With --as, the list is that of a rank of a training run (ls_as.h). Exit
 // status 1: the checkpoint has a problem.
-#include "io/file/parallel.h"
+#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
+#include "io/file/parallel.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/store/tensor_choice.h"
 #include "io/values/digest.h"
+#include "tools/answers/tensor_list.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/ls_as.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
-#include "tools/render/tensor_list.h"
 
 namespace mckpt::impl {
 namespace {

@@ -13,71 +13,21 @@
 //        ^ byte 3
 //   moe_not_last_in_group: an E must be the last layer of its group
 //   help: end the group after the E
-#include "core/base/error.h"
 #include "core/hybrid/pattern.h"
+#include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
 #include "core/hybrid/pattern_warnings.h"
 #include "core/hybrid/segment.h"
+#include "tools/answers/pattern_json.h"
+#include "tools/answers/pattern_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
+#include "tools/options/pattern_options.h"
 #include "tools/render/answer_json.h"
-#include "tools/render/pattern_json.h"
-#include "tools/render/pattern_text.h"
 
 namespace mckpt::impl {
 namespace {
-
-// What the command line asks. `pattern` and `ratios` exclude each other.
-struct Options {
-  std::optional<std::string> pattern, ratios;
-  std::string dialect = "grouped";
-  bool segment = false;
-  std::optional<i64> pp_size, pp_rank;
-  StageRequest stage;
-
-  Dialect chosen_dialect() const { return dialect == "flat" ? Dialect::kFlat : Dialect::kGrouped; }
-  bool wants_stage() const {
-    return pp_size || pp_rank || stage.vp_stage || stage.first_stage_layers || stage.last_stage_layers;
-  }
-};
-
-void declare(CommandLine& line, Options& o) {
-  line.description(
-      "A pattern has one symbol for each layer: M Mamba, G gated delta net, * attention, D sparse and + "
-      "latent attention, - dense MLP, E mixture of experts. A | separates pipeline segments, a / separates "
-      "MTP parts, and in the grouped dialect [ ] enclose layers that share one index in checkpoint keys.");
-  line.on_unknown_option("a pattern that begins with - follows --, as in: mckpt pattern -- '-*-*'");
-  line.positional("PATTERN", o.pattern, "the pattern; a pattern that begins with - must follow --");
-  line.option("--dialect NAME", o.dialect, "grouped (default) or flat, which has no brackets")
-      .choices({"flat", "grouped"});
-  line.flag("--segment", o.segment, "read PATTERN as one pipeline segment, without | and /");
-  line.heading("One pipeline stage");
-  line.option("--pp-size|--pipeline-model-parallel-size", o.pp_size, "pipeline size; default 1");
-  line.option("--pp-rank", o.pp_rank, "pipeline rank; default 0");
-  line.option("--vp-stage", o.stage.vp_stage, "virtual pipeline stage of the rank");
-  line.option("--first-stage-layers|--decoder-first-pipeline-num-layers", o.stage.first_stage_layers,
-              "layers of the first stage; only without |");
-  line.option("--last-stage-layers|--decoder-last-pipeline-num-layers", o.stage.last_stage_layers,
-              "layers of the last stage; only without |");
-  line.heading("Instead of PATTERN");
-  line.option("--from-ratios N,A,M", o.ratios, "the pattern of N layers, ratio A attention, ratio M MLP");
-  line.example("mckpt pattern '[*-]M|[*E]-/*M'");
-  line.example("mckpt pattern 'M-M-|M-M*-' --pp-size 2 --pp-rank 1");
-  line.example("mckpt pattern --dialect flat -- '-*-*'");
-  line.example("mckpt pattern --from-ratios 56,0.08,0.5");
-}
-
-// Refuses combinations of options that ask two questions, or none.
-void check_usage(const Options& o) {
-  if (!o.pattern && !o.ratios) throw Error(Code::kUsage, "a PATTERN is missing, or --from-ratios");
-  if (o.pattern && o.ratios) throw Error(Code::kUsage, "PATTERN and --from-ratios exclude each other");
-  if (o.segment && o.wants_stage())
-    throw Error(Code::kUsage,
-                "--segment is for one segment, but the stage options are for a whole pattern: leave one out");
-  if (!o.pattern && (o.segment || o.wants_stage()))
-    throw Error(Code::kUsage, "--segment and the stage options need a PATTERN");
-}
 
 // The answer to every question about a pattern that is refused.
 Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure& failure) {
@@ -86,7 +36,7 @@ Exit answer_failure(Output& out, std::string_view pattern, const PatternFailure&
 }
 
 // The answer to "what does it say": layers, names, totals, and warnings about names that collide.
-Exit answer_pattern(Output& out, const Options& o, bool verbose) {
+Exit answer_pattern(Output& out, const PatternOptions& o, bool verbose) {
   Checked<LayerPattern> checked = check_pattern(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
     return answer_failure(out, *o.pattern, *failure);
@@ -102,7 +52,7 @@ Exit answer_pattern(Output& out, const Options& o, bool verbose) {
 }
 
 // The answer to "is it a valid segment".
-Exit answer_segment(Output& out, const Options& o, bool verbose) {
+Exit answer_segment(Output& out, const PatternOptions& o, bool verbose) {
   Checked<std::vector<PatternItem>> checked = check_segment(*o.pattern, o.chosen_dialect());
   if (const auto* failure = std::get_if<PatternFailure>(&checked))
     return answer_failure(out, *o.pattern, *failure);
@@ -114,7 +64,7 @@ Exit answer_segment(Output& out, const Options& o, bool verbose) {
 
 // The answer to "what does this stage run". The MTP part is cut off: it belongs to the last stage and is not
 // divided.
-Exit answer_stage(Output& out, const Options& o, bool verbose) {
+Exit answer_stage(Output& out, const PatternOptions& o, bool verbose) {
   StageRequest request = o.stage;
   request.pp_size = o.pp_size.value_or(1);
   request.pp_rank = o.pp_rank.value_or(0);
@@ -133,7 +83,7 @@ Exit answer_stage(Output& out, const Options& o, bool verbose) {
 }
 
 // The answer to "which pattern do these ratios mean"; "N,A,M" is taken apart here.
-Exit answer_ratios(Output& out, const Options& o) {
+Exit answer_ratios(Output& out, const PatternOptions& o) {
   std::string_view text = *o.ratios;
   std::size_t first = text.find(','), second = text.find(',', first == text.npos ? first : first + 1);
   if (second == text.npos)
@@ -164,10 +114,8 @@ Exit answer_ratios(Output& out, const Options& o) {
 }  // namespace
 
 Exit pattern_command(CommandLine& line) {
-  Options o;
-  declare(line, o);
-  line.parse();
-  check_usage(o);
+  PatternOptions o;
+  o.parse(line);
   Output out(line.flags());
   bool verbose = line.flags().verbose > 0;
   Exit exit = o.ratios          ? answer_ratios(out, o)

@@ -17,6 +17,7 @@
 #include "runtime/comm/claim.h"
 #include "runtime/job/job.h"
 #include "runtime/modules/module.h"
+#include "tools/answers/roundtrip_report.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/roundtrip_options.h"
@@ -25,7 +26,6 @@
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
-#include "tools/render/roundtrip_report.h"
 #include "tools/run/observer.h"
 
 namespace mckpt::impl {

@@ -7,20 +7,20 @@
 // Minimum, maximum, mean, deviation and histogram are those of the finite values; NaN and infinities are
 // counted, with the index of the first. JSON has exact numbers.
 #include "core/base/error.h"
-#include "io/file/parallel.h"
+#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
+#include "io/file/parallel.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/store/tensor_choice.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
+#include "tools/answers/stats_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/progress.h"
-#include "tools/render/stats_text.h"
 
 namespace mckpt::impl {
 namespace {

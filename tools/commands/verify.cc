@@ -18,6 +18,7 @@
 #include "core/base/notes.h"
 #include "core/base/observer.h"
 #include "io/file/parallel.h"
+#include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/command_line.h"
@@ -27,7 +28,6 @@
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
 #include "tools/render/progress.h"
-#include "tools/render/verify_text.h"
 
 namespace mckpt::impl {
 namespace {

@@ -1,8 +1,8 @@
 // Declares GLOB and --regex. The choice itself, with its error for a name that matches nothing, is
-// io/store/tensor_choice.h.
+// io/choice/tensor_choice.h.
 #include "tools/options/choice.h"
 
-#include "io/store/tensor_choice.h"
+#include "io/choice/tensor_choice.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {

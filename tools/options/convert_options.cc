@@ -8,10 +8,10 @@
 
 #include "convert/output/fsdp_folder.h"
 #include "core/base/error.h"
-#include "io/file/output_rules.h"
 #include "io/file/parallel.h"
 #include "io/file/place.h"
-#include "io/file/staged_file.h"
+#include "io/output/output_rules.h"
+#include "io/output/staged_file.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {

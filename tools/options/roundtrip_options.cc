@@ -10,9 +10,9 @@
 
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
-#include "io/file/output_rules.h"
 #include "io/file/parallel.h"
-#include "io/file/staged_folder.h"
+#include "io/output/output_rules.h"
+#include "io/output/staged_folder.h"
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "live/save/folders.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "io/file/json_writer.h"
+#include "io/json/json_writer.h"
 #include "tools/render/output.h"
 
 namespace mckpt::impl {

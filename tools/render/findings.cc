@@ -11,7 +11,7 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
-#include "io/file/json_writer.h"
+#include "io/json/json_writer.h"
 #include "io/store/store.h"
 #include "runtime/job/job.h"
 #include "tools/process/job.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "io/file/staged_folder.h"
+#include "io/output/staged_folder.h"
 
 namespace mckpt::impl {
 namespace {

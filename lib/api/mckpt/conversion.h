@@ -24,19 +24,20 @@
 
 namespace mckpt {
 
-// What becomes of the tensors, counted from the planned moves. out = copied + fused + split + repeated +
-// invented; a tensor among `padded` or `changed` is counted there a second time.
+// What is made of the tensors, counted from the planned moves. tensors_out = copied + fused + split +
+// invented + those that repeat another tensor of the result. A tensor in `padded` or `changed` is also in one
+// of these.
 struct Account {
   std::int64_t tensors_in = 0, tensors_out = 0;
   std::int64_t copied = 0;           // made of one tensor, which is used for no other
   std::int64_t fused = 0;            // made of several
   std::int64_t split = 0;            // made of one that is used for others as well
-  std::int64_t tied = 0;             // repeat another tensor, on either side
+  std::int64_t tied = 0;             // tensors that are a copy of another one, in the source or in the result
   std::int64_t padded = 0;           // have zeros that the source does not have
   std::int64_t changed = 0;          // have another type, or other values, than the source
   std::int64_t dropped = 0;          // tensors of the source that are left out on purpose
   std::int64_t dropped_objects = 0;  // objects of the source that are left out
-  std::int64_t invented = 0;         // made of nothing: not 0 is refused
+  std::int64_t invented = 0;         // made of nothing; prove() throws unless it is 0
 };
 
 // A data file of the result.

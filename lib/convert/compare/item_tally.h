@@ -12,7 +12,7 @@
 
 #include "convert/compare/chunk_extents.h"
 #include "core/base/int.h"
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 #include "io/store/store_files.h"
 
 namespace mckpt::impl {

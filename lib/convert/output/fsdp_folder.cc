@@ -3,7 +3,6 @@
 // old data files (hashes, manifest, .metadata) are never copied.
 #include "convert/output/fsdp_folder.h"
 
-#include <charconv>
 #include <fstream>
 
 #include "core/base/error.h"
@@ -11,8 +10,8 @@
 #include "hf/assets.h"
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
-#include "io/file/manifest.h"
-#include "io/file/staging_marks.h"
+#include "io/output/manifest.h"
+#include "io/output/staging_marks.h"
 #include "io/store/iteration_names.h"
 #include "io/store/store.h"
 
@@ -92,12 +91,8 @@ std::optional<i64> FsdpFolder::later_tracked() const {
 std::optional<i64> iteration_of(std::string_view folder) {
   while (folder.ends_with('/')) folder.remove_suffix(1);
   std::string_view name = folder.substr(folder.rfind('/') + 1);
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  i64 number = 0;
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  bool whole = error == std::errc() && end == name.data() + name.size();
-  return whole && number > 0 && number <= 9'999'999 ? std::optional(number) : std::nullopt;
+  std::optional<i64> number = iteration_number(name);
+  return number && *number > 0 && *number <= 9'999'999 ? number : std::nullopt;
 }
 
 }  // namespace mckpt::impl

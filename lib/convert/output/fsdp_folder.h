@@ -16,7 +16,7 @@
 #include "core/base/int.h"
 #include "core/base/text.h"
 #include "io/copy/side_files.h"
-#include "io/file/result_files.h"
+#include "io/output/result_files.h"
 
 namespace mckpt::impl {
 

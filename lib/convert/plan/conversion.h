@@ -25,7 +25,7 @@
 #include "core/base/int.h"
 #include "core/base/notes.h"
 #include "io/file/open_options.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 #include "io/store/soundness.h"
 
 namespace mckpt::impl {

@@ -26,7 +26,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/layout.h"
 #include "io/file/folder.h"
-#include "io/file/manifest.h"
+#include "io/output/manifest.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 

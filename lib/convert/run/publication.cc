@@ -11,7 +11,7 @@
 #include "io/copy/counts.h"
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
-#include "io/file/manifest.h"
+#include "io/output/manifest.h"
 #include "runtime/comm/comm.h"
 
 namespace mckpt::impl {

@@ -10,7 +10,7 @@
 
 #include "convert/run/staged_result.h"
 #include "io/copy/observed_sink.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 
 namespace mckpt::impl {
 

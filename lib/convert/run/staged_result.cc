@@ -5,7 +5,7 @@
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 
 namespace mckpt::impl {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "io/file/staged_file.h"
-#include "io/file/staged_folder.h"
+#include "io/output/staged_file.h"
+#include "io/output/staged_folder.h"
 
 namespace mckpt::impl {
 

@@ -22,8 +22,8 @@
 #include "io/copy/read_sums.h"
 #include "io/copy/task_log.h"
 #include "io/copy/worker.h"
-#include "io/file/copy_sink.h"
 #include "io/file/parallel.h"
+#include "io/output/copy_sink.h"
 #include "io/store/checksum.h"
 
 namespace mckpt::impl {

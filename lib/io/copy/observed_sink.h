@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/observer.h"
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 
 namespace mckpt::impl {
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
-#include "io/file/manifest.h"
+#include "io/output/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/checksums.h"

@@ -10,10 +10,10 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
-#include "io/file/json.h"
-#include "io/file/output_files.h"
 #include "io/file/place.h"
 #include "io/file/sha256.h"
+#include "io/json/json.h"
+#include "io/output/output_files.h"
 #include "io/values/digest.h"
 
 namespace mckpt::impl {

@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
-#include "io/file/output_files.h"
 #include "io/file/retried.h"
+#include "io/output/output_files.h"
 
 namespace mckpt::impl {
 namespace {

@@ -31,9 +31,9 @@
 #include "io/copy/read_sums.h"
 #include "io/copy/slices.h"
 #include "io/copy/written_sums.h"
-#include "io/file/copy_sink.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
+#include "io/output/copy_sink.h"
 #include "runtime/system/memory_room.h"
 
 namespace mckpt::impl {

@@ -12,9 +12,9 @@
 #include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
-#include "io/file/manifest.h"
-#include "io/file/output_files.h"
-#include "io/file/staging_marks.h"
+#include "io/output/manifest.h"
+#include "io/output/output_files.h"
+#include "io/output/staging_marks.h"
 #include "io/values/digest.h"
 #include "io/verify/checksums.h"
 

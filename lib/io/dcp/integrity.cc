@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "io/values/digest.h"
-#include "io/store/findings.h"
 #include "io/file/folder.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
+#include "io/store/findings.h"
+#include "io/values/digest.h"
 
 namespace mckpt::impl {
 namespace {

@@ -3,7 +3,7 @@
 #include "io/dcp/layout.h"
 
 #include "io/dcp/record.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 
 namespace mckpt::impl {
 

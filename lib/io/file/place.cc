@@ -1,6 +1,6 @@
 // Asks file systems for room and makes folders durable. The answer about room can be wrong a moment later;
 // it is a courtesy that refuses hopeless work early. What decides is the reservation of each file's space
-// (io/file/output_files.cc).
+// (io/output/output_files.cc).
 #include "io/file/place.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 //     key == "size" ? size = json.integer() : json.skip();
 //   json.end();
 //
-// All other documents are read by io/file/json.h. Headers have a reader of their own because they are what
+// All other documents are read by io/json/json.h. Headers have a reader of their own because they are what
 // every command reads first, and big models have a hundred thousand entries: 70 ms here, 195 ms for the
 // events of nlohmann/json alone, 389 ms as a tree (docs/decisions.md). It is as strict: UTF-8 without a byte
 // order mark, the whole input, no key twice in an object (compared after unescaping), bounded depth, integers
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "io/file/json.h"
-#include "io/file/json_keys.h"
+#include "io/json/json.h"
+#include "io/json/json_keys.h"
 
 namespace mckpt::impl {
 

@@ -8,8 +8,8 @@
 #include "core/base/name_hash.h"
 #include "core/base/names.h"
 #include "io/file/folder.h"
-#include "io/file/json.h"
-#include "io/file/json_keys.h"
+#include "io/json/json.h"
+#include "io/json/json_keys.h"
 
 namespace mckpt::impl {
 namespace {

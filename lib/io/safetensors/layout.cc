@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/items/shape.h"
-#include "io/file/json.h"
-#include "io/file/json_keys.h"
-#include "io/file/output_files.h"
+#include "io/json/json.h"
+#include "io/json/json_keys.h"
+#include "io/output/output_files.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
 

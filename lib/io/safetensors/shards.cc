@@ -11,7 +11,7 @@
 #include "core/base/names.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/table.h"
 #include "io/store/cover.h"

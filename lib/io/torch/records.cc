@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
 #include "io/zip/zip.h"
 
 namespace mckpt::impl {

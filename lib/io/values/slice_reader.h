@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "io/store/slice.h"
+#include "io/choice/slice.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
 

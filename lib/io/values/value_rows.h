@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "io/store/slice.h"
+#include "io/choice/slice.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/element.h"

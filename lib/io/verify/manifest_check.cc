@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
-#include "io/file/manifest.h"
 #include "io/file/parallel.h"
-#include "io/file/staging_marks.h"
+#include "io/output/manifest.h"
+#include "io/output/staging_marks.h"
 #include "io/store/findings.h"
 #include "io/values/digest.h"
 #include "io/verify/checksums.h"

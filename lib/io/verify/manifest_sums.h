@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "io/file/manifest.h"
+#include "io/output/manifest.h"
 
 namespace mckpt::impl {
 

@@ -15,7 +15,7 @@
 #include "convert/jobs/chunk_jobs.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 #include "live/device/device.h"
 #include "live/device/memory.h"
 #include "live/model/all_chunks.h"

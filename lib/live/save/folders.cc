@@ -19,7 +19,7 @@
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/part_sums.h"
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 #include "live/device/device.h"
 #include "live/model/all_chunks.h"
 #include "live/model/live_proof.h"

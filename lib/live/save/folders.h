@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/base/int.h"
-#include "io/file/staged_folder.h"
+#include "io/output/staged_folder.h"
 
 namespace mckpt::impl {
 

@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 
 namespace mckpt::impl {
 

@@ -14,7 +14,7 @@
 #include "core/base/text.h"
 #include "core/fsdp/strategy.h"
 #include "io/copy/engine.h"
-#include "io/file/copy_sink.h"
+#include "io/output/copy_sink.h"
 #include "mappings/model/parameter.h"
 #include "mappings/rule.h"
 #include "tests/support/golden_config.h"

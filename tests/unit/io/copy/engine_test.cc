@@ -1,5 +1,5 @@
 #include "io/copy/engine.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

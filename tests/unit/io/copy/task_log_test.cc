@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "io/file/file.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/throws.h"
 

@@ -1,5 +1,5 @@
 #include "io/copy/tensor_copy.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 
 #include <gtest/gtest.h>
 

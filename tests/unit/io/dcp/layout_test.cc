@@ -9,7 +9,7 @@
 #include "io/dcp/record.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/checksums.h"

@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 #include "io/file/file.h"
-#include "io/file/json.h"
+#include "io/json/json.h"
 #include "io/safetensors/table.h"
 #include "io/store/tensor_spec.h"
 #include "tests/support/throws.h"

@@ -15,7 +15,7 @@
 #include "core/hybrid/pattern_fault.h"
 #include "io/copy/engine.h"
 #include "io/dcp/key.h"
-#include "io/file/output_files.h"
+#include "io/output/output_files.h"
 #include "live/device/device.h"
 #include "live/load/block_loader.h"
 #include "live/load/load.h"

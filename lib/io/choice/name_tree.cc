@@ -1,0 +1,255 @@
+// Builds the tree of names and folds what is alike.
+//
+// Names come sorted, so the tree is built along one path: a name shares the first parts of the path with the
+// name before it; the nodes that it does not share are complete and are left. A node that is left gets its
+// likeness, a hash of the names, types and shapes below it. A numbered branch whose likeness its parent has
+// seen before is cut off at once, so a hundred thousand equal layers take the memory of one. (Two hashes of
+// 64 bits that are equal by chance would fold branches that differ.)
+//
+//   insert  layers.0.a.w   layers.0.b.w   layers.1.a.w         path: layers > 0 > a > w
+//                                         ^ leaves w, b and 0: the likeness of layers.0 is known
+//
+// build() makes lines of the nodes: a chain of single children is one label ("model.language_model"),
+// numbered siblings with one likeness are one line, and everything below a layer is a full name.
+#include "io/choice/name_tree.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/names.h"
+#include "core/base/text.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Names with more parts end in one long part: the functions below recurse once for each part.
+constexpr int kMaxDepth = 64;
+
+constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
+
+// One part of the names. Children are in the order of the names, each the `next` of the one before.
+struct Node {
+  std::string_view name;
+  i64 tensor = -1;
+  i64 bytes = 0;     // of all below
+  u64 likeness = 0;  // equal for nodes whose contents have the same names, types and shapes
+  u32 tensors = 0;   // of all below
+  u32 first = kNone, last = kNone, next = kNone;
+};
+
+u64 mix(u64 a, u64 b) {
+  u64 h = (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
+  return h ^ (h >> 32);
+}
+
+bool is_number(std::string_view s) {
+  return !s.empty() && s.size() < 10 &&
+         std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Two phases: insert() for every tensor in order, then build() once.
+class Builder {
+ public:
+  Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
+
+  void insert(i64 tensor) {
+    std::string_view name = store_.name(tensor);
+    // The nodes of the parts that it shares with the name before exist already.
+    std::size_t common = common_length(last_, name);
+    while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) leave();
+    for (;;) {
+      std::size_t begin = path_.empty() ? 0 : path_.back().end + 1;
+      std::size_t dot = std::ssize(path_) + 1 < kMaxDepth ? name.find('.', begin) : std::string_view::npos;
+      std::size_t end = std::min(dot, name.size());
+      path_.push_back(
+          {end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin)), steps_++});
+      if (end == name.size()) break;
+    }
+    nodes_[path_.back().node].tensor = tensor;
+    last_ = name;
+  }
+
+  std::vector<NameTree> build() {
+    while (!path_.empty()) leave();
+    std::vector<u32> top = children(0);
+    std::vector<NameTree> out;
+    out.reserve(top.size());
+    for (u32 c : top) {
+      if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
+        append(c, "", out);
+      } else {
+        append_root_branch(c, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<u32> children(u32 node) const {
+    std::vector<u32> out;
+    for (u32 c = nodes_[node].first; c != kNone; c = nodes_[c].next) out.push_back(c);
+    return out;
+  }
+
+  // The child of that name. Names come sorted, so an existing child of the name is the last one.
+  u32 child(u32 parent, std::string_view name) {
+    u32 last = nodes_[parent].last;
+    if (last != kNone && nodes_[last].name == name) return last;
+    u32 index = static_cast<u32>(nodes_.size());
+    (last != kNone ? nodes_[last].next : nodes_[parent].first) = index;
+    nodes_[parent].last = index;
+    nodes_.emplace_back().name = name;
+    return index;
+  }
+
+  // Leaves the node at the end of the path, which is complete: names come sorted.
+  void leave() {
+    u32 index = path_.back().node;
+    path_.pop_back();
+    measure(index);
+    // All nodes behind it in the list are below it, so cutting it off is a resize. Branches at the root are
+    // not folded.
+    if (fold_ && !path_.empty() && is_number(nodes_[index].name) && nodes_[index].first != kNone &&
+        !alike_.insert(mix(path_.back().serial, nodes_[index].likeness)).second) {
+      nodes_.resize(index + 1);
+      nodes_[index].first = nodes_[index].last = kNone;
+    }
+  }
+
+  void measure(u32 index) {
+    Node& node = nodes_[index];
+    node.bytes = 0, node.tensors = 0, node.likeness = 0;  // "w" comes before "w.scale", which is below it
+    if (node.tensor >= 0) {
+      DType dtype = store_.dtype(node.tensor);
+      node.tensors = 1;
+      node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
+      node.likeness = mix(1, static_cast<u64>(dtype));
+      for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
+    }
+    for (u32 c = node.first; c != kNone; c = nodes_[c].next) {
+      node.tensors += nodes_[c].tensors;
+      node.bytes += nodes_[c].bytes;
+      node.likeness =
+          mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
+    }
+  }
+
+  void append_root_branch(u32 node, std::vector<NameTree>& out) {
+    NameTree branch;
+    branch.label = nodes_[node].name;
+    for (u32 only = nodes_[node].first;
+         only == nodes_[node].last && nodes_[only].tensor < 0 && !repeats(only); only = nodes_[node].first) {
+      node = only;
+      branch.label += cat(".", nodes_[node].name);
+    }
+    branch.bytes = nodes_[node].bytes;
+    branch.tensors = nodes_[node].tensors;
+    append_children(node, "", branch.children);
+    out.push_back(std::move(branch));
+  }
+
+  // Appends the node itself if it is a tensor, and what is below it, under names that begin with `prefix`.
+  void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+    std::string name = cat(prefix, nodes_[node].name);
+    if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
+    if (nodes_[node].first != kNone) append_children(node, cat(name, "."), out);
+  }
+
+  NameTree leaf(u32 node, std::string label, i64 copies) const {
+    return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1, {}};
+  }
+
+  // Whether at least two children are numbers, so that each (or each kind) has a branch.
+  bool repeats(u32 node) const {
+    int numbered = 0;
+    for (u32 c = nodes_[node].first; c != kNone && numbered < 2; c = nodes_[c].next)
+      numbered += is_number(nodes_[c].name);
+    return numbered > 1;
+  }
+
+  void append_children(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+    std::vector<u32> all = children(node), numbered;
+    for (u32 c : all)
+      if (is_number(nodes_[c].name)) numbered.push_back(c);
+    bool several = numbered.size() > 1;
+    if (out.empty()) out.reserve(all.size() - (several ? numbered.size() - 1 : 0));
+    for (u32 c : all)
+      if (!several || !is_number(nodes_[c].name)) append(c, prefix, out);
+    if (several) append_numbered(numbered, prefix, out);
+  }
+
+  void append_numbered(std::span<const u32> numbered, const std::string& prefix, std::vector<NameTree>& out) {
+    std::vector<std::vector<u32>> alike;
+    std::unordered_map<u64, std::size_t> groups;
+    for (u32 c : numbered) {
+      auto [group, added] = groups.emplace(fold_ ? nodes_[c].likeness : c, alike.size());
+      if (added) alike.emplace_back();
+      alike[group->second].push_back(c);
+    }
+    for (const std::vector<u32>& group : alike) {
+      std::string label = prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : ranges(group));
+      i64 copies = static_cast<i64>(group.size());
+      const Node& first = nodes_[group[0]];
+      if (first.tensor >= 0 && first.first == kNone) {
+        out.push_back(leaf(group[0], std::move(label), copies));
+        continue;
+      }
+      NameTree branch{std::move(label), -1, copies, first.bytes, first.tensors, {}};
+      if (first.tensor >= 0) branch.children.push_back(leaf(group[0], "(itself)", 1));
+      append_children(group[0], "", branch.children);
+      out.push_back(std::move(branch));
+    }
+  }
+
+  // "{0..2,5}"
+  std::string ranges(const std::vector<u32>& group) const {
+    auto number = [&](std::size_t i) { return std::stol(std::string(nodes_[group[i]].name)); };
+    std::string out = "{";
+    for (std::size_t i = 0; i < group.size();) {
+      std::size_t end = i + 1;
+      while (end < group.size() && number(end) == number(end - 1) + 1) end++;
+      out += cat(i ? "," : "", nodes_[group[i]].name);
+      if (end - i > 1) out += cat(end - i == 2 ? "," : "..", nodes_[group[end - 1]].name);
+      i = end;
+    }
+    return out + "}";
+  }
+
+  // A part of the name that was inserted last.
+  struct Step {
+    std::size_t end;  // of the component in the name
+    u32 node;
+    u64 serial;  // the number of the step, counted over all steps: indexes of nodes are used again
+  };
+
+  const Store& store_;
+  bool fold_;
+  std::deque<Node> nodes_;         // half a million nodes, which do not move when one is added
+  std::unordered_set<u64> alike_;  // numbered branches, by their parent and likeness
+  std::string_view last_;          // the name that was inserted last, and the nodes on its way
+  std::vector<Step> path_;
+  u64 steps_ = 0;
+};
+
+}  // namespace
+
+std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tensors, bool fold) {
+  Builder builder(store, fold);
+  for (i64 t : tensors) builder.insert(t);
+  return builder.build();
+}
+
+i64 line_count(const std::vector<NameTree>& tree) {
+  i64 lines = 0;
+  for (const NameTree& t : tree) lines += 1 + line_count(t.children);
+  return lines;
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,69 @@
+// Chooses tensors by name, and words the error if no name matches: how many tensors there are and which name
+// is nearest by edit distance. Only the first 20,000 names are compared, so that the error comes at once.
+#include "io/choice/tensor_choice.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/base/names.h"
+#include "io/choice/name_regex.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::size_t kMostCompared =
+    20000;  // of names, for the nearest: each comparison costs a few microseconds
+
+[[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern,
+                             const std::string& root) {
+  Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
+  e.file(root).found(cat(names.size(), " tensors"));
+  std::string_view near = nearest(pattern, names.first(std::min(names.size(), kMostCompared)));
+  if (!near.empty()) e.note(cat("the nearest name is ", escaped(near)));
+  if (!root.empty()) e.help(cat("mckpt ls ", escaped(root), "   lists them"));
+  throw e;
+}
+
+std::vector<i64> chosen_of(const TensorChoice& choice, std::span<const std::string_view> names,
+                           const std::string& root) {
+  const std::string& pattern = choice.pattern;
+  std::unique_ptr<NameRegex> expression;
+  if (choice.regex && !pattern.empty()) expression = std::make_unique<NameRegex>(pattern);
+  std::vector<i64> chosen;
+  for (std::size_t i = 0; i < names.size(); i++)
+    if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
+      chosen.push_back(static_cast<i64>(i));
+  if (chosen.empty() && !pattern.empty()) throw_none(names, pattern, root);
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) const {
+  return chosen_of(*this, names, "");
+}
+
+std::vector<i64> TensorChoice::choose(const Store& store) const {
+  std::vector<i64> tensors = natural_order(store);
+  if (pattern.empty()) return tensors;
+  std::vector<std::string_view> names;
+  for (i64 t : tensors) names.push_back(store.name(t));
+  std::vector<i64> chosen = chosen_of(*this, names, store.root());
+  for (i64& c : chosen) c = tensors[c];
+  return chosen;
+}
+
+i64 tensor_named(const Store& store, const std::string& name) {
+  if (i64 t = find_tensor(store, name); t >= 0) return t;
+  for (const Finding& f : store.findings())
+    if (!f.warning && f.tensor == name)
+      throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
+  std::vector<std::string_view> names;
+  for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
+  throw_none(names, name, store.root());
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,74 @@
+// OutputFiles: the data files of a result while they are written. All of them are created at their final
+// sizes before the first write, so that a full disk is found at once, and so that any thread may write
+// anywhere.
+//
+//   OutputFiles out(folder, {{"__0_0.distcp", 4096}, {"__0_1.distcp", 8192}});     created, space reserved
+//   out.write(1, 832, bytes);                                                      any thread, any order
+//   out.sync();                                                                    fsync of every file
+//
+// The folder is one that no reader knows yet (io/output/staged_folder.h). A result may have thousands of files:
+// at most kMostOpen are open at a time; to open one more, the one that was opened first is closed.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+#include "io/output/copy_sink.h"
+
+namespace mckpt::impl {
+
+// A file to create, and its final size.
+struct OutputFile {
+  std::string name;  // relative to the folder
+  i64 bytes = 0;
+};
+
+// The files of one result in one process; other ranks open the same files with kGoOn. Owns the descriptors.
+class OutputFiles final : public CopySink {
+ public:
+  static constexpr i64 kMostOpen = 256;
+
+  // kCreate: it is an error if a file of the name exists. kGoOn: such a file is kept with its bytes.
+  // kReplace: such a file is emptied.
+  enum class Begin { kCreate, kGoOn, kReplace };
+  // kDirect: large aligned parts of a write go to the disk past the page cache (O_DIRECT), which makes
+  // durable writing fast. The other parts, and everything on a file system without O_DIRECT, go through the
+  // cache.
+  enum class How { kCached, kDirect };
+
+  // Creates every file and reserves its space. pre: the folder exists. Throws kWriteFailed; where the disk is
+  // full, the error says how many bytes the file and the result need.
+  OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
+              How how = How::kCached);
+  ~OutputFiles() override;
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  // Thread-safe. Throws kWriteFailed.
+  void write(i32 file, i64 offset, std::span<const u8> bytes) override;
+  // Makes all that was written durable. A failure is final: after a failed fsync the kernel may have dropped
+  // the bytes, so a second try could report success without them.
+  void sync();
+
+  const std::vector<OutputFile>& files() const { return files_; }
+
+ private:
+  struct Open;
+  std::shared_ptr<Open> open(i32 file);
+  void write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes);
+  std::span<const u8> write_direct(const Open& opened, i64 offset, std::span<const u8> bytes);
+  [[noreturn]] void fail(i32 file, const char* what, i64 offset, int error) const;
+
+  std::string folder_;
+  std::vector<OutputFile> files_;
+  How how_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Open>> open_;  // by file; null: not open
+  std::vector<i32> recent_;                  // the open ones, in the order of opening
+};
+
+}  // namespace mckpt::impl

@@ -1,0 +1,90 @@
+// Lists the files below a folder and tells parts of a result from the user's own files. With a manifest: a
+// file is part of the result if it is listed. Without one, or with a damaged one: if its name is in the lists
+// below and it is in the folder itself or in hf_assets/. A name that is missing from the lists costs the user
+// a step by hand; a name too many could cost a file.
+#include "io/output/result_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/names.h"
+#include "core/base/text.h"
+#include "io/file/file.h"
+#include "io/file/folder.h"
+#include "io/output/manifest.h"
+#include "io/output/staging_marks.h"
+
+namespace mckpt::impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAssets = "hf_assets";
+
+constexpr std::string_view kSuffixes[] = {".safetensors", ".safetensors.index.json", ".distcp", ".metadata",
+                                          ".tiktoken"};
+
+constexpr std::string_view kNames[] = {
+    // Of an iteration of a training run.
+    "common.pt", "metadata.json", "integrity.json", "train_state.pt", "run_config.yaml",
+    "modelopt_run_config.yaml", "mckpt_tensors.json", "mckpt_manifest.json",
+    // Of a Hugging Face model.
+    "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model",
+    "spiece.model", "sentencepiece.bpe.model", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "vocab.txt", "merges.txt", "chat_template.json", "chat_template.jinja", "preprocessor_config.json",
+    "processor_config.json", "video_preprocessor_config.json", "hf_quant_config.json", "README.md", "LICENSE",
+    "LICENSE.txt", "LICENSE.md", "NOTICE", "NOTICE.txt", "USE_POLICY.md", ".gitattributes"};
+
+bool is_known(std::string_view name) {
+  return is_staging_mark(name) || std::ranges::find(kNames, name) != std::end(kNames) ||
+         std::ranges::any_of(kSuffixes, [&](std::string_view s) { return name.ends_with(s); });
+}
+
+// A folder with at least one such file is a checkpoint.
+bool is_data_or_config(std::string_view name) {
+  return name == ".metadata" || name == "config.json" || name.ends_with(".safetensors") ||
+         name.ends_with(".distcp");
+}
+
+// The list of what mckpt wrote into the folder; nothing if the folder has no manifest or a damaged one.
+std::optional<Manifest> manifest_of(const std::string& folder) {
+  try {
+    return has_manifest(folder) ? read_manifest(Folder(folder)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied) {
+  std::vector<std::string> all, foreign;
+  bool checkpoint = false;
+  std::optional<Manifest> manifest = manifest_of(folder);
+  std::error_code ec, closed;
+  for (fs::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec)) {
+    std::string name = e->path().filename(), path = e->path().lexically_relative(folder);
+    fs::file_type type = e->symlink_status().type();
+    if (type == fs::file_type::directory) {
+      bool empty = fs::is_empty(e->path(), closed);
+      if (closed) throw_open_failed(e->path(), closed.value());
+      if (!empty || path == kAssets) continue;
+      path += '/';
+    }
+    bool file = type == fs::file_type::regular, on_top = e.depth() == 0;
+    bool in_assets = e.depth() == 1 && path.starts_with(cat(kAssets, "/"));
+    bool by_name = ((on_top || in_assets) && is_known(name)) || copied.contains(path);
+    bool written =
+        manifest && (manifest->find(path) || path == kManifestName || (on_top && is_staging_mark(name)));
+    if (!file || !(manifest ? written : by_name)) foreign.push_back(path);
+    checkpoint |= file && on_top && is_data_or_config(name);
+    all.push_back(std::move(path));
+  }
+  if (ec) throw_open_failed(folder, ec.value());
+  std::vector<std::string>& out = checkpoint ? foreign : all;
+  std::sort(out.begin(), out.end(), natural_less);
+  return out;
+}
+
+}  // namespace mckpt::impl

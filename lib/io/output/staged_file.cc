@@ -1,0 +1,137 @@
+// Makes a file under a hidden name and publishes it: lock, check, fsync, rename, remove the hidden folder.
+//
+// Three races are handled. The lock holder may publish and remove the folder between our open and our lock:
+// so after locking, the path must still lead to what was opened, or the loop starts again. Somebody may
+// create the file after our check: without `replace`, the rename is one that never replaces
+// (RENAME_NOREPLACE). And where a file system lacks that rename, the check directly before a plain rename is
+// all there is.
+#include "io/output/staged_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+#include "io/file/file.h"
+#include "io/file/place.h"
+#include "io/file/retried.h"
+#include "io/output/output_files.h"
+
+namespace mckpt::impl {
+namespace {
+
+void check_clobber(const std::string& path, bool replace) {
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0) return;
+  bool file = S_ISREG(st.st_mode);
+  if (replace && file) return;
+  Error e(Code::kOutputExists,
+          file ? "the output file exists already" : "something other than a file has the name of the output");
+  e.file(path).help(file ? "choose another name, or replace it with `overwrite`" : "choose another name");
+  throw e;
+}
+
+// The last part of a path, which is the name of the file.
+std::string name_of(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty() || name == "." || name == "..")
+    throw Error(Code::kWriteFailed, "this is not the name of a file")
+        .file(path)
+        .found(path.empty() ? "an empty name" : escaped(path, 4096));
+  return name;
+}
+
+}  // namespace
+
+void StagedFile::check(const std::string& path, Options options, i64 bytes) {
+  name_of(path);
+  check_clobber(path, options.replace);
+  check_room(path, bytes, 1);
+}
+
+StagedFile::StagedFile(std::string path, Options options)
+    : path_(std::move(path)), folder_(parent_folder(path_)), name_(name_of(path_)), options_(options) {
+  staging_ = cat(folder_, "/.", name_, ".mckpt-tmp");
+  check_clobber(path_, options_.replace);
+  open_staging();
+}
+
+StagedFile::~StagedFile() {
+  if (fd_ >= 0) remove_staging();
+}
+
+// Waits in steps of 5 ms for up to options_.wait: another program needs only a moment to write a small file,
+// such as a tracker. False with errno if the lock was not obtained.
+bool StagedFile::lock() const {
+  for (auto until = std::chrono::steady_clock::now() + options_.wait;;) {
+    if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// Makes or takes over the hidden folder, and empties it. A folder that a living program has locked is
+// refused.
+void StagedFile::open_staging() {
+  // Each attempt may find that another program published and removed the folder between open and lock.
+  for (int attempt = 0; attempt < 1000; attempt++) {
+    if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
+    fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
+    if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
+    if (fd_ < 0) fail("cannot open the folder in which the file is made", errno);
+    if (!lock()) {
+      int error = errno;
+      ::close(std::exchange(fd_, -1));
+      if (error != EWOULDBLOCK) fail("cannot lock the folder in which the file is made", error);
+      throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
+    }
+    if (leads_to(fd_, staging_)) {
+      if (::unlinkat(fd_, name_.c_str(), 0) == 0 || errno == ENOENT) return;
+      int error = errno;
+      ::close(std::exchange(fd_, -1));
+      fail("cannot remove the unfinished file of an interrupted run", error);
+    }
+    ::close(std::exchange(fd_, -1));
+  }
+  throw Error(Code::kOutputBusy, "other programs keep writing this file").file(path_);
+}
+
+void StagedFile::remove_staging() {
+  ::unlinkat(fd_, name_.c_str(), 0);
+  ::rmdir(staging_.c_str());
+  ::close(std::exchange(fd_, -1));
+}
+
+void StagedFile::fail(std::string_view what, int error) const {
+  throw Error(Code::kWriteFailed, cat(what, ": ", errno_text(error))).file(path_);
+}
+
+void StagedFile::rename_into_place() const {
+  if (options_.replace) {
+    check_clobber(path_, true);
+  } else if (::renameat2(fd_, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+    return;
+  } else {
+    int error = errno;
+    check_clobber(path_, false);
+    // Not every file system can rename without replacing.
+    if (error != EINVAL && error != ENOSYS) fail("publishing the file failed", error);
+  }
+  if (::renameat(fd_, name_.c_str(), AT_FDCWD, path_.c_str()) != 0) fail("publishing the file failed", errno);
+}
+
+void StagedFile::publish(OutputFiles& files) {
+  if (options_.durable) files.sync();
+  rename_into_place();
+  remove_staging();
+  if (int error = options_.durable ? sync_folder(folder_) : 0; error != 0)
+    fail(cat("the result is published as ", escaped(path_, 4096), "; making its name durable failed"), error);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,89 @@
+// StagedFolder: a folder that appears under its name only when it is complete. It is made in a hidden folder
+// beside its place. Marks in the hidden folder (io/output/staging_marks.h) identify the plan it is made by, so
+// that a later run with the same plan can resume. An existing folder of the name stays until the rename.
+//
+//   DIR/.NAME.mckpt-tmp/  --write, fsync, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
+//
+// Whatever moment the program is killed at, one of these states is on disk, and --resume continues from each:
+//
+//   before the rename      NAME is as it was; .NAME.mckpt-tmp has the marks
+//   after the rename       NAME is the result and has the marks; .NAME.mckpt-tmp may be the replaced folder
+//   between two renames    NAME does not exist; .NAME.mckpt-old is the replaced folder, which the next run
+//                          puts back; .NAME.mckpt-tmp has the marks. Only where two names cannot be swapped
+//
+// The hidden folder is locked (flock) while a program makes it; a second program is refused (kOutputBusy).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/int.h"
+#include "io/output/result_files.h"
+
+namespace mckpt::impl {
+
+// One folder that is being made; owns the lock. For one thread of one process: under several ranks, rank 0
+// has the object, and the others write into folder().
+class StagedFolder {
+ public:
+  struct Options {
+    bool durable = true;   // false: no fsync; for scratch
+    bool replace = false;  // an existing result may be replaced
+    bool resume = false;   // continue an interrupted run; not together with `replace`
+    // What the help of kOutputExists proposes besides "choose another name".
+    const char* instead = "replace it with `overwrite`";
+    FileNames copied{};  // files of the result that are copies and may have any name
+  };
+
+  // Refuses what can be refused before anything is written. Throws kOutputExists, also if files would be
+  // removed that are not part of a result, and for a mount point; kNoRoom if there is no room for so many
+  // bytes or files.
+  static void check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
+                    i64 files);
+
+  // Makes, or takes over, and locks the hidden folder. `plan` is a text that identifies what is made: from
+  // what, how, by which version. Throws kOutputExists, kOutputBusy if another program makes the same folder,
+  // kOtherPlan if a run with another plan is to be resumed, kWriteFailed.
+  StagedFolder(std::string path, Options options, std::string plan);
+  // Unlocks. What was not published stays for --resume.
+  ~StagedFolder();
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+
+  const std::string& folder() const { return staging_; }  // where to write
+  static std::string staging_path(const std::string& path);
+  static std::string log_path(const std::string& folder);  // where to keep the log of what is done
+  // The folder has the files of an interrupted run of the same plan.
+  bool resumes() const { return resumes_; }
+  // The interrupted run had published the result: nothing is left to write, publish() does the remaining
+  // steps.
+  bool published() const { return published_; }
+  // Whether a run for `path` was interrupted, before or after the rename: the same plan can resume it.
+  static bool is_begun(const std::string& path);
+
+  // Gives the result its name, then calls `last_step` (such as writing a tracker), removes the replaced
+  // folder and the marks. Throws kWriteFailed and kOutputExists; if the message does not say that the result
+  // is published, nothing has changed under the name. pre: the files in folder() are written, and durable if
+  // Options::durable is set.
+  void publish(const std::function<void()>& last_step = {});
+
+ private:
+  bool go_on_with_published();
+  void lock(const std::string& folder, bool make);
+  void settle_old() const;
+  bool begin_plan();
+  void empty_folder() const;
+  void note_replaced() const;
+  void rename_into_place() const;
+  void remove_replaced() const;
+  void conclude(const std::function<void()>& last_step) const;
+  [[noreturn]] void fail(const char* what, int error) const;
+
+  std::string path_, parent_, staging_, old_, plan_;
+  Options options_;
+  bool resumes_ = false, published_ = false;
+  int fd_ = -1;  // of the folder that is made, locked
+};
+
+}  // namespace mckpt::impl

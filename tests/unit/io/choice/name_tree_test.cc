@@ -1,0 +1,72 @@
+#include "io/choice/name_tree.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/text.h"
+#include "tests/support/table_store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// "model 3 { layers.{0,1} x2 { w } }"
+std::string text(const std::vector<NameTree>& tree) {
+  std::string out;
+  for (const NameTree& t : tree) {
+    out += cat(out.empty() ? "" : " ", t.label);
+    if (t.copies > 1) out += cat(" x", t.copies);
+    if (!t.children.empty()) out += cat(" { ", text(t.children), " }");
+  }
+  return out;
+}
+
+std::string tree(std::vector<std::string> names, bool fold = true, std::string_view odd = "") {
+  TableStore store("x");
+  for (const std::string& name : names)
+    store.tensors.push_back({name, DType::kF32, {name == odd ? 3 : 2}, {}});
+  std::vector<NameTree> t = name_tree(store, natural_order(store), fold);
+  EXPECT_LE(line_count(t), static_cast<i64>(names.size()) * 3);
+  return text(t);
+}
+
+TEST(NameTree, FoldsLayersThatAreAlike) {
+  EXPECT_EQ(tree({"m.layers.0.a.w", "m.layers.0.b", "m.layers.1.a.w", "m.layers.1.b", "m.norm"}),
+            "m { layers.{0,1} x2 { a.w b } norm }");
+}
+
+TEST(NameTree, KeepsLayersApartThatDiffer) {
+  std::vector<std::string> names;
+  for (const char* i : {"0", "1", "2", "3", "4", "7"}) names.push_back(cat("m.layers.", i, ".w"));
+  EXPECT_EQ(tree(names, true, "m.layers.2.w"), "m { layers.{0,1,3,4,7} x5 { w } layers.2 { w } }");
+  EXPECT_EQ(tree(names), "m { layers.{0..4,7} x6 { w } }");
+}
+
+TEST(NameTree, UnfoldsOnRequest) { EXPECT_EQ(tree({"m.0.w", "m.1.w"}, false), "m { 0 { w } 1 { w } }"); }
+
+TEST(NameTree, FoldsExpertsInsideLayers) {
+  std::vector<std::string> names;
+  for (int l = 0; l < 3; l++)
+    for (int e = 0; e < 4; e++) names.push_back(cat("m.layers.", l, ".experts.", e, ".w"));
+  EXPECT_EQ(tree(names), "m { layers.{0..2} x3 { experts.{0..3} x4 { w } } }");
+}
+
+TEST(NameTree, DrawsNoBranchForASingleTensor) {
+  EXPECT_EQ(tree({"lm_head.weight", "a", "m.x.y.w", "m.x.y.v"}), "a lm_head.weight m.x.y { v w }");
+}
+
+TEST(NameTree, TakesNumbersAtTheTopAndAtTheEnd) {
+  EXPECT_EQ(tree({"0", "1", "2"}), "0 1 2");
+  EXPECT_EQ(tree({"m.0", "m.1", "m.2"}), "m { {0..2} x3 }");
+}
+
+TEST(NameTree, TakesATensorThatIsAlsoABranch) {
+  EXPECT_EQ(tree({"m.a", "m.a.b"}), "m { a a.b }");
+  EXPECT_EQ(tree({"m.0", "m.0.b", "m.1", "m.1.b"}), "m { {0,1} x2 { (itself) b } }");
+}
+
+TEST(NameTree, TakesNamesOfAnyShape) {
+  std::string dots(100'000, '.');
+  EXPECT_FALSE(tree({"", ".", "..", "a.", ".a", dots, dots + "x"}).empty());
+}
+
+}  // namespace
+}  // namespace mckpt::impl

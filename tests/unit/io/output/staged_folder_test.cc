@@ -1,0 +1,226 @@
+#include "io/output/staged_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/base/error.h"
+#include "io/file/file.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+const StagedFolder::Options kNew{.durable = false}, kReplace{.durable = false, .replace = true},
+    kResume{.durable = false, .resume = true};
+
+std::string code_of(const std::function<void()>& fn) { return thrown_by(fn).substr(0, 6); }
+
+void put(const StagedFolder& folder, const std::string& name, std::string_view text) {
+  std::ofstream(folder.folder() + "/" + name) << text;
+}
+
+// "name=text name=text" of a folder's files, hidden ones as well.
+std::string content(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream in(entry.path());
+    files[entry.path().filename().string()] =
+        entry.is_directory() ? "/" : std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  std::string out;
+  for (const auto& [name, text] : files) out += (out.empty() ? "" : " ") + name + "=" + text;
+  return out;
+}
+
+TEST(StagedFolder, AppearsOnlyWhenItIsPublished) {
+  TempFolder temp;
+  for (bool durable : {false, true}) {
+    std::string path = temp.path() + (durable ? "/a/b/durable" : "/a/b/out");
+    StagedFolder folder(path, {.durable = durable}, "plan");
+    EXPECT_FALSE(folder.resumes());
+    put(folder, "x", "1");
+    EXPECT_FALSE(fs::exists(path));
+    folder.publish();
+    EXPECT_EQ(content(path), "x=1");
+    EXPECT_FALSE(fs::exists(StagedFolder::staging_path(path)));
+  }
+}
+
+TEST(StagedFolder, IsNotReplacedUnlessThatIsAskedFor) {
+  TempFolder temp;
+  temp.put("out/config.json", "old");
+  for (const StagedFolder::Options& options : {kNew, kResume}) {
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3003");
+    EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("out"), options, "plan", 0, 0); }), "MC3003");
+  }
+  EXPECT_EQ(content(temp.path()), "out=/");
+  StagedFolder::check(temp.at("out"), kReplace, "plan", 0, 0);
+  StagedFolder folder(temp.at("out"), kReplace, "plan");
+  put(folder, "y", "new");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=new");
+  EXPECT_EQ(content(temp.path()), "out=/");
+}
+
+TEST(StagedFolder, DoesNotReplaceAFolderThatIsNoCheckpoint) {
+  TempFolder temp;
+  temp.put("home/letter", "old");
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.at("home"), kReplace, "plan", 0, 0); }), "MC3003");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("home"), kReplace, "plan"); }), "MC3003");
+  EXPECT_EQ(content(temp.at("home")), "letter=old");
+}
+
+TEST(StagedFolder, DoesNotReplaceWhatIsNoFolder) {
+  TempFolder temp;
+  temp.put("file", "old");
+  fs::create_symlink("nowhere", temp.at("link"));
+  for (const char* name : {"file", "link"})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at(name), kReplace, "plan"); }), "MC3003") << name;
+  for (const char* name : {".", "..", "/"})
+    EXPECT_NE(code_of([&] { StagedFolder(name, kReplace, "plan"); }), "nothing") << name;
+}
+
+TEST(StagedFolder, DoesNotReplaceWhatCameMeanwhile) {
+  TempFolder temp;
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  put(folder, "x", "mine");
+  temp.put("out/x", "theirs");
+  EXPECT_EQ(code_of([&] { folder.publish(); }), "MC3003");
+  EXPECT_EQ(content(temp.at("out")), "x=theirs");
+}
+
+TEST(StagedFolder, GoesOnWithTheSamePlanAlone) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan 1");
+    put(folder, "x", "half");
+  }
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan 2"); }), "MC3007");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3007");
+  {
+    StagedFolder folder(temp.at("out"), kResume, "plan 1");
+    EXPECT_TRUE(folder.resumes());
+    EXPECT_TRUE(fs::exists(folder.folder() + "/x"));
+    put(folder, "x", "whole");
+    folder.publish();
+  }
+  EXPECT_EQ(content(temp.at("out")), "x=whole");
+}
+
+TEST(StagedFolder, StartsAnewWhereNothingWasBegun) {
+  TempFolder temp;
+  fs::create_directories(StagedFolder::staging_path(temp.at("out")) + "/sub");
+  temp.put(".out.mckpt-tmp/.plan", "");  // the disk lost what was written
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  EXPECT_FALSE(folder.resumes());
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "");
+}
+
+TEST(StagedFolder, ThrowsAwayWhatNobodyGoesOnWith) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, "x", "half");
+    fs::create_directory(folder.folder() + "/sub");
+  }
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  EXPECT_FALSE(folder.resumes());
+  put(folder, "y", "1");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=1");
+}
+
+TEST(StagedFolder, HasOneWriter) {
+  TempFolder temp;
+  StagedFolder first(temp.at("out"), kNew, "plan");
+  put(first, "x", "1");
+  for (const StagedFolder::Options& options : {kNew, kReplace, kResume})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "plan"); }), "MC3004");
+  StagedFolder other(temp.at("other"), kNew, "plan");
+  first.publish();
+  EXPECT_EQ(content(temp.at("out")), "x=1");
+}
+
+// A run that was killed behind the rename has left its marks.
+TEST(StagedFolder, EndsWhatWasPublished) {
+  TempFolder temp;
+  {
+    StagedFolder folder(temp.at("out"), kNew, "plan");
+    put(folder, "x", "1");
+    EXPECT_THROW(folder.publish([] { throw Error(Code::kWriteFailed, "the tracker cannot be written"); }),
+                 Error);
+  }
+  EXPECT_EQ(content(temp.at("out")), ".plan=plan x=1");
+  EXPECT_TRUE(StagedFolder::is_begun(temp.at("out")));
+  for (const StagedFolder::Options& options : {kNew, kResume})
+    EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "another plan"); }), "MC3003");
+  int steps = 0;
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  EXPECT_TRUE(folder.published());
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3004");
+  folder.publish([&] { steps++; });
+  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(content(temp.at("out")), "x=1");
+  EXPECT_FALSE(StagedFolder::is_begun(temp.at("out")));
+}
+
+TEST(StagedFolder, SaysWhatFailedBehindTheRename) {
+  TempFolder temp;
+  StagedFolder folder(temp.at("out"), kNew, "plan");
+  std::string error = thrown_by(
+      [&] { folder.publish([] { throw Error(Code::kWriteFailed, "the tracker cannot be written"); }); });
+  EXPECT_NE(error.find("is published as " + temp.at("out")), std::string::npos) << error;
+  EXPECT_NE(error.find("the tracker cannot be written"), std::string::npos) << error;
+}
+
+TEST(StagedFolder, ReplacesWhatTheInterruptedRunWasToReplace) {
+  TempFolder temp;
+  temp.put("out/config.json", "old");
+  {
+    StagedFolder folder(temp.at("out"), kReplace, "plan");
+    put(folder, "y", "new");
+  }
+  {
+    StagedFolder folder(temp.at("out"), kResume, "plan");
+    EXPECT_TRUE(folder.resumes());
+    EXPECT_FALSE(folder.published());
+  }
+  fs::rename(temp.at("out"), temp.at("kept"));  // another folder has the name by now
+  temp.put("out/config.json", "another");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kResume, "plan"); }), "MC3003");
+  fs::remove_all(temp.at("out"));
+  fs::rename(temp.at("kept"), temp.at("out"));
+  StagedFolder folder(temp.at("out"), kResume, "plan");
+  folder.publish();
+  EXPECT_EQ(content(temp.at("out")), "y=new");
+  EXPECT_EQ(content(temp.path()), "out=/");
+}
+
+// Where two names cannot be swapped, a run may be killed while the old folder has neither.
+TEST(StagedFolder, PutsBackWhatLostItsName) {
+  TempFolder temp;
+  temp.put(".out.mckpt-old/config.json", "old");
+  EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), kNew, "plan"); }), "MC3003");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
+  temp.put(".out.mckpt-old/config.json", "older");  // what was replaced, and not yet removed
+  StagedFolder folder(temp.at("out"), kReplace, "plan");
+  EXPECT_EQ(content(temp.path()), ".out.mckpt-tmp=/ out=/");
+  EXPECT_EQ(content(temp.at("out")), "config.json=old");
+}
+
+TEST(StagedFolder, IsRefusedWhereThereIsNoRoom) {
+  TempFolder temp;
+  EXPECT_EQ(code_of([&] { StagedFolder::check(temp.path() + "/out", kNew, "plan", i64{1} << 60, 1); }),
+            "MC3006");
+  StagedFolder::check(temp.path() + "/not/yet/there", kNew, "plan", 1, 1);
+  EXPECT_TRUE(fs::is_empty(temp.path()));
+}
+
+}  // namespace
+}  // namespace mckpt::impl

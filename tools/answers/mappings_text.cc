@@ -1,0 +1,126 @@
+// Prints which families there are, and the rows of one with whole names.
+//
+//   Megatron                 rule       Hugging Face                            shape         needs
+//   ...mlp.linear_fc1.weight  gated_mlp  model.layers.{L}.mlp.gate_proj.weight  [ffn hidden]  dense
+//                                        model.layers.{L}.mlp.up_proj.weight    [ffn hidden]
+//
+// A row with several sources has a line for each. "needs" is the kind of layer, and the condition of the row.
+#include "tools/answers/mappings_text.h"
+
+#include "core/base/text.h"
+#include "mappings/family.h"
+#include "mappings/needs.h"
+#include "mappings/registry.h"
+#include "mappings/row.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/text_table.h"
+
+namespace mckpt::impl {
+namespace {
+
+std::string joined(std::span<const std::string_view> words) {
+  std::string out;
+  for (std::string_view w : words) out += cat(out.empty() ? "" : ", ", w);
+  return out;
+}
+
+// One row of a family with its whole names: the prefixes of its section are put in front.
+struct ShownRow {
+  std::string kind, megatron;
+  std::vector<std::string> sources, shapes;
+  const Row* row;
+};
+
+// All rows of the family in the order of its tables. Rows that exclude each other (forms of experts) are all
+// listed.
+std::vector<ShownRow> shown_rows(const Family& family) {
+  std::vector<ShownRow> rows;
+  for (const Section& section : family.sections)
+    for (const RowList& list : row_lists(section))
+      for (const Row& row : list.rows) {
+        ShownRow shown{std::string(list.kind), cat(section.megatron, row.megatron), {}, {}, &row};
+        for (const Source& source : row.sources) {
+          if (source.name.empty()) break;
+          shown.sources.push_back(cat(row.whole_names ? "" : section.hugging_face, source.name));
+          shown.shapes.emplace_back(source.shape);
+        }
+        rows.push_back(std::move(shown));
+      }
+  return rows;
+}
+
+void write_row(JsonWriter& json, const ShownRow& r) {
+  json.begin_object()
+      .field("megatron", r.megatron)
+      .field("rule", r.row->rule)
+      .key("hugging_face")
+      .begin_array();
+  for (const std::string& name : r.sources) json.value(name);
+  json.end_array().key("shapes").begin_array();
+  for (const std::string& shape : r.shapes) json.value(shape);
+  json.end_array()
+      .field("layer", r.kind)
+      .field("needs", needs_name(r.row->needs))
+      .field("buffer", r.row->buffer);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_unread(JsonWriter& json, std::string_view name, std::string_view copy_of,
+                  std::string_view reason) {
+  json.begin_object().field("name", name);
+  copy_of.empty() ? json.null_field("copy_of") : json.field("copy_of", copy_of);
+  json.field("reason", reason).end_object();
+}
+
+void write_families(Output& out) {
+  AnswerJson json(out);
+  if (out.json()) {
+    json.begin_answer("mappings", true).key("families").begin_array();
+    for (const Family* f : all_families()) {
+      json.begin_object().field("name", f->name).field("architecture", f->architecture);
+      json.field("summary", f->summary).key("model_types").begin_array();
+      for (std::string_view type : f->model_types) json.value(type);
+      json.end_array().end_object();
+    }
+    json.end_array();
+    json.end_answer();
+    return;
+  }
+  using enum Align;
+  TextTable table({{"family", kLeft}, {"model_type", kLeft}, {"architecture", kLeft}, {"", kLeft}});
+  for (const Family* f : all_families())
+    table.row({std::string(f->name), joined(f->model_types), std::string(f->architecture),
+               std::string(f->summary)});
+  table.write(out);
+}
+
+void write_family(Output& out, const Family& family) {
+  std::vector<ShownRow> rows = shown_rows(family);
+  AnswerJson json(out);
+  if (out.json()) {
+    json.begin_answer("mappings", true).field("family", family.name).key("rows").begin_array();
+    for (const ShownRow& r : rows) write_row(json, r);
+    json.end_array().key("unread").begin_array();
+    for (const Unread& u : family.unread) write_unread(json, u.name, u.copy_of, u.reason);
+    json.end_array();
+    json.end_answer();
+    return;
+  }
+  using enum Align;
+  TextTable table(
+      {{"Megatron", kLeft}, {"rule", kLeft}, {"Hugging Face", kLeft}, {"shape", kLeft}, {"needs", kLeft}});
+  for (const ShownRow& r : rows) {
+    std::string needs = r.kind;
+    if (r.row->needs != Needs::kAlways) needs += cat(needs.empty() ? "" : ", ", needs_name(r.row->needs));
+    for (std::size_t i = 0; i < r.sources.size(); i++)
+      table.row({i ? "" : r.megatron, i ? "" : std::string(r.row->rule), r.sources[i],
+                 cat("[", r.shapes[i], "]"), i ? "" : needs});
+  }
+  table.write(out);
+  for (const Unread& u : family.unread)
+    out.line(cat("not read: ", u.name, u.copy_of.empty() ? "" : ", a copy of ", u.copy_of, ": ", u.reason));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,143 @@
+// Prints the result of a round trip as text or JSON.
+//
+//   grid     tp=2 cp=1 ep=1 etp=1 pp=1 dp=2, 4 ranks, optim_grads_params, cpu
+//   model    45 tensors, 33 Megatron parameters
+//   load        0.012 s      1.20 GB/s  14.5 KiB            one line for each phase, repeated phases too
+//   memory   weights 29.0 KiB, gathered at most 8.00 KiB, peak RSS 60.1 MiB a rank
+//   equal: every bit came back
+#include "tools/answers/roundtrip_report.h"
+
+#include <cstdio>
+
+#include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/strategy.h"
+#include "core/items/dtype.h"
+#include "core/items/item_run.h"
+#include "core/items/move.h"
+#include "core/items/shape.h"
+#include "live/model/group.h"
+#include "live/model/model.h"
+#include "live/round_trip/round_trip.h"
+#include "mappings/model/expand.h"
+#include "runtime/comm/comm.h"
+#include "tools/options/roundtrip_options.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/progress.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Gigabytes (10^9) in a second; 0 for a phase too short to be measured.
+double rate(const RoundTripPhase& phase) {
+  return phase.seconds > 0 ? static_cast<double>(phase.bytes) / phase.seconds / 1e9 : 0;
+}
+
+// Phases may be repeated.
+const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view name) {
+  const RoundTripPhase* last = nullptr;
+  for (const RoundTripPhase& p : result.phases)
+    if (p.name == name) last = &p;
+  return last;
+}
+
+// The root of the module tree has no name and is called "model".
+std::string module_name(const LiveModel& model, i32 module) {
+  return module == 0 ? "model" : model.modules()[module].name;
+}
+
+// The parameter groups of the live model as they were packed, for comparison with a training run's own log.
+void write_groups(JsonWriter& json, const LiveModel& model) {
+  json.key("groups").begin_array();
+  for (i32 module : model.sharded_modules())
+    for (const std::unique_ptr<LiveGroup>& group : model.groups_of(module)) {
+      json.begin_object().field("module", module_name(model, module)).field("expert", group->bucket().expert);
+      json.field("parameters", static_cast<i64>(group->bucket().members.size()));
+      json.field("dtype", dtype_name(group->how().compute));
+      json.field("stored_dtype", dtype_name(group->stored_type()));
+      json.field("bucket_items", group->buffer().bucket_items);
+      json.field("shards", group->buffer().shards);
+      json.field("shard_items", group->buffer().shard_items).end_object();
+    }
+  json.end_array();
+}
+
+void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
+  const RoundTripResult& r = report.result;
+  const RoundtripOptions& options = report.options;
+  bool differs = r.difference_count > 0;
+  AnswerJson json(out);
+  json.begin_answer("roundtrip", !differs);
+  r.compared || differs ? json.field("equal", !differs) : json.null_field("equal");
+  json.field("tensors", static_cast<i64>(report.map.sources().size()));
+  json.field("parameters", report.map.parameter_count()).field("grid", to_string(model.setup().grid));
+  json.field("ranks", model.world().size()).field("device", options.device).field("threads", options.threads);
+  json.field("strategy", strategy_name(model.setup().fsdp.strategy));
+  for (const RoundTripPhase& p : r.phases)
+    if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
+  json.key("phases").begin_array();
+  for (const RoundTripPhase& p : r.phases)
+    json.begin_object()
+        .field("name", p.name)
+        .field("seconds", p.seconds)
+        .field("bytes", p.bytes)
+        .end_object();
+  json.end_array();
+  json.field("weights_bytes", r.weights_bytes).field("gathered_bytes", r.gathered_bytes);
+  json.field("peak_rss", peak_rss);
+  write_groups(json, model);
+  options.output ? json.field("output", *options.output) : json.null_field("output");
+  options.checkpoint ? json.field("checkpoint", *options.checkpoint) : json.null_field("checkpoint");
+  json.field("difference_count", r.difference_count).key("differences").begin_array();
+  for (const std::string& d : r.differences) json.value(d);
+  json.end_array();
+  json.end_answer();
+}
+
+std::string groups_text(const LiveModel& model) {
+  i64 groups = 0, experts = 0;
+  for (LiveGroup* group : model.groups()) groups++, experts += group->bucket().expert;
+  std::string text = counted(groups, "parameter group");
+  if (experts > 0) text += cat(", ", with_commas(experts), " of experts");
+  return cat(text, ", in ", counted(std::ssize(model.sharded_modules()), "sharded module"));
+}
+
+void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
+  const RoundTripResult& r = report.result;
+  out.line(cat("grid     ", to_string(model.setup().grid), ", ", counted(model.world().size(), "rank"), ", ",
+               strategy_name(model.setup().fsdp.strategy), ", ", report.options.device));
+  out.line(cat("model    ", counted(report.map.sources().size(), "tensor"), ", ", with_commas(report.map.parameter_count()),
+               " Megatron parameters"));
+  out.line(cat("groups   ", groups_text(model)));
+  for (const RoundTripPhase& p : r.phases) {
+    char numbers[64];
+    if (p.bytes > 0 && p.seconds >= 0.001)
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9.2f GB/s  ", p.seconds, rate(p));
+    else
+      std::snprintf(numbers, sizeof numbers, "%8.3f s %9s        ", p.seconds, "-");
+    out.line(
+        cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
+  }
+  out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
+               human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(peak_rss), " a rank"));
+  for (const std::string& d : r.differences) out.line(cat("differs  ", d));
+  if (i64 more = r.difference_count - std::ssize(r.differences); more > 0)
+    out.line(cat("         and ", with_commas(more), " more"));
+  if (r.difference_count > 0)
+    out.line("NOT EQUAL");
+  else
+    out.line(r.compared ? "equal: every bit came back" : "stopped before anything was exported");
+}
+
+}  // namespace
+
+void write_roundtrip(const GlobalFlags& flags, const RoundtripReport& report, const LiveModel& model) {
+  i64 peak_rss = status_bytes("VmHWM");
+  model.world().all_reduce({&peak_rss, 1}, Reduce::kMax);
+  if (model.world().rank() != 0) return;
+  Output out(flags);
+  out.json() ? write_json(out, report, peak_rss, model) : write_text(out, report, peak_rss, model);
+  out.flush();
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,167 @@
+// Prints what verify found: a line for each check, its findings below it, what was not read, and the verdict.
+//
+//   pass  coverage 45 tensors
+//   FAIL  crc32    12 records
+//         problem[MC1203]: ...                      at most 10 findings a check without -v
+//         help: ...                                 each help once
+//   -     beside   not read: notes.txt
+//   ckpt: 1 check failed; 1 file was not read
+#include "tools/answers/verify_text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "convert/compare/verify.h"
+#include "core/base/error_code.h"
+#include "core/base/text.h"
+#include "io/store/soundness.h"
+#include "io/verify/verify.h"
+#include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
+#include "tools/render/setting_names.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr std::size_t kMostShown = 10;
+
+void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
+  json.key("differences").begin_array();
+  for (const Difference& d : differences) {
+    json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
+    json.field("expected", d.expected).field("found", d.found);
+    d.items < 0 ? json.null_field("items") : json.field("items", d.items);
+    d.largest ? json.field("largest", *d.largest) : json.null_field("largest");
+    json.end_object();
+  }
+  json.end_array();
+}
+
+// Four columns wide, so that names line up.
+std::string sign(const Output& out, Check::Status status) {
+  switch (status) {
+    case Check::Status::kNone:
+      return out.styled(Style::kDim, "-   ");
+    case Check::Status::kPass:
+      return out.styled(Style::kGreen, "pass");
+    case Check::Status::kWarn:
+      return out.styled(Style::kYellow, "warn");
+    case Check::Status::kFail:
+      return out.styled(Style::kRed, "FAIL");
+  }
+  return "";
+}
+
+std::string pad(std::string text, std::size_t width) {
+  return text.append(width - std::min(width, text.size()), ' ');
+}
+
+// `equal` is the library's answer. If it is false, the findings say whether a difference was found, or
+// nothing could be compared.
+std::string_view verdict_of_comparison(const VerifyReport& report, bool equal) {
+  if (equal) return "equal";
+  auto differs = [](const Finding& f) { return f.code == Code::kUnequal && !f.warning; };
+  if (std::ranges::any_of(report.findings, differs)) return "not equal";
+  bool compared = std::ranges::any_of(report.checks, [](const Check& c) { return c.name == "against"; });
+  return compared ? "no difference found where it could be compared" : "cannot be compared";
+}
+
+std::string_view not_done(bool compared) { return compared ? "not compared" : "not read"; }
+
+void write_unread(Output& out, const std::vector<NotRead>& unread, bool compared, bool all) {
+  if (unread.empty()) return;
+  std::vector<std::string> names;
+  for (const NotRead& u : unread)
+    names.push_back(compared || u.reason.empty() ? escaped(u.path)
+                                                 : cat(escaped(u.path), " (", u.reason, ")"));
+  out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
+               listed(names, all ? names.size() : kMostShown)));
+}
+
+// What the verdict does not cover.
+std::string but_unread(const std::vector<NotRead>& unread, bool good, bool compared) {
+  if (unread.empty()) return "";
+  return cat(good ? ", but " : "; ", counted(std::ssize(unread), "file"),
+             unread.size() == 1 ? " was " : " were ", not_done(compared));
+}
+
+// The findings of one check, each on a line, and what helps.
+void write_check_findings(Output& out, const VerifyReport& report, std::size_t check, bool all) {
+  std::size_t shown = 0, hidden = 0;
+  std::set<std::string> helps;
+  for (std::size_t f = 0; f < report.findings.size(); f++) {
+    if (report.check_of[f] != check) continue;
+    if (!report.findings[f].help.empty()) helps.insert(report.findings[f].help);
+    if (all || shown++ < kMostShown)
+      out.line(cat("      ", with_flags(finding_line(report.findings[f]))));
+    else
+      hidden++;
+  }
+  if (hidden > 0) out.line(cat("      and ", hidden, " more; -v shows all"));
+  for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
+}
+
+// "pass  coverage 45 tensors; a note": what was looked at, and what could not be seen.
+void write_check(Output& out, const Check& check) {
+  std::string_view unit = check.unit;
+  if (check.count == 1) unit.remove_suffix(1);
+  std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
+  if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+  if (!check.note.empty()) looked = check.count == 0 ? check.note : cat(looked, "; ", check.note);
+  out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
+}
+
+// The last line: the answer in one or two words.
+std::string verdict(const Verified& verified) {
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
+  if (equal) return std::string(verdict_of_comparison(report, *equal));
+  i64 failed = std::ranges::count(report.checks, Check::Status::kFail, &Check::status);
+  if (failed > 0) return cat(counted(failed, "check"), " failed");
+  return report.findings.empty() ? "sound" : "sound, with warnings";
+}
+
+}  // namespace
+
+void write_verified_json(Output& out, const std::string& path, const Verified& verified) {
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
+  AnswerJson json(out);
+  json.begin_answer("verify", report.sound()).field("path", path);
+  if (equal) json.field("equal", *equal);
+  json.key("checks").begin_array();
+  for (const Check& c : report.checks) {
+    json.begin_object()
+        .field("name", c.name)
+        .field("status", status_name(c.status))
+        .field("count", c.count)
+        .field("unseen", c.unseen);
+    c.note.empty() ? json.null_field("note") : json.field("note", c.note);
+    json.end_object();
+  }
+  json.end_array().key("findings");
+  write_findings(json, report.findings);
+  json.key("unread").begin_array();
+  for (const NotRead& u : report.unread) {
+    json.begin_object().field("path", u.path);
+    u.reason.empty() ? json.null_field("reason") : json.field("reason", u.reason);
+    json.end_object();
+  }
+  json.end_array();
+  if (equal) write_differences(json, report.differences);
+  json.end_answer();
+}
+
+void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all) {
+  const VerifyReport& report = verified.report;
+  const std::optional<bool>& equal = verified.equal;
+  for (std::size_t c = 0; c < report.checks.size(); c++) {
+    write_check(out, report.checks[c]);
+    write_check_findings(out, report, c, all);
+  }
+  write_unread(out, report.unread, equal.has_value(), all);
+  out.line(cat(escaped(path, 4096), ": ", verdict(verified),
+               but_unread(report.unread, report.sound(), equal.has_value())));
+}
+
+}  // namespace mckpt::impl
