@@ -1,5 +1,6 @@
-// The first layer of one gated expert, taken from a tensor with gate and up of all experts. The parameter is
-// the same for every form, [2n, hidden] with the cell's part of gate above its part of up:
+// The first layer of one gated expert, taken from a tensor with gate and up of all experts. Every form gives
+// the same parameter: [2n, hidden] ([2n] for a bias), where n is the cell's share of the width; gate rows
+// first, then up rows:
 //
 //   gated_expert                     [E, 2I, H]   rows: all of gate, then all of up
 //   gated_expert_transposed          [E, H, 2I]   columns: all of gate, then all of up
@@ -10,7 +11,7 @@
 // The units of one expert of width I = 4 in the file, and what two cells hold of them:
 //
 //   in halves    g0 g1 g2 g3 u0 u1 u2 u3        cell 0   g0 g1 u0 u1
-//   in turn      g0 u0 g1 u1 g2 u2 g3 u3        cell 1   g2 g3 u2 u3
+//   interleaved  g0 u0 g1 u1 g2 u2 g3 u3        cell 1   g2 g3 u2 u3
 //
 // A unit is a row of `hidden` items, a column (its items are then `2I` apart in the file), or one item of a
 // bias.

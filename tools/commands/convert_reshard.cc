@@ -40,16 +40,18 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "training run, or one iteration of it",
       "the folder for the checkpoints of the new training run");
   options.declare_resume(line);
-  options.declare_iteration(line, "the name of SRC");
+  options.declare_iteration(line, "the iteration of SRC");
   source.declare(line);
   grid.declare(line);
   fsdp.declare(line);
   line.description(
       "Writes the same weights, optimizer states and objects, bit for bit, as chunks of the ranks of another "
-      "grid or strategy, under the names of fsdp_dtensor.");
+      "grid or strategy, under the names of fsdp_dtensor (or under their own, with --any-model and "
+      "--keep-names).");
   line.description(
-      "Which parameters share a buffer is read from the model's config.json (--assets), or from the "
-      "checkpoint itself if mckpt made it. Files beside the data are copied too.");
+      "The packing of parameters into buffers follows the model's config.json (--assets), or what mckpt "
+      "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of the "
+      "old data files are not.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
   line.example("mckpt convert reshard ckpt/iter_0001000 out --assets Qwen3-30B-A3B --ep 8 --weights-only");
@@ -57,7 +59,7 @@ void ReshardModeFlags::parse(CommandLine& line) {
   line.example("mckpt convert reshard fsdp2_ckpt out --any-model --dp 8");
   line.parse();
   options.check();
-  static_cast<void>(source.options());
+  static_cast<void>(source.options());  // throws for flags that exclude each other
 }
 
 ReshardOptions ReshardModeFlags::planning() const {

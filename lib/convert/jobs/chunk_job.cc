@@ -2,11 +2,10 @@
 //
 //   1  list the runs of all its sources, sorted by slot      q: [0+256] of chunk 12, [256+256] of chunk 13     k: ...
 //   2  walk the runs of each chunk that the task writes      q: [128+256]
-//   3  overlap each run with the sources' runs of its slot   2 moves
+//   3  overlap each with the sources' runs of that slot      [128+256] takes 128 items of each chunk: 2 moves
 //
 // Two boxes of one slot need no runs: append_box_moves() finds their moves by arithmetic. A source gets its
-// place in a file when the first move reads it, so that the header of a record that nothing is read from is
-// not opened.
+// place in a file when the first move reads it, so that headers of unused records are never read.
 #include "convert/jobs/chunk_job.h"
 
 #include <algorithm>
@@ -168,7 +167,7 @@ class ChunkJob::TaskMaker {
   const ChunkSide &from_, &to_;
   std::span<const i32> targets_, sources_;
   bool outline_;
-  std::vector<i32> region_;      // of the plan, by source; -1: no move reads the source so far
+  std::vector<i32> region_;      // by source: its region in the plan; -1 until a move reads it
   std::vector<SourceRun> runs_;  // by slot
   std::vector<Move> moves_;
   CopyTask task_;

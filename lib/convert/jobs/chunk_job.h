@@ -37,9 +37,9 @@ struct ChunkTasks {
   std::vector<ItemCast> cast;  // by task: what is done to its values
 };
 
-// The job. pre: what the parts refer to outlives the job, except what `owned` keeps alive. A task throws
-// kBadCast if its sources are stored with different types, and what reading the headers of records throws; an
-// outline reads no header.
+// The job. pre: everything that the parts refer to lives as long as the job; `owned` can keep some of it
+// alive. A task throws kBadCast if its sources are stored with different types, and what reading the headers
+// of records throws; an outline reads no header.
 class ChunkJob final : public CopyJob {
  public:
   using Files = std::function<const ByteSource&(i32 file)>;
@@ -48,7 +48,7 @@ class ChunkJob final : public CopyJob {
     ChunkTasks tasks;
     Files files;                           // the files of `from`; thread-safe
     std::vector<CarriedRecord> records{};  // each is one more task, after those of `tasks`
-    std::shared_ptr<const void> owned{};   // keeps what the sides refer to and the caller does not own
+    std::shared_ptr<const void> owned{};   // keeps alive what nobody else does
   };
   explicit ChunkJob(Parts parts);
 

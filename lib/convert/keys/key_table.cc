@@ -2,7 +2,7 @@
 // and rows of the box are a cut of that order:
 //
 //   whole rows                 the single rank's holding, cut at the rows
-// fused and whole (by_cell) cell by cell: with 2 cells of 8 rows, row 11 is row 3 of cell 1
+//   fused and whole (by_cell)  cell by cell: with 2 cells of 8 rows, row 11 is row 3 of cell 1
 //   fewer columns              the holding of the cell that has these columns
 //
 // Holdings of cells other than the single rank's are computed once and shared by all parameters that are

@@ -6,8 +6,8 @@
 //
 // A fused parameter is stored in one of two ways, and the table knows which:
 //
-// in parts weight_w, weight_v row r is the same, whatever the grid was
-//   whole      weight = [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]    what a row means depends on the number of cells
+//   in pieces   weight_w, weight_v                                  row r is the same, whatever the grid was
+//   whole       weight = [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]    what a row is depends on the number of cells
 #pragma once
 
 #include <functional>
@@ -32,19 +32,19 @@ struct ItemRun;
 struct ModelParameter;
 struct Part;
 
-// One key. The key covers rows [first_row, first_row + shape[0]) of its parameter, as a run on a single rank
-// has it.
+// One key. The key covers rows [first_row, first_row + shape[0]) of its parameter, as a training run on one
+// rank has it.
 struct CheckpointKey {
   std::string name;  // without the prefixes of wrappers: "decoder.layers.0.mlp.linear_fc1.weight_w"
   i32 parameter = 0;
-  i64 first_row = 0;     // in the parameter, as a single rank has it
+  i64 first_row = 0;     // in the parameter, as one rank has it
   Shape shape;           // of the whole tensor of the key
   bool by_cell = false;  // fused, cell after cell: the place of an item depends on how many cells wrote it
 };
 
-// The table of one model and one way to write it. The map outlives the table. After construction all
-// functions are const and thread-safe; runs() computes the holdings of other cells when they are first needed
-// and keeps them.
+// The table of one model and one way to write it. pre: the map outlives the table. After construction all
+// functions are const and thread-safe; runs() computes what cells of larger grids hold on first use, and
+// keeps it.
 class KeyTable {
  public:
   // How many tensor-parallel cells wrote fused tensors, one after the other; 0: not known.
@@ -53,17 +53,17 @@ class KeyTable {
   };
   using Has = std::function<bool(const std::string&)>;
 
-  // The keys that Megatron-Bridge writes: fused parameters of a family's table in parts. Throws
+  // The keys that Megatron-Bridge writes: fused parameters of a family's table in pieces. Throws
   // kUnknownPartition.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells);
-  // The keys of an existing checkpoint, whose fused parameters may be in parts or whole. `has` returns
+  // The keys of an existing checkpoint, whose fused parameters may be in pieces or whole. `has` returns
   // whether the checkpoint has a key of that name. Throws kUnaccounted with the names of parameters without a
   // key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has);
   ~KeyTable();
 
   const ModelMap& map() const { return map_; }
-  // The parameters as a run on a single rank would hold them, in the order of the model.
+  // The parameters as one rank alone would hold them, in the order of the model.
   const std::vector<ModelParameter>& parameters() const { return parameters_; }
   const ModelParameter& parameter(const CheckpointKey& key) const;
   i32 size() const { return static_cast<i32>(keys_.size()); }
@@ -71,8 +71,8 @@ class KeyTable {
   i32 find(const std::string& name) const;  // -1: there is none
 
   // The items of a box of the key, in the box's own row-major order; the slot of a run is the index of the
-  // tensor in map().sources(), or kPaddingSlot. Thread-safe. Throws kUnknownPartition for a box that no rank
-  // of any grid holds: it must be whole rows, or rows of one cell's columns.
+  // tensor in map().sources(), or kPaddingSlot. Thread-safe. Throws kUnknownPartition unless the box is whole
+  // rows, or rows of one cell's columns.
   std::vector<ItemRun> runs(const CheckpointKey& key, std::span<const i64> offsets,
                             std::span<const i64> sizes) const;
 
@@ -94,8 +94,8 @@ class KeyTable {
   std::vector<CheckpointKey> keys_;
   NameMap<std::string_view, i32> by_name_;
   mutable std::mutex mutex_;
-  // The holdings of other cells, by the single rank's holding (which parameters of equal shape share) and the
-  // cell.
+  // The holdings of cells, by the holding of the whole parameter (which parameters that are alike share), the
+  // number of cells, and the cell.
   mutable std::map<std::tuple<const Holding*, i64, i64>, std::unique_ptr<const Holding>> of_cells_;
 };
 

@@ -1,5 +1,5 @@
-// Rank 0 makes, completes and publishes the result; the other ranks write into its files. Each rank makes
-// durable what it wrote (fsync), because it may run on another host than rank 0.
+// Rank 0 makes, completes and publishes the result; the other ranks write into its files. Every rank syncs
+// what it wrote itself (fsync), because it may run on another host than rank 0.
 #include "convert/run/publication.h"
 
 #include "convert/compare/chunk_twins.h"
@@ -84,7 +84,7 @@ void Publication::publish(WrittenSums& sums) {
   observer_.published();
 }
 
-// Compares the experts of the published result. An error here becomes a warning, because the result is
+// Looks for experts with equal bytes in the published result. Errors become warnings, because the result is
 // complete.
 Notes Publication::find_twins() const {
   Notes notes;

@@ -9,7 +9,9 @@
 // over the whole tensor. Two walks of the same row width are intersected as rows and columns, in few moves.
 // Walks of different widths, and columns that need both loops themselves, are followed row by row.
 //
-//   clip [0+4 x3/10] to the window [2, 14)       [2+2] [10+4]: what the window cuts is a move of its own
+// A move that is clipped: a step that the window cuts becomes a move of its own.
+//
+//   [0+4 x3/10] in the window [2, 14)     [2+2] [10+4]
 #include "core/items/move.h"
 
 #include "core/base/text.h"
@@ -29,7 +31,7 @@ i64 stride(const MoveLoop& loop, Side side) {
 }
 i64 begin(const Move& move, Side side) { return side == Side::kFrom ? move.from : move.to; }
 
-// The move with one of its loops held to [first, first + count).
+// The move with one of its loops limited to the steps [first, first + count).
 Move held(const Move& move, MoveLoop Move::*loop, i64 first, i64 count) {
   Move m = move;
   m.from += first * (move.*loop).from_stride;
@@ -56,7 +58,7 @@ void clip_length(const Move& move, Side side, ItemRange window, std::vector<Move
 void clip(const Move& move, Side side, ItemRange window, std::vector<Move>& out);
 
 // Steps of `loop` that are wholly in the window stay one move; the steps that the window's begin and end cut
-// are clipped separately.
+// are clipped separately. `extent`: the items from the first to behind the last of one step.
 void clip_loop(const Move& move, MoveLoop Move::*loop, i64 extent, Side side, ItemRange window,
                std::vector<Move>& out) {
   i64 step = stride(move.*loop, side), count = (move.*loop).count;
@@ -95,7 +97,7 @@ void overlap_contiguous(const Move& from, const Move& to, std::vector<Move>& out
 }
 
 // Both sides walk rows of one width, each within its columns: rows are intersected with rows, columns with
-// columns.
+// columns. Returns false, with nothing appended, if the two do not walk rows of one width.
 bool overlap_boxes(const Move& from, const Move& to, std::vector<Move>& out) {
   auto big_of = [](const Move& m) {
     bool outer = m.outer.count > 1 && (m.inner.count == 1 || m.outer.from_stride > m.inner.from_stride);
@@ -182,7 +184,6 @@ Move move_of(const ItemRun& run, i64 to) {
   return m;
 }
 
-// Both are clip(), which treats the sides alike.
 void clip_source(const Move& move, ItemRange window, std::vector<Move>& out) {
   clip(move, Side::kFrom, window, out);
 }

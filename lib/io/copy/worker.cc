@@ -2,8 +2,8 @@
 //
 //   add_pieces   a piece for each window; the first window of a region has its head, the last one its tail
 //   lay_out      sorts pieces by their places in the result; neighbours there are neighbours in the arena
-//   fetch        sorts all moves by the source bytes that they read; reads each stretch that they cover
-//                without a gap in blocks, once, and applies to each block the parts of moves that are in it
+//   fetch        sorts all moves by the source bytes that they read; reads each gapless stretch once, block
+//                by block, and applies to each block the parts of moves that are in it
 //   finish       casts, fills in heads and tails, takes sums and counts losses
 //   write        one call of the sink for each stretch of neighbouring pieces
 //
@@ -52,8 +52,9 @@ struct CopyWorker::Piece {
   i64 head = 0, tail = 0;      // bytes around the items that are written with this piece
   i64 file_offset = 0;         // of its first byte, head included
   i64 item_bytes = 0;          // in the file
-  i64 arena = 0, staging = 0;  // offsets of its first byte (the head) and of its first item before the cast
-  u32* crc = nullptr;          // running, over the pieces of the destination
+  i64 arena = 0;               // offset of its first byte, head included
+  i64 staging = 0;             // offset of its first item before the cast
+  u32* crc = nullptr;          // the CRC-32 of the destination's data so far
 
   i64 data_bytes() const { return window.items.items() * item_bytes; }
   i64 bytes() const { return head + data_bytes() + tail; }

@@ -3,8 +3,8 @@
 //
 //   state_dict_metadata    "w" -> tensor with chunks at [0, 0] and [6, 0]
 //                                      ^ found by name, then by offset
-//   storage_data           ("w", [6, 0], hint 1) -> file 1, bytes [0, 1600)
-//   planner_data           "w" -> ("model", "w"): only looked through, for names of layers
+//   storage_data           ("w", [6, 0], hint 1) -> file 1, bytes [0, 1577)
+//   planner_data           "w" -> ("model", "w"): read only for the numbers of layers
 //
 // The hint is the position in the list of chunks; torch writes it, torch_dist does not. With a hint an
 // entry is placed at once, without it the chunks of the tensor are searched by offset.
@@ -279,8 +279,8 @@ i64 Linker::find_by_offset(i64 tensor, std::span<const i64> offset) {
   return at != chunks.end() && std::ranges::equal(chunk_offset(tensor, *at), offset) ? *at : -1;
 }
 
-// Chunks at one and the same offset have one entry in storage_data: the empty chunks of several ranks, for
-// example.
+// Gives every chunk of the tensor the record of its offset, and reports chunks without one. Several chunks at
+// one offset (the empty chunks of several ranks) share one entry of storage_data.
 void Linker::complete_records(i64 tensor) {
   std::span<i64> chunks = ordered_chunks(tensor);
   auto record = [&](i64 chunk) -> DcpRecord& {
@@ -315,9 +315,9 @@ void Linker::complete_records() {
 
 // ---- planner_data
 
-// Finds runs whose pipeline stages all numbered their layers from 0. planner_data begins with the names of
-// the last rank, in the order of its model; a rank of the last stage that owns a layer 0 before it names
-// the embedding gives it away.
+// Notices a training run whose pipeline stages all numbered their layers from 0. planner_data begins with the
+// names of the last rank, in the order of its model, so a layer 0 before the embedding is one of the last
+// stage.
 void Linker::read_planner(PickleValue dict) {
   if (dict.is_none()) return;
   if (!dict.is(ValueKind::kDict))

@@ -28,10 +28,9 @@
 
 namespace mckpt::impl {
 
-// Rows of unlike lengths, one after the other.
-template <typename T>
 // Rows of different lengths in one array, one after the other; `ends` has the end of each. It replaces a
 // vector of vectors, which would allocate once a row.
+template <typename T>
 struct RaggedRows {
   std::vector<T> items;
   std::vector<i64> ends;
@@ -60,13 +59,13 @@ struct DcpRecord {
 // that planned them, not that of the offsets. Made by parse_dcp_metadata() or merge_dcp_metadata(), kept by
 // DcpStore.
 struct DcpMetadata {
-  // One row a tensor, in the order of the file.
+  // One row for each tensor, in the order of the file.
   RaggedRows<char> names;
   std::vector<DType> dtypes;
   RaggedRows<i64> dims;
-  RaggedRows<DcpRecord> records;   // one a chunk
-  RaggedRows<i64> offsets, sizes;  // rank numbers a chunk
-  // One row an object.
+  RaggedRows<DcpRecord> records;   // one for each chunk
+  RaggedRows<i64> offsets, sizes;  // for each chunk one number for each dimension
+  // One row for each object.
   RaggedRows<char> object_names;
   std::vector<DcpRecord> object_records;
 

@@ -57,7 +57,7 @@ u64 PickleMachine::take_decimal() {
 
 // ---- The stack
 
-// The list, set or dict that an opcode fills with what is above the mark.
+// The list, set or dict that an opcode fills with what is above the mark; a pending object is made first.
 PickleValue& PickleMachine::below_mark() {
   if (!stack_.marked()) throw_unmarked();
   PickleValue* v = stack_.below_mark();
@@ -69,13 +69,12 @@ PickleValue& PickleMachine::below_mark() {
 void PickleMachine::throw_empty() const { fail("an opcode finds the stack empty"); }
 void PickleMachine::throw_unmarked() const { fail("an opcode needs a mark on the stack, but there is none"); }
 
-// Doubles. realloc() moves a large stack by its pages, so that it never exists twice.
+// Doubles the stack. realloc() moves the pages of a large stack, so that there are never two copies of it.
 void PickleStack::grow() {
   std::size_t floor = static_cast<std::size_t>(floor_ - bottom()),
               used = static_cast<std::size_t>(end_ - bottom());
   std::size_t more = std::max<std::size_t>(used, 256);
   arena_.account(static_cast<i64>(more * sizeof(PickleValue)));
-  // What is large is moved by its pages, and so never there twice.
   void* grown = std::realloc(bottom(), (used + more) * sizeof(PickleValue));
   if (grown == nullptr) throw std::bad_alloc();
   static_cast<void>(values_.release());

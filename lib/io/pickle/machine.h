@@ -28,7 +28,7 @@ class PickleMachine {
   using Kind = PickleValue::Kind;
   using Handler = void (PickleMachine::*)();
   // The table of functions for the rarer opcodes (ops.cc).
-  struct Handlers;  // of the rarer opcodes
+  struct Handlers;
   void finish();
 
   // The stream. take() moves on and throws PickleTruncated at its end.
@@ -46,14 +46,14 @@ class PickleMachine {
     opcode_ = at_++;
     return true;
   }
-  template <Op... kOps>
   // Whether exactly these opcodes follow, none of which has an argument.
+  template <Op... kOps>
   bool next_are() const {
     static constexpr Op kAll[] = {kOps...};
     return end_ - at_ >= std::ssize(kAll) && std::memcmp(at_, kAll, sizeof kAll) == 0;
   }
   // Moves over opcodes that next_are() found.
-  void pass(std::ptrdiff_t opcodes) {  // which are next
+  void pass(std::ptrdiff_t opcodes) {
     at_ += opcodes;
     opcode_ = at_ - 1;
   }
@@ -79,7 +79,7 @@ class PickleMachine {
   }
   PickleValue& below_mark();
   // Drops everything above the mark, and the mark; an object that is still pending below it is made first.
-  void drop_to_mark() {  // with the mark
+  void drop_to_mark() {
     if (!stack_.marked()) throw_unmarked();
     if (PickleValue* below = stack_.below_mark(); below != nullptr && PickleArena::is_pending(*below))
       make_record(below);
@@ -135,7 +135,7 @@ class PickleMachine {
   }
   // Makes the object that is pending in the slot, and returns the slot. Throws if the slot was never
   // written.
-  const PickleValue* make_pending(u64 index);  // the slot, with the object that it is pending for
+  const PickleValue* make_pending(u64 index);
   // Frees a value that only the memo refers to; its slot gets `instead`. Returns false if it is shared: it
   // stays then.
   bool give_up(PickleValue v, PickleValue instead);
@@ -215,7 +215,7 @@ class PickleMachine {
   PickleValue encode(PickleValue args);
   PickleValue get_member(PickleClass& getattr, PickleValue args);
   void build(PickleValue state);
-  bool take_size();  // in pickle_records.cc, as it serves the same pickles
+  bool take_size();  // in records.cc, as it serves the same pickles
   void replace(PickleValue& target, u64 row);
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
   void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
@@ -232,7 +232,7 @@ class PickleMachine {
   // Slots of one page of the memo, and the most slots there are: PickleNode::memo holds the number plus
   // one.
   static constexpr std::size_t kPageSlots = 1024;
-  static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;  // PickleNode::memo holds the next number
+  static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;
 
   Pickle& out_;
   PickleArena& arena_;

@@ -36,7 +36,7 @@ class PickleStack {
     floor_ = top_;
   }
   // Drops everything above the mark, and the mark. pre: marked()
-  void drop_to_mark() {  // with the mark; pre: marked
+  void drop_to_mark() {
     top_ = floor_ - 1;
     floor_ = bottom() + *top_->row();
   }

@@ -33,10 +33,11 @@ namespace {
 
 constexpr i64 kPage = ByteSource::kPage;
 constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
-constexpr std::size_t kBuffers = 2;             // rounds that are under way at a time
-constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is on its way up
+constexpr std::size_t kBuffers = 2;             // rounds in progress
+constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is uploaded
 
-// The blocks that every rank needs, and whether any of them needs bytes behind the end of a block.
+// The blocks that every rank needs, and the most bytes that any of them needs beyond the end of a block, if
+// an item crosses a border.
 struct Needs {
   std::vector<std::vector<u64>> blocks;
   i64 tail_bytes = 0;
@@ -105,7 +106,7 @@ class BlockLoader {
   void start(std::vector<std::jthread>& readers) {
     try {
       for (int t = 0; t < options_.threads; t++) readers.emplace_back([this] { guard([&] { read(); }); });
-    } catch (const std::system_error&) {  // fewer do the work
+    } catch (const std::system_error&) {  // the threads that started do the work
       if (readers.empty()) throw;
     }
   }
@@ -200,7 +201,7 @@ class BlockLoader {
     return bytes;
   }
 
-  // Called when a send of the round is on the device. The last one starts the round's exchange.
+  // Notes that a block to be sent is in the round's buffer. The last one starts the round's exchange.
   void arrived(std::size_t round) {
     std::lock_guard lock(mutex_);
     if (--unread_[round] == 0) changed_.notify_all();
@@ -263,10 +264,10 @@ class BlockLoader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;
-  std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // to be read next
-  std::size_t exchanged_ = 0;                             // rounds
-  std::vector<i64> unread_;                               // by round, of its sends
-  CopyCounts counts_, uploaded_;                          // uploaded_: of the uploader's thread
+  std::size_t round_ = 0, next_send_ = 0, next_own_ = 0;  // the next to be read
+  std::size_t exchanged_ = 0;                             // rounds whose exchange is done
+  std::vector<i64> unread_;                               // by round: sends not yet in its buffer
+  CopyCounts counts_, uploaded_;                          // uploaded_: counts of the uploader's thread
   std::vector<ItemCopy> uploaded_copies_;
   std::optional<BlockUploader> uploader_;  // none if staging memory is the device's own
 };

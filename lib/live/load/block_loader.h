@@ -1,11 +1,11 @@
 // The block loader: carries out a job whose destinations are a device's memory. Every block of 4 MiB of the
-// sources is read once by the ranks that share a host: a thread of one rank reads it into staging memory, it
-// is copied to the device, and its items are moved to their places there. Blocks that several ranks need go
-// from device to device.
+// sources is read once by the ranks of one host: a thread of one rank reads it into staging memory and
+// uploads it to the device (with host memory there is no upload); there its items are scattered to their
+// places. Blocks that several ranks need go from device to device.
 //
 //   threads read -> staging, one uploads -> scatter             a rank's own blocks
-//                            one uploads -> round buffer        shared ones, which the calling thread sends,
-//                                           exchange, scatter   receives and takes apart, round by round
+//                            one uploads -> round buffer        shared ones: the calling thread
+//                                           exchange, scatter   exchanges and scatters them by rounds
 //
 // The size of the buffers does not depend on the model; the plan takes some tens of bytes for every block.
 #pragma once
@@ -28,7 +28,7 @@ struct CopyCounts;
 struct BlockLoadOptions {
   int threads = 1;  // threads that read; fewer if the system cannot start so many
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the load
-  // The most blocks that a rank sends and receives at a time; the default suits the device.
+  // The most blocks that a rank sends, and that it receives, in one round. None: what suits the device.
   std::optional<i64> round_blocks = std::nullopt;
 };
 
