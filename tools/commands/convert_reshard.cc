@@ -50,7 +50,8 @@ void ReshardModeFlags::parse(CommandLine& line) {
       "--keep-names).");
   line.description(
       "The packing of parameters into buffers follows the model's config.json (--assets), or what mckpt "
-      "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of the "
+      "stored in the checkpoint. Files beside the data, such as run_config.yaml, are copied; checksums of "
+      "the "
       "old data files are not.");
   line.description("Under mpirun the ranks share the work.");
   line.example("mckpt convert reshard ckpt ckpt_on_8 --tp 4 --dp 2");
