@@ -31,7 +31,7 @@ class FieldFinder {
     if (!has_known_keys()) find();
   }
   // None if the record has no such field. Of equal keys the last counts, as in Python. pre: look()
-  PickleValue optional(std::size_t field) const {  // None: not there
+  PickleValue optional(std::size_t field) const {
     return places_[field] == 0 ? PickleValue() : state_[places_[field]];
   }
   // Throws kBadMetadata if the record has no such field.

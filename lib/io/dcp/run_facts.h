@@ -19,7 +19,7 @@ struct RunFacts {
   std::optional<i64> tensor_ranks = std::nullopt, expert_tensor_ranks = std::nullopt;
   std::optional<i64> expert_ranks = std::nullopt, fsdp_instances = std::nullopt;
   // The layers that are Mamba mixers alone, by the layer pattern ("M"); ascending.
-  std::vector<i64> mixers{};  // of the layers, those that are Mamba mixers alone, as the layer pattern says
+  std::vector<i64> mixers{};
 };
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.

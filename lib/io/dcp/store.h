@@ -61,7 +61,7 @@ class DcpStore final : public Store {
 
   DcpMetadata meta_;
   // One .metadata names all that the files contain; false for the indexes of single ranks.
-  bool gathered_ = false;  // one .metadata names all that the files hold
+  bool gathered_ = false;
   DcpDialect dialect_ = DcpDialect::kPlain;
   // The rank that wrote each file, by its name; -1: the name does not say.
   std::vector<i32> file_ranks_;

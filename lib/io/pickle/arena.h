@@ -81,7 +81,7 @@ class PickleArena {
   }
 
   // The member of an enum, by name.
-  PickleValue member(const PickleClass* type, PickleValue name) {  // of an enum
+  PickleValue member(const PickleClass* type, PickleValue name) {
     PickleValue v = object(Kind::kObject, type, tuple({&name, 1}));
     v.pointer<PickleObject>()->count = 1;
     return v;
@@ -98,7 +98,7 @@ class PickleArena {
     return v.container() == nullptr || v.container()->depth < kMostDepth;
   }
   // Marks a container as referred to from two places; release() needs one that is not.
-  static void share(PickleValue v) {  // from now on it may be referred to from two places
+  static void share(PickleValue v) {
     if (v.container() != nullptr) v.pointer<PickleNode>()->shared = 1;
   }
   // Gives back the memory of a container to which nothing refers any more; not that of the values in it.
@@ -109,7 +109,7 @@ class PickleArena {
   void account(i64 bytes);
   i64 used_bytes() const { return used_; }
   // Notes the memo's slot of a container; a second slot marks it as shared.
-  static void set_memo(PickleValue v, u32 slot) {  // or marks it as shared, when it has a slot already
+  static void set_memo(PickleValue v, u32 slot) {
     if (v.container() == nullptr) return;
     auto& node = *v.pointer<PickleNode>();
     if (node.memo != 0)

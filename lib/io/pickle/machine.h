@@ -11,8 +11,8 @@
 
 #include "core/base/name_hash.h"
 #include "io/file/bytes.h"
-#include "io/pickle/pickle.h"
 #include "io/pickle/opcodes.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/stack.h"
 
 namespace mckpt::impl {

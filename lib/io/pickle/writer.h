@@ -34,7 +34,7 @@ class PickleWriter {
   void boolean(bool v) { op(v ? Op::kNewtrue : Op::kNewfalse); }
   void big_integer(std::span<const u8> twos_complement);  // little-endian
   // Protocol 2 has no bytes, so picklers write a text of Latin-1 and a call that encodes it.
-  void bytes(std::span<const u8> data);                   // which protocol 2 writes as a text of Latin-1
+  void bytes(std::span<const u8> data);
   void tuple(std::span<const i64> integers);
   void class_name(std::string_view module, std::string_view name);
   // Stores what was written last in the memo; known() takes it from there. Returns the slot.

@@ -30,7 +30,7 @@ class SafetensorsStore final : public Store {
   const SafetensorsTable& table(i32 file) const { return tables_[file]; }
 
   // Memory for that many tensors of one chunk each.
-  void reserve_tensors(i64 count);  // of one chunk each
+  void reserve_tensors(i64 count);
   // A tensor that is whole in one row of a file's table.
   void add_tensor(i32 file, i64 row);
   // A tensor in pieces; each piece is a row whose dimensions are the sizes of its box.
@@ -84,7 +84,7 @@ class SafetensorsStore final : public Store {
   std::vector<Row> rows_;
   std::deque<std::vector<i64>> numbers_;  // offsets and dimensions that stand in no table
   // The manifest is read when somebody first asks: listing tensors needs no sums.
-  mutable std::once_flag sums_read_;      // when somebody asks: to list tensors needs none
+  mutable std::once_flag sums_read_;
   mutable std::optional<ManifestSums> sums_;
 };
 

@@ -22,9 +22,9 @@ struct TorchFile {
   Format format = Format::kTorchZip;
   i64 pickle_offset = 0;  // of the pickle that the table comes from
   i64 pickle_bytes = 0;
-  bool big_endian = false;            // of the storages
+  bool big_endian = false;  // of the storages
   // Checksums have no file number yet.
-  std::vector<Checksum> checksums{};  // without the file
+  std::vector<Checksum> checksums{};
   std::vector<Finding> findings{};
   std::vector<std::pair<std::string, std::string>> facts{};
 };

@@ -48,7 +48,7 @@ class ZipArchive {
 
   std::span<const ZipEntry> entries() const { return entries_; }  // in the order of the directory
   // Null if there is no record of exactly this name.
-  const ZipEntry* find(std::string_view name) const;              // null: there is none
+  const ZipEntry* find(std::string_view name) const;
 
   // False: torch's checksums were switched off, and all of them are zeros.
   bool has_checksums() const { return has_checksums_; }

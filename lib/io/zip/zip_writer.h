@@ -15,7 +15,7 @@ namespace mckpt::impl {
 
 inline constexpr i64 kZipAlignment = 64;
 // The bytes with which a local header begins.
-inline constexpr std::string_view kZipRecordMark = "PK\3\4";  // with which a local header begins
+inline constexpr std::string_view kZipRecordMark = "PK\3\4";
 
 // One record; the caller fills in header_offset, and data_offset by zip_data_offset().
 struct ZipRecord {
