@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/convert_modes.h"
 #include "tools/options/help_page.h"
 
 namespace mckpt::impl {
@@ -45,6 +46,28 @@ const HelpPage::Option kGlobalOptions[] = {
     {"Global", "-V, --version", "print the version"},
 };
 
+// Words that people try first, and the command that does it. Modes of convert are answered with the mode.
+struct Instead {
+  std::string_view word, command;
+};
+constexpr Instead kInstead[] = {
+    {"info", "inspect PATH"},
+    {"show", "inspect PATH"},
+    {"list", "ls PATH"},
+    {"check", "verify PATH"},
+    {"diff", "verify PATH --against SRC"},
+    {"compare", "verify PATH --against SRC"},
+    {"import", "convert hf-to-fsdp SRC DST"},
+    {"print", "cat PATH NAME"},
+};
+
+// "" if no command is known to do what the word says.
+std::string command_for(std::string_view word) {
+  if (is_convert_mode(word)) return cat("convert ", word);
+  auto row = std::ranges::find(kInstead, word, &Instead::word);
+  return row != std::end(kInstead) ? std::string(row->command) : "";
+}
+
 }  // namespace
 
 std::string main_help() {
@@ -73,8 +96,9 @@ const Command& find_command(std::string_view name) {
     names.push_back(c.name);
   }
   Error e(Code::kUnknownCommand, cat("there is no command '", escaped(name), "'"));
-  if (std::string_view near = nearest(name, names); !near.empty())
-    e.help(cat("did you mean `mckpt ", near, "`?"));
+  std::string command = command_for(name);
+  if (command.empty()) command = nearest(name, names);
+  if (!command.empty()) e.help(cat("did you mean `mckpt ", command, "`?"));
   throw e.note("mckpt --help lists the commands");
 }
 

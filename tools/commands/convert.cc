@@ -12,6 +12,9 @@
 //   options -> plan (headers only) -> proof -> [--dry-run ends here] -> copy -> publish -> report
 #include "tools/commands/convert_modes.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/base/error.h"
 #include "runtime/job/job.h"
 #include "tools/commands/commands.h"
@@ -76,6 +79,10 @@ std::size_t mode_index(const CommandLine& line) {
 }
 
 }  // namespace
+
+bool is_convert_mode(std::string_view name) {
+  return std::ranges::find(kModes, name, &Mode::name) != std::end(kModes);
+}
 
 Exit convert_command(CommandLine& line) {
   std::size_t at = mode_index(line);

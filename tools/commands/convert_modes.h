@@ -7,11 +7,16 @@
 //   convert_file.cc           pt-to-safetensors, safetensors-to-pt
 #pragma once
 
+#include <string_view>
+
 #include "core/base/error_code.h"
 
 namespace mckpt::impl {
 
 class CommandLine;
+
+// Whether the table of modes has the name.
+bool is_convert_mode(std::string_view name);
 
 Exit convert_fsdp_to_hf(CommandLine& line);
 Exit convert_gpt_to_hybrid(CommandLine& line);

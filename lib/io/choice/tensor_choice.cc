@@ -17,10 +17,17 @@ namespace {
 constexpr std::size_t kMostCompared =
     20000;  // of names, for the nearest: each comparison costs a few microseconds
 
+// `glob`: the pattern is one. Most globs that match nothing lack a star at an end.
 [[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern,
-                             const std::string& root) {
+                             const std::string& root, bool glob) {
   Error e(Code::kNoSuchTensor, cat("no tensor matches '", escaped(pattern), "'"));
   e.file(root).found(cat(names.size(), " tensors"));
+  if (std::string open = cat("*", pattern, "*"); glob) {
+    i64 inside = std::ranges::count_if(names, [&](std::string_view name) { return glob_match(open, name); });
+    if (inside > 0)
+      throw e.help(cat("a glob has to match the whole name: '", escaped(open), "' matches ",
+                       counted(inside, "tensor")));
+  }
   std::string_view near = nearest(pattern, names.first(std::min(names.size(), kMostCompared)));
   if (!near.empty()) e.note(cat("the nearest name is ", escaped(near)));
   if (!root.empty()) e.help(cat("mckpt ls ", escaped(root), "   lists them"));
@@ -36,7 +43,7 @@ std::vector<i64> chosen_of(const TensorChoice& choice, std::span<const std::stri
   for (std::size_t i = 0; i < names.size(); i++)
     if (pattern.empty() || (expression ? expression->matches(names[i]) : glob_match(pattern, names[i])))
       chosen.push_back(static_cast<i64>(i));
-  if (chosen.empty() && !pattern.empty()) throw_none(names, pattern, root);
+  if (chosen.empty() && !pattern.empty()) throw_none(names, pattern, root, !choice.regex);
   return chosen;
 }
 
@@ -63,7 +70,7 @@ i64 tensor_named(const Store& store, const std::string& name) {
       throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
   std::vector<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
-  throw_none(names, name, store.root());
+  throw_none(names, name, store.root(), false);
 }
 
 }  // namespace mckpt::impl

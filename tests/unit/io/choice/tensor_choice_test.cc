@@ -36,6 +36,15 @@ TEST(TensorChoice, nothing_chosen_names_the_nearest) {
   }
 }
 
+TEST(TensorChoice, a_glob_that_lacks_its_stars_is_told) {
+  try {
+    chosen("layers.?", false);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.help(), "a glob has to match the whole name: '*layers.?*' matches 3 tensors");
+  }
+}
+
 TEST(NameRegex, what_would_mean_something_else_is_refused) {
   EXPECT_EQ(posix_regex("\\d+[\\w.]\\s"), "[0-9]+[[:alnum:]_.]\\s");
   for (const char* pattern : {"\\t", "(a)\\1", "(?:a)", "[\\t]", "[\\]]", "["})
