@@ -3,6 +3,7 @@
 // library once.
 #include "api/boundary.h"
 
+#include "api/words.h"
 #include "core/base/error_code.h"
 #include "mckpt/mckpt.h"
 
@@ -67,7 +68,7 @@ void ObserverBridge::published() {
   if (to_) to_->published();
 }
 void ObserverBridge::note(const Note& n) {
-  if (to_) to_->note({.warning = n.kind == Note::Kind::kWarning, .text = n.text});
+  if (to_) to_->note(to_public(n));
 }
 
 }  // namespace impl

@@ -97,6 +97,28 @@ std::string line_of(const mckpt::Finding& f) {
   return line + f.message;
 }
 
+mckpt::Report report_of(const char* path, mckpt::impl::Settings& s, mckpt::Observer* observer) {
+  std::optional<std::string> against;
+  s.take("against", against);
+  if (against) {
+    mckpt::CompareOptions options;
+    read(s, options);
+    s.refuse_rest();
+    return mckpt::compare(path, *against, options, observer);
+  }
+  mckpt::VerifyOptions options;
+  read(s, options);
+  s.refuse_rest();
+  return mckpt::verify(path, options, observer);
+}
+
+// Throws kUsage for a null pointer.
+const char* given(const char* text, const char* what) {
+  if (!text)
+    throw mckpt::impl::Error(mckpt::impl::Code::kUsage, mckpt::impl::cat("the ", what, " is a null pointer"));
+  return text;
+}
+
 std::string_view slice_text(const char* slice) { return slice ? slice : ""; }
 
 }  // namespace
@@ -115,7 +137,7 @@ mckpt_checkpoint* mckpt_open(const char* path, const char* const* settings, mckp
     mckpt::OpenOptions options;
     read(s, options);
     s.refuse_rest();
-    return handle(mckpt::open(path, options));
+    return handle(mckpt::open(given(path, "path"), options));
   });
 }
 
@@ -125,7 +147,7 @@ mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settin
     mckpt::SourceOptions options;
     read(s, options);
     s.refuse_rest();
-    return handle(mckpt::open_as_fsdp(path, options));
+    return handle(mckpt::open_as_fsdp(given(path, "path"), options));
   });
 }
 
@@ -139,7 +161,8 @@ mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {
 
 int64_t mckpt_read_bytes(const mckpt_checkpoint* c, const char* name, const char* slice,
                          mckpt_error** error) {
-  return returned(error, int64_t{-1}, [&] { return c->checkpoint.sliced(name, slice_text(slice)).bytes; });
+  return returned(error, int64_t{-1},
+                  [&] { return c->checkpoint.sliced(given(name, "name"), slice_text(slice)).bytes; });
 }
 
 int mckpt_read(const mckpt_checkpoint* c, const char* name, const char* slice, void* to, int64_t bytes,
@@ -156,7 +179,7 @@ void mckpt_checkpoint_free(mckpt_checkpoint* c) { delete c; }
 mckpt_conversion* mckpt_plan(const char* kind, const char* const* settings, mckpt_error** error) {
   return returned(error, static_cast<mckpt_conversion*>(nullptr), [&] {
     mckpt::impl::Settings s(settings);
-    return new mckpt_conversion{mckpt::impl::plan_kind(kind, s), {}};
+    return new mckpt_conversion{mckpt::impl::plan_kind(given(kind, "kind"), s), {}};
   });
 }
 
@@ -196,14 +219,8 @@ mckpt_report* mckpt_verify(const char* path, const char* const* settings, const 
                            mckpt_error** error) {
   return returned(error, static_cast<mckpt_report*>(nullptr), [&] {
     mckpt::impl::Settings s(settings);
-    std::optional<std::string> against;
-    s.take("against", against);
-    mckpt::CompareOptions options;
-    read(s, options);
-    s.refuse_rest();
     CObserver to(observer);
-    mckpt::Report report =
-        against ? mckpt::compare(path, *against, options, &to) : mckpt::verify(path, options.threads, &to);
+    mckpt::Report report = report_of(given(path, "path"), s, &to);
     std::vector<std::string> lines;
     for (const mckpt::Finding& f : report.findings) lines.push_back(line_of(f));
     return new mckpt_report{std::move(report), std::move(lines)};

@@ -8,6 +8,9 @@
 #include "core/items/dtype.h"
 #include "io/choice/slice.h"
 #include "io/choice/tensor_choice.h"
+#include "io/file/parallel.h"
+#include "io/pickle/render.h"
+#include "io/pickle/value.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
 #include "io/values/slice_reader.h"
@@ -74,6 +77,16 @@ std::string path_in(const impl::Store& store, impl::i32 file) {
   return file < 0 ? "" : store.files()[static_cast<std::size_t>(file)].path;
 }
 
+// "" for an object that cannot be read: verify() says why.
+std::string summary_of(const impl::Store& store, i64 object) {
+  try {
+    std::shared_ptr<const impl::PickleValue> value = store.object(object);
+    return value ? impl::pickle_summary(*value) : "";
+  } catch (const impl::Error&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -99,8 +112,11 @@ std::vector<Finding> Checkpoint::findings() const {
 
 std::vector<Object> Checkpoint::objects() const {
   std::vector<Object> out;
-  for (const impl::Object& o : state_->store.objects())
-    out.push_back({o.name, path_in(state_->store, o.file), o.summary});
+  const impl::Store& store = state_->store;
+  for (i64 i = 0; i < std::ssize(store.objects()); i++) {
+    const impl::Object& o = store.objects()[static_cast<std::size_t>(i)];
+    out.push_back({o.name, path_in(store, o.file), o.summary.empty() ? summary_of(store, i) : o.summary});
+  }
   return out;
 }
 
@@ -174,6 +190,7 @@ std::string Checkpoint::digest(std::string_view name) const {
 
 Statistics Checkpoint::statistics(std::string_view name, int threads) const {
   return impl::guarded([&] {
+    impl::check_threads(threads);
     i64 tensor = state_->number(name);
     impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
     check_unchanged(state_->store.opening());

@@ -12,6 +12,7 @@
 #include "convert/plan/relayer.h"
 #include "convert/plan/reshard.h"
 #include "convert/run/run.h"
+#include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
@@ -74,6 +75,7 @@ RunReport to_public(const impl::Conversion& c, const impl::RunResult& result) {
 // Of a ToSafetensors or a ToPt.
 template <typename What>
 impl::FileOptions file_options(const What& what, int threads) {
+  impl::check_threads(threads);
   return {.source = what.source,
           .target = what.target,
           .include = what.include,
@@ -115,6 +117,7 @@ std::vector<Finding> Conversion::findings() const {
 
 const Account& Conversion::prove(int threads) {
   return impl::guarded([&]() -> const Account& {
+    impl::check_threads(threads);
     if (!state_->proved) impl::prove(state_->conversion, threads);
     state_->proved = true;
     return state_->account = to_public(state_->conversion);
@@ -138,12 +141,19 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
     state_->ran = true;
     std::unique_ptr<impl::Comm> alone = impl::local_comm();
     impl::ObserverBridge bridge(observer);
-    return to_public(state_->conversion, impl::run(state_->conversion, to_engine(options), *alone, bridge));
+    try {
+      return to_public(state_->conversion, impl::run(state_->conversion, to_engine(options), *alone, bridge));
+    } catch (impl::Error& e) {
+      if (e.code() == impl::Code::kInterrupted && e.help().empty())
+        e.help("plan the same conversion again and run it with `resume`");
+      throw;
+    }
   });
 }
 
 Conversion plan(const ToFsdp& what, int threads) {
   return impl::guarded([&] {
+    impl::check_threads(threads);
     impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
     return ConversionAccess::make(impl::plan_hf_to_fsdp({.source = what.source,
@@ -164,7 +174,8 @@ Conversion plan(const ToHf& what) {
     if (what.dtype == "keep")
       types.kind = impl::ExportTypes::kStored;
     else if (what.dtype != "auto")
-      types.kind = impl::ExportTypes::kGiven, types.given = impl::value_type(what.dtype, "dtype");
+      types.kind = impl::ExportTypes::kGiven,
+      types.given = impl::value_type(what.dtype, "dtype", "auto, keep, ");
     return ConversionAccess::make(impl::plan_export(
         {what.source, what.target, impl::checkpoint_options(what.opening), types, what.max_shard_size}));
   });
@@ -172,6 +183,7 @@ Conversion plan(const ToHf& what) {
 
 Conversion plan(const Reshard& what, int threads) {
   return impl::guarded([&] {
+    impl::check_threads(threads);
     impl::check_iteration(what.iteration);
     impl::Grid grid = impl::grid_of(what.grid);
     impl::ReshardSourceOptions from{impl::checkpoint_options(what.opening),

@@ -200,7 +200,12 @@ void read(Settings& s, RunOptions& to) {
   s.take("allow_overflow", to.allow_overflow);
 }
 
-void read(Settings& s, CompareOptions& to) {
+void read(Settings& s, mckpt::VerifyOptions& to) {
+  read(s, to.files);
+  s.take("threads", to.threads);
+}
+
+void read(Settings& s, mckpt::CompareOptions& to) {
   read(s, to.opening);
   s.take("path_tp", to.path_tp), s.take("path_etp", to.path_etp);
   s.take("params_dtype", to.params_dtype);

@@ -56,7 +56,8 @@ class Settings {
 void read(Settings& from, mckpt::OpenOptions& to);
 void read(Settings& from, SourceOptions& to);
 void read(Settings& from, RunOptions& to);
-void read(Settings& from, CompareOptions& to);
+void read(Settings& from, mckpt::VerifyOptions& to);
+void read(Settings& from, mckpt::CompareOptions& to);
 
 // The conversion of that kind, such as "to-fsdp", planned. Throws kUsage for another kind.
 mckpt::Conversion plan_kind(std::string_view kind, Settings& settings);

@@ -4,6 +4,7 @@
 #include "api/boundary.h"
 #include "api/words.h"
 #include "convert/compare/verify.h"
+#include "io/file/parallel.h"
 
 namespace mckpt {
 namespace {
@@ -30,16 +31,20 @@ Report to_public(const impl::Verified& verified) {
 
 }  // namespace
 
-Report verify(const std::string& path, int threads, Observer* observer) {
+Report verify(const std::string& path, const VerifyOptions& options, Observer* observer) {
   return impl::guarded([&] {
+    impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    return to_public(impl::verify(path, {.threads = threads}, bridge));
+    impl::VerifyOptions how{.threads = options.threads};
+    how.compare.opening.model.files = impl::opening_of(options.files);
+    return to_public(impl::verify(path, how, bridge));
   });
 }
 
 Report compare(const std::string& tested, const std::string& source, const CompareOptions& options,
                Observer* observer) {
   return impl::guarded([&] {
+    impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
     impl::CompareOptions how{.opening = impl::checkpoint_options(options.opening),
                              .path_tp = options.path_tp,

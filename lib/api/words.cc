@@ -20,6 +20,12 @@ namespace {
 template <typename T>
 using Words = std::initializer_list<std::pair<std::string_view, T>>;
 
+[[noreturn]] void refuse_word(std::string_view setting, std::string_view expected, std::string_view word) {
+  throw Error(Code::kUsage, cat("the value of `", setting, "` is not allowed"))
+      .expected(expected)
+      .found(escaped(word));
+}
+
 template <typename T>
 T word_in(Words<T> known, std::string_view word, std::string_view setting) {
   std::string expected;
@@ -27,9 +33,7 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
     if (name == word) return value;
     expected += cat(expected.empty() ? "" : ", ", name);
   }
-  throw Error(Code::kUsage, cat("the value of `", setting, "` is not allowed"))
-      .expected(expected)
-      .found(escaped(word));
+  refuse_word(setting, expected, word);
 }
 
 VocabChoice vocab_choice(std::string_view word) {
@@ -38,17 +42,21 @@ VocabChoice vocab_choice(std::string_view word) {
   i64 rows = 0;
   auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), rows);
   if (fault != std::errc{} || end != word.data() + word.size())
-    throw Error(Code::kUsage, "the value of `vocab_size` is not allowed")
-        .expected("keep, auto, or a number of rows")
-        .found(escaped(word));
+    refuse_word("vocab_size", "keep, auto, or a number of rows", word);
   return {VocabChoice::kRows, rows};
 }
 
 }  // namespace
 
+mckpt::Note to_public(const Note& note) {
+  std::string_view text = note.text;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return {note.kind == Note::Kind::kWarning, std::string(text)};
+}
+
 std::vector<mckpt::Note> to_public(const Notes& notes) {
   std::vector<mckpt::Note> out;
-  for (const Note& n : notes) out.push_back({n.kind == Note::Kind::kWarning, n.text});
+  for (const Note& n : notes) out.push_back(to_public(n));
   return out;
 }
 
@@ -56,9 +64,11 @@ mckpt::Finding to_public(const Finding& f) {
   return {code_name(f.code), f.warning, f.tensor, f.file, f.offset, f.rank, f.message, f.help};
 }
 
-DType value_type(std::string_view word, std::string_view setting) {
-  return word_in<DType>({{"bf16", DType::kBF16}, {"fp16", DType::kF16}, {"fp32", DType::kF32}}, word,
-                        setting);
+DType value_type(std::string_view word, std::string_view setting, std::string_view others) {
+  if (word == "bf16") return DType::kBF16;
+  if (word == "fp16") return DType::kF16;
+  if (word == "fp32") return DType::kF32;
+  refuse_word(setting, cat(others, "bf16, fp16, fp32"), word);
 }
 
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules) {
@@ -70,14 +80,14 @@ DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& r
 ParamsDtype params_dtype_of(std::string_view word) {
   if (word == "none") return {};
   if (word == "auto") return {ParamsDtype::kConfig};
-  return {ParamsDtype::kGiven, value_type(word, "params_dtype")};
+  return {ParamsDtype::kGiven, value_type(word, "params_dtype", "none, auto, ")};
 }
 
 ValueOptions value_options(const mckpt::Values& values) {
   ValueOptions options;
   options.vocab = vocab_choice(values.vocab_size);
   options.params_dtype = params_dtype_of(values.params_dtype);
-  if (values.dtype != "keep") options.dtype = value_type(values.dtype, "dtype");
+  if (values.dtype != "keep") options.dtype = value_type(values.dtype, "dtype", "keep, ");
   options.rules = dtype_rules(values.dtype_rule);
   return options;
 }

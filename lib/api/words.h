@@ -22,11 +22,13 @@
 
 namespace mckpt::impl {
 
+// Without the blanks with which some notes are lined up on a screen.
+mckpt::Note to_public(const Note& note);
 std::vector<mckpt::Note> to_public(const Notes& notes);
 mckpt::Finding to_public(const Finding& finding);
 
-// bf16, fp16 or fp32.
-DType value_type(std::string_view word, std::string_view setting);
+// bf16, fp16 or fp32. `others`: words that the setting can have too, for the error.
+DType value_type(std::string_view word, std::string_view setting, std::string_view others = "");
 DtypeRules dtype_rules(const std::vector<std::pair<std::string, std::string>>& rules);
 ParamsDtype params_dtype_of(std::string_view word);
 ValueOptions value_options(const mckpt::Values& values);

@@ -102,6 +102,9 @@ Exit verify_command(CommandLine& line) {
       "own header, stored CRC-32 sums, NaN and infinities, experts with equal bytes, and other checkpoints "
       "and JSON files in the folder. In a folder that mckpt wrote, also compares every file with its digest "
       "in mckpt_manifest.json. Everything else in the folder is named as not read.");
+  line.description(
+      "With --against, PATH is compared with SRC instead, tensor by tensor and object by object; run both to "
+      "know both.");
   line.description("Reads all data and changes nothing. Exit status: 0 sound, 1 problems were found.");
   line.example("mckpt verify ckpt");
   line.example("mckpt verify --json model.safetensors");

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "io/file/parallel.h"
 #include "io/file/source_stamps.h"
 #include "tools/options/help_page.h"
 #include "tools/options/parse_number.h"
@@ -271,14 +272,10 @@ CommandLine::Option CommandLine::bytes(const std::string& names, i64& value, con
 }
 
 CommandLine::Option CommandLine::threads(int& value, const std::string& help) {
-  static constexpr i64 kMost = 1024;
   return Option(
       impl_->valued("-j,--threads", " N", help, [&value](const std::string& v, const std::string& n) {
         i64 given = parse_i64(v, n);
-        if (given < 1 || given > kMost)
-          throw Error(Code::kUsage, cat(n, ": not a thread count"))
-              .expected(cat("1 to ", kMost))
-              .found(given);
+        check_threads(given);
         value = static_cast<int>(given);
       }));
 }

@@ -55,6 +55,7 @@ constexpr std::string_view kSettings[] = {
     "source_tp",
     "strategy",
     "tensors_only",
+    "threads",
     "torch",  // of scripts/bootstrap
     "tp",
     "vocab_size",

@@ -7,12 +7,12 @@
  *
  * Settings are texts "name=value", ended by NULL; a null list is an empty one. The names are those of the fields
  * in mckpt/plans.h, mckpt/options.h, mckpt/conversion.h and mckpt/verify.h. Flags are 0 or 1; a list is the
- * same setting several times; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
+ * same setting several times, and of any other setting that is given twice the last counts; a rule of dtype_rule is "dtype_rule=GLOB=TYPE".
  *
  * A function that can fail has `error` as its last parameter, which may be null. It returns null, or a status
  * other than 0 (enum Status of mckpt/error.h), and stores an error that the caller frees. Texts belong to the
  * handle that they were asked of and live as long. A handle is freed with its own function; freeing null does
- * nothing. */
+ * nothing. pre: handles and errors that are asked for something are not null. */
 #pragma once
 
 #include <stddef.h>
@@ -84,7 +84,7 @@ MCKPT_API const char* mckpt_conversion_path(const mckpt_conversion* conversion);
 MCKPT_API int64_t mckpt_conversion_number(const mckpt_conversion* conversion, const char* name);
 MCKPT_API void mckpt_conversion_free(mckpt_conversion* conversion);
 
-/* Verifying and comparing. Settings: `against`, and those of CompareOptions. */
+/* Verifying; with the setting `against`, comparing instead. Settings: those of VerifyOptions, or CompareOptions. */
 MCKPT_API mckpt_report* mckpt_verify(const char* path, const char* const* settings, const mckpt_observer* observer,
                                      mckpt_error** error);
 MCKPT_API int mckpt_report_sound(const mckpt_report* report);

@@ -30,15 +30,15 @@ class MCKPT_API Observer {
   Observer();
   virtual ~Observer();
 
-  // A part of the work begins, and the part before it ends. `bytes`: how many bytes done() will report; 0: not
-  // known.
+  // A part of the work begins, and the part before it ends. `bytes`: about how many bytes done() will report
+  // (fewer if a run resumes); 0: not known.
   virtual void begin(const std::string& phase, std::int64_t bytes);
   // So many more bytes of the part are done. Called by all threads of the work.
   virtual void done(std::int64_t bytes);
   virtual void end();  // of the last part
 
-  // Asked often, by all threads. True ends the work: Error with Status::kInterrupted is thrown, and a run can
-  // be resumed.
+  // Asked often, by all threads. True ends the work: Error with Status::kInterrupted is thrown (without a
+  // call of end()), and the conversion can be planned again and run with `resume`.
   virtual bool stop();
 
   // From here on an unfinished result is in a hidden folder beside `path`.

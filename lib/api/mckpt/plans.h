@@ -1,5 +1,5 @@
-// The kinds of conversions, each a struct of plain values. A field that is left out keeps its default; the
-// names of the fields are the names of the program's options with underscores.
+// The kinds of conversions, each a struct of plain values. A field that is left out keeps its default. Most
+// fields have the names of the program's options, with underscores.
 #pragma once
 
 #include <cstdint>

@@ -47,6 +47,11 @@ struct Report {
   std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
 };
 
+struct VerifyOptions {
+  OpenOptions files{};
+  int threads = 1;
+};
+
 struct CompareOptions {
   SourceOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
   std::optional<std::int64_t> path_tp{},
@@ -56,8 +61,10 @@ struct CompareOptions {
 };
 
 // The checkpoint by itself: files, sizes, headers, coverage, stored sums, NaN, equal experts. Reads all data.
-MCKPT_API Report verify(const std::string& path, int threads = 1, Observer* observer = nullptr);
-// verify() of `tested`, and whether it contains, bit for bit, what converting `source` would write.
+MCKPT_API Report verify(const std::string& path, const VerifyOptions& options = {},
+                        Observer* observer = nullptr);
+// Whether `tested` contains, bit for bit, what converting `source` would write. The checks of verify() are not
+// made: a NaN that both sides have is equal.
 MCKPT_API Report compare(const std::string& tested, const std::string& source,
                          const CompareOptions& options = {}, Observer* observer = nullptr);
 

@@ -1,6 +1,6 @@
-// verify(): whether a checkpoint is complete and sound by itself and, if another one is named, whether it
-// contains what converting that one would write. Findings are values: nothing is printed, and damage is not an
-// error.
+// verify(): whether a checkpoint is complete and sound by itself; or, if another one is named, whether it
+// contains what converting that one would write. Findings are values: nothing is printed, and damage is not
+// an error.
 //
 //   auto v = verify("ckpt", {.threads = 8}, observer);
 //   v.report.sound();                       no problem was found

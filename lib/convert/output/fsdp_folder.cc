@@ -11,6 +11,7 @@
 #include "io/dcp/run_args.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
+#include "io/output/output_rules.h"
 #include "io/output/staging_marks.h"
 #include "io/store/iteration_names.h"
 #include "io/store/store.h"
@@ -26,15 +27,16 @@ constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json"
 
 void check_iteration(std::optional<i64> iteration) {
   if (iteration && (*iteration <= 0 || *iteration > 9'999'999))
-    throw Error(Code::kUsage,
-                "`iteration` is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
+    throw Error(Code::kUsage, "`iteration` is a number from 1 to 9999999: Megatron takes 0 for no checkpoint")
         .found(*iteration);
 }
 
 FsdpFolder::FsdpFolder(const std::string& target, std::optional<i64> iteration)
     : path_(cat(target, "/", iteration_folder(iteration))),
       tracker_{cat(target, "/", kTrackerName), iteration ? cat(*iteration) : std::string(kReleaseName)},
-      iteration_(iteration) {}
+      iteration_(iteration) {
+  refuse_empty_path(target, "the output");
+}
 
 FileNames FsdpFolder::Beside::names() const {
   FileNames names;

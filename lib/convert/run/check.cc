@@ -4,6 +4,8 @@
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
 #include "convert/run/staged_result.h"
+#include "core/base/error.h"
+#include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
 #include "io/store/store.h"
@@ -37,6 +39,9 @@ std::vector<std::string> results_of(const Conversion& conversion) {
 }
 
 void check_result(const Conversion& conversion, const RunOptions& options) {
+  check_threads(options.threads);
+  if (options.memory_bytes < 1)
+    throw Error(Code::kUsage, "`max_memory` must be at least one byte").found(options.memory_bytes);
   for (const std::string& source : conversion.sources) require_listed_files(source, conversion.opening);
   OutputRules rules = output_rules(conversion);
   if (conversion.single_file) {

@@ -11,7 +11,17 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
+
 namespace mckpt::impl {
+
+void check_threads(i64 threads) {
+  constexpr i64 kMost = 1024;
+  if (threads < 1 || threads > kMost)
+    throw Error(Code::kUsage, "`threads` is not a thread count")
+        .expected(cat("1 to ", kMost))
+        .found(threads);
+}
 
 int default_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 

@@ -15,6 +15,8 @@ namespace mckpt::impl {
 
 // As many threads as there are processors to run on.
 int default_threads();
+// Throws kUsage unless the number is one that a user may ask for: 1 to 1024.
+void check_threads(i64 threads);
 
 // Calls work(worker) in `threads` threads at once, of which the caller's is worker 0, and waits for all of
 // them. If the system grants fewer threads, work() is called fewer times. pre: work() does not throw.

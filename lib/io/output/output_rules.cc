@@ -72,7 +72,12 @@ OutputRules::OutputRules(const std::vector<std::string>& sources, const std::vec
   for (const std::string& f : files) file_folders_.insert(parent_folder(whole_path(f)));
 }
 
+void refuse_empty_path(const std::string& path, const char* of) {
+  if (path.empty()) throw Error(Code::kUsage, cat("the path of ", of, " is empty"));
+}
+
 void OutputRules::check_folder(const std::string& path) const {
+  refuse_empty_path(path, "the output");
   std::string to = whole_path(path);
   for (const std::string& source : sources_) {
     if (lies_in(source, to))
@@ -92,6 +97,7 @@ void OutputRules::check_folder(const std::string& path) const {
 }
 
 void OutputRules::check_file(const std::string& path) const {
+  refuse_empty_path(path, "the output");
   std::error_code ec;
   if (!fs::exists(fs::symlink_status(path, ec))) return;
   std::string to = whole_path(path);

@@ -16,6 +16,9 @@
 
 namespace mckpt::impl {
 
+// Throws kUsage for an empty path. `of`: what it is the path of, for the message.
+void refuse_empty_path(const std::string& path, const char* of);
+
 // The sources of one command, with a check for each kind of output. Immutable, so thread-safe.
 class OutputRules {
  public:
@@ -31,8 +34,9 @@ class OutputRules {
   void check_report(const std::string& path, const std::vector<std::string>& results) const;
 
  private:
-  std::vector<std::string> sources_;    // from the root, without links
-  std::set<std::string> file_folders_;  // the folders of the files that are read, from the root, without links
+  std::vector<std::string> sources_;  // from the root, without links
+  std::set<std::string>
+      file_folders_;  // the folders of the files that are read, from the root, without links
 };
 
 // Throws kOutputExists if a regular file that is not a report of mckpt has the name.

@@ -216,8 +216,6 @@ bool StagedFolder::begin_plan() {
         Code::kOtherPlan,
         "the unfinished output was begun with other options, from another source or by another version")
         .file(staging_)
-        .expected(plan_)
-        .found(escaped(begun))
         .help("repeat the first command with `resume`, or start again with `overwrite`");
   }
   empty_folder();

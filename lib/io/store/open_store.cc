@@ -229,6 +229,7 @@ bool is_checkpoint_folder(const Folder& folder, std::string_view name) {
 }
 
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {
+  if (path.empty()) throw Error(Code::kUsage, "the path of the checkpoint is empty");
   return is_folder(path) ? open_folder(path, opening) : open_file(path, opening);
 }
 

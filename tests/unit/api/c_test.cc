@@ -97,6 +97,12 @@ TEST(ApiC, RefusesSettingsThatDoNotExist) {
             std::string::npos);
   EXPECT_NE(planned("to-hf", {"source"}, 2).find("name=value"), std::string::npos);
   EXPECT_NE(planned("to-hf", {"source=a"}, 2).find("settings source and target"), std::string::npos);
+  EXPECT_NE(error_text([](mckpt_error** e) { mckpt_open(nullptr, nullptr, e); }, 2).find("null pointer"),
+            std::string::npos);
+  const char* without_against[] = {"params_dtype=bf16", nullptr};
+  EXPECT_NE(error_text([&](mckpt_error** e) { mckpt_verify(kModel.c_str(), without_against, nullptr, e); }, 2)
+                .find("`params_dtype`"),
+            std::string::npos);
   EXPECT_NE(planned("to-gguf", {}, 2).find("to-safetensors"), std::string::npos);
   EXPECT_NE(planned("group", {"source=/nowhere", "target=b", "pattern=[*-]"}, 3).find("/nowhere"),
             std::string::npos);

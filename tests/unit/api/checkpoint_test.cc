@@ -6,6 +6,7 @@
 
 #include "mckpt/conversion.h"
 #include "mckpt/error.h"
+#include "mckpt/verify.h"
 #include "tests/support/temp_folder.h"
 
 namespace mckpt {
@@ -111,6 +112,9 @@ TEST(ApiCheckpoint, ReadsShardsAsOneTensor) {
   const std::string key = "model.module.decoder.layers.0.self_attention.linear_proj.weight";
   Checkpoint model = open(kModel);
   EXPECT_GT(view.chunks(key).size(), 1u);
+  std::vector<Object> objects = open(t.path() + "/ckpt").objects();
+  ASSERT_FALSE(objects.empty());
+  for (const Object& o : objects) EXPECT_NE(o.summary, "") << o.name;
   EXPECT_EQ(view.read(key), model.read("model.layers.0.self_attn.o_proj.weight"));
   EXPECT_EQ(view.digest(key), model.digest("model.layers.0.self_attn.o_proj.weight"));
   EXPECT_EQ(view.read(key, "[3:11, 7:29]"),
@@ -144,6 +148,8 @@ TEST(ApiCheckpoint, FollowsLinksOutOfTheFolderOnlyIfToldTo) {
                                   t.path() + "/model/model.safetensors");
   EXPECT_EQ(code_of([&] { open(t.path() + "/model"); }), "MC1004");
   EXPECT_TRUE(open(t.path() + "/model", {.follow_links = true}).has(kQuery));
+  EXPECT_FALSE(verify(t.path() + "/model").sound);
+  EXPECT_TRUE(verify(t.path() + "/model", {.files = {.follow_links = true}}).sound);
 }
 
 TEST(ApiCheckpoint, RefusesByTheNearestName) {

@@ -123,6 +123,23 @@ TEST(ApiConversion, StopsWhenAskedAndResumes) {
   EXPECT_EQ(compare(t.path() + "/ckpt", kModel).equal, true);
 }
 
+TEST(ApiConversion, RefusesWhatNobodyCanMean) {
+  impl::TempFolder t;
+  ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};
+  for (int threads : {0, -1, 5000}) {
+    EXPECT_EQ(error_of([&] { plan(what, threads); }).expected, "1 to 1024");
+    EXPECT_EQ(error_of([&] { plan(what).prove(threads); }).expected, "1 to 1024");
+    EXPECT_EQ(error_of([&] { plan(what).run({.threads = threads}); }).expected, "1 to 1024");
+    EXPECT_EQ(error_of([&] { verify(kModel, {.threads = threads}); }).expected, "1 to 1024");
+    EXPECT_EQ(error_of([&] { compare(kModel, kModel, {.threads = threads}); }).expected, "1 to 1024");
+  }
+  EXPECT_EQ(error_of([&] { plan(what).run({.max_memory = 0}); }).status, Status::kUsage);
+  EXPECT_EQ(error_of([] { plan(ToFsdp{.source = kModel}); }).status, Status::kUsage);
+  EXPECT_EQ(error_of([&] { plan(ToFsdp{.target = what.target}); }).status, Status::kUsage);
+  EXPECT_EQ(error_of([] { plan(ToPt{.source = kModel}).run(); }).status, Status::kUsage);
+  EXPECT_FALSE(is_there(what.target));
+}
+
 TEST(ApiConversion, NamesTheSettingThatIsWrong) {
   impl::TempFolder t;
   ToFsdp what{.source = kModel, .target = t.path() + "/ckpt"};
