@@ -155,7 +155,7 @@ const char* mckpt_checkpoint_format(const mckpt_checkpoint* c) { return c->check
 int64_t mckpt_tensor_count(const mckpt_checkpoint* c) { return std::ssize(c->tensors); }
 
 mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {
-  const mckpt::Tensor& t = c->tensors[static_cast<std::size_t>(number)];
+  const mckpt::Tensor& t = c->tensors[number];
   return {t.name.c_str(), t.dtype.c_str(), t.shape.size(), t.shape.data(), t.bytes};
 }
 

@@ -74,7 +74,7 @@ void fill(const impl::Store& store, const Part& part, std::span<std::byte> to) {
 }
 
 std::string path_in(const impl::Store& store, impl::i32 file) {
-  return file < 0 ? "" : store.files()[static_cast<std::size_t>(file)].path;
+  return file < 0 ? "" : store.files()[file].path;
 }
 
 // "" for an object that cannot be read: verify() says why.
@@ -114,7 +114,7 @@ std::vector<Object> Checkpoint::objects() const {
   std::vector<Object> out;
   const impl::Store& store = state_->store;
   for (i64 i = 0; i < std::ssize(store.objects()); i++) {
-    const impl::Object& o = store.objects()[static_cast<std::size_t>(i)];
+    const impl::Object& o = store.objects()[i];
     out.push_back({o.name, path_in(store, o.file), o.summary.empty() ? summary_of(store, i) : o.summary});
   }
   return out;
