@@ -16,7 +16,7 @@ for other in torch.distributed.checkpoint.metadatb torch.distributed.checkpoins.
 done
 renamed torch.distributed.checkpoint.filesystem torch.distributed.checkpoint.filesysten
 expect 1 "$mckpt" verify ckpt
-has out "it has no torch.distributed.checkpoint.filesysten._StorageInfo"
+has out "torch has no torch.distributed.checkpoint.filesysten._StorageInfo"
 renamed StorageMeta StorageMetb
 expect 1 "$mckpt" verify ckpt
 renamed torch.distributed.checkpoint.metadata forks.distributed.checkpoint.metadata
