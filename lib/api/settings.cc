@@ -191,7 +191,7 @@ void read(Settings& s, SourceOptions& to) {
   read(s, to.model);
 }
 
-void read(Settings& s, RunOptions& to) {
+void read(Settings& s, mckpt::RunOptions& to) {
   s.take("threads", to.threads);
   s.take("max_memory", to.max_memory);
   s.take("sync", to.sync);

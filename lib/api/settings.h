@@ -55,7 +55,7 @@ class Settings {
 
 void read(Settings& from, mckpt::OpenOptions& to);
 void read(Settings& from, SourceOptions& to);
-void read(Settings& from, RunOptions& to);
+void read(Settings& from, mckpt::RunOptions& to);
 void read(Settings& from, mckpt::VerifyOptions& to);
 void read(Settings& from, mckpt::CompareOptions& to);
 

@@ -7,7 +7,7 @@ expect 2 "$mckpt" convert hf-to-fsdp "$model" ''
 has err 'the path of the output is empty'
 expect 2 "$mckpt" convert safetensors-to-pt "$model" ''
 has err 'the path of the output is empty'
-expect 2 "$mckpt" convert hf-to-fsdp '' out
-[ ! -e out ]
+expect 2 "$mckpt" convert hf-to-fsdp '' made
+[ ! -e made ]
 expect 2 "$mckpt" inspect ''
 has err 'the path of the checkpoint is empty'
