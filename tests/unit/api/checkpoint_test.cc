@@ -28,7 +28,7 @@ std::string code_of(Fn&& fn) {
 
 std::vector<std::uint16_t> values(const std::vector<std::byte>& bytes) {
   std::vector<std::uint16_t> out(bytes.size() / 2);
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 
