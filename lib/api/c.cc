@@ -80,8 +80,9 @@ mckpt_checkpoint* handle(mckpt::Checkpoint checkpoint) {
   return new mckpt_checkpoint{std::move(checkpoint), std::move(tensors)};
 }
 
-void note_account(mckpt_conversion& c) {
-  const mckpt::Account& a = c.conversion.prove();
+// Proves, and keeps the account by name.
+void prove(mckpt_conversion& c, int threads) {
+  const mckpt::Account& a = c.conversion.prove(threads);
   c.numbers = {{"tensors_in", a.tensors_in}, {"tensors_out", a.tensors_out},
                {"copied", a.copied},         {"fused", a.fused},
                {"split", a.split},           {"tied", a.tied},
@@ -184,7 +185,7 @@ mckpt_conversion* mckpt_plan(const char* kind, const char* const* settings, mckp
 }
 
 int mckpt_prove(mckpt_conversion* c, int threads, mckpt_error** error) {
-  return status_of(error, [&] { c->conversion.prove(threads), note_account(*c); });
+  return status_of(error, [&] { prove(*c, threads); });
 }
 
 int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_observer* observer,
@@ -195,7 +196,7 @@ int mckpt_run(mckpt_conversion* c, const char* const* settings, const mckpt_obse
     read(s, options);
     s.refuse_rest();
     CObserver to(observer);
-    c->conversion.prove(options.threads), note_account(*c);
+    prove(*c, options.threads);
     mckpt::RunReport done = c->conversion.run(options, &to);
     c->numbers.insert({{"bytes", done.bytes},
                        {"bytes_read", done.bytes_read},

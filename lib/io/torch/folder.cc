@@ -126,8 +126,8 @@ class RankGroup {
     return -1;
   }
 
-  // Whether every rank has the tensor, with the same bytes. Without checksums nobody knows, and the answer
-  // is no.
+  // Whether every rank has the tensor, with the same bytes. Without checksums the bytes are not
+  // compared, and the answer is no.
   bool alike(const Name& n, i64 ranks) const {
     if (static_cast<i64>(n.holders.size()) != ranks) return false;
     const Holder& a = n.holders[0];

@@ -80,7 +80,7 @@ const char* broadcast(void* comm, void* data, std::int32_t bytes, std::int32_t r
   return guarded([&] { check(MPI_Bcast(data, bytes, MPI_BYTE, root, communicator(comm))); });
 }
 
-// MPI forbids one memory for both sides unless it is told so.
+// MPI forbids one memory for both sides, except by MPI_IN_PLACE.
 const char* all_gather(void* comm, const void* mine, std::int32_t bytes, void* all) {
   return guarded([&] {
     int rank = 0;
