@@ -1,4 +1,5 @@
-/* The C interface of mckpt, for other languages: what mckpt/mckpt.h offers, with handles and texts.
+/* The C interface of mckpt, for other languages: the main functions of
+ * mckpt/mckpt.h, with handles and texts. Chunks, objects, digests and all facts of an error are in C++ only.
  *
  *   mckpt_error* error = NULL;
  *   const char* settings[] = {"source=Qwen3-0.6B", "target=ckpt", "tp=2", NULL};
