@@ -65,6 +65,9 @@ struct Family {
   std::span<const Section> sections;
   std::span<const Unread> unread{};
   std::span<const Needs> expert_forms{};  // kExpertsApart and so on, the usual one first
+  // The conditions that models of the family can meet, beside tied or untied and the forms of experts: tables
+  // are shared, and rows with other conditions are those of other families.
+  std::span<const Needs> conditions{};
   // The sections, by their Megatron prefixes, that Megatron-Bridge trains; all others are frozen. Empty: all
   // are trained.
   std::span<const std::string_view> trained{};

@@ -5,7 +5,9 @@
 
 #include "core/base/error.h"
 #include "mappings/config.h"
+#include "mappings/family.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace mckpt::impl {
@@ -50,6 +52,12 @@ bool is_expert_form(Needs needs) { return condition(needs).holds == nullptr; }
 
 bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Needs form) {
   return is_expert_form(needs) ? needs == form : condition(needs).holds(model, tower);
+}
+
+bool family_has(const Family& family, Needs needs) {
+  if (needs == Needs::kAlways || needs == Needs::kTied || needs == Needs::kUntied) return true;
+  const auto& among = is_expert_form(needs) ? family.expert_forms : family.conditions;
+  return std::ranges::find(among, needs) != among.end();
 }
 
 std::string_view needs_name(Needs needs) { return condition(needs).name; }

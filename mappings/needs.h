@@ -9,6 +9,7 @@
 
 namespace mckpt::impl {
 
+struct Family;
 struct ModelConfig;
 struct TowerConfig;
 
@@ -40,6 +41,9 @@ bool holds(Needs needs, const ModelConfig& model, const TowerConfig& tower, Need
 // The name in map files and in `mckpt mappings`: "qkv_bias"; "" for kAlways.
 std::string_view needs_name(Needs needs);
 Needs needs_from_name(std::string_view name);  // throws kBadMap with the nearest
+
+// True for conditions that models of the family can meet.
+bool family_has(const Family& family, Needs needs);
 
 // True for the three forms of experts.
 bool is_expert_form(Needs needs);

@@ -13,6 +13,7 @@
 #include "hf/map_file.h"
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
+#include "io/safetensors/config_facts.h"
 #include "io/safetensors/index.h"
 #include "io/store/iteration_names.h"
 #include "io/store/soundness.h"
@@ -36,6 +37,13 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 HfConfig read_config(const Folder& folder) {
   if (!folder.has_file("config.json")) {
     Error e(Code::kNotFound, "config.json was not found, and without it the model is not known");
+    if (std::string adapter = adapter_text(folder); !adapter.empty())
+      throw Error(Code::kNotFound,
+                  "the folder has an adapter, which is no model without the model that it changes")
+          .file(folder.path())
+          .expected("config.json and all weights of a model")
+          .found(cat("an adapter: ", escaped(adapter)))
+          .help("merge it into its model first, for example with merge_and_unload() of peft");
     bool of_a_run = folder.has_file(".metadata") || folder.has_file(kTrackerName);
     if (of_a_run)
       e.found(

@@ -100,9 +100,11 @@ class FormFinder {
     if (whole_.empty()) return family_.expert_forms.empty() ? Needs::kExpertsFused : family_.expert_forms[0];
     if (votes_.fused > 0 && votes_.hub > 0) refuse_mixed(votes_.fused_tensor, votes_.hub_tensor);
     if (votes_.hub > 0) return Needs::kExpertsHub;
-    if (votes_.fused > 0 || !known(Needs::kExpertsHub)) return Needs::kExpertsFused;
+    if (votes_.fused > 0) return Needs::kExpertsFused;
     // Shapes fit neither form, or are not known: assume the usual form. Shapes are checked later.
-    return family_.expert_forms[0];
+    for (Needs form : family_.expert_forms)
+      if (form != Needs::kExpertsApart) return form;
+    return Needs::kExpertsFused;
   }
 
  private:

@@ -171,8 +171,9 @@ inline constexpr Row kMergerRows[] = {
     {"linear_fc2.bias", "replicate", {{{"linear_fc2.bias", "out_hidden"}}}},
 };
 
-// Released models have a tensor for each expert; transformers 5 writes all experts as one tensor.
-inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
+// Released models have a tensor for each expert; transformers 5 writes all experts as one tensor; some hub
+// files have that tensor transposed.
+inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub};
 
 // Reasons why a tensor of the file is not read, for Unread rows.
 inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";

@@ -121,6 +121,8 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"deepseek_v3"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
+constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
+
 constexpr Family kFamilies[] = {
     {"deepseek_v3",
      kTypes,
@@ -129,6 +131,7 @@ constexpr Family kFamilies[] = {
      kSections,
      kUnread,
      kForms,
+     kHas,
      {},
      1280},
 };

@@ -21,6 +21,14 @@ namespace {
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
 
+constexpr Section kPlainSections[] = {
+    {Scope::kOnce, "", "model.", kEmbeddingRows},
+    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
+    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kLast},
+    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kLastOfMany},
+};
+// Qwen3 may have a layer for multi-token prediction.
 constexpr Section kSections[] = {
     {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
     {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
@@ -41,10 +49,13 @@ constexpr std::string_view kLlama[] = {"llama"};
 constexpr std::string_view kQwen2[] = {"qwen2"};
 constexpr std::string_view kQwen3[] = {"qwen3"};
 
+constexpr Needs kQwen2Has[] = {Needs::kQkvBias};
+constexpr Needs kQwen3Has[] = {Needs::kQkNorm};
+
 constexpr Family kFamilies[] = {
-    {"llama", kLlama, "LlamaForCausalLM", "Llama 3", kSections, kUnread},
-    {"qwen2", kQwen2, "Qwen2ForCausalLM", "Qwen2 and Qwen2.5, dense", kSections, kUnread},
-    {"qwen3", kQwen3, "Qwen3ForCausalLM", "Qwen3, dense", kSections, kUnread},
+    {"llama", kLlama, "LlamaForCausalLM", "Llama 3", kPlainSections, kUnread},
+    {"qwen2", kQwen2, "Qwen2ForCausalLM", "Qwen2 and Qwen2.5, dense", kPlainSections, kUnread, {}, kQwen2Has},
+    {"qwen3", kQwen3, "Qwen3ForCausalLM", "Qwen3, dense", kSections, kUnread, {}, kQwen3Has},
 };
 
 }  // namespace

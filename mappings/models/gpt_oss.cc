@@ -50,8 +50,10 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"gpt_oss"};
 
+constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kProjBias, Needs::kSinks, Needs::kRouterBias};
+
 constexpr Family kFamilies[] = {
-    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections, kUnread},
+    {"gpt_oss", kTypes, "GptOssForCausalLM", "gpt-oss in bf16", kSections, kUnread, {}, kHas},
 };
 
 }  // namespace

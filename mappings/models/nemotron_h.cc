@@ -137,9 +137,11 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"nemotron_h"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
+constexpr Needs kHas[] = {Needs::kSharedExpert, Needs::kExpertBias, Needs::kLatent};
+
 constexpr Family kFamilies[] = {
     {"nemotron_h", kTypes, "NemotronHForCausalLM", "Nemotron-H, dense and with experts", kSections, kUnread,
-     kForms},
+     kForms, kHas},
 };
 
 }  // namespace

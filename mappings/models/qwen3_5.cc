@@ -60,17 +60,31 @@ constexpr Unread kTextUnread[] = {
 
 constexpr std::string_view kVl[] = {"qwen3_5"}, kPlain[] = {"qwen3_5_text"};
 constexpr std::string_view kVlMoe[] = {"qwen3_5_moe"}, kTextMoe[] = {"qwen3_5_moe_text"};
-constexpr Needs kForms[] = {Needs::kExpertsFused, Needs::kExpertsApart};
+constexpr Needs kForms[] = {Needs::kExpertsFused, Needs::kExpertsApart, Needs::kExpertsHub};
+constexpr Needs kDenseHas[] = {Needs::kQkNorm};
+constexpr Needs kMoeHas[] = {Needs::kQkNorm, Needs::kSharedExpert, Needs::kSharedGate};
 
 constexpr Family kFamilies[] = {
-    {"qwen3_5", kVl, "Qwen3_5ForConditionalGeneration", "Qwen3.5, dense, with vision", kVlSections,
-     kVlUnread},
+    {"qwen3_5",
+     kVl,
+     "Qwen3_5ForConditionalGeneration",
+     "Qwen3.5, dense, with vision",
+     kVlSections,
+     kVlUnread,
+     {},
+     kDenseHas},
     {"qwen3_5_moe", kVlMoe, "Qwen3_5MoeForConditionalGeneration", "Qwen3.5 and 3.6 with experts and vision",
-     kVlSections, kVlUnread, kForms},
-    {"qwen3_5_text", kPlain, "Qwen3_5ForCausalLM", "Qwen3.5, dense, without vision", kTextSections,
-     kTextUnread},
+     kVlSections, kVlUnread, kForms, kMoeHas},
+    {"qwen3_5_text",
+     kPlain,
+     "Qwen3_5ForCausalLM",
+     "Qwen3.5, dense, without vision",
+     kTextSections,
+     kTextUnread,
+     {},
+     kDenseHas},
     {"qwen3_5_moe_text", kTextMoe, "Qwen3_5MoeForCausalLM", "Qwen3.5 and 3.6 with experts, without vision",
-     kTextSections, kTextUnread, kForms},
+     kTextSections, kTextUnread, kForms, kMoeHas},
 };
 
 }  // namespace

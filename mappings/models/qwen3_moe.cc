@@ -30,8 +30,11 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"qwen3_moe"};
 
+constexpr Needs kHas[] = {Needs::kQkNorm};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_moe", kTypes, "Qwen3MoeForCausalLM", "Qwen3 with experts", kSections, kUnread, kQwenExpertForms},
+    {"qwen3_moe", kTypes, "Qwen3MoeForCausalLM", "Qwen3 with experts", kSections, kUnread, kQwenExpertForms,
+     kHas},
 };
 
 }  // namespace

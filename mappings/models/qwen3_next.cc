@@ -30,8 +30,10 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"qwen3_next"};
 
+constexpr Needs kHas[] = {Needs::kQkNorm, Needs::kSharedExpert, Needs::kSharedGate};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_next", kTypes, "Qwen3NextForCausalLM", "Qwen3-Next", kSections, kUnread, kQwenExpertForms},
+    {"qwen3_next", kTypes, "Qwen3NextForCausalLM", "Qwen3-Next", kSections, kUnread, kQwenExpertForms, kHas},
 };
 
 }  // namespace

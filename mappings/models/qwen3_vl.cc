@@ -47,10 +47,20 @@ constexpr std::string_view kMoe[] = {"qwen3_vl_moe"};
 // Released models have transposed experts; transformers 5 writes them as for all other models.
 constexpr Needs kForms[] = {Needs::kExpertsHub, Needs::kExpertsFused, Needs::kExpertsApart};
 
+constexpr Needs kDenseHas[] = {Needs::kQkvBias, Needs::kQkNorm};
+constexpr Needs kMoeHas[] = {Needs::kQkNorm};
+
 constexpr Family kFamilies[] = {
-    {"qwen3_vl", kDense, "Qwen3VLForConditionalGeneration", "Qwen3-VL, dense", kSections, kUnread},
+    {"qwen3_vl",
+     kDense,
+     "Qwen3VLForConditionalGeneration",
+     "Qwen3-VL, dense",
+     kSections,
+     kUnread,
+     {},
+     kDenseHas},
     {"qwen3_vl_moe", kMoe, "Qwen3VLMoeForConditionalGeneration", "Qwen3-VL with experts", kSections, kUnread,
-     kForms, kTrained},
+     kForms, kMoeHas, kTrained},
 };
 
 }  // namespace

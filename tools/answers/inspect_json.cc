@@ -25,7 +25,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values) {
   StoreSummary s = summarize(store);
-  json.field("path", path).field("root", store.root()).field("format", format_text(store.format()));
+  json.field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)
       .field("parameters", s.part(StatePart::kModel).items)
       .field("bytes", s.all.bytes);

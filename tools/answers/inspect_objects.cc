@@ -45,7 +45,10 @@ void write_value(Output& out, const std::string& name, const Value& v) {
   std::string line = pickle_line(*v.value, kLineBytes);
   if (line.size() <= kLineBytes && !line.ends_with("...")) return out.line(cat(head, "  ", line));
   out.line(cat(head, "  ", out.styled(Style::kDim, pickle_summary(*v.value))));
-  render_pickle(*v.value, {}, [&](std::string_view text) { out.line(cat("    ", text)); });
+  bool first = true;  // the summary of the whole value, which is printed already
+  render_pickle(*v.value, {}, [&](std::string_view text) {
+    if (!std::exchange(first, false)) out.line(cat("  ", text));
+  });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 // A row with several sources has a line for each. "needs" is the kind of layer, and the condition of the row.
 #include "tools/answers/mappings_text.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "mappings/family.h"
 #include "mappings/needs.h"
@@ -31,13 +33,20 @@ struct ShownRow {
   const Row* row;
 };
 
-// All rows of the family in the order of its tables. Rows that exclude each other (forms of experts) are all
-// listed.
+// Families without experts share tables with families that have them: there no form of experts is known.
+bool has_layers(const Family& family, const RowList& list) {
+  auto by_form = [](const Row& row) { return is_expert_form(row.needs); };
+  return !family.expert_forms.empty() || std::ranges::none_of(list.rows, by_form);
+}
+
+// All rows that models of the family can have, in the order of its tables. Rows that exclude each other
+// (forms of experts) are all listed.
 std::vector<ShownRow> shown_rows(const Family& family) {
   std::vector<ShownRow> rows;
   for (const Section& section : family.sections)
     for (const RowList& list : row_lists(section))
-      for (const Row& row : list.rows) {
+      for (const Row& row : has_layers(family, list) ? list.rows : std::span<const Row>()) {
+        if (!family_has(family, row.needs)) continue;
         ShownRow shown{std::string(list.kind), cat(section.megatron, row.megatron), {}, {}, &row};
         for (const Source& source : row.sources) {
           if (source.name.empty()) break;

@@ -76,7 +76,7 @@ std::string odd_count(i64 count, i64 first, const Store& store, i64 tensor) {
 
 void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& s) {
   ElementForm form = element_form(store.dtype(tensor));
-  json.begin_object().field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
+  json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
   json.field("shape", store.dims(tensor)).field("count", s.numbers).field("finite", s.finite);
   if (s.finite > 0) {
     write_number(json, "min", s.min, form.kind);
@@ -88,7 +88,7 @@ void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorS
   json.field("zeros", s.zeros).field("nan", s.non_finite.nans).field("inf", s.non_finite.infinities);
   write_first(json, "first_nan", s.non_finite.first_nan, store, tensor, form.per_element);
   write_first(json, "first_inf", s.non_finite.first_infinity, store, tensor, form.per_element);
-  json.field("histogram", std::span<const i64>(s.histogram)).end_object();
+  json.field("histogram", std::span<const i64>(s.histogram));
 }
 
 void write_stats(Output& out, const Store& store, std::span<const i64> tensors,

@@ -67,7 +67,6 @@ void append_place(std::string& out, const Store& store, i64 tensor, std::vector<
 }  // namespace
 
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256) {
-  json.begin_object();
   json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
   json.field("shape", store.dims(tensor)).field("bytes", TensorReader::tensor_bytes(store, tensor));
   if (is_whole(store, tensor)) {
@@ -81,7 +80,6 @@ void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::s
   for (i64 i = 0; i < store.chunk_count(tensor); i++) write_chunk(json, store, store.chunk(tensor, i));
   json.end_array();
   if (sha256) json.field("sha256", *sha256);
-  json.end_object();
 }
 
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,

@@ -21,7 +21,7 @@ class Store;
 // `digests`: one for each tensor, or none.
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,
                    std::span<const std::string> digests);
-// One object, with all chunks. `sha256`: null without --digest.
+// The fields of one object, with all chunks. `sha256`: null without --digest.
 void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
 
 }  // namespace mckpt::impl

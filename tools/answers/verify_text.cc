@@ -1,7 +1,8 @@
-// Prints what verify found: a line for each check, its findings below it, what was not read, and the verdict.
+// Prints what verify found: a line for each check that had something to look at, its findings below it, what
+// was not read, and the verdict.
 //
-//   pass  coverage 45 tensors
-//   FAIL  crc32    12 records
+//   pass  coverage 45 tensors      each item in one chunk
+//   FAIL  crc32    12 records      bytes against stored sums
 //         problem[MC1203]: ...                      at most 10 findings a check without -v
 //         help: ...                                 each help once
 //   -     beside   not read: notes.txt
@@ -24,6 +25,35 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostShown = 10;
+constexpr std::size_t kAmountWidth = 15;  // of "7,408 values"
+
+// What each check looks at, in a few words: a line with them fits 60 columns.
+struct Subject {
+  std::string_view check, text;
+};
+constexpr Subject kSubjects[] = {
+    {"files", "presence and size"},
+    {"format", "form of the headers"},
+    {"index", "index against files"},
+    {"coverage", "each item in one chunk"},
+    {"items", "chunks against the table"},
+    {"crc32", "bytes against stored sums"},
+    {"values", "NaN and infinities"},
+    {"experts", "experts with equal bytes"},
+    {"parts", "names, layers, objects"},
+    {"manifest", "files against the manifest"},
+    {"assets", "copied files"},
+    {"beside", "other files in the folder"},
+    {"objects", "objects against the source"},
+    {"against", "values against the source"},
+    {"casts", "values that a cast rounds"},
+    {"overflow", "values a cast cannot hold"},
+};
+
+std::string_view subject_of(std::string_view check) {
+  const Subject* s = std::ranges::find(kSubjects, check, &Subject::check);
+  return s == std::end(kSubjects) ? "" : s->text;
+}
 
 void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
   json.key("differences").begin_array();
@@ -101,14 +131,19 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
   for (const std::string& help : helps) out.line(cat("      help: ", with_flags(help)));
 }
 
-// "pass  coverage 45 tensors; a note": what was looked at, and what could not be seen.
+// "pass  coverage 45 tensors  each item in one chunk": how much was looked at, for what, and what could not be
+// seen. A check that cannot apply to this format has no line.
 void write_check(Output& out, const Check& check) {
+  if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string_view unit = check.unit;
   if (check.count == 1) unit.remove_suffix(1);
   std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
   if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
   if (!check.note.empty()) looked = check.count == 0 ? check.note : cat(looked, "; ", check.note);
-  out.line(cat(sign(out, check.status), "  ", pad(check.name, 9), looked));
+  std::string line = cat(pad(check.name, 9), check.count > 0 ? pad(looked, kAmountWidth) : looked);
+  if (check.count > 0) line += cat(" ", out.styled(Style::kDim, subject_of(check.name)));
+  while (line.back() == ' ') line.pop_back();
+  out.line(cat(sign(out, check.status), "  ", line));
 }
 
 // The last line: the answer in one or two words.
@@ -123,11 +158,9 @@ std::string verdict(const Verified& verified) {
 
 }  // namespace
 
-void write_verified_json(Output& out, const std::string& path, const Verified& verified) {
+void write_verified_json(JsonWriter& json, const Verified& verified) {
   const VerifyReport& report = verified.report;
   const std::optional<bool>& equal = verified.equal;
-  AnswerJson json(out);
-  json.begin_answer("verify", report.sound()).field("path", path);
   if (equal) json.field("equal", *equal);
   json.key("checks").begin_array();
   for (const Check& c : report.checks) {
@@ -149,7 +182,6 @@ void write_verified_json(Output& out, const std::string& path, const Verified& v
   }
   json.end_array();
   if (equal) write_differences(json, report.differences);
-  json.end_answer();
 }
 
 void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all) {

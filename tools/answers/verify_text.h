@@ -12,11 +12,13 @@
 
 namespace mckpt::impl {
 
+class JsonWriter;
 class Output;
 struct Verified;
 
 // `all`: every finding of a check, and not only the first ones.
 void write_verified_text(Output& out, const std::string& path, const Verified& verified, bool all);
-void write_verified_json(Output& out, const std::string& path, const Verified& verified);
+// The fields behind "path".
+void write_verified_json(JsonWriter& json, const Verified& verified);
 
 }  // namespace mckpt::impl

@@ -41,19 +41,13 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   for (const std::string& path : options.paths) stores.push_back(open_store(path, line.opening()));
   AnswerJson json(out);
   bool all_sound = std::all_of(stores.begin(), stores.end(), [](const auto& s) { return is_sound(*s); });
-  bool list = stores.size() > 1 && !line.flags().jsonl;
-  if (list) json.begin_answer("inspect", all_sound).key("checkpoints").begin_array();
+  CheckpointAnswers answers(json, "inspect", all_sound, stores.size() > 1 && !line.flags().jsonl);
   for (std::size_t i = 0; i < stores.size(); i++) {
-    list ? json.begin_object().field("ok", is_sound(*stores[i]))
-         : json.begin_answer("inspect", is_sound(*stores[i]));
+    answers.begin(is_sound(*stores[i]), options.paths[i]);
     write_checkpoint_json(json, *stores[i], options.paths[i], options.args);
-    json.end_object();
-    if (!list) out.write("\n");
+    answers.end();
   }
-  if (list) {
-    json.end_array();
-    json.end_answer();
-  }
+  answers.end_all();
   return all_sound ? Exit::kOk : Exit::kNo;
 }
 

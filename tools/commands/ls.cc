@@ -1,12 +1,13 @@
-// mckpt ls PATH [GLOB]: one line for each tensor, from headers alone, unless --digest asks for the bytes.
+// mckpt ls PATH... [GLOB]: one line for each tensor, from headers alone, unless --digest asks for the bytes.
 //
 //   name                                    dtype     shape     bytes  where
 //   model.layers.0.self_attn.k_norm.weight  bfloat16  [8]          16  model-00001-of-00002.safetensors @ 6440
 //   model.layers.0.self_attn.q_proj.weight  bfloat16  [32, 16]  1,024  model-00001-of-00002.safetensors @ 3352
 //
-// -q prints names only, for scripts. With --as, the list is that of a rank of a training run (ls_as.h). Exit
+// Several paths are several lists, each below its path. -q prints names only, for scripts. With --as, the list is that of a rank of a training run (ls_as.h). Exit
 // status 1: the checkpoint has a problem.
-#include "io/choice/tensor_choice.h"
+#include <algorithm>
+
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
@@ -23,56 +24,96 @@
 namespace mckpt::impl {
 namespace {
 
-// One object with all tensors and problems, or (`lines`) an object a line without them.
-void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
-                std::span<const std::string> digests) {
+// The tensors of one checkpoint that are listed. `digests`: one for each tensor, or none.
+struct Listed {
+  std::string path;
+  std::unique_ptr<Store> store;
+  std::vector<i64> tensors;
+  std::vector<std::string> digests;
+
+  const std::string* digest(std::size_t i) const { return digests.empty() ? nullptr : &digests[i]; }
+};
+
+// An object a tensor and line; with several checkpoints each names its path.
+void write_lines(Output& out, const std::vector<Listed>& lists) {
   AnswerJson json(out);
-  if (!lines) json.begin_answer("ls", is_sound(store)).key("tensors").begin_array();
-  for (std::size_t i = 0; i < tensors.size(); i++) {
-    write_tensor(json, store, tensors[i], digests.empty() ? nullptr : &digests[i]);
-    if (lines) out.write("\n");
+  for (const Listed& l : lists)
+    for (std::size_t i = 0; i < l.tensors.size(); i++) {
+      json.begin_object();
+      if (lists.size() > 1) json.field("path", l.path);
+      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
+      json.end_object();
+      out.write("\n");
+    }
+}
+
+void write_json(Output& out, const std::vector<Listed>& lists) {
+  AnswerJson json(out);
+  bool all_sound = std::ranges::all_of(lists, [](const Listed& l) { return is_sound(*l.store); });
+  CheckpointAnswers answers(json, "ls", all_sound, lists.size() > 1);
+  for (const Listed& l : lists) {
+    answers.begin(is_sound(*l.store), l.path).key("tensors").begin_array();
+    for (std::size_t i = 0; i < l.tensors.size(); i++) {
+      json.begin_object();
+      write_tensor(json, *l.store, l.tensors[i], l.digest(i));
+      json.end_object();
+    }
+    json.end_array().key("problems");
+    write_findings(json, l.store->findings());
+    answers.end();
   }
-  if (lines) return;
-  json.end_array().key("problems");
-  write_findings(json, store.findings());
-  json.end_answer();
+  answers.end_all();
+}
+
+void write_text(Output& out, const std::vector<Listed>& lists, bool names_only) {
+  for (const Listed& l : lists) {
+    if (names_only) {
+      for (i64 t : l.tensors) out.line(escaped(l.store->name(t), SIZE_MAX));
+      continue;
+    }
+    if (lists.size() > 1)
+      out.line(cat(&l == &lists[0] ? "" : "\n", out.styled(Style::kBold, escaped(l.path, 4096))));
+    write_tensors(out, *l.store, l.tensors, l.digests);
+  }
 }
 
 }  // namespace
 
 Exit ls_command(CommandLine& line) {
-  std::string path;
-  TensorChoice choice;
+  ChosenPaths chosen;
   bool digest = false;
   int threads = default_threads();
-  line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  declare_choice(line, choice);
+  chosen.declare(line);
   line.flag("--digest", digest, "add the SHA-256 of each tensor's contiguous bytes (reads all data)");
   line.threads(threads, "threads that read; by default one for each processor");
   LsAs as;
   as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
+  line.example("mckpt ls old.safetensors new.safetensors '*norm*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();
-  if (as.chosen()) return as.run(line.flags(), path, choice, digest, threads);
+  chosen.settle();
+  if (as.chosen()) return as.run(line.flags(), chosen.only("--as"), chosen.choice, digest, threads);
 
-  std::unique_ptr<Store> store = open_store(path, line.opening());
-  std::vector<i64> tensors = choice.choose(*store);
-  std::vector<std::string> digests;
-  if (digest) digests = tensor_digests(*store, tensors, threads);
-  check_unchanged(store->opening());
-  Output out(line.flags());
-  if (out.json()) {
-    write_json(out, line.flags().jsonl, *store, tensors, digests);
-  } else if (line.flags().quiet) {
-    for (i64 t : tensors) out.line(escaped(store->name(t), SIZE_MAX));
-  } else {
-    write_tensors(out, *store, tensors, digests);
+  std::vector<Listed> lists;
+  for (const std::string& path : chosen.paths) {
+    Listed& l = lists.emplace_back(Listed{path, open_store(path, line.opening()), {}, {}});
+    l.tensors = chosen.choose(*l.store);
+    if (digest) l.digests = tensor_digests(*l.store, l.tensors, threads);
   }
+  check_unchanged(line.opening());
+  Output out(line.flags());
+  if (line.flags().jsonl)
+    write_lines(out, lists);
+  else
+    out.json() ? write_json(out, lists) : write_text(out, lists, line.flags().quiet);
   out.flush();
-  return report_findings(line.flags(), *store);
+  Exit exit = Exit::kOk;
+  for (const Listed& l : lists)
+    if (report_findings(line.flags(), *l.store) != Exit::kOk) exit = Exit::kNo;
+  return exit;
 }
 
 }  // namespace mckpt::impl

@@ -1,4 +1,4 @@
-// mckpt stats PATH [GLOB]: what the values of tensors are like. Reads all data of the tensors chosen, and
+// mckpt stats PATH... [GLOB]: what the values of tensors are like. Reads all data of the tensors chosen, and
 // shows progress.
 //
 //   name               dtype     shape     min   max   mean     std  zeros  NaN  Inf  min to max
@@ -6,8 +6,9 @@
 //
 // Minimum, maximum, mean, deviation and histogram are those of the finite values; NaN and infinities are
 // counted, with the index of the first. JSON has exact numbers.
+#include <algorithm>
+
 #include "core/base/error.h"
-#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
 #include "io/store/soundness.h"
@@ -25,29 +26,76 @@
 namespace mckpt::impl {
 namespace {
 
-void write_json(Output& out, bool lines, const Store& store, std::span<const i64> tensors,
-                std::span<const TensorStats> stats) {
+// The tensors of one checkpoint, and what their values are like.
+struct Measured {
+  std::string path;
+  std::unique_ptr<Store> store;
+  std::vector<i64> tensors;
+  std::vector<TensorStats> stats;
+};
+
+// An object a tensor and line; with several checkpoints each names its path.
+void write_lines(Output& out, const std::vector<Measured>& all) {
   AnswerJson json(out);
-  if (!lines) json.begin_answer("stats", is_sound(store)).key("tensors").begin_array();
-  for (std::size_t i = 0; i < tensors.size(); i++) {
-    write_stats(json, store, tensors[i], stats[i]);
-    if (lines) out.write("\n");
+  for (const Measured& m : all)
+    for (std::size_t i = 0; i < m.tensors.size(); i++) {
+      json.begin_object();
+      if (all.size() > 1) json.field("path", m.path);
+      write_stats(json, *m.store, m.tensors[i], m.stats[i]);
+      json.end_object();
+      out.write("\n");
+    }
+}
+
+void write_json(Output& out, const std::vector<Measured>& all) {
+  AnswerJson json(out);
+  bool all_sound = std::ranges::all_of(all, [](const Measured& m) { return is_sound(*m.store); });
+  CheckpointAnswers answers(json, "stats", all_sound, all.size() > 1);
+  for (const Measured& m : all) {
+    answers.begin(is_sound(*m.store), m.path).key("tensors").begin_array();
+    for (std::size_t i = 0; i < m.tensors.size(); i++) {
+      json.begin_object();
+      write_stats(json, *m.store, m.tensors[i], m.stats[i]);
+      json.end_object();
+    }
+    json.end_array().key("problems");
+    write_findings(json, m.store->findings());
+    answers.end();
   }
-  if (lines) return;
-  json.end_array().key("problems");
-  write_findings(json, store.findings());
-  json.end_answer();
+  answers.end_all();
+}
+
+void write_text(Output& out, const std::vector<Measured>& all) {
+  for (const Measured& m : all) {
+    if (all.size() > 1)
+      out.line(cat(&m == &all[0] ? "" : "\n", out.styled(Style::kBold, escaped(m.path, 4096))));
+    write_stats(out, *m.store, m.tensors, m.stats);
+  }
+}
+
+// Opens all checkpoints before the first is read, so that a mistake in a name costs no time.
+std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen, int bins, int threads) {
+  std::vector<Measured> all;
+  i64 total = 0;
+  for (const std::string& path : chosen.paths) {
+    Measured& m = all.emplace_back(Measured{path, open_store(path, line.opening()), {}, {}});
+    m.tensors = chosen.choose(*m.store);
+    for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
+  }
+  Progress progress(line.flags(), "stats", total);
+  for (Measured& m : all)
+    m.stats = tensor_stats(*m.store, m.tensors, bins, threads, [&](i64 bytes) { progress.add(bytes); });
+  check_unchanged(line.opening());
+  return all;
 }
 
 }  // namespace
 
 Exit stats_command(CommandLine& line) {
-  std::string path;
-  TensorChoice choice;
+  ChosenPaths chosen;
   int threads = default_threads();
   i64 bins = 16;
-  line.positional("PATH", path, "a checkpoint: a file or a folder").required();
-  declare_choice(line, choice);
+  chosen.declare(line);
   line.option("--bins", bins, "bins of the histogram between min and max; default 16, 0 for none");
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
@@ -59,23 +107,19 @@ Exit stats_command(CommandLine& line) {
   line.parse();
   if (bins < 0 || bins > 4096)
     throw Error(Code::kUsage, "--bins: not a possible number of bins").expected("0 to 4096").found(bins);
+  chosen.settle();
 
-  std::unique_ptr<Store> store = open_store(path, line.opening());
-  std::vector<i64> tensors = choice.choose(*store);
-  std::vector<TensorStats> stats;
-  {
-    i64 total = 0;
-    for (i64 t : tensors) total += TensorReader::tensor_bytes(*store, t);
-    Progress progress(line.flags(), "stats", total);
-    stats = tensor_stats(*store, tensors, static_cast<int>(bins), threads,
-                         [&](i64 bytes) { progress.add(bytes); });
-    check_unchanged(store->opening());
-  }
+  const std::vector<Measured> all = measure(line, chosen, static_cast<int>(bins), threads);
   Output out(line.flags());
-  out.json() ? write_json(out, line.flags().jsonl, *store, tensors, stats)
-             : write_stats(out, *store, tensors, stats);
+  if (line.flags().jsonl)
+    write_lines(out, all);
+  else
+    out.json() ? write_json(out, all) : write_text(out, all);
   out.flush();
-  return report_findings(line.flags(), *store);
+  Exit exit = Exit::kOk;
+  for (const Measured& m : all)
+    if (report_findings(line.flags(), *m.store) != Exit::kOk) exit = Exit::kNo;
+  return exit;
 }
 
 }  // namespace mckpt::impl

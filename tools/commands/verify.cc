@@ -1,20 +1,17 @@
-// mckpt verify PATH [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it holds
+// mckpt verify PATH... [--against SRC]: whether a checkpoint is whole and sound by itself, and whether it holds
 // what converting another one would write.
 //
-//   pass  files    2 files              all files are there, with the sizes that headers and index say
-//   pass  format   2 files              headers are valid
-//   pass  index    45 tensors           index and files agree
-//   pass  coverage 45 tensors           chunks cover every tensor exactly once
-//   pass  items    45 chunks            each chunk's own header
-//   -     crc32    nothing to check     stored checksums
-//   FAIL  values   7,408 values         NaN and infinities; findings are listed below their check
+//   pass  files    2 files         presence and size
+//   pass  format   2 files         form of the headers
+//   pass  coverage 45 tensors      each item in one chunk
+//   FAIL  values   7,408 values    NaN and infinities              findings are listed below their check
 //   tiny_qwen3_moe: 1 check failed
 //
 // All checks are the library's (convert/compare/verify.h). Findings never end the run: everything is checked
 // and reported. Exit status 0: sound, 1: problems, or not equal.
 #include "convert/compare/verify.h"
 
-#include "core/base/error_code.h"
+#include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/base/observer.h"
 #include "io/file/parallel.h"
@@ -24,6 +21,7 @@
 #include "tools/options/command_line.h"
 #include "tools/options/layout_flags.h"
 #include "tools/process/interrupt.h"
+#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
@@ -90,12 +88,45 @@ CompareOptions AgainstFlags::options() const {
           .params_dtype = values.options().params_dtype};
 }
 
+// Checkpoints one after the other. Text is printed as soon as a checkpoint is done; JSON begins with the
+// verdict on all, so it waits for the last.
+Exit verify_all(const CommandLine& line, const std::vector<std::string>& paths,
+                const VerifyOptions& options) {
+  Output out(line.flags());
+  std::vector<Verified> all;
+  ShownWork work(line.flags());
+  bool sound = true;
+  for (const std::string& path : paths) {
+    Verified verified = tell_damage(line.flags(), [&] { return verify(path, options, work); });
+    for (const Oddities& o : verified.oddities) tell_findings(line.flags(), o.findings, o.root);
+    sound &= verified.report.sound();
+    if (!out.json()) {
+      if (&path != &paths[0]) out.line("");
+      write_verified_text(out, path, verified, line.flags().verbose > 0);
+      out.flush();
+    }
+    all.push_back(std::move(verified));
+  }
+  if (out.json()) {
+    AnswerJson json(out);
+    CheckpointAnswers answers(json, "verify", sound, paths.size() > 1);
+    for (std::size_t i = 0; i < paths.size(); i++) {
+      answers.begin(all[i].report.sound(), paths[i]);
+      write_verified_json(json, all[i]);
+      answers.end();
+    }
+    answers.end_all();
+  }
+  out.flush();
+  return sound ? Exit::kOk : Exit::kNo;
+}
+
 }  // namespace
 
 Exit verify_command(CommandLine& line) {
-  std::string path;
+  std::vector<std::string> paths;
   int threads = default_threads();
-  line.positional("PATH", path, "a checkpoint: a file or a folder").required();
+  line.positional("PATH", paths, "checkpoints: files or folders").required();
   line.threads(threads, "threads that read; by default one for each processor");
   line.description(
       "Checks files and sizes, headers, the index, that chunks cover every tensor exactly once, each chunk's "
@@ -107,25 +138,18 @@ Exit verify_command(CommandLine& line) {
       "know both.");
   line.description("Reads all data and changes nothing. Exit status: 0 sound, 1 problems were found.");
   line.example("mckpt verify ckpt");
-  line.example("mckpt verify --json model.safetensors");
+  line.example("mckpt verify --json old.safetensors new.safetensors");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   AgainstFlags against;
   against.declare(line);
   line.parse();
 
+  if (against.source && paths.size() > 1)
+    throw Error(Code::kUsage, "--against compares one PATH").found(counted(std::ssize(paths), "path"));
   VerifyOptions options{.threads = threads, .against = against.source};
   if (against.source) options.compare = against.options();
   options.compare.opening.model.files = line.opening();
-  ShownWork work(line.flags());
-  Verified verified = tell_damage(line.flags(), [&] { return verify(path, options, work); });
-  for (const Oddities& o : verified.oddities) tell_findings(line.flags(), o.findings, o.root);
-  Output out(line.flags());
-  if (out.json())
-    write_verified_json(out, path, verified);
-  else
-    write_verified_text(out, path, verified, line.flags().verbose > 0);
-  out.flush();
-  return verified.report.sound() ? Exit::kOk : Exit::kNo;
+  return verify_all(line, paths, options);
 }
 
 }  // namespace mckpt::impl

@@ -1,16 +1,55 @@
-// Declares GLOB and --regex. The choice itself, with its error for a name that matches nothing, is
+// Declares PATH... [GLOB] and --regex. The choice itself, with its error for a name that matches nothing, is
 // io/choice/tensor_choice.h.
 #include "tools/options/choice.h"
 
-#include "io/choice/tensor_choice.h"
+#include <sys/stat.h>
+
+#include "core/base/error.h"
 #include "tools/options/command_line.h"
 
 namespace mckpt::impl {
+namespace {
 
-void declare_choice(CommandLine& line, TensorChoice& choice) {
-  line.positional("GLOB", choice.pattern, "only tensors whose whole name matches, as in 'model.layers.0.*'");
+bool is_there(const std::string& path) {
+  struct stat st;
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+}  // namespace
+
+void ChosenPaths::declare(CommandLine& line) {
+  line.positional(
+          "PATH", paths,
+          "checkpoints: files or folders; a last argument that is neither is a GLOB: only tensors whose "
+          "whole name matches, as in 'model.layers.0.*'")
+      .required();
   line.flag("--regex", choice.regex,
             "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b");
+}
+
+void ChosenPaths::settle() {
+  if (paths.size() > 1 && !is_there(paths.back())) {
+    choice.pattern = std::move(paths.back());
+    paths.pop_back();
+  }
+}
+
+const std::string& ChosenPaths::only(std::string_view why) const {
+  if (several())
+    throw Error(Code::kUsage, cat(why, " is about one PATH")).found(counted(std::ssize(paths), "path"));
+  return paths[0];
+}
+
+std::vector<i64> ChosenPaths::choose(const Store& store) const {
+  try {
+    return choice.choose(store);
+  } catch (Error& e) {
+    bool like_a_path = choice.pattern.find('/') != std::string::npos ||
+                       choice.pattern.find_first_of("*?[.") == std::string::npos;
+    if (e.code() == Code::kNoSuchTensor && like_a_path)
+      e.note(cat("there is no file or folder ", escaped(choice.pattern), ", so it was taken for the GLOB"));
+    throw;
+  }
 }
 
 }  // namespace mckpt::impl

@@ -1,13 +1,36 @@
-// The arguments GLOB and --regex, which choose the tensors that a command is about: ls, stats. Without GLOB
-// all tensors are chosen.
+// The arguments PATH... [GLOB] and --regex: several checkpoints, and which of their tensors a command is about.
+//
+//   mckpt ls a b                      all tensors of two checkpoints
+//   mckpt ls a b '*.layers.0.*'       of both, the tensors that match
+//
+// The last of several arguments is the GLOB unless a file or folder has that name. Without GLOB all tensors
+// are chosen.
 #pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/choice/tensor_choice.h"
 
 namespace mckpt::impl {
 
 class CommandLine;
-struct TensorChoice;
+class Store;
 
-// `choice` is filled when the line is parsed, and must live until then.
-void declare_choice(CommandLine& line, TensorChoice& choice);
+// declare(), parse() of the line, settle(); then the members are what the user asked for.
+class ChosenPaths {
+ public:
+  void declare(CommandLine& line);
+  void settle();  // takes the GLOB from the end of the paths
+  // The only path. Throws kUsage that names `why`, such as "--as", if there are several.
+  const std::string& only(std::string_view why) const;
+  // As TensorChoice::choose(), but an error says that the GLOB might have been meant as a path.
+  std::vector<i64> choose(const Store& store) const;
+
+  bool several() const { return paths.size() > 1; }
+
+  std::vector<std::string> paths;
+  TensorChoice choice;
+};
 
 }  // namespace mckpt::impl

@@ -31,4 +31,30 @@ class AnswerJson : public JsonWriter {
   std::string& text_;
 };
 
+// The answer of a command about one checkpoint, or about several: the fields of one are at the top, those of
+// several are in a list.
+//
+//   {"schema": "mckpt.ls/1", "ok": true, "path": "a", ...}
+//   {"schema": "mckpt.ls/1", "ok": true, "checkpoints": [{"ok": true, "path": "a", ...}, {...}]}
+class CheckpointAnswers {
+ public:
+  CheckpointAnswers(AnswerJson& json, std::string_view command, bool all_ok, bool several)
+      : json_(json), command_(command), several_(several) {
+    if (several_) json_.begin_answer(command_, all_ok).key("checkpoints").begin_array();
+  }
+  JsonWriter& begin(bool ok, const std::string& path) {
+    several_ ? json_.begin_object().field("ok", ok) : json_.begin_answer(command_, ok);
+    return json_.field("path", path);
+  }
+  void end() { several_ ? static_cast<void>(json_.end_object()) : json_.end_answer(); }
+  void end_all() {
+    if (several_) json_.end_array(), json_.end_answer();
+  }
+
+ private:
+  AnswerJson& json_;
+  std::string_view command_;
+  bool several_;
+};
+
 }  // namespace mckpt::impl

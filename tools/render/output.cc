@@ -134,8 +134,9 @@ void print_error(const GlobalFlags& flags, const Error& e) {
   if (!e.found().empty()) out += cat("   | found    ", with_flags(e.found()), "\n");
   for (const std::string& text : e.notes()) out += cat("   = ", with_flags(text), "\n");
   if (!e.help().empty()) out += cat(paint(color, Style::kGreen, "help"), ": ", with_flags(e.help()), "\n");
-  out += cat(e.help().empty() ? paint(color, Style::kGreen, "help") + ": " : std::string("      "),
-             "more: mckpt explain ", code_name(e.code()), "\n");
+  std::string_view more = e.help().empty() ? "" : "      more: ";
+  if (more.empty()) out += cat(paint(color, Style::kGreen, "help"), ": ");
+  out += cat(more, "mckpt explain ", code_name(e.code()), "\n");
   to_stderr(out);
 }
 

@@ -30,12 +30,24 @@ std::optional<DType> DtypeRules::of(std::string_view name) const {
   return type;
 }
 
+std::string DtypeRules::text() const {
+  std::string out;
+  for (const Rule& rule : rules_) out += cat(" ", rule.glob, "=", dtype_name(rule.type));
+  return out;
+}
+
 void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
   for (const Rule& rule : rules_) refuse_unmatched_glob("dtype_rule", rule.glob, names, name);
 }
 
 FrozenNames::FrozenNames(std::vector<std::string> globs) : globs_(std::move(globs)) {
   none_ = std::erase(globs_, "none") > 0;
+}
+
+std::string FrozenNames::text() const {
+  std::string out = none_ ? "none" : "";
+  for (const std::string& glob : globs_) out += cat(out.empty() ? "" : " ", glob);
+  return out;
 }
 
 void FrozenNames::apply(std::vector<ModelParameter>& parameters) const {

@@ -25,6 +25,7 @@ class DtypeRules {
  public:
   void add(std::string glob, DType type) { rules_.push_back({std::move(glob), type}); }
   bool empty() const { return rules_.empty(); }
+  std::string text() const;  // " GLOB=float32 ...", for people and for comparing two lists
   // The type that the last matching rule gives; nothing if none matches.
   std::optional<DType> of(std::string_view name) const;
   // Throws kNoSuchTensor for a rule that matches none of the names.
@@ -46,6 +47,7 @@ class FrozenNames {
   explicit FrozenNames(std::vector<std::string> globs);
 
   bool empty() const { return globs_.empty() && !none_; }
+  std::string text() const;  // "none GLOB ..."
   void apply(std::vector<ModelParameter>& parameters) const;
   // Throws kNoSuchTensor for a glob that matches none of the parameters.
   void refuse_unmatched(const std::vector<ModelParameter>& parameters) const;

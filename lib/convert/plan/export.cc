@@ -11,8 +11,8 @@
 #include "convert/jobs/proof.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/hf_layout.h"
-#include "convert/plan/identity.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/identity.h"
 #include "core/base/notes.h"
@@ -22,6 +22,7 @@
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
 #include "io/copy/side_files.h"
+#include "io/output/plan_identity.h"
 #include "io/safetensors/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -60,13 +61,22 @@ void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf
   if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
 }
 
-std::string identity_of(const CheckpointModel& model, const SafetensorsLayout& layout,
-                        const SideFiles& assets) {
-  PlanIdentity text("export");
-  text.add(source_identity(model.store())).add(mapping_identity(model.model()));
-  text.add(cat(model.run().tensor_ranks.value_or(0), " ", model.run().expert_tensor_ranks.value_or(0)));
-  for (const SafetensorsLayout::File& f : layout.files()) text.add(f.name).add(f.header);
-  return text.add(assets.identity()).text();
+std::string types_text(const ExportTypes& types) {
+  constexpr std::string_view kKinds[] = {"source", "keep"};
+  std::string kind(types.kind == ExportTypes::kGiven ? dtype_name(types.given) : kKinds[types.kind]);
+  return kind + types.rules.text();
+}
+
+std::string identity_of(const ExportOptions& options, const CheckpointModel& model,
+                        const SafetensorsLayout& layout, const SideFiles& assets) {
+  std::string headers;
+  for (const SafetensorsLayout::File& f : layout.files()) headers += cat(f.name, "\n", f.header);
+  PlanIdentity text("export", MCKPT_VERSION);
+  text.set("source_tp", model.run().tensor_ranks.value_or(0));
+  text.set("source_etp", model.run().expert_tensor_ranks.value_or(0));
+  text.set("max_shard_size", options.max_shard_bytes).set("dtype", types_text(options.types));
+  text.add(kSourceFiles, source_identity(model.store())).add(kMapping, mapping_identity(model.model()));
+  return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
 }
 
 }  // namespace
@@ -92,7 +102,7 @@ Conversion plan_export(const ExportOptions& options) {
   c.files = hf.layout.output_files();
   for (const OutputFile& f : c.files) c.bytes += f.bytes;
   SideFiles assets = plan_assets(model.assets_path(), "", c.opening);
-  c.identity = identity_of(model, hf.layout, assets);
+  c.identity = identity_of(options, model, hf.layout, assets);
   add_details(c, model, hf, options.types.kind);
   add_beside(c, {std::move(assets), {}});
   return c;

@@ -14,9 +14,9 @@
 #include "convert/objects/megatron_args.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/setting_identity.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -27,6 +27,7 @@
 #include "io/dcp/layout.h"
 #include "io/file/folder.h"
 #include "io/output/manifest.h"
+#include "io/output/plan_identity.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
@@ -59,12 +60,14 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
   return run;
 }
 
-std::string identity_of(const HfModel& model, const RunSetup& run, const std::string& metadata,
+std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, const std::string& metadata,
                         const FsdpFolder::Beside& beside) {
-  PlanIdentity text("hf-to-fsdp");
-  text.add(source_identity(*model.store)).add(beside.identity()).add(mapping_identity(model));
-  text.add(run.params_dtype ? dtype_name(*run.params_dtype) : "none").add(metadata);
-  return text.text();
+  PlanIdentity text("hf-to-fsdp", MCKPT_VERSION);
+  set_run(text, options.grid, options.fsdp, options.frozen);
+  set_values(text, options.values);
+  text.set("iteration", options.iteration.value_or(0));
+  text.add(kSourceFiles, source_identity(*model.store)).add(kBesideFiles, beside.identity());
+  return text.add(kMapping, mapping_identity(model)).add(kResult, metadata).text();
 }
 
 }  // namespace
@@ -97,7 +100,7 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   std::string table = tensor_table_json(model.map->sources(), model.expert_layout, model.map_text);
   FsdpFolder::Beside beside{{}, plan_assets(options.source, table, options.model.files)};
   std::string metadata = plan_iteration(c, layout, options.target, options.iteration, beside);
-  c.identity = identity_of(model, run.run, metadata, beside);
+  c.identity = identity_of(options, model, metadata, beside);
   c.details.note(cat("        ", counted(run.grid.world(), "rank"), " (", to_string(run.grid), "), ",
                      counted(layout.chunk_count(), "chunk"), ", ", human_bytes(c.bytes)));
   return c;

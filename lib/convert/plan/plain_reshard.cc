@@ -6,9 +6,9 @@
 #include "convert/jobs/proof.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard.h"
+#include "convert/plan/setting_identity.h"
 #include "convert/source/identity.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
@@ -20,6 +20,7 @@
 #include "io/dcp/key.h"
 #include "io/dcp/layout.h"
 #include "io/dcp/paths.h"
+#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -142,8 +143,11 @@ Conversion plan_plain_reshard(PlainSource source, const ReshardOptions& options)
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(store.root());
   FsdpFolder::Beside beside{files_beside(store, {}), {}};
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity =
-      PlanIdentity("reshard by key").add(source_identity(store)).add(metadata).add(beside.identity()).text();
+  PlanIdentity text("reshard by key", MCKPT_VERSION);
+  set_run(text, options.grid, options.fsdp, options.frozen);
+  text.set("iteration", options.iteration.value_or(0)).set("weights_only", weights_only);
+  text.add(kSourceFiles, source_identity(store)).add(kBesideFiles, beside.identity());
+  c.identity = text.add(kResult, metadata).text();
   return c;
 }
 

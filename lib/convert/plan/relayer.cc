@@ -13,8 +13,8 @@
 #include "convert/objects/pattern_args.h"
 #include "convert/objects/source_args.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/setting_identity.h"
 #include "convert/source/damage.h"
 #include "convert/source/identity.h"
 #include "core/base/error.h"
@@ -29,6 +29,7 @@
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
+#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -254,11 +255,11 @@ Conversion plan_relayer(const RelayerOptions& options) {
   c.oddities.push_back({r.store().root(), r.oddities});
   c.notes.append(r.notes);
   std::string metadata = plan_iteration(c, layout, options.target, iteration_of(r.store().root()), beside);
-  c.identity = PlanIdentity(name_of(options.way))
-                   .add(source_identity(r.store()))
-                   .add(r.target_text())
-                   .add(metadata)
-                   .add(beside.identity())
+  c.identity = PlanIdentity(name_of(options.way), MCKPT_VERSION)
+                   .set("pattern", r.target_text())
+                   .add(kSourceFiles, source_identity(r.store()))
+                   .add(kBesideFiles, beside.identity())
+                   .add(kResult, metadata)
                    .text();
   return c;
 }

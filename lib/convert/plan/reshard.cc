@@ -18,10 +18,10 @@
 #include "convert/keys/fsdp_run.h"
 #include "convert/keys/key_table.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/identity.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/plain_reshard.h"
 #include "convert/plan/reshard_objects.h"
+#include "convert/plan/setting_identity.h"
 #include "convert/source/checkpoint.h"
 #include "convert/source/reshard_source.h"
 #include "convert/source/source_model.h"
@@ -33,6 +33,7 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/key.h"
 #include "io/file/folder.h"
+#include "io/output/plan_identity.h"
 #include "io/store/store.h"
 #include "mappings/key_split.h"
 #include "mappings/model/expand.h"
@@ -232,7 +233,19 @@ SideFiles Resharding::assets() const {
         tensor_table_json(model().map().sources(), model().model().expert_layout, model().model().map_text),
         opening);
   std::string assets = own_assets(model().on_disk());
-  return assets.empty() ? SideFiles{} : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
+  return assets.empty() ? SideFiles{}
+                        : plan_assets(assets, tensor_table_text(Folder(assets, opening)), opening);
+}
+
+std::string identity_of(const ReshardOptions& options, const ReshardSource& from, const std::string& metadata,
+                        const FsdpFolder::Beside& beside) {
+  PlanIdentity text("reshard", MCKPT_VERSION);
+  set_run(text, options.grid, options.fsdp, options.frozen);
+  text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.from.weights_only);
+  text.set("source_ep", options.from.source_ep.value_or(0));
+  text.set("source_hsdp", options.from.source_hsdp.value_or(0));
+  text.add(kSourceFiles, from.identity()).add(kBesideFiles, beside.identity());
+  return text.add(kResult, metadata).text();
 }
 
 Conversion plan_known(const ReshardOptions& options) {
@@ -266,7 +279,7 @@ Conversion plan_known(const ReshardOptions& options) {
   FsdpFolder::Beside beside{files_beside(r.model().store(), objects.changed_files), r.assets()};
   std::optional<i64> iteration = options.iteration ? options.iteration : iteration_of(root);
   std::string metadata = plan_iteration(c, plan.layout, options.target, iteration, beside);
-  c.identity = PlanIdentity("reshard").add(r.from().identity()).add(metadata).add(beside.identity()).text();
+  c.identity = identity_of(options, r.from(), metadata, beside);
   return c;
 }
 

@@ -25,6 +25,7 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"
+#include "io/store/torch_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -33,6 +34,25 @@ namespace {
 constexpr int kMaxDepth = 64;
 
 constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
+
+// The colon behind the name of a file, as in "model.pt:layers.0.weight", whose dots divide nothing; npos if
+// the name does not begin with a file.
+std::size_t file_end(std::string_view name) {
+  std::size_t colon = name.find(':');
+  return colon != name.npos && has_torch_suffix(name.substr(0, colon)) ? colon : name.npos;
+}
+
+// Where the part of the name that begins at `begin` ends.
+std::size_t part_end(std::string_view name, std::size_t begin) {
+  std::size_t colon = begin == 0 ? file_end(name) : name.npos;
+  return std::min(colon != name.npos ? colon : name.find('.', begin), name.size());
+}
+
+// Whether a part of the name ends there.
+bool ends_part(std::string_view name, std::size_t at) {
+  std::size_t colon = file_end(name);
+  return at == colon || (name[at] == '.' && (colon == name.npos || at > colon));
+}
 
 // One part of the names. Children are in the order of the names, each the `next` of the one before.
 struct Node {
@@ -63,11 +83,10 @@ class Builder {
     std::string_view name = store_.name(tensor);
     // The nodes of the parts that it shares with the name before exist already.
     std::size_t common = common_length(last_, name);
-    while (!path_.empty() && (path_.back().end >= common || name[path_.back().end] != '.')) leave();
+    while (!path_.empty() && (path_.back().end >= common || !ends_part(name, path_.back().end))) leave();
     for (;;) {
       std::size_t begin = path_.empty() ? 0 : path_.back().end + 1;
-      std::size_t dot = std::ssize(path_) + 1 < kMaxDepth ? name.find('.', begin) : std::string_view::npos;
-      std::size_t end = std::min(dot, name.size());
+      std::size_t end = std::ssize(path_) + 1 < kMaxDepth ? part_end(name, begin) : name.size();
       path_.push_back(
           {end, child(path_.empty() ? 0 : path_.back().node, name.substr(begin, end - begin)), steps_++});
       if (end == name.size()) break;
@@ -144,10 +163,12 @@ class Builder {
   void append_root_branch(u32 node, std::vector<NameTree>& out) {
     NameTree branch;
     branch.label = nodes_[node].name;
+    std::string_view joint = joint_behind(nodes_[node].name);
     for (u32 only = nodes_[node].first;
          only == nodes_[node].last && nodes_[only].tensor < 0 && !repeats(only); only = nodes_[node].first) {
       node = only;
-      branch.label += cat(".", nodes_[node].name);
+      branch.label += cat(joint, nodes_[node].name);
+      joint = ".";
     }
     branch.bytes = nodes_[node].bytes;
     branch.tensors = nodes_[node].tensors;
@@ -159,8 +180,11 @@ class Builder {
   void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
     std::string name = cat(prefix, nodes_[node].name);
     if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
-    if (nodes_[node].first != kNone) append_children(node, cat(name, "."), out);
+    if (nodes_[node].first != kNone) append_children(node, cat(name, joint_behind(nodes_[node].name)), out);
   }
+
+  // What is between this part and the next; only names of files have such suffixes.
+  static std::string_view joint_behind(std::string_view part) { return has_torch_suffix(part) ? ":" : "."; }
 
   NameTree leaf(u32 node, std::string label, i64 copies) const {
     return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1, {}};

@@ -29,6 +29,17 @@ bool is_of_kernel(const std::string& folder) {
   return std::ranges::find(kTypes, static_cast<i64>(fs.f_type)) != std::end(kTypes);
 }
 
+// pre: the path exists.
+void refuse_file(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0 || S_ISDIR(st.st_mode)) return;
+  throw Error(Code::kOutputExists, "the output is a folder, or is made in one, and here is a file")
+      .file(path)
+      .expected("a folder, or a name that does not exist yet")
+      .found("a file")
+      .help("choose another name for the output");
+}
+
 }  // namespace
 
 std::string parent_folder(const std::string& path) {
@@ -41,9 +52,10 @@ void check_room(const std::string& path, i64 bytes, i64 files) {
   // The folder may not exist yet: the first existing one above it answers.
   std::string folder = parent_folder(path);
   while (::statvfs(folder.c_str(), &fs) != 0) {
-    if (errno != ENOENT || folder == "." || folder == "/") return;  // writing will report what is wrong
+    if ((errno != ENOENT && errno != ENOTDIR) || folder == "." || folder == "/") return;  // writing will report what is wrong
     folder = parent_folder(folder);
   }
+  refuse_file(folder);
   if (::access(folder.c_str(), W_OK | X_OK) != 0 && (errno == EACCES || errno == EROFS))
     throw Error(Code::kNoRoom,
                 errno == EROFS ? "the file system is read-only" : "files cannot be created in this folder")

@@ -28,6 +28,7 @@
 #include "io/file/file.h"
 #include "io/file/place.h"
 #include "io/file/retried.h"
+#include "io/output/plan_identity.h"
 #include "io/output/staging_marks.h"
 
 namespace mckpt::impl {
@@ -97,7 +98,7 @@ void check_folder(const std::string& path, const StagedFolder::Options& options,
   if (folder && options.resume && has_plan(path, plan)) return;
   if (folder && may_replace(path, options, plan)) return refuse_foreign(path, options.copied);
   throw Error(Code::kOutputExists, folder ? "the output folder exists already"
-                                          : "something other than a folder has the name of the output")
+                                          : "the output is a folder, and a file has its name")
       .file(path)
       .help(help_of(path, options, folder));
 }
@@ -216,6 +217,7 @@ bool StagedFolder::begin_plan() {
         Code::kOtherPlan,
         "the unfinished output was begun with other options, from another source or by another version")
         .file(staging_)
+        .each_note(plan_differences(begun, plan_))
         .help("repeat the first command with `resume`, or start again with `overwrite`");
   }
   empty_folder();

@@ -16,6 +16,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/safetensors/config_facts.h"
 #include "io/safetensors/index.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/shards.h"
@@ -55,7 +56,7 @@ class FolderOpener {
   // The index decides if there is one; then a file called model.safetensors, or the only one; else all
   // files are one set.
   std::unique_ptr<Store> open() {
-    add_config_facts();
+    add_config_facts(folder_, *store_);
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
@@ -118,8 +119,6 @@ class FolderOpener {
   void add_absent(std::string_view before, std::string_view after, const std::set<i64>& there, i64 count);
   Finding absent(const std::string& name) const;
   void add_unused(const std::vector<std::string>& used);
-  void add_config_facts();
-  void add_quantization_fact(const JsonValue& how);
   void mismatch(std::string_view tensor, i32 file, std::string message, bool warning = false);
 
   Folder folder_;
@@ -350,40 +349,6 @@ void FolderOpener::add_unused(const std::vector<std::string>& used) {
                                         " is not referenced: it is not part of the model (unused)"),
                          .warning = true});
   }
-}
-
-// The model's family, if a config states it. Those who need the config read it with all its checks
-// (lib/hf).
-void FolderOpener::add_config_facts() {
-  if (!folder_.has_file("config.json")) return;
-  try {
-    JsonValue config = parse_json(json_text(folder_.open_file("config.json")));
-    const JsonValue* names = config.find("architectures");
-    const JsonValue* type = config.find("model_type");
-    if (names && names->is(JsonType::kArray) && !names->array("architectures").empty())
-      store_->add_fact("architecture", names->array("architectures")[0].string("architectures"));
-    if (type) store_->add_fact("model_type", type->string("model_type"));
-    if (const JsonValue* how = config.find("quantization_config"); how && how->is(JsonType::kObject))
-      add_quantization_fact(*how);
-  } catch (const Error& e) {
-    Finding finding = to_finding(e);
-    finding.file = "config.json";
-    finding.warning = true;
-    store_->add_finding(std::move(finding));
-  }
-}
-
-// The bits of a packed value: "bits" of GPTQ and AWQ, "num_bits" of the first group of compressed-tensors.
-void FolderOpener::add_quantization_fact(const JsonValue& how) {
-  const JsonValue* bits = how.find("bits");
-  const JsonValue* groups = how.find("config_groups");
-  if (groups != nullptr && groups->is(JsonType::kObject) && !groups->object("config_groups").empty()) {
-    const JsonValue& group = groups->object("config_groups")[0].value;
-    const JsonValue* weights = group.is(JsonType::kObject) ? group.find("weights") : nullptr;
-    if (weights != nullptr && weights->is(JsonType::kObject)) bits = weights->find("num_bits");
-  }
-  if (bits != nullptr && bits->is(JsonType::kNumber))
-    store_->add_fact("packed bits", cat(bits->integer("bits")));
 }
 
 }  // namespace

@@ -196,6 +196,16 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
   return open_iteration(folder, cat("snapshots/", name), "refs/main");
 }
 
+// Adds the checkpoints one level below to the error: a parent folder is the most common wrong path.
+void name_below(const Folder& folder, Error& e) {
+  std::vector<std::string> below;
+  for (const FolderEntry& entry : folder.entries())
+    if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
+  if (below.empty()) return;
+  e.note(cat("checkpoints one level below: ", listed(below, 20)));
+  e.help(cat("name one of them: mckpt inspect ", escaped(folder.inside(below[0]), 4096)));
+}
+
 // Whether the file's name shows that it is one of a set of ranks or shards.
 bool is_one_of_several(std::string_view file) { return rank_name(file) || shard_count(file) > 0; }
 
@@ -216,6 +226,7 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
       .expected(kExpectedFolder)
       .found(contents.names.empty() ? "an empty folder" : listed(contents.names))
       .help(kSeeFormats);
+  name_below(folder, e);
   if (!contents.iterations.empty())
     e.help(cat("there is no tracker file; name one iteration: mckpt inspect ", folder.path(), "/",
                contents.iterations.back()));

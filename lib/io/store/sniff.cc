@@ -33,6 +33,7 @@ constexpr Magic kMagics[] = {
     {FileKind::kNumpy, 0, "\x93NUMPY"},
     {FileKind::kGzip, 0, "\x1f\x8b"},
     {FileKind::kLfsPointer, 0, "version https://git-lfs"},
+    {FileKind::kTflite, 4, "TFL3"},
     {FileKind::kTar, 257, "ustar"},
 };
 
@@ -46,6 +47,22 @@ bool begins_like_html(std::string_view head) {
 bool begins_like_json(std::string_view head) {
   std::size_t i = head.find_first_not_of(" \t\r\n");
   return i != std::string_view::npos && (head[i] == '{' || head[i] == '[');
+}
+
+// True for a zip archive whose first entry is an array: NumPy writes nothing else into its archives.
+bool begins_like_npz(std::string_view head) {
+  constexpr std::size_t kNameLengthAt = 26, kNameAt = 30;
+  if (head.size() < kNameAt || !head.starts_with("PK\x03\x04")) return false;
+  std::size_t length = static_cast<u8>(head[kNameLengthAt]) + 256u * static_cast<u8>(head[kNameLengthAt + 1]);
+  return head.substr(kNameAt, length).ends_with(".npy");
+}
+
+// True for the first two fields of ONNX's message: a small version (tag 08), and the name of the program that
+// wrote the file (tag 12).
+bool begins_like_onnx(std::string_view head) {
+  if (head.size() < 5 || head[0] != 0x08 || head[1] < 1 || head[1] > 64 || head[2] != 0x12) return false;
+  std::string_view producer = head.substr(4, static_cast<u8>(head[3]));
+  return !producer.empty() && std::ranges::all_of(producer, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 // True for eight bytes of a length that is not larger than the file, and then the JSON of an object.
@@ -62,9 +79,11 @@ FileKind sniff(const ByteSource& file) {
   if (file.size() == 0) return FileKind::kEmpty;
   std::vector<u8> bytes = file.read(0, std::min(kHeadBytes, file.size()));
   std::string_view head(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (begins_like_npz(head)) return FileKind::kNumpyArchive;
   for (const Magic& m : kMagics)
     if (head.size() >= m.at && head.substr(m.at).starts_with(m.bytes)) return m.kind;
   if (begins_like_safetensors(head, file.size())) return FileKind::kSafetensors;
+  if (begins_like_onnx(head)) return FileKind::kOnnx;
   if (begins_like_html(head)) return FileKind::kHtml;
   if (begins_like_json(head)) return FileKind::kJson;
   if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5) return FileKind::kPickle;
@@ -102,6 +121,12 @@ std::string_view sniffed_name(FileKind kind) {
       return "a GGUF file (llama.cpp)";
     case FileKind::kNumpy:
       return "a NumPy .npy file";
+    case FileKind::kNumpyArchive:
+      return "a NumPy .npz archive";
+    case FileKind::kOnnx:
+      return "an ONNX model (a program with its weights)";
+    case FileKind::kTflite:
+      return "a TensorFlow Lite model";
     case FileKind::kGzip:
       return "gzip data";
     case FileKind::kLfsPointer:

@@ -1,0 +1,46 @@
+// Every setting has a line, also one with its default, so that two identities have the same lines.
+#include "convert/plan/setting_identity.h"
+
+#include "convert/keys/name_rules.h"
+#include "convert/keys/value_options.h"
+#include "core/base/text.h"
+#include "core/fsdp/grid.h"
+#include "io/output/plan_identity.h"
+#include "mappings/fsdp/setup.h"
+
+namespace mckpt::impl {
+namespace {
+
+std::string vocab_text(const VocabChoice& vocab) {
+  if (vocab.kind == VocabChoice::kRows) return cat(vocab.rows);
+  return vocab.kind == VocabChoice::kAuto ? "auto" : "keep";
+}
+
+std::string params_text(const ParamsDtype& type) {
+  if (type.kind == ParamsDtype::kGiven) return std::string(dtype_name(type.given));
+  return type.kind == ParamsDtype::kConfig ? "auto" : "none";
+}
+
+std::string units_text(const FsdpSetup& fsdp) {
+  return cat(fsdp.transformer_units ? "TransformerLayer" : "", " ", fsdp.mamba_units ? "MambaLayer" : "");
+}
+
+}  // namespace
+
+void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, const FrozenNames& frozen) {
+  identity.set("tp", grid.tp).set("cp", grid.cp).set("ep", grid.ep).set("etp", grid.etp).set("pp", grid.pp);
+  identity.set("dp", grid.dp).set("hsdp", grid.hsdp);
+  identity.set("hsdp_outer", grid.outer == HsdpOuter::kShard ? "shard" : "replicate");
+  identity.set("engine", engine_name(fsdp.engine)).set("strategy", strategy_name(fsdp.strategy));
+  identity.set("fsdp_unit", units_text(fsdp));
+  identity.set("fsdp_units_for", fsdp.unit_scope == UnitScope::kFullShardOnly ? "full" : "sharded");
+  identity.set("bucket_size", fsdp.bucket_items).set("freeze", frozen.text());
+}
+
+void set_values(PlanIdentity& identity, const ValueOptions& values) {
+  identity.set("vocab_size", vocab_text(values.vocab)).set("params_dtype", params_text(values.params_dtype));
+  identity.set("dtype", values.dtype ? dtype_name(*values.dtype) : "keep");
+  identity.set("dtype_rule", values.rules.text());
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,22 @@
+// What the configuration files of a Hugging Face folder say about it, as facts of its store:
+//
+//   config.json           architecture, model_type, quantized ("fp8, blocks of 128x128"), packed bits
+//   adapter_config.json   adapter ("LORA, rank 8, of meta-llama/Llama-3.2-1B")
+//
+// Who needs the numbers of a model reads the config with all its checks (lib/hf).
+#pragma once
+
+#include <string>
+
+namespace mckpt::impl {
+
+class Folder;
+class SafetensorsStore;
+
+// A file that cannot be read becomes a warning of the store.
+void add_config_facts(const Folder& folder, SafetensorsStore& store);
+
+// The fact "adapter"; "" if the folder has no adapter_config.json. Throws what parse_json() throws.
+std::string adapter_text(const Folder& folder);
+
+}  // namespace mckpt::impl
