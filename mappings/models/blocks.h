@@ -171,9 +171,8 @@ inline constexpr Row kMergerRows[] = {
     {"linear_fc2.bias", "replicate", {{{"linear_fc2.bias", "out_hidden"}}}},
 };
 
-// Released models have a tensor for each expert; transformers 5 writes all experts as one tensor; some hub
-// files have that tensor transposed.
-inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused, Needs::kExpertsHub};
+// Released models have a tensor for each expert; transformers 5 writes all experts as one tensor.
+inline constexpr Needs kQwenExpertForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
 // Reasons why a tensor of the file is not read, for Unread rows.
 inline constexpr std::string_view kRotary = "rotary frequencies, which Megatron computes";

@@ -171,6 +171,11 @@ def goes_on(job, at, other_options):
         runs = stopped()
         left = snapshot(runs)
         result = job.run(runs, "--resume", options=options)
+        changed = [o for o in options if o.startswith("--") and o not in job.options] or ["--"]
+        expect(
+            all(f"= {flag}" in result.stderr for flag in changed) and "in the first run" in result.stderr,
+            f"{job.name}: --resume {options}: the error does not name {changed}: {result.stderr}",
+        )
         expect(
             result.returncode == 4 and "error[MC3007]" in result.stderr,
             f"{job.name}: --resume {options}: exit status {result.returncode}: {result.stderr[:200]}",

@@ -153,6 +153,12 @@ std::string column_titles(const Columns& columns) {
 void write_holders(Output& out, const Store& store, std::span<const i64> tensors) {
   const Signs& signs = out.unicode() ? kUnicodeSigns : kAsciiSigns;
   Columns columns(store);
+  if (columns.holders <= 1) {
+    out.line("");
+    return out.line(tensors.empty() ? "there is nothing to map: the checkpoint has no tensors"
+                                    : "there is nothing to map: one file of one rank has every tensor whole; "
+                                      "mckpt ls lists them with their places");
+  }
   TextTable table({{"tensor", Align::kLeft},
                    {"shape", Align::kLeft},
                    {column_titles(columns), Align::kLeft},

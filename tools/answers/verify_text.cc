@@ -137,12 +137,16 @@ void write_check(Output& out, const Check& check) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
   std::string_view unit = check.unit;
   if (check.count == 1) unit.remove_suffix(1);
-  std::string looked = check.count == 0 ? "nothing to check" : cat(with_commas(check.count), " ", unit);
-  if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
-  if (!check.note.empty()) looked = check.count == 0 ? check.note : cat(looked, "; ", check.note);
-  std::string line = cat(pad(check.name, 9), check.count > 0 ? pad(looked, kAmountWidth) : looked);
-  if (check.count > 0) line += cat(" ", out.styled(Style::kDim, subject_of(check.name)));
-  while (line.back() == ' ') line.pop_back();
+  std::string line = pad(check.name, 9);
+  if (check.count == 0) {
+    line += check.note.empty() ? "nothing to check" : check.note;
+  } else {
+    std::string looked = cat(with_commas(check.count), " ", unit);
+    if (check.unseen > 0) looked += cat(", ", with_commas(check.unseen), " ", check.unseen_is);
+    std::string_view subject = subject_of(check.name);
+    if (!subject.empty()) looked = cat(pad(looked, kAmountWidth), " ", out.styled(Style::kDim, subject));
+    line += check.note.empty() ? looked : cat(looked, "; ", check.note);
+  }
   out.line(cat(sign(out, check.status), "  ", line));
 }
 

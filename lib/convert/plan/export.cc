@@ -61,10 +61,9 @@ void add_details(Conversion& c, const CheckpointModel& model, const HfLayout& hf
   if (types != ExportTypes::kOriginal) note_other_type(model, hf, c.details);
 }
 
-std::string types_text(const ExportTypes& types) {
-  constexpr std::string_view kKinds[] = {"source", "keep"};
-  std::string kind(types.kind == ExportTypes::kGiven ? dtype_name(types.given) : kKinds[types.kind]);
-  return kind + types.rules.text();
+std::string_view type_text(const ExportTypes& types) {
+  if (types.kind == ExportTypes::kGiven) return dtype_name(types.given);
+  return types.kind == ExportTypes::kStored ? "keep" : "auto";
 }
 
 std::string identity_of(const ExportOptions& options, const CheckpointModel& model,
@@ -74,7 +73,8 @@ std::string identity_of(const ExportOptions& options, const CheckpointModel& mod
   PlanIdentity text("export", MCKPT_VERSION);
   text.set("source_tp", model.run().tensor_ranks.value_or(0));
   text.set("source_etp", model.run().expert_tensor_ranks.value_or(0));
-  text.set("max_shard_size", options.max_shard_bytes).set("dtype", types_text(options.types));
+  text.set("max_shard_size", options.max_shard_bytes).set("dtype", type_text(options.types));
+  text.set("dtype_rule", options.types.rules.text());
   text.add(kSourceFiles, source_identity(model.store())).add(kMapping, mapping_identity(model.model()));
   return text.add(kBesideFiles, assets.identity()).add(kResult, headers).text();
 }

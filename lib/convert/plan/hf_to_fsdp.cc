@@ -66,6 +66,7 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
   set_run(text, options.grid, options.fsdp, options.frozen);
   set_values(text, options.values);
   text.set("iteration", options.iteration.value_or(0));
+  text.set("expert_layout", expert_layout_name(options.model.expert_layout));
   text.add(kSourceFiles, source_identity(*model.store)).add(kBesideFiles, beside.identity());
   return text.add(kMapping, mapping_identity(model)).add(kResult, metadata).text();
 }

@@ -199,8 +199,11 @@ std::unique_ptr<Store> open_snapshot(const Folder& folder) {
 // Adds the checkpoints one level below to the error: a parent folder is the most common wrong path.
 void name_below(const Folder& folder, Error& e) {
   std::vector<std::string> below;
-  for (const FolderEntry& entry : folder.entries())
-    if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
+  for (const FolderEntry& entry : folder.entries()) try {
+      if (entry.folder && is_checkpoint_folder(folder, entry.name)) below.push_back(entry.name);
+    } catch (const Error&) {
+      // A folder that cannot be entered is not what the user meant.
+    }
   if (below.empty()) return;
   e.note(cat("checkpoints one level below: ", listed(below, 20)));
   e.help(cat("name one of them: mckpt inspect ", escaped(folder.inside(below[0]), 4096)));

@@ -1,5 +1,5 @@
 // How fused experts are told apart: [experts, out, in] of transformers 5 and [experts, in, out] of released
-// Qwen3-VL models. Where one of the two tensors of a layer is square the other one tells; nothing is guessed.
+// Qwen3-VL models, which some Qwen3.5 models have too. Where one of the two tensors of a layer is square the other one tells; nothing is guessed.
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
@@ -22,9 +22,9 @@ std::string tensor_name(i64 layer, const std::string& leaf) {
   return cat("model.language_model.layers.", layer, ".", leaf);
 }
 
-// Qwen3-VL-MoE with experts of such a width: half of the hidden size makes gate_up square, all of it down.
-HfConfig config_of(i64 width) {
-  HfConfig c = golden_config("qwen3_vl_moe");
+// A model with experts of such a width: half of the hidden size makes gate_up square, all of it down.
+HfConfig config_of(i64 width, const char* model = "qwen3_vl_moe") {
+  HfConfig c = golden_config(model);
   c.model.moe.ffn = width;
   return c;
 }
@@ -47,13 +47,16 @@ std::string rules_of(const HfConfig& c, const TensorList& tensors, MapOptions op
 }
 
 TEST(ExpertLayout, IsToldByTheTensorThatIsNotSquare) {
-  for (i64 width : {kHidden / 2, kHidden, i64{40}}) {
-    HfConfig c = config_of(width);
-    EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsFused)), "expert_row gated_expert") << width;
-    EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsHub)), "expert_row_transposed gated_expert_transposed")
-        << width;
-    EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsApart)), "gated_mlp row") << width;
-  }
+  for (const char* model : {"qwen3_vl_moe", "qwen3_5_moe"})
+    for (i64 width : {kHidden / 2, kHidden, i64{40}}) {
+      HfConfig c = config_of(width, model);
+      EXPECT_EQ(c.model.text.hidden, kHidden) << model;
+      EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsFused)), "expert_row gated_expert") << width;
+      EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsHub)),
+                "expert_row_transposed gated_expert_transposed")
+          << width;
+      EXPECT_EQ(rules_of(c, tensors_as(c, Needs::kExpertsApart)), "gated_mlp row") << width;
+    }
 }
 
 // Every item of a square tensor that is stored input first: row r of an expert's fc1 is column r of its

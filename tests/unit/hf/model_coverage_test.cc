@@ -2,6 +2,7 @@
 // expert-parallel cells of a replica, and stages and experts share the parameters without loss.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -11,6 +12,8 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
+#include "mappings/needs.h"
+#include "mappings/registry.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 
@@ -73,6 +76,35 @@ void expect_covered(const std::string& what, const ModelMap& map, const Grid& gr
     EXPECT_FALSE(tiling_fault(runs, shapes.at(name).items()))
         << what << " " << to_string(grid) << " " << name;
   }
+}
+
+i64 rows_with(const Section& section, Needs condition) {
+  i64 rows = 0;
+  for (const RowList& list : row_lists(section))
+    rows += std::ranges::count(list.rows, condition, &Row::needs);
+  return rows;
+}
+
+// What the list of a family's conditions leaves out, no model meets; what is in it, some row asks for.
+TEST(ModelCoverage, FamiliesNameTheConditionsThatTheirModelsMeet) {
+  for (const std::string& model : golden_models()) {
+    HfConfig c = golden_config(model);
+    for (int needs = 0; needs <= static_cast<int>(Needs::kExpertsHub); needs++) {
+      Needs condition{needs};
+      if (is_expert_form(condition)) continue;
+      for (const Section& section : c.family->sections) {
+        const TowerConfig& tower = section.tower == Tower::kVision ? c.model.vision_tower : c.model.text;
+        if (rows_with(section, condition) == 0 || !holds(condition, c.model, tower, Needs::kAlways)) continue;
+        EXPECT_TRUE(family_has(*c.family, condition)) << model << " " << needs_name(condition);
+      }
+    }
+  }
+  for (const Family* family : all_families())
+    for (Needs condition : family->conditions) {
+      i64 rows = 0;
+      for (const Section& section : family->sections) rows += rows_with(section, condition);
+      EXPECT_GT(rows, 0) << family->name << " " << needs_name(condition);
+    }
 }
 
 TEST(ModelCoverage, EveryItemOfEveryTensorIsHeldOnceOnEveryGrid) {

@@ -53,6 +53,13 @@ TEST(NameTree, DrawsNoBranchForASingleTensor) {
   EXPECT_EQ(tree({"lm_head.weight", "a", "m.x.y.w", "m.x.y.v"}), "a lm_head.weight m.x.y { v w }");
 }
 
+// A file's name is one part, with its dots; a colon that ends no file's name is a letter like others.
+TEST(NameTree, DoesNotDivideNamesOfFiles) {
+  EXPECT_EQ(tree({"a.b.pt:m.v", "a.b.pt:m.w", "a.bin:v", "a.bin:w"}), "a.b.pt:m { v w } a.bin { v w }");
+  EXPECT_EQ(tree({"x.pt:w", "y.pt:layers.0.w", "y.pt:layers.1.w"}), "x.pt:w y.pt { layers.{0,1} x2 { w } }");
+  EXPECT_EQ(tree({"m.a:x.v", "m.a:x.w", "m.b"}), "m { a:x.v a:x.w b }");
+}
+
 TEST(NameTree, TakesNumbersAtTheTopAndAtTheEnd) {
   EXPECT_EQ(tree({"0", "1", "2"}), "0 1 2");
   EXPECT_EQ(tree({"m.0", "m.1", "m.2"}), "m { {0..2} x3 }");
