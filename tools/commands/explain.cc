@@ -51,6 +51,20 @@ const CodeInfo& find_code(std::string_view text) {
   throw e.help("mckpt explain   lists all codes");
 }
 
+// Lines that begin with "- " are cases, with their further lines indented.
+std::string explanation_text(std::string_view explanation) {
+  std::string out;
+  for (std::size_t at = 0; at <= explanation.size();) {
+    std::size_t end = std::min(explanation.find('\n', at), explanation.size());
+    std::string_view line = explanation.substr(at, end - at);
+    bool is_case = line.starts_with("- ");
+    if (is_case && out.find("\n- ") == out.npos) out += "\nCases:\n";
+    out += cat(wrapped(with_flags(line), help_width(), 0, is_case ? 2 : 0), "\n");
+    at = end + 1;
+  }
+  return out;
+}
+
 void write_code(JsonWriter& json, const CodeInfo& info) {
   json.field("code", code_name(info.code)).field("exit", static_cast<int>(info.exit));
   json.field("title", info.title).field("explanation", with_flags(info.explanation));
@@ -73,8 +87,7 @@ Exit explain_command(CommandLine& line) {
       json.end_answer();
     } else {
       out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
-                   wrapped(with_flags(info.explanation), help_width(), 0, 0), "\n\nExit status ",
-                   static_cast<int>(info.exit), "."));
+                   explanation_text(info.explanation), "\nExit status ", static_cast<int>(info.exit), "."));
     }
   } else if (out.json()) {
     json.begin_answer("explain", true).key("codes").begin_array();

@@ -90,7 +90,7 @@ Exit ls_command(CommandLine& line) {
   as.declare(line);
   line.description("Lists every tensor by name, from headers alone. With -q, prints names only.");
   line.example("mckpt ls model.safetensors '*.layers.0.*'");
-  line.example("mckpt ls old.safetensors new.safetensors '*norm*'");
+  line.example("mckpt ls ckpt model.safetensors '*norm*'");
   line.example("mckpt ls ckpt --jsonl --digest > tensors.jsonl");
   line.example("mckpt ls Qwen3-30B-A3B --as megatron --tp 2 --ep 4 --rank 3");
   line.parse();

@@ -138,7 +138,7 @@ Exit verify_command(CommandLine& line) {
       "know both.");
   line.description("Reads all data and changes nothing. Exit status: 0 sound, 1 problems were found.");
   line.example("mckpt verify ckpt");
-  line.example("mckpt verify --json old.safetensors new.safetensors");
+  line.example("mckpt verify ckpt model.safetensors --json");
   line.example("mckpt verify ckpt --against Qwen3-30B-A3B");
   AgainstFlags against;
   against.declare(line);
