@@ -22,6 +22,7 @@
 #include "mappings/model/grid_fit.h"
 #include "mappings/model/grouped_names.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
@@ -263,6 +264,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
     refuse_other_pattern(*setup.groups, model_);
     group_layers(*setup.groups, out);
   }
+  respell(setup.spelling, out);
   return out;
 }
 
