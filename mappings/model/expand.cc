@@ -234,8 +234,14 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   Place place = place_of_rank(model_, grid, cell);
   Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
+  // A run with a misfit on any stage fails, so what other stages have is checked as well.
+  auto check = [&](const Site& site) {
+    each_row(site, model_, form_of(*site.section), 0, 1, [&](const Row& row, i64 expert) {
+      holdings.of(site, row, expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp}, expert);
+    });
+  };
   each_site(*family_, model_, [&](const Site& site) {
-    if (!on_stage(site, model_, place)) return;
+    if (!on_stage(site, model_, place)) return check(site);
     Site local = on_this_stage(site, place);
     auto add = [&](const Row& row, i64 expert) {
       ModelParameter p;
