@@ -134,6 +134,9 @@ out = place("out")
 mckpt("convert", "reshard", early, out, "--dp", 3, "--no-sync", "-q")
 expect("model.module.decoder.final_layernorm.weight" in digests(out), "the final norm keeps its name")
 mckpt("export", out, place("back"), "--no-sync", "-q")
+two, _ = respelt(os.path.join(made, "release"), place("release"), [(r"layers\.1\.mlp\.linear_fc1\.layer_norm_weight", "final_layernorm.weight")])
+told = mckpt("export", two, place("no"), status=3).stderr
+expect("MC2005" in told and "decoder.final_norm.weight or decoder.final_layernorm.weight" in told, told)
 
 # ---- Two names at once, and two spellings in one model: a norm and a vector of the same size are made namesakes.
 

@@ -3,16 +3,18 @@ chunk and file by file, what `convert hf-to-fsdp --spelling` writes, and with gr
 """
 import json
 import os
+import subprocess
 import tempfile
 
 from mckpt_tests.checks import expect, expect_equal, finish
 from mckpt_tests.models import Models
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.respelt import SUBMODULE_CONV, UNFUSED_NORMS, renamed
+from mckpt_tests.respelt import SUBMODULE_CONV, UNFUSED_NORMS, renamed, respelt
 from mckpt_tests.setting import MCKPT, MPIRUN
-import subprocess
 
 models = Models()
+FINAL = [(r"decoder\.final_norm\.weight", "decoder.final_layernorm.weight")]
+TWO_NORMS = [(r"layers\.2\.layers\.1\.pre_mlp_layernorm\.weight", "final_layernorm.weight")]
 
 
 def mckpt(*args, ranks=1):
@@ -65,4 +67,13 @@ with tempfile.TemporaryDirectory(prefix="mckpt_other_") as scratch:
     mckpt("convert", "ungroup", saved, flat, "--no-sync", "-q")
     mckpt("verify", flat, "--against", hybrid, "--params-dtype", "auto", "-q")
     mckpt("verify", saved, "--against", hybrid, "--params-dtype", "auto", "-q")
+
+    # Early models with groups have the final norm under the other name. Both at once are refused.
+    early, count = respelt(os.path.join(saved, "release"), os.path.join(scratch, "early", "release"), FINAL)
+    expect(count == 1, f"{count} final norms")
+    mckpt("export", early, os.path.join(scratch, "of_early"), "--no-sync", "-q")
+    mckpt("verify", early, "--against", hybrid, "--params-dtype", "auto", "-q")
+    both, _ = respelt(os.path.join(saved, "release"), os.path.join(scratch, "both", "release"), TWO_NORMS)
+    told = run_mckpt("export", both, os.path.join(scratch, "of_both"), "--no-sync", timeout=60)
+    expect(told.returncode != 0 and "decoder.final_layernorm.weight" in told.stderr and "decoder.final_norm.weight" in told.stderr, told.stderr)
 finish(150)
