@@ -162,6 +162,7 @@ Conversion plan(const ToFsdp& what, int threads) {
                                                          .grid = grid,
                                                          .fsdp = impl::setup_of(what.fsdp, grid),
                                                          .frozen = impl::FrozenNames(what.fsdp.freeze),
+                                                         .spelling = impl::spelling_of(what.spelling),
                                                          .values = impl::value_options(what.values),
                                                          .iteration = what.iteration,
                                                          .threads = threads}));

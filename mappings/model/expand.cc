@@ -22,6 +22,7 @@
 #include "mappings/model/grid_fit.h"
 #include "mappings/model/grouped_names.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
@@ -233,8 +234,14 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   Place place = place_of_rank(model_, grid, cell);
   Holdings holdings(model_, setup.vocab_rows);
   std::vector<ModelParameter> out;
+  // A run with a misfit on any stage fails, so what other stages have is checked as well.
+  auto check = [&](const Site& site) {
+    each_row(site, model_, form_of(*site.section), 0, 1, [&](const Row& row, i64 expert) {
+      holdings.of(site, row, expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp}, expert);
+    });
+  };
   each_site(*family_, model_, [&](const Site& site) {
-    if (!on_stage(site, model_, place)) return;
+    if (!on_stage(site, model_, place)) return check(site);
     Site local = on_this_stage(site, place);
     auto add = [&](const Row& row, i64 expert) {
       ModelParameter p;
@@ -263,6 +270,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
     refuse_other_pattern(*setup.groups, model_);
     group_layers(*setup.groups, out);
   }
+  respell(setup.spelling, out);
   return out;
 }
 

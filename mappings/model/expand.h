@@ -64,7 +64,7 @@ class ModelMap {
   // The part of a parameter that another cell holds. Throws kGridMisfit, and what rules throw.
   Holding holding(const ModelParameter& parameter, Part part, const RunSetup& setup) const;
   // The parameters that one rank holds, in order of registration. Throws kGridMisfit with every kind of
-  // parameter that does not divide. pre: the grid passed check_grid().
+  // parameter that does not divide, whatever stage has it. pre: the grid passed check_grid().
   std::vector<ModelParameter> parameters(const Grid& grid, const Cell& cell, const RunSetup& setup) const;
 
  private:

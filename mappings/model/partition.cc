@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "core/hybrid/spellings.h"
 
 namespace mckpt::impl {
 namespace {
@@ -53,8 +54,8 @@ constexpr KnownName kKnownNames[] = {
     {"*self_attention.out_proj.weight", 1},
     // Mamba
     {"*mixer.in_proj.weight", kFused},
-    {"*mixer.conv1d[._]weight", kFused},
-    {"*mixer.conv1d[._]bias", kFused},
+    {"*mixer.conv1d_weight", kFused},
+    {"*mixer.conv1d_bias", kFused},
     {"*mixer.dt_bias", 0},
     {"*mixer.A_log", 0},
     {"*mixer.D", 0},
@@ -103,8 +104,9 @@ Partition checked(const PartitionClues& clues, int dim, PartitionEvidence eviden
 // A mark of Megatron counts more than a name.
 Partition partition_of(const PartitionClues& clues) {
   if (clues.annotation) return checked(clues, *clues.annotation, PartitionEvidence::kAnnotation);
+  const std::string name = with_usual_conv(clues.name);
   for (const KnownName& known : kKnownNames) {
-    if (!glob_match(known.glob, clues.name)) continue;
+    if (!glob_match(known.glob, name)) continue;
     if (known.dim == kFused) refuse(clues, "a fused parameter needs a rule");
     return checked(clues, known.dim, PartitionEvidence::kName);
   }

@@ -1,5 +1,5 @@
 // What a training run chooses beside the model: the rows of its vocabulary, the type of its parameters, the
-// groups of its layers, and which parameters are frozen.
+// groups of its layers, the spelling of its names, and which parameters are frozen.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/hybrid/spellings.h"
 
 namespace mckpt::impl {
 
@@ -23,6 +24,7 @@ struct RunSetup {
   std::optional<DType> params_dtype;
   // The pattern of a hybrid model with groups; it must outlive this struct. Null: no groups.
   const LayerPattern* groups = nullptr;
+  Spelling spelling{};  // the names of parameters that have more than one
 };
 
 // The rows of the vocabulary over this number of cells. Throws kVocabulary if they do not divide.

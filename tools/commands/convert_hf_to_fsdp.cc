@@ -29,6 +29,7 @@ struct HfToFsdpFlags {
   HfModelFlags model;
   GridFlags grid;
   FsdpFlags fsdp;
+  SpellingFlags spelling;
   ValueFlags values{"none"};
 
   void parse(CommandLine& line);
@@ -43,6 +44,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   model.declare(line);
   grid.declare(line);
   fsdp.declare(line);
+  spelling.declare(line);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -67,6 +69,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .grid = sizes,
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
+          .spelling = spelling.spelling(),
           .values = values.options(),
           .iteration = options.iteration,
           .threads = options.threads,

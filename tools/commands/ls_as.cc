@@ -19,6 +19,7 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "tools/answers/held_tensors_text.h"
 #include "tools/options/command_line.h"
@@ -74,6 +75,7 @@ void LsAs::declare(CommandLine& line) {
   model_.declare(line);
   grid_.declare(line);
   fsdp_.declare(line);
+  spelling_.declare(line);
   values_.declare(line);
 }
 
@@ -105,7 +107,8 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
 
   const ValueOptions values = values_.options();
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model())};
+                 values.params_dtype.of(map.model()), nullptr, spelling_.spelling()};
+  refuse_without_effect(setup.spelling, map, setup);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};

@@ -40,6 +40,7 @@ class LsAs {
   i64 rank_ = 0;
   GridFlags grid_;
   FsdpFlags fsdp_;
+  SpellingFlags spelling_;
   ValueFlags values_{"auto"};
   HfModelFlags model_;
 };

@@ -16,6 +16,7 @@
 #include "core/fsdp/complete_grid.h"
 #include "core/fsdp/param_groups.h"
 #include "core/fsdp/strategy.h"
+#include "core/hybrid/spellings.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
 #include "tools/options/command_line.h"
@@ -120,6 +121,16 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
 }
 
 FrozenNames FsdpFlags::frozen() const { return FrozenNames(words(frozen_)); }
+
+void SpellingFlags::declare(CommandLine& line) {
+  line.option(
+      "--spelling WORDS", words_,
+      "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for "
+      "mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and "
+      "the like)");
+}
+
+Spelling SpellingFlags::spelling() const { return spelling_of(words(words_)); }
 
 void ValueFlags::declare(CommandLine& line) {
   line.heading("Values");

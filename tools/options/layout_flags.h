@@ -15,6 +15,7 @@ enum class DType : u8;
 class CommandLine;
 class FrozenNames;
 struct FsdpSetup;
+struct Spelling;
 struct ValueOptions;
 
 // bf16, fp16 or fp32; throws kUsage that names the option.
@@ -49,6 +50,16 @@ class FsdpFlags {
   std::vector<std::string> units_, frozen_;
   std::string units_for_ = "full";
   std::optional<i64> bucket_;
+};
+
+// --spelling: the names of parameters that versions and specs of Megatron name differently.
+class SpellingFlags {
+ public:
+  void declare(CommandLine& line);
+  Spelling spelling() const;  // throws kUsage for a word that is none
+
+ private:
+  std::vector<std::string> words_;
 };
 
 // --vocab-size, --params-dtype, --dtype, --dtype-rule; a command may declare some of them only.

@@ -18,6 +18,7 @@
 #include "live/save/folders.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/same_host.h"
@@ -48,6 +49,7 @@ void RoundtripOptions::parse(CommandLine& line) {
   model_flags.declare(line);
   grid_flags.declare(line);
   fsdp_flags.declare(line);
+  spelling_flags.declare(line);
   line.heading("Values");
   values.declare_vocab(line);
   values.declare_params(line);
@@ -102,7 +104,8 @@ LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
   const ValueOptions how = values.options();
   s.grid = grid_flags.grid();
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
-           pattern ? &*pattern : nullptr};
+           pattern ? &*pattern : nullptr, spelling_flags.spelling()};
+  refuse_without_effect(s.run.spelling, map, s.run);
   s.fsdp = fsdp_flags.setup(s.grid);
   if (main_dtype == "none") s.main_dtype.reset();
   s.adjust = [frozen = fsdp_flags.frozen()](std::vector<ModelParameter>& p) { frozen.apply(p); };

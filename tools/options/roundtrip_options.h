@@ -30,6 +30,7 @@ struct RoundtripOptions {
   HfModelFlags model_flags;
   GridFlags grid_flags;
   FsdpFlags fsdp_flags;
+  SpellingFlags spelling_flags;
   ValueFlags values{"auto"};
   RankLimits ranks;
 

@@ -58,6 +58,7 @@ constexpr std::string_view kSettings[] = {
     "source_etp",
     "source_hsdp",
     "source_tp",
+    "spelling",
     "strategy",
     "tensors_only",
     "threads",

@@ -44,6 +44,8 @@ struct ToFsdp {
   Grid grid{};
   Fsdp fsdp{};
   Values values{};
+  // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms".
+  std::vector<std::string> spelling{};
   std::optional<std::int64_t> iteration{};  // none: target/release
 };
 

@@ -91,19 +91,27 @@ FusedTables fused_tensors(const CheckpointModel& from, const CheckpointModel& to
   return fused;
 }
 
+void note_spelling(const CheckpointModel& tested, const CheckpointModel& source, Observer& observer) {
+  Spelling other;
+  other.rows = tested.spelling_on_disk().rows | source.spelling_on_disk().rows;
+  if (other.usual()) return;
+  observer.note({Note::Kind::kNote, cat("names   are compared as usual; those on disk: ", to_string(other))});
+}
+
 // Compares the two sides by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side
 // has assets, so the model is not known.
 bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
              const Comparing& c) {
   bool other_layers = differ_in_layers(*tested, *source);
   CheckpointOptions how = c.options.opening;
-  how.parts = NamesOf::kAll, how.renamed = how.records_apart = true;
+  how.parts = NamesOf::kAll, how.renamed = how.records_apart = how.usual_names = true;
   how.any_model = assets.empty();
   if (!assets.empty()) how.assets = assets;
   CheckpointModel from = open_checkpoint(std::move(source), how);
   CheckpointModel to = open_tested(std::move(tested), how, c.options);
   c.note_oddities(from);
   c.note_oddities(to);
+  note_spelling(to, from, c.observer);
   FusedTables fused = fused_tensors(from, to);
   bool same = true;
   if (other_layers)

@@ -67,7 +67,9 @@ class Migration {
                   ", which a GPT model does not have"));
     } else {
       LayerName moved = name;
-      if (main_layer) moved.rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
+      std::string rest(name.rest);
+      if (main_layer) rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
+      moved.rest = rest;
       out.parameter = to_.text(moved);
     }
     return out;

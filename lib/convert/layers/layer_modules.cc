@@ -1,23 +1,15 @@
-// A table of the names of norms, and a walk over pickled values that decides whether a state is empty.
+// The two names of norms are those of core/hybrid/spellings.h; a walk over pickled values decides whether a
+// state is empty.
 #include "convert/layers/layer_modules.h"
 
 #include "convert/layers/layer_migration.h"
+#include "core/base/text.h"
 #include "core/hybrid/kind.h"
+#include "core/hybrid/spellings.h"
 #include "io/pickle/value.h"
 
 namespace mckpt::impl {
 namespace {
-
-struct Norm {
-  LayerKind kind;
-  std::string_view apart, fused;
-};
-constexpr Norm kNorms[] = {
-    {LayerKind::kAttention, "input_layernorm.weight", "self_attention.linear_qkv.layer_norm_weight"},
-    {LayerKind::kAttention, "input_layernorm.bias", "self_attention.linear_qkv.layer_norm_bias"},
-    {LayerKind::kMlp, "pre_mlp_layernorm.weight", "mlp.linear_fc1.layer_norm_weight"},
-    {LayerKind::kMlp, "pre_mlp_layernorm.bias", "mlp.linear_fc1.layer_norm_bias"},
-};
 
 // A state with deeper nested lists is taken for one that is not empty.
 constexpr int kMostNested = 4;
@@ -47,18 +39,19 @@ bool is_empty(const PickleValue& v, int depth) {
 
 }  // namespace
 
-std::string_view moved_norm(std::string_view rest, LayerKind kind, NormPlace to) {
-  for (const Norm& n : kNorms) {
-    if (n.kind != kind || to == NormPlace::kKeep) continue;
-    if (rest == (to == NormPlace::kFused ? n.apart : n.fused))
-      return to == NormPlace::kFused ? n.fused : n.apart;
-  }
-  return rest;
+std::string moved_norm(std::string_view rest, LayerKind kind, NormPlace to) {
+  if (to == NormPlace::kFused)
+    return usual_rest(SpellingKind::kUnfusedNorm, kind, rest).value_or(std::string(rest));
+  std::optional<Respelt> other = to == NormPlace::kApart ? other_name(rest) : std::nullopt;
+  bool norm = other && other_names()[other->row].why == SpellingKind::kUnfusedNorm;
+  return norm ? std::move(other->name) : std::string(rest);
 }
 
 bool is_state_of_norm(std::string_view rest, LayerKind kind) {
-  return (kind == LayerKind::kAttention && rest == "input_layernorm._extra_state") ||
-         (kind == LayerKind::kMlp && rest == "pre_mlp_layernorm._extra_state");
+  constexpr std::string_view kState = "_extra_state";
+  if (!rest.ends_with(kState)) return false;
+  std::string weight = cat(rest.substr(0, rest.size() - kState.size()), "weight");
+  return usual_rest(SpellingKind::kUnfusedNorm, kind, weight).has_value();
 }
 
 bool is_empty_state(const PickleValue& value) { return is_empty(value, 0); }

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/spellings.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
 #include "io/store/store.h"
@@ -15,19 +16,15 @@
 namespace mckpt::impl {
 namespace {
 
+// As torch_dist has the names.
 struct FusedName {
   LayerKind kind;
-  std::string_view name, stored;
+  std::string_view stored;
 };
 constexpr FusedName kFused[] = {
-    {LayerKind::kMamba, "mixer.in_proj.weight", "mixer.in_proj.weight"},
-    {LayerKind::kMamba, "mixer.conv1d.weight", "mixer.conv1d.weight"},
-    {LayerKind::kMamba, "mixer.conv1d_weight", "mixer.conv1d.weight"},
-    {LayerKind::kMamba, "mixer.conv1d.bias", "mixer.conv1d.bias"},
-    {LayerKind::kMamba, "mixer.conv1d_bias", "mixer.conv1d.bias"},
-    {LayerKind::kGdn, "self_attention.in_proj.weight", "self_attention.in_proj.weight"},
-    {LayerKind::kGdn, "self_attention.conv1d.weight", "self_attention.conv1d.weight"},
-    {LayerKind::kGdn, "self_attention.conv1d.bias", "self_attention.conv1d.bias"},
+    {LayerKind::kMamba, "mixer.in_proj.weight"},       {LayerKind::kMamba, "mixer.conv1d.weight"},
+    {LayerKind::kMamba, "mixer.conv1d.bias"},          {LayerKind::kGdn, "self_attention.in_proj.weight"},
+    {LayerKind::kGdn, "self_attention.conv1d.weight"}, {LayerKind::kGdn, "self_attention.conv1d.bias"},
 };
 
 // Collects parts one behind the other.
@@ -76,8 +73,9 @@ Parts gdn_parts(std::string_view fused, i64 values, i64 heads, i64 conv, bool se
 }  // namespace
 
 std::optional<std::string_view> fused_name(LayerKind kind, std::string_view rest) {
+  const std::string usual = with_usual_conv(rest);
   for (const FusedName& f : kFused)
-    if (f.kind == kind && f.name == rest) return f.stored;
+    if (f.kind == kind && with_usual_conv(f.stored) == usual) return f.stored;
   return std::nullopt;
 }
 
@@ -86,7 +84,9 @@ std::vector<NativePart> native_parts(std::string_view fused, const LayerDims& di
   bool mamba = fused.starts_with("mixer.");
   std::string module(mamba ? "mixer." : "self_attention.");
   auto dim = [&](std::string_view name, std::size_t d) { return size(dims(cat(module, name)), d); };
-  i64 conv = std::max(dim("conv1d.weight", 0), dim("conv1d_weight", 0));
+  auto rows_of = [&](std::string_view name) { return size(dims(name), 0); };
+  const std::string stored_conv = cat(module, "conv1d.weight");
+  i64 conv = std::max(rows_of(stored_conv), rows_of(with_usual_conv(stored_conv)));
   i64 wide = dim("out_proj.weight", 1), heads = dim("A_log", 0);
   i64 rows = fused.ends_with("in_proj.weight") ? dim("in_proj.weight", 0) : conv;
   bool even = conv > wide && (conv - wide) % 2 == 0;

@@ -30,6 +30,7 @@
 #include "io/output/plan_identity.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 
 namespace mckpt::impl {
 namespace {
@@ -52,7 +53,8 @@ FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
   FsdpRun run;
   run.grid = options.grid;
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model())};
+             options.values.params_dtype.of(map.model()), nullptr, options.spelling};
+  refuse_without_effect(options.spelling, map, run.run);
   run.fsdp = options.fsdp;
   run.main_dtype = options.values.dtype;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };

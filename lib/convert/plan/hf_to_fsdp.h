@@ -10,6 +10,7 @@
 #include "convert/keys/value_options.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/spellings.h"
 #include "hf/model_options.h"
 #include "mappings/fsdp/setup.h"
 
@@ -24,6 +25,7 @@ struct HfToFsdpOptions {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
+  Spelling spelling{};  // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
@@ -32,7 +34,8 @@ struct HfToFsdpOptions {
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
-// kUnaccounted if a tensor that should repeat another one has values of its own.
+// kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
+// effect.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

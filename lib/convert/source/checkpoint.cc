@@ -18,6 +18,7 @@
 #include "convert/views/piece_store.h"
 #include "convert/views/state_dict_pieces.h"
 #include "convert/views/torch_dist_pieces.h"
+#include "convert/views/usual_names.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
@@ -33,6 +34,7 @@
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/source_table.h"
 
 namespace mckpt::impl {
@@ -146,6 +148,8 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
   with_file(std::string(store_->root()), [&] {
     KeyTable::Cells cells{run_.tensor_ranks.value_or(0), run_.expert_tensor_ranks.value_or(0)};
     translate(options, cells);
+    find_spelling();
+    if (options.usual_names) respell();
     lay_out(cells);
   });
   chunks_ = std::make_unique<StoredChunks>(*store_, *keys_);
@@ -163,6 +167,7 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
     pieces = torch_dist_pieces(std::move(store_), map(), setup_, options.weights_only());
     cells = {1, 1};
   } else if (named && options.renamed) {
+    find_spelling();
     pieces = state_dict_pieces(std::move(store_), dialect, model_->plain ? nullptr : &map(), setup_, cells,
                                options.weights_only());
   } else if (dialect == DcpDialect::kFsdpDtensor && !model_->plain && !setup_.groups) {
@@ -174,9 +179,27 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   store_ = std::move(pieces);
 }
 
-void CheckpointModel::lay_out(KeyTable::Cells cells) {
+// Models that no table knows have the names of the checkpoint.
+void CheckpointModel::find_spelling() {
+  tensors_.clear();
   for (i64 t = 0; t < store_->tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store_->name(t))) tensors_.emplace(std::move(*name), t);
+  if (model_->plain) return;
+  setup_.spelling =
+      stored_spelling(map(), setup_, [&](const std::string& name) { return tensors_.contains(name); });
+  spelling_on_disk_.rows |= setup_.spelling.rows;
+}
+
+// A translated store stays the one that was translated.
+void CheckpointModel::respell() {
+  if (setup_.spelling.usual()) return;
+  std::unique_ptr<PieceStore> usual = with_usual_names(std::move(store_), map(), setup_);
+  if (!pieces_) pieces_ = usual.get();
+  store_ = std::move(usual);
+  find_spelling();
+}
+
+void CheckpointModel::lay_out(KeyTable::Cells cells) {
   setup_.vocab_rows = stored_vocab_rows(map(), tensors_, *store_);
   keys_ = std::make_unique<KeyTable>(map(), setup_, cells,
                                      [&](const std::string& name) { return tensors_.contains(name); });

@@ -34,8 +34,8 @@ struct HfModel;
 // to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
 class CheckpointModel {
  public:
-  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the
-  // store, whatever `setup` says.
+  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary and the spelling of
+  // names are those of the store, whatever `setup` says.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
                   RunSetup setup = {0, std::nullopt});
 
@@ -55,6 +55,8 @@ class CheckpointModel {
   const HfModel& model() const { return *model_; }
   const KeyTable& keys() const { return *keys_; }
   const RunSetup& setup() const { return setup_; }
+  // The spelling on disk; that of setup() unless the names were made usual.
+  const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;
 
@@ -68,6 +70,8 @@ class CheckpointModel {
 
  private:
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
+  void find_spelling();
+  void respell();
   void lay_out(KeyTable::Cells cells);
 
   std::unique_ptr<Store> store_;
@@ -76,6 +80,7 @@ class CheckpointModel {
   RunFacts run_;
   std::unique_ptr<HfModel> model_;
   RunSetup setup_;
+  Spelling spelling_on_disk_;
   NameMap<std::string, i64> tensors_;  // of the model section, by key
   std::unique_ptr<KeyTable> keys_;
   std::unique_ptr<StoredChunks> chunks_;

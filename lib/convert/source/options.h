@@ -1,7 +1,7 @@
 // Options of open_checkpoint(): how a checkpoint is opened if its files leave something open.
 //
 //   which model it is             assets, any_model, model
-//   which names the layers have   keep_layers, renamed
+//   which names it has            keep_layers, renamed, usual_names
 //   which ranks wrote it          source_tp, source_etp
 //   what may be wrong with it     accept, records_apart, parts
 #pragma once
@@ -26,7 +26,8 @@ struct CheckpointOptions {
   // Layers keep their names: a checkpoint whose layers have other names than those of the model is taken as
   // one of a model that no table knows.
   bool keep_layers = false;
-  bool renamed = false;  // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
+  bool renamed = false;      // checkpoints of FSDP2 and of Megatron-FSDP alone get the names of fsdp_dtensor
+  bool usual_names = false;  // parameters with other names get their usual ones
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not
   // say it.
   std::optional<i64> source_tp{}, source_etp{};

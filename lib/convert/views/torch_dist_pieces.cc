@@ -1,6 +1,6 @@
 // Every parameter of the model is searched under all names that torch_dist may give it, for the model section
-// and for each kind of state. The search tries spellings, then experts, then layers, and takes the first
-// tensor that exists and has the index:
+// and for each kind of state. The search tries old and new names of MTP, then experts, then layers, and takes
+// the first tensor that exists and has the index:
 //
 //   decoder.layers.3.mlp.experts.linear_fc1.weight7
 //       decoder.layers.3.mlp.experts.experts.linear_fc1.weight    at [7]
@@ -18,6 +18,7 @@
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/hybrid/spellings.h"
 #include "io/dcp/dialect.h"
 #include "io/dcp/key.h"
 #include "io/dcp/run_args.h"
@@ -25,23 +26,18 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Pairs of spellings: what a module is called at run time may differ from its name in torch_dist.
-constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
-    {"mixer.conv1d_", "mixer.conv1d."},
-    {".mtp_model_layer.", ".transformer_layer."},
-    {"decoder.final_norm.", "decoder.final_layernorm."},
-    {"decoder.final_layernorm.", "decoder.final_norm."}};
-
-std::vector<std::string> spellings(std::string_view name) {
+// The names of a parameter of MTP in older and newer versions.
+std::vector<std::string> block_names(std::string_view name) {
+  constexpr std::string_view kOld = ".mtp_model_layer.", kNew = ".transformer_layer.";
   std::vector<std::string> out{std::string(name)};
-  for (auto [from, to] : kSpellings)
-    if (std::size_t at = name.find(from); at != name.npos)
-      out.push_back(cat(name.substr(0, at), to, name.substr(at + from.size())));
+  if (std::size_t at = name.find(kOld); at != name.npos)
+    out.push_back(cat(name.substr(0, at), kNew, name.substr(at + kOld.size())));
   return out;
 }
 
@@ -74,6 +70,12 @@ std::vector<Place> of_layers(Place place) {
   return {std::move(place), std::move(stacked)};
 }
 
+// A parameter, and its name in the checkpoint apart from layers and experts.
+struct Sought {
+  ModelParameter parameter;
+  std::string name;
+};
+
 // The translation of one store; run() is called once.
 class Translation {
  public:
@@ -81,13 +83,15 @@ class Translation {
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
         model_(map.model()),
-        parameters_(map.parameters(Grid{}, Cell{}, setup)),
-        weights_only_(weights_only) {}
+        weights_only_(weights_only) {
+    for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p), ""});
+  }
 
   std::unique_ptr<PieceStore> run() {
     gather();
+    for (Sought& s : sought_) s.name = stored_name(s.parameter);
     for (const auto& [kind, names] : kinds_)
-      for (const ModelParameter& p : parameters_) add(p, kind);
+      for (const Sought& s : sought_) add(s, kind);
     add_rest();
     if (!odd_.empty() && !weights_only_) refuse_odd();
     add_common();
@@ -98,8 +102,10 @@ class Translation {
   using Names = NameMap<std::string_view, i64>;
 
   void gather();
-  void add(const ModelParameter& p, std::string_view kind);
-  bool add_parts(const ModelParameter& p, KeySplit split, std::string_view kind);
+  bool has(const ModelParameter& p, const std::string& name) const;
+  std::string stored_name(ModelParameter& p) const;
+  void add(const Sought& s, std::string_view kind);
+  bool add_parts(const Sought& s, KeySplit split, std::string_view kind);
   void append_part(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
   void add_common();
@@ -117,7 +123,7 @@ class Translation {
   std::unique_ptr<PieceStore> out_;
   const Store& source_;
   const ModelConfig& model_;
-  std::vector<ModelParameter> parameters_;
+  std::vector<Sought> sought_;
   bool weights_only_;
   std::map<std::string_view, Names, std::less<>> kinds_;  // "" is the model, "exp_avg" a state
   std::vector<i64> taken_;                                // by tensor of the source, items
@@ -137,7 +143,7 @@ void Translation::gather() {
 
 std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
   const Names& names = kinds_.find(kind)->second;
-  for (const std::string& spelling : spellings(name))
+  for (const std::string& spelling : block_names(name))
     for (const Place& expert : of_experts(spelling))
       for (Place& place : of_layers(expert)) {
         auto found = names.find(place.name);
@@ -169,39 +175,60 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
             std::move(pieces));
 }
 
-void Translation::add(const ModelParameter& p, std::string_view kind) {
-  const std::string& name = p.global_name;
-  if (std::optional<StorePiece> whole = find(kind, name)) {
-    if (is_flat(kind, name, *whole)) return;
+// Whether the model section has a parameter of that name, whole or in parts.
+bool Translation::has(const ModelParameter& p, const std::string& name) const {
+  if (find("", name)) return true;
+  for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
+    if (split != KeySplit::kNone &&
+        find("", piece_key(split, name, pieces_of(split, model_, {p.shape()}, Part{})[0])))
+      return true;
+  return false;
+}
+
+// The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or the
+// final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored name.
+std::string Translation::stored_name(ModelParameter& p) const {
+  std::optional<Respelt> other = other_name(p.global_name);
+  if (!other || !has(p, other->name)) return p.global_name;
+  if (has(p, p.global_name)) refuse_two_names(p.global_name, other->name);
+  if (other_names()[other->row].why == SpellingKind::kUnfusedNorm) p.global_name = other->name;
+  return std::move(other->name);
+}
+
+void Translation::add(const Sought& s, std::string_view kind) {
+  const ModelParameter& p = s.parameter;
+  if (std::optional<StorePiece> whole = find(kind, s.name)) {
+    if (is_flat(kind, s.name, *whole)) return;
     std::vector<i64> dims = dims_of(*whole);
     if (p.split == KeySplit::kNone || !std::ranges::equal(dims, p.shape().dims()))
-      return put(kind, name, dims, {*whole});
+      return put(kind, p.global_name, dims, {*whole});
     for (const Piece& piece : stored_pieces(p, model_)) {
       StorePiece rows = *whole;
       rows.first_row = piece.first_row, rows.rows = dims[0] = piece.rows;
-      put(kind, piece_key(p.split, name, piece), dims, {rows});
+      put(kind, piece_key(p.split, p.global_name, piece), dims, {rows});
     }
     return;
   }
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
-    if (split != KeySplit::kNone && add_parts(p, split, kind)) return;
+    if (split != KeySplit::kNone && add_parts(s, split, kind)) return;
 }
 
 // Adds a parameter that torch_dist stores in parts; false if there are no such parts. fsdp_dtensor stores the
 // parameters of Mamba mixers whole, so their parts are put one after the other.
-bool Translation::add_parts(const ModelParameter& p, KeySplit split, std::string_view kind) {
+bool Translation::add_parts(const Sought& s, KeySplit split, std::string_view kind) {
+  const ModelParameter& p = s.parameter;
   bool whole = split == KeySplit::kMambaInProj || split == KeySplit::kMambaConv, found = false;
   std::vector<StorePiece> all;
   std::vector<i64> dims;
   for (const Piece& piece : pieces_of(split, model_, {p.shape()}, Part{})) {
-    std::string key = piece_key(split, p.global_name, piece);
+    std::string key = piece_key(split, s.name, piece);
     std::optional<StorePiece> part = find(kind, key);
     if (!part || is_flat(kind, key, *part)) continue;
     found = true;
     if (whole)
       append_part(*part, dims, all);
     else
-      put(kind, key, dims_of(*part), {*part});
+      put(kind, piece_key(split, p.global_name, piece), dims_of(*part), {*part});
   }
   if (!all.empty()) put(kind, p.global_name, std::move(dims), std::move(all));
   return found;

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/spellings.h"
 
 namespace mckpt::impl {
 namespace {
@@ -80,7 +81,7 @@ std::string mtp_layer_prefix(std::string_view depth, i64 layer) {
 }
 
 std::string_view final_norm_prefix(bool pattern_has_groups) {
-  return pattern_has_groups ? "decoder.final_layernorm." : "decoder.final_norm.";
+  return pattern_has_groups ? kGptFinalNorm : kHybridFinalNorm;
 }
 
 std::vector<GroupHazard> group_hazards(const LayerPattern& pattern) {

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/hybrid/keys.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/spellings.h"
 
 #include <charconv>
 
@@ -18,7 +19,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kLayers = "decoder.layers.", kMtp = "mtp.layers.";
-constexpr std::string_view kNorms[] = {"decoder.final_norm.", "decoder.final_layernorm."};
+constexpr std::string_view kNorms[] = {kHybridFinalNorm, kGptFinalNorm};
 constexpr std::string_view kMtpBlocks[] = {"mtp_model_layer", "transformer_layer"};
 
 // Removes the prefix; false, and the text unchanged, if it is not there.
@@ -40,7 +41,7 @@ std::optional<i64> take_number(std::string_view& text) {
 
 // The family whose parameters have names that begin like `rest`; nothing for names of no family.
 std::optional<KeyFamily> family_of(std::string_view rest) {
-  if (rest.starts_with("mixer.")) return KeyFamily::kMixer;
+  if (rest.starts_with("mixer.") || rest.starts_with("norm.")) return KeyFamily::kMixer;
   if (rest.starts_with("self_attention.") || rest.starts_with("input_layernorm."))
     return KeyFamily::kAttention;
   if (rest.starts_with("mlp.") || rest.starts_with("pre_mlp_layernorm.")) return KeyFamily::kMlp;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/hybrid/spellings.h"
 #include "io/dcp/boxes.h"
 #include "io/dcp/key.h"
 #include "io/dcp/mixed.h"
@@ -193,6 +194,22 @@ void DcpStore::collect_facts() {
   std::string_view folder = std::string_view(root_).substr(root_.rfind('/') + 1);
   if (auto iteration = iteration_number(folder)) add_fact("iteration", cat(*iteration));
   if (!meta_.version.empty()) add_fact("metadata version", escaped(meta_.version));
+  if (std::string spelling = to_string(spelling_of_names()); !spelling.empty())
+    add_fact("spelling", spelling);
+}
+
+// Names of parameters that versions and specs of Megatron spell differently. torch_dist has one name for a
+// convolution, whatever its name at run time.
+Spelling DcpStore::spelling_of_names() const {
+  bool torch_dist = dialect_ == DcpDialect::kTorchDist;
+  if (!torch_dist && dialect_ != DcpDialect::kFsdpDtensor) return {};
+  SpellingEvidence evidence;
+  for (i64 t = 0; t < tensor_count(); t++) {
+    KeySection section = key_section(dialect_, name(t));
+    bool convolution = torch_dist && with_usual_conv(section.name) != section.name;
+    if (section.model() && !convolution) evidence.add(section.name);
+  }
+  return evidence.found();
 }
 
 // Callers hold a Store; these functions are about what only a DCP folder has.

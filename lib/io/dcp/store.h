@@ -18,6 +18,7 @@ namespace mckpt::impl {
 
 class Findings;
 class Folder;
+struct Spelling;
 
 // Made by open_dcp(). Safe for many threads once it is made.
 class DcpStore final : public Store {
@@ -49,6 +50,7 @@ class DcpStore final : public Store {
   void look_at_torch_dist(const Folder& folder, bool has_marker);
   void collect_findings();
   void collect_facts();
+  Spelling spelling_of_names() const;
 
   // Calls fn(record of the file, opened); what it throws gets the file and the place in it.
   template <typename Fn>

@@ -29,8 +29,8 @@ LiveCheck::LiveCheck(const LiveModel& model, const Store& source, const LiveChec
   for (int t = 0; t < options.threads; t++)
     workers_.push_back(std::make_unique<Worker>(source, files_, model.device()));
   const LiveSetup& setup = model.setup();
-  as_stored_ = model.map().parameters(setup.grid, model.cell(),
-                                      {setup.run.vocab_rows, std::nullopt, setup.run.groups});
+  as_stored_ = model.map().parameters(
+      setup.grid, model.cell(), {setup.run.vocab_rows, std::nullopt, setup.run.groups, setup.run.spelling});
 }
 
 LiveCheck::~LiveCheck() = default;

@@ -1,6 +1,7 @@
 // Builds the tree from the names of parameters: every part of a name before a dot is a module.
 #include "live/model/module_tree.h"
 #include "core/base/error.h"
+#include "core/hybrid/spellings.h"
 #include "mappings/model/parameter.h"
 
 #include <algorithm>
@@ -13,12 +14,13 @@ std::string_view parent_of(std::string_view name) {
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
-// The layer of a parameter. The row of the family's table is the part of the name inside the layer, so the
-// layer's name is the parameter's name without as many words as the row has.
+// The layer of a parameter. The row of the family's table, or its other name, is the part of the name inside the
+// layer, so the layer's name is the parameter's name without as many words.
 std::string_view layer_of(const ModelParameter& p) {
-  std::string_view name = p.name;
-  for (std::size_t words = std::ranges::count(p.row->megatron, '.') + 1; words > 0; words--)
-    name = parent_of(name);
+  std::string_view name = p.name, row = p.row->megatron;
+  std::optional<Respelt> other = other_name(row);
+  if (other && name.ends_with(other->name)) row = other->name;
+  for (std::size_t words = std::ranges::count(row, '.') + 1; words > 0; words--) name = parent_of(name);
   return name;
 }
 

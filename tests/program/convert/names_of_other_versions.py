@@ -1,0 +1,165 @@
+"""Checkpoints in which versions and specs of Megatron spell names differently: convolutions of Mamba mixers as modules, norms that are
+not fused with the layer behind them, final norms under the name of the other kind of model. They are read as models by every command,
+resharding keeps their names, and a parameter under two names is refused.
+"""
+
+import json
+import os
+import tempfile
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.golden import sections
+from mckpt_tests.models import Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.respelt import SUBMODULE_CONV, UNFUSED_NORMS, renamed, respelt
+from mckpt_tests.setting import DATA
+
+models = Models()
+folder = tempfile.TemporaryDirectory(prefix="mckpt_spelling_")
+FRONT = "model.module."
+BOTH = SUBMODULE_CONV + UNFUSED_NORMS
+
+
+def place(name):
+    return os.path.join(tempfile.mkdtemp(dir=folder.name), name)
+
+
+def mckpt(*args, status=0):
+    run = run_mckpt(*args, timeout=60)
+    expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout[-300:]}{run.stderr[-900:]}")
+    return run
+
+
+def digests(source):
+    rows = json.loads(mckpt("ls", source, "--json", "--digest").stdout)["tensors"]
+    return {row["name"]: (row["dtype"], row["shape"], row["sha256"]) for row in rows}
+
+
+def golden(file, rules):
+    """What torch read of the real checkpoint, under the new names."""
+    want = {}
+    for line in sections(f"saved/{file}")[0][1:]:
+        name, dtype, shape, digest = line.split()[:4]
+        want[FRONT + renamed(name, rules)] = (dtype, [int(n) for n in shape.split("x")], digest)
+    return want
+
+
+# ---- What real runs saved (test_data/golden/saved), with the other names. `changed`: names of one layer pattern, counted by hand.
+
+for model, file, grid, rules, word, changed in (
+    ("nemotron_h", "nemotron_h.tp2_cp1_ep1_world4.txt", ["--tp", 2, "--dp", 2], SUBMODULE_CONV, "submodule-conv", 4),
+    ("nemotron_h", "nemotron_h.tp2_cp1_ep1_world4.txt", ["--tp", 2, "--dp", 2], UNFUSED_NORMS, "unfused-norms", 5),
+    ("nemotron_h", "nemotron_h.tp2_cp1_ep1_world4.txt", ["--tp", 2, "--dp", 2], BOTH, "submodule-conv, unfused-norms", 9),
+    ("qwen3_5", "qwen3_5.tp1_cp1_ep1_world2.txt", ["--dp", 2], UNFUSED_NORMS, "unfused-norms", None),
+    ("deepseek_v3", "deepseek_v3.tp2_cp1_ep1_world4.txt", ["--tp", 2, "--dp", 2], UNFUSED_NORMS, "unfused-norms", None),
+):
+    made = place("made")
+    source = models.path(model)
+    mckpt("convert", "hf-to-fsdp", source, made, *grid, "--vocab-size", "auto", "--params-dtype", "auto", "--dtype", "fp32", "--no-sync")
+    other, count = respelt(os.path.join(made, "release"), place("release"), rules)
+    want = golden(file, rules)
+    usual = golden(file, [])
+    expect_equal(f"{model} {word}: names", sorted(name for name in digests(other)), sorted(want))
+    expect_equal(f"{model} {word}: values", sorted(digests(other).items()), sorted(want.items()))
+    expect(count == len(set(want) - set(usual)) and count == (changed or count) and count > 0, f"{model} {word}: {count} names changed")
+    card = json.loads(mckpt("inspect", other, "--json").stdout)["facts"]
+    expect(card.get("spelling") == word, f"{model}: inspect names the spelling: {card}")
+    expect("spelling" not in json.loads(mckpt("inspect", made, "--json").stdout)["facts"], f"{model}: the usual spelling is not named")
+    mckpt("verify", other, "-q")
+    mckpt("verify", other, "--against", source, "--params-dtype", "auto", "-q")
+    mckpt("verify", other, "--against", made, "-q")
+    mckpt("verify", made, "--against", other, "-q")
+    back = place("back")
+    mckpt("export", other, back, "--no-sync", "-q")
+    mckpt("verify", back, "--against", source, "-q")
+
+    # Resharding keeps the names; the values are those of the run.
+    three = place("three")
+    mckpt("convert", "reshard", other, three, "--dp", 1 if model == "deepseek_v3" else 3, "--no-sync", "-q")
+    if grid[0] == "--dp":
+        expect_equal(f"{model} {word}: resharded", sorted(digests(three).items()), sorted(want.items()))
+    else:
+        expect_equal(f"{model} {word}: resharded", sorted(digests(three)), sorted(want))
+    mckpt("verify", three, "--against", source, "--params-dtype", "auto", "-q")
+    again = place("again")
+    mckpt("convert", "reshard", three, again, *grid, "--no-sync", "-q")
+    expect_equal(f"{model} {word}: and back", sorted(digests(again).items()), sorted(want.items()))
+
+    # The same names, and the layout of a model that has these modules, are written directly.
+    words = [flag for part in word.split(", ") for flag in ("--spelling", part)]
+    direct = place("direct")
+    mckpt("convert", "hf-to-fsdp", source, direct, *grid, "--vocab-size", "auto", "--params-dtype", "auto", "--dtype", "fp32", "--no-sync", *words)
+    expect_equal(f"{model} {word}: direct", sorted(digests(direct).items()), sorted(want.items()))
+    mckpt("verify", direct, "--against", again, "-q")
+
+# ---- Real runs with optimizer states, and in torch_dist
+
+real = os.path.join(DATA, "dcp", "fsdp_dtensor_optim")
+llama, states = models.path("tiny_llama1"), respelt(real, place("iter_0000005"), UNFUSED_NORMS)[0]
+names = {name: renamed(name, UNFUSED_NORMS) for name in digests(real)}
+expect(any("input_layernorm.weight.exp_avg" in n for n in names.values()), "states are renamed")
+out = place("out")
+mckpt("convert", "reshard", states, out, "--assets", llama, "--dp", 2, "--no-sync", "-q")
+want = {names[name]: value for name, value in digests(real).items()}
+expect_equal("states", sorted(digests(out).items()), sorted(want.items()))
+objects = [o["name"] for o in json.loads(mckpt("inspect", out, "--json").stdout)["objects"]]
+meta = [name for name in objects if name.startswith("optimizer.param_to_group_meta.")]
+expect(sum("pre_mlp_layernorm.weight." in name for name in meta) >= 13 and not any("layer_norm_" in name for name in meta), f"{meta[:9]}")
+mckpt("verify", out, "--assets", llama, "--against", real, "-q")
+mckpt("verify", real, "--assets", llama, "--against", out, "-q")
+
+dense, apart = models.path("tiny_dense2"), respelt(os.path.join(DATA, "dcp", "torch_dist_pp2"), place("iter_0000004"), UNFUSED_NORMS)[0]
+card = json.loads(mckpt("inspect", apart, "--json").stdout)["facts"]
+expect(card.get("spelling") == "unfused-norms", f"{card}")
+mckpt("verify", apart, "--assets", dense, "--against", os.path.join(DATA, "dcp", "torch_dist_pp2"), "-q")
+usual = place("usual")
+mckpt("convert", "reshard", os.path.join(DATA, "dcp", "torch_dist_pp2"), usual, "--assets", dense, "--dp", 2, "--no-sync", "-q")
+stacked = place("stacked")
+mckpt("convert", "reshard", apart, stacked, "--assets", dense, "--dp", 2, "--no-sync", "-q")
+want = {renamed(name, UNFUSED_NORMS): value for name, value in digests(usual).items()}
+expect(len(set(want) - set(digests(usual))) >= 4, "both norms of both layers have other names")
+expect_equal("torch_dist", sorted(digests(stacked).items()), sorted(want.items()))
+
+# ---- Final norms of early models with groups
+
+hybrid = models.path("nemotron_h")
+made = place("made")
+mckpt("convert", "hf-to-fsdp", hybrid, made, "--dp", 2, "--no-sync", "-q")
+FINAL = [(r"decoder\.final_norm\.weight", "decoder.final_layernorm.weight")]
+early, count = respelt(os.path.join(made, "release"), place("release"), FINAL)
+expect(count == 1, f"{count} final norms")
+mckpt("verify", early, "--against", hybrid, "-q")
+mckpt("verify", early, "--against", made, "-q")
+out = place("out")
+mckpt("convert", "reshard", early, out, "--dp", 3, "--no-sync", "-q")
+expect("model.module.decoder.final_layernorm.weight" in digests(out), "the final norm keeps its name")
+mckpt("export", out, place("back"), "--no-sync", "-q")
+two, _ = respelt(os.path.join(made, "release"), place("release"), [(r"layers\.1\.mlp\.linear_fc1\.layer_norm_weight", "final_layernorm.weight")])
+told = mckpt("export", two, place("no"), status=3).stderr
+expect("MC2005" in told and "decoder.final_norm.weight or decoder.final_layernorm.weight" in told, told)
+
+# ---- Two names at once, and two spellings in one model: a norm and a vector of the same size are made namesakes.
+
+TWO = [(r"layers\.1\.mlp\.linear_fc1\.layer_norm_weight", "layers.0.norm.weight")]
+both, _ = respelt(os.path.join(made, "release"), place("release"), TWO)
+for command in (["export", both, place("no")], ["convert", "reshard", both, place("no"), "--dp", 1], ["verify", both, "--against", hybrid]):
+    told = mckpt(*command, status=3).stderr
+    for word in ("MC2005", "decoder.layers.0.mixer.in_proj.layer_norm_weight", "decoder.layers.0.norm.weight", "both"):
+        expect(word in told, f"{command[0]}: nothing of '{word}': {told}")
+MIXED = [(r"layers\.0\.mixer\.in_proj\.layer_norm_weight", "layers.0.norm.weight")]
+mixed, _ = respelt(os.path.join(made, "release"), place("release"), MIXED)
+told = mckpt("export", mixed, place("no"), status=3).stderr
+for word in ("MC2005", "decoder.layers.2.mixer.in_proj.layer_norm_weight", "decoder.layers.0.norm.weight"):
+    expect(word in told, f"mixed: nothing of '{word}': {told}")
+
+# ---- Words that mean nothing to a model
+
+for args in (
+    ["convert", "hf-to-fsdp", models.path("qwen3_moe"), place("no"), "--spelling", "submodule-conv"],
+    ["ls", models.path("qwen3_moe"), "--as", "megatron", "--spelling", "submodule-conv"],
+):
+    told = mckpt(*args, status=2).stderr
+    expect("--spelling submodule-conv" in told and "no parameters" in told, told)
+told = mckpt("ls", hybrid, "--as", "fsdp", "--spelling", "submodule-conv,dots", status=2).stderr
+expect("submodule-conv or unfused-norms" in told and "dots" in told, told)
+finish(900)
