@@ -81,7 +81,14 @@ void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& para
     if (fault) throw Error(fault->code, fault->message).tensor(name);
     if (found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
   };
-  for (ModelParameter& p : parameters) rename(p.name), rename(p.global_name);
+  constexpr std::string_view kInside = ".x";  // names of modules are found by something inside them
+  for (ModelParameter& p : parameters) {
+    rename(p.name), rename(p.global_name);
+    for (std::string& module : p.gathered_with) {
+      rename(module += kInside);
+      module.resize(module.size() - kInside.size());
+    }
+  }
 }
 
 }  // namespace mckpt::impl

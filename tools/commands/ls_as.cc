@@ -110,10 +110,11 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
   bool fsdp = as_ == "fsdp";
+  const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell,
+      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), holder,
                            types)
-           : held_at_run_time(parameters, types);
+           : held_at_run_time(parameters, holder, types);
   refuse_unmatched(map, setup);
   choose(choice, held);
 
