@@ -163,6 +163,7 @@ Conversion plan(const ToFsdp& what, int threads) {
                                                          .fsdp = impl::setup_of(what.fsdp, grid),
                                                          .frozen = impl::FrozenNames(what.fsdp.freeze),
                                                          .values = impl::value_options(what.values),
+                                                         .hybrid_pattern = what.hybrid_pattern,
                                                          .iteration = what.iteration,
                                                          .threads = threads}));
   });

@@ -62,6 +62,7 @@ void read_ends(Settings& s, What& to) {
 void read(Settings& s, ToFsdp& to) {
   read_ends(s, to);
   read(s, to.model), read(s, to.grid), read(s, to.fsdp), read(s, to.values);
+  s.take("hybrid_pattern", to.hybrid_pattern);
   s.take("iteration", to.iteration);
 }
 

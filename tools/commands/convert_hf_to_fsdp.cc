@@ -30,6 +30,7 @@ struct HfToFsdpFlags {
   GridFlags grid;
   FsdpFlags fsdp;
   ValueFlags values{"none"};
+  std::string pattern;
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -43,6 +44,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   model.declare(line);
   grid.declare(line);
   fsdp.declare(line);
+  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -68,6 +70,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .fsdp = fsdp.setup(sizes),
           .frozen = fsdp.frozen(),
           .values = values.options(),
+          .hybrid_pattern = pattern,
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

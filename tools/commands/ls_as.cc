@@ -13,6 +13,7 @@
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "core/hybrid/pattern.h"
 #include "hf/model.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
@@ -74,6 +75,7 @@ void LsAs::declare(CommandLine& line) {
   model_.declare(line);
   grid_.declare(line);
   fsdp_.declare(line);
+  line.option("--hybrid-pattern PATTERN", pattern_, kPatternHelp);
   values_.declare(line);
 }
 
@@ -104,8 +106,10 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   print_notes(flags, notes_of(model));
 
   const ValueOptions values = values_.options();
+  std::optional<LayerPattern> pattern;
+  if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model())};
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr};
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};

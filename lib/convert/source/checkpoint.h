@@ -35,9 +35,11 @@ struct HfModel;
 class CheckpointModel {
  public:
   // What open_checkpoint() does, for a model that is known. The rows of the vocabulary are those of the
-  // store, whatever `setup` says.
+  // store, whatever `setup` says. `members`: the pattern by whose groups and members the layers are named, where
+  // the caller does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
-                  RunSetup setup = {0, std::nullopt});
+                  RunSetup setup = {0, std::nullopt},
+                  std::shared_ptr<const LayerPattern> members = nullptr);
 
   CheckpointModel(CheckpointModel&&) noexcept;
   ~CheckpointModel();
@@ -75,6 +77,7 @@ class CheckpointModel {
   std::vector<Finding> oddities_;
   RunFacts run_;
   std::unique_ptr<HfModel> model_;
+  std::shared_ptr<const LayerPattern> members_;  // setup_ may point to it
   RunSetup setup_;
   NameMap<std::string, i64> tensors_;  // of the model section, by key
   std::unique_ptr<KeyTable> keys_;

@@ -271,13 +271,16 @@ std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   return out;
 }
 
-// A module reads for the module that it is sharded with, the innermost one around it.
+i32 LiveModel::sharded_with(i32 module) const {
+  while (module >= 0 && !std::ranges::binary_search(sharded_, module)) module = tree_[module].parent;
+  return module;
+}
+
+// A module reads for the modules around it, up to the one that it is sharded with.
 std::vector<i32> LiveModel::extra_parameters(i32 module) const {
   std::vector<i32> out;
   for (const DirectReads::Read& read : reads_.elsewhere()) {
-    i32 with = read.module;
-    while (with > module && !std::ranges::binary_search(sharded_, with)) with = tree_[with].parent;
-    bool reads = tree_.contains(module, read.module) && with <= module;
+    bool reads = tree_.contains(module, read.module) && sharded_with(read.module) <= module;
     const Seat& s = seat(read.parameter);
     if (reads && s.group && s.module != module) out.push_back(read.parameter);
   }

@@ -82,6 +82,7 @@ class LiveModel {
   // Shards every layer and stack that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
   void wrap();
   const std::vector<i32>& sharded_modules() const { return sharded_; }  // in the order of their numbers
+  i32 sharded_with(i32 module) const;  // the innermost sharded module around it, or itself; -1: none
   const std::vector<std::unique_ptr<LiveGroup>>& groups_of(i32 sharded_module) const;
   std::vector<LiveGroup*> groups() const;
 

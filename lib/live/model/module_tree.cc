@@ -63,6 +63,13 @@ bool ModuleTree::contains(i32 outer, i32 inner) const {
   return inner == outer;
 }
 
+std::vector<i32> ModuleTree::layers_inside(i32 module) const {
+  std::vector<i32> out;
+  for (i32 m = module + 1; m < size(); m++)
+    if ((*this)[m].unit != UnitClass::kNone && contains(module, m)) out.push_back(m);
+  return out;
+}
+
 // Modules inside `module` have larger numbers, but others may be between them.
 std::vector<i32> ModuleTree::parameters_below(i32 module) const {
   std::vector<i32> out;

@@ -42,6 +42,8 @@ class ModuleTree {
   i32 home_of(i32 parameter) const { return homes_[parameter]; }
   bool contains(i32 outer, i32 inner) const;  // true also if the two are the same
 
+  // The layers inside the module, which is not one itself.
+  std::vector<i32> layers_inside(i32 module) const;
   // The parameters of the module and of all modules inside it, each once, in order of registration.
   std::vector<i32> parameters_below(i32 module) const;
 
