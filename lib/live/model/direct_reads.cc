@@ -17,10 +17,10 @@ std::vector<i32> readers_of(const ModelParameter& p, const ModuleTree& tree) {
   std::vector<i32> modules;
   for (const std::string& name : p.gathered_with)
     if (i32 module = tree.known(name); module >= 0) modules.push_back(module);
-  if (modules.empty() && !p.gathered_with.empty())
+  if (modules.empty() && !p.row->gathered_with.empty())
     throw Error(Code::kBadMap, "a row gathers its parameter with a module that the model does not have")
         .tensor(p.name)
-        .found(escaped(p.gathered_with.front()));
+        .found(escaped(p.row->gathered_with));
   return modules;
 }
 
