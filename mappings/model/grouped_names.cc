@@ -90,7 +90,8 @@ void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& para
   };
   for (ModelParameter& p : parameters) {
     for (std::string* name : {&p.name, &p.global_name})
-      if (std::optional<NameFault> fault = rename(*name)) throw Error(fault->code, fault->message).tensor(*name);
+      if (std::optional<NameFault> fault = rename(*name))
+        throw Error(fault->code, fault->message).tensor(*name);
     std::erase_if(p.gathered_with, is_missing);
   }
 }

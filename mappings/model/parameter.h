@@ -45,7 +45,7 @@ struct ModelParameter {
   i64 stack = -1;  // the HybridStack around it that can be a unit (model/stacks.h), or -1
   bool trainable = true;
   std::vector<std::string> gathered_with;  // the modules that the row names, at run time; none for kOwnLayer
-  KeySplit split = KeySplit::kNone;  // the row's, if the model's activation has it
+  KeySplit split = KeySplit::kNone;        // the row's, if the model's activation has it
 
   bool expert() const { return row->expert(); }
   bool buffer() const { return row->buffer; }

@@ -120,7 +120,8 @@ void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const 
         cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
   }
   if (r.cp_slices > 0)
-    out.line(cat("slices   ", counted(r.cp_slices, "context-parallel slice"), " of all ranks compared with the source"));
+    out.line(cat("slices   ", counted(r.cp_slices, "context-parallel slice"),
+                 " of all ranks compared with the source"));
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
                human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(peak_rss), " a rank"));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));

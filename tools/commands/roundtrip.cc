@@ -86,7 +86,8 @@ Exit roundtrip_command(CommandLine& line) {
 
   std::unique_ptr<Device> device = make_device(options.device);
   KeptMemory gathered(device->weights());
-  LiveModel model(*source.map, options.setup(*source.map, this_job().comm().size()), this_job().comm(), *device, gathered);
+  LiveModel model(*source.map, options.setup(*source.map, this_job().comm().size()), this_job().comm(),
+                  *device, gathered);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
   RoundTripResult result = claiming_errors(
       this_job().comm(), [&] { return go_through(options, source, model, gathered, flags); });

@@ -97,9 +97,10 @@ void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
               "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
-  line.option("--fsdp-unit CLASS", units_,
-              "module classes that are FSDP units: TransformerLayer, MambaLayer (these two by default), "
-              "HybridStack (the groups of a pattern, or the whole stack of a pattern without groups), or none");
+  line.option(
+      "--fsdp-unit CLASS", units_,
+      "module classes that are FSDP units: TransformerLayer, MambaLayer (these two by default), "
+      "HybridStack (the groups of a pattern, or the whole stack of a pattern without groups), or none");
   line.option("--fsdp-units-for WHICH", units_for_,
               "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)")
       .choices({"full", "sharded"});

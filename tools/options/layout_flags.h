@@ -45,7 +45,8 @@ class GridFlags {
 
 // Of --hybrid-pattern.
 inline constexpr const char* kPatternHelp =
-    "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it";
+    "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow "
+    "it";
 
 // --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {

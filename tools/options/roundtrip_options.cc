@@ -43,7 +43,8 @@ void RoundtripOptions::parse(CommandLine& line) {
   line.threads(threads, "threads of each rank; by default the ranks share the processors");
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
       .choices({"load", "unshard", "check"});
-  line.option("--repeat N", repeat, "repeat loading and unsharding, and saving with --checkpoint, N times and report each");
+  line.option("--repeat N", repeat,
+              "repeat loading and unsharding, and saving with --checkpoint, N times and report each");
   ranks.declare(line);
   model_flags.declare(line);
   grid_flags.declare(line, "that of the job's ranks");
@@ -56,7 +57,8 @@ void RoundtripOptions::parse(CommandLine& line) {
       "rank's weights with the files; unshards every module once and compares its values; exports the main "
       "weights and compares every bit with the source.");
   line.description(
-      "The ranks of the job are those of the training run: without --dp, their number divided by tp*cp*pp is the "
+      "The ranks of the job are those of the training run: without --dp, their number divided by tp*cp*pp is "
+      "the "
       "data-parallel size.");
   line.description("Exit status 1: something differs.");
   line.example("mckpt roundtrip Qwen3-0.6B");

@@ -46,7 +46,7 @@ struct ToFsdp {
   Grid grid{};
   Fsdp fsdp{};
   Values values{};
-  std::string hybrid_pattern{};  // of a hybrid run with its layers in groups, "[*-]M"
+  std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: target/release
 };
 

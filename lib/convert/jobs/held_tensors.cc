@@ -31,7 +31,8 @@ std::vector<RowRange> cp_slice_on(const HolderRank& rank, const ModelParameter& 
 }
 
 // The rows of a piece among those of its parameter, in the global tensor of the piece.
-std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelParameter& p, const Piece& piece) {
+std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelParameter& p,
+                                    const Piece& piece) {
   i64 global = (p.holding->partition_dim == 0 ? p.part.index * piece.rows : 0) - piece.first_row;
   std::vector<RowRange> out;
   for (const RowRange& r : rows) {
@@ -43,8 +44,8 @@ std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelP
 
 }  // namespace
 
-std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters, const HolderRank& rank,
-                                         const StoredTypes& types) {
+std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters,
+                                         const HolderRank& rank, const StoredTypes& types) {
   std::vector<HeldTensor> out;
   for (const ModelParameter& p : parameters) {
     out.push_back(whole(p, types.of(p, p.name)));

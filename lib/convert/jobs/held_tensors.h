@@ -53,8 +53,8 @@ struct HolderRank {
 
 // One tensor for each parameter, whole, under the name at run time. pre, for both functions: the parameters
 // outlive the result. Both throw kBadSlice.
-std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters, const HolderRank& rank,
-                                         const StoredTypes& types);
+std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters,
+                                         const HolderRank& rank, const StoredTypes& types);
 // The tensors that Megatron-FSDP saves on the rank, under their keys on disk. A parameter of which
 // the rank holds nothing is listed with an empty range.
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,

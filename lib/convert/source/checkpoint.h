@@ -38,8 +38,7 @@ class CheckpointModel {
   // store, whatever `setup` says. `members`: the pattern by whose groups and members the layers are named, where
   // the caller does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
-                  RunSetup setup = {0, std::nullopt},
-                  std::shared_ptr<const LayerPattern> members = nullptr);
+                  RunSetup setup = {0, std::nullopt}, std::shared_ptr<const LayerPattern> members = nullptr);
 
   CheckpointModel(CheckpointModel&&) noexcept;
   ~CheckpointModel();

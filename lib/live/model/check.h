@@ -72,7 +72,7 @@ class LiveCheck {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Piece> pieces_;
   std::vector<ModelParameter> as_stored_;  // with the types of the source
-  std::vector<Tensor> slices_;  // of the pieces that are to be compared
+  std::vector<Tensor> slices_;             // of the pieces that are to be compared
   i64 parameters_ = 0, bytes_ = 0, cp_slices_ = 0;
   std::vector<Difference> differences_;
 };

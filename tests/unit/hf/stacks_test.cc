@@ -38,7 +38,8 @@ std::vector<std::string> owners(const std::vector<ModelParameter>& parameters, s
   std::vector<std::string> out;
   for (const ModelParameter& p : parameters) {
     std::string owner;
-    for (std::size_t dot = p.name.find('.'); dot != p.name.npos && owner.empty(); dot = p.name.find('.', dot + 1))
+    for (std::size_t dot = p.name.find('.'); dot != p.name.npos && owner.empty();
+         dot = p.name.find('.', dot + 1))
       if (units.contains(class_of(p.name.substr(0, dot), rules))) owner = p.name.substr(0, dot);
     out.push_back(owner);
   }
@@ -75,8 +76,7 @@ TEST(StackUnits, AreTheOutermostModulesOfTheirClass) {
   LayerPattern pattern = parse_pattern("[ME][*M]E/*E", Dialect::kGrouped);
   for (const LayerPattern* groups : {static_cast<const LayerPattern*>(nullptr), &std::as_const(pattern)}) {
     std::span<const Rule> rules = groups ? std::span<const Rule>(kGrouped) : kFlat;
-    std::vector<ModelParameter> parameters =
-        map.parameters(Grid{}, Cell{}, {0, DType::kBF16, groups});
+    std::vector<ModelParameter> parameters = map.parameters(Grid{}, Cell{}, {0, DType::kBF16, groups});
     for (bool transformer : {false, true})
       for (bool mamba : {false, true})
         for (bool stacks : {false, true}) {
@@ -93,7 +93,8 @@ TEST(StackUnits, AreTheOutermostModulesOfTheirClass) {
 
 TEST(StackUnits, HaveTheFinalNormOfAPatternWithoutGroups) {
   ModelMap map = golden_map("nemotron_h");
-  LayerPattern bare = parse_pattern("M-M*-", Dialect::kGrouped), grouped = parse_pattern("[M-]M*-", Dialect::kGrouped);
+  LayerPattern bare = parse_pattern("M-M*-", Dialect::kGrouped),
+               grouped = parse_pattern("[M-]M*-", Dialect::kGrouped);
   auto in_stack = [&](const LayerPattern* groups) {
     i64 count = 0;
     bool flat = !groups || !groups->has_groups();

@@ -40,7 +40,8 @@ std::vector<std::string> unit_names(const LiveModel& m) {
 
 TEST(LiveStackUnits, AreGroupsOrTheWholeStack) {
   using Names = std::vector<std::string>;
-  LiveRank flat(map_of("nemotron_h"), stack_setup(nullptr)), in_groups(map_of("nemotron_h"), stack_setup(&grouped()));
+  LiveRank flat(map_of("nemotron_h"), stack_setup(nullptr)),
+      in_groups(map_of("nemotron_h"), stack_setup(&grouped()));
   flat.model.wrap(), in_groups.model.wrap();
   EXPECT_EQ(unit_names(flat.model), (Names{"", "decoder"}));
   EXPECT_EQ(unit_names(in_groups.model), (Names{"", "decoder.layers.0", "decoder.layers.2"}));
@@ -48,7 +49,8 @@ TEST(LiveStackUnits, AreGroupsOrTheWholeStack) {
   mixed.fsdp.mamba_units = true;
   LiveRank with_mamba(map_of("nemotron_h"), mixed);
   with_mamba.model.wrap();
-  EXPECT_EQ(unit_names(with_mamba.model), (Names{"", "decoder.layers.0", "decoder.layers.1", "decoder.layers.2"}));
+  EXPECT_EQ(unit_names(with_mamba.model),
+            (Names{"", "decoder.layers.0", "decoder.layers.1", "decoder.layers.2"}));
   LiveSetup other = setup_of("qwen3_dense");
   other.fsdp.hybrid_stack_units = true;
   LiveRank none(map_of("qwen3_dense"), other);
@@ -193,7 +195,8 @@ TEST(LiveDirectReads, AreGatheredWithTheModuleThatReads) {
     fill(m);
     i32 scale = parameter_named(m, "decoder.shared_scale.weight"),
         gate = parameter_named(m, mamba + ".mixer.inner.gate.weight");
-    i32 layer = m.modules().find(mamba), mlp = m.modules().find(groups ? "decoder.layers.0.layers.1" : "decoder.layers.1");
+    i32 layer = m.modules().find(mamba),
+        mlp = m.modules().find(groups ? "decoder.layers.0.layers.1" : "decoder.layers.1");
     EXPECT_EQ(m.extra_parameters(layer), std::vector<i32>{scale});
     EXPECT_TRUE(m.extra_parameters(mlp).empty());
     EXPECT_TRUE(m.extra_parameters(0).empty());  // the layers read for themselves
