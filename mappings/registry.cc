@@ -94,6 +94,18 @@ void check_letters(const Section& section, const Row& row) {
   }
 }
 
+// The module with which the row's parameter is gathered has the numbers of the row; {L} may also be every layer.
+void check_gathered_with(const Section& section, const Row& row) {
+  if (row.gathered_with == kOwnLayer) {
+    if (!section.layer) fault(section, row, "gathered_with is the layer, but the row is in none");
+    return;
+  }
+  std::string own = placeholders(cat(section.megatron, row.megatron));
+  for (char c : placeholders(row.gathered_with))
+    if (c == 'E' || (c != 'L' && own.find(c) == std::string::npos))
+      fault(section, row, cat("{", c, "} of gathered_with has no number here"));
+}
+
 // The rule, the number of sources, the words of the shapes, the placeholders.
 void check_row(const Section& section, const Row& row) {
   const Rule& rule = rule_named(row.rule);
@@ -104,6 +116,7 @@ void check_row(const Section& section, const Row& row) {
   for (const Source& source : row.sources)
     if (!source.name.empty()) check_shape_text(source.shape);
   check_letters(section, row);
+  check_gathered_with(section, row);
 }
 
 // Rows of one name exclude each other.

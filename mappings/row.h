@@ -27,6 +27,9 @@ struct Source {
   std::string_view shape;
 };
 
+// The layer that has the row, in Row::gathered_with.
+inline constexpr std::string_view kOwnLayer = "layer";
+
 struct Row {
   std::string_view megatron;
   std::string_view rule;            // name in all_rules()
@@ -37,6 +40,10 @@ struct Row {
   bool alternates = false;           // alternates with the row before: weight0, bias0, weight1, ...
   std::string_view also{};           // another spelling of the first source's name, in older or newer files
   bool whole_names = false;          // names of sources do not get the section's prefix
+  // A module whose own code reads the parameter without calling the module that has it, so that gathering that
+  // module gathers the parameter too: kOwnLayer, or a whole name, "decoder.layers.{L}.mixer". Where the row has no
+  // {L}, it is that module of every layer.
+  std::string_view gathered_with{};
 
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
 };

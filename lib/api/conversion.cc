@@ -164,6 +164,7 @@ Conversion plan(const ToFsdp& what, int threads) {
                                                          .frozen = impl::FrozenNames(what.fsdp.freeze),
                                                          .spelling = impl::spelling_of(what.spelling),
                                                          .values = impl::value_options(what.values),
+                                                         .hybrid_pattern = what.hybrid_pattern,
                                                          .iteration = what.iteration,
                                                          .threads = threads}));
   });

@@ -37,6 +37,7 @@ void read(Settings& s, mckpt::Fsdp& to) {
   s.take("strategy", to.strategy);
   s.take("transformer_units", to.transformer_units);
   s.take("mamba_units", to.mamba_units);
+  s.take("hybrid_stack_units", to.hybrid_stack_units);
   s.take("units_for", to.units_for);
   s.take("bucket_size", to.bucket_size);
   s.take("freeze", to.freeze);
@@ -62,6 +63,7 @@ void read(Settings& s, ToFsdp& to) {
   read_ends(s, to);
   read(s, to.model), read(s, to.grid), read(s, to.fsdp), read(s, to.values);
   s.take("spelling", to.spelling);
+  s.take("hybrid_pattern", to.hybrid_pattern);
   s.take("iteration", to.iteration);
 }
 

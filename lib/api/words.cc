@@ -106,6 +106,7 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
       word_in<UnitScope>({{"full", UnitScope::kFullShardOnly}, {"sharded", UnitScope::kAllSharded}},
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
+  s.hybrid_stack_units = fsdp.hybrid_stack_units;
   s.bucket_items = fsdp.bucket_size.value_or(default_bucket_items(grid.dp * grid.cp));
   return s;
 }

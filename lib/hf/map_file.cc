@@ -84,6 +84,8 @@ MapRow row_of(const JsonValue& object) {
       row.buffer = flag_of(m);
     else if (m.name == "alternates")
       row.alternates = flag_of(m);
+    else if (m.name == "gathered_with")
+      row.gathered_with = text_of(m);
     else
       fault(m.name, "is not a key of a row");
   }

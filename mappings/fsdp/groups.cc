@@ -3,6 +3,8 @@
 // parameters again.
 #include "mappings/fsdp/groups.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
@@ -14,9 +16,10 @@ const ModelParameter& at(const std::vector<ModelParameter>& parameters, i64 inde
   return parameters[index];
 }
 
-bool is_unit(UnitClass unit, const FsdpSetup& setup) {
-  return (unit == UnitClass::kTransformerLayer && setup.transformer_units) ||
-         (unit == UnitClass::kMambaLayer && setup.mamba_units);
+// A stack that is a unit owns the layers inside it, whatever their class is.
+i64 unit_of(const ModelParameter& p, const FsdpSetup& setup) {
+  if (setup.hybrid_stack_units && p.stack >= 0) return p.stack;
+  return is_unit(p.unit_class, setup) ? p.unit : kNoUnit;
 }
 
 // If a cut is inside a row, no rank can be saved, so the layout is refused for all ranks.
@@ -35,11 +38,25 @@ void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpG
 
 }  // namespace
 
+bool is_unit(UnitClass unit, const FsdpSetup& setup) {
+  return (unit == UnitClass::kTransformerLayer && setup.transformer_units) ||
+         (unit == UnitClass::kMambaLayer && setup.mamba_units);
+}
+
+void refuse_without_stacks(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
+  auto in_stack = [](const ModelParameter& p) { return p.stack >= 0; };
+  if (!setup.hybrid_stack_units || std::ranges::any_of(parameters, in_stack)) return;
+  throw Error(Code::kBadLayout, "the model has no HybridStack that could be an FSDP unit")
+      .expected("a hybrid model: each layer is a mixer or a feed-forward part alone")
+      .help("choose layers as units: TransformerLayer, MambaLayer");
+}
+
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
+  refuse_without_stacks(parameters, setup);
   std::vector<GroupMember> members;
   for (i64 i = 0; i < std::ssize(parameters); i++) {
     const ModelParameter& p = at(parameters, i);
-    if (!p.buffer()) members.push_back({i, is_unit(p.unit_class, setup) ? p.unit : kNoUnit});
+    if (!p.buffer()) members.push_back({i, unit_of(p, setup)});
   }
   return members;
 }

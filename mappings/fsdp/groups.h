@@ -18,6 +18,7 @@ struct FsdpPlace;
 struct FsdpSetup;
 struct Grid;
 struct ModelParameter;
+enum class UnitClass : u8;
 
 // One flat buffer and the parameters in it. Member i of the bucket is parameter i of the buffer.
 struct FsdpGroup {
@@ -31,7 +32,13 @@ struct GroupMember {
   i64 unit = kNoUnit;
 };
 
-// All parameters except buffers, with their units if the setup has units of their class.
+// Whether layers of this class are units.
+bool is_unit(UnitClass layer, const FsdpSetup& setup);
+// Throws kBadLayout if stacks should be units and the model has none that can be one.
+void refuse_without_stacks(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
+
+// All parameters except buffers, with their units if the setup has units of their class: the outermost one, as
+// in Megatron-FSDP. Throws what refuse_without_stacks() throws.
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
 
 // pre: the members are not buffers, and are in order of registration. Throws what buckets_of() and pack()

@@ -14,8 +14,9 @@ struct FsdpSetup {
   Engine engine = Engine::kV1;
   UnitScope unit_scope = UnitScope::kFullShardOnly;
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are units
-  i64 bucket_items = 0;                               // size at which to cut outside units; 0: not at all
-  bool saved = true;  // false: accept layouts that ranks can hold but not save
+  bool hybrid_stack_units = false;  // stacks of a hybrid model are units, and own the layers inside them
+  i64 bucket_items = 0;             // size at which to cut outside units; 0: not at all
+  bool saved = true;                // false: accept layouts that ranks can hold but not save
 };
 
 }  // namespace mckpt::impl

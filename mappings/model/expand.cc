@@ -24,6 +24,7 @@
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stacks.h"
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
 #include "mappings/row.h"
@@ -160,6 +161,19 @@ DType common_type(const SourceTable& sources, const ModelParameter& p, const Mod
   return type;
 }
 
+// The modules that the row names: with the site's numbers, or in every layer if the site is in none.
+std::vector<std::string> gathered_with(const Site& site, const Row& row, const ModelConfig& model) {
+  std::vector<std::string> modules;
+  if (row.gathered_with.empty() || row.gathered_with == kOwnLayer) return modules;
+  bool every = site.numbers['L'] < 0 && row.gathered_with.find("{L}") != std::string_view::npos;
+  Numbers numbers = site.numbers;
+  for (i64 layer = 0, end = every ? std::ssize(model.text.layers) : 1; layer < end; layer++) {
+    if (every) numbers['L'] = layer;
+    append_name(modules.emplace_back(), row.gathered_with, numbers);
+  }
+  return modules;
+}
+
 Site on_this_stage(Site site, const Place& place) {
   if (site.section->scope == Scope::kLayers && site.section->tower == Tower::kText)
     site.numbers['L'] -= place.first_layer;
@@ -259,6 +273,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.dtype = p.typed_by_run ? (row.buffer ? DType::kF32 : *setup.params_dtype) : p.source_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);
+      p.gathered_with = gathered_with(local, row, model_);
       p.trainable = is_trained(*family_, *site.section);
       if (row.split != KeySplit::kSwiglu || site.tower->swiglu) p.split = row.split;
       if (p.holding) out.push_back(std::move(p));
@@ -270,6 +285,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
     refuse_other_pattern(*setup.groups, model_);
     group_layers(*setup.groups, out);
   }
+  number_stacks(model_, setup.groups, out);
   respell(setup.spelling, out);
   return out;
 }

@@ -72,16 +72,28 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
       .found(escaped(pattern.text));
 }
 
-// Throws for a name that the pattern does not have.
+// Throws for a name that the pattern does not have. A module that a layer does not have, such as the mixer of an
+// MLP, is left out.
 void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
   LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
   auto rename = [&](std::string& name) {
     std::optional<NameFault> fault;
     LayerName found = flat.find(name, fault);
-    if (fault) throw Error(fault->code, fault->message).tensor(name);
-    if (found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
+    if (!fault && found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
+    return fault;
   };
-  for (ModelParameter& p : parameters) rename(p.name), rename(p.global_name);
+  auto is_missing = [&](std::string& module) {
+    constexpr std::string_view kInside = ".x";  // a module is found by something inside it
+    bool missing = rename(module += kInside).has_value();
+    module.resize(module.size() - kInside.size());
+    return missing;
+  };
+  for (ModelParameter& p : parameters) {
+    for (std::string* name : {&p.name, &p.global_name})
+      if (std::optional<NameFault> fault = rename(*name))
+        throw Error(fault->code, fault->message).tensor(*name);
+    std::erase_if(p.gathered_with, is_missing);
+  }
 }
 
 }  // namespace mckpt::impl

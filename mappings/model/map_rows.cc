@@ -73,6 +73,7 @@ Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   row.buffer = from.buffer;
   row.alternates = from.alternates;
   row.whole_names = true;
+  row.gathered_with = keep(from.gathered_with);
   return row;
 }
 

@@ -26,6 +26,7 @@ struct MapRow {
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;
   bool buffer = false, alternates = false;
+  std::string gathered_with = {};  // a module, as in Row
 
   friend bool operator==(const MapRow&, const MapRow&) = default;
 };

@@ -11,6 +11,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
@@ -41,8 +42,10 @@ struct ModelParameter {
   bool typed_by_run = false;   // the training run chose dtype and rounds to it; else it is the source's
   i64 unit = -1;               // FSDP unit, or -1
   UnitClass unit_class = UnitClass::kNone;
+  i64 stack = -1;  // the HybridStack around it that can be a unit (model/stacks.h), or -1
   bool trainable = true;
-  KeySplit split = KeySplit::kNone;  // the row's, if the model's activation has it
+  std::vector<std::string> gathered_with;  // the modules that the row names, at run time; none for kOwnLayer
+  KeySplit split = KeySplit::kNone;        // the row's, if the model's activation has it
 
   bool expert() const { return row->expert(); }
   bool buffer() const { return row->buffer; }

@@ -38,9 +38,4 @@ ParameterMarks marks_of(const ModelParameter& p, const Grid& grid) {
   return m;
 }
 
-bool read_by_layer(const ModelParameter& p) {
-  std::string_view rule = p.row->rule;
-  return rule == "mamba_conv" || rule == "gdn_conv";
-}
-
 }  // namespace mckpt::impl

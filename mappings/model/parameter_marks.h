@@ -25,8 +25,4 @@ struct ParameterMarks {
 
 ParameterMarks marks_of(const ModelParameter& parameter, const Grid& grid);
 
-// True if the layer's fused path reads the parameter from its module without calling the module: the
-// parameter is then gathered and released with the layer.
-bool read_by_layer(const ModelParameter& parameter);
-
 }  // namespace mckpt::impl

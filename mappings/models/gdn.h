@@ -14,11 +14,11 @@ inline constexpr Row kGdnTimeStep = {
 inline constexpr Row kGdnDecay = {"self_attention.A_log", "column", {{{"linear_attn.A_log", "gdn_heads"}}}};
 inline constexpr Row kGdnNorm = {
     "self_attention.in_proj.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}};
-inline constexpr Row kGdnConv = {"self_attention.conv1d.weight",
-                                 "gdn_conv",
-                                 {{{"linear_attn.conv1d.weight", "gdn_qkv 1 gdn_kernel"}}},
-                                 Needs::kAlways,
-                                 KeySplit::kGdnConv};
+inline constexpr Row kGdnConv = {.megatron = "self_attention.conv1d.weight",
+                                 .rule = "gdn_conv",
+                                 .sources = {{{"linear_attn.conv1d.weight", "gdn_qkv 1 gdn_kernel"}}},
+                                 .split = KeySplit::kGdnConv,
+                                 .gathered_with = kOwnLayer};
 // Hugging Face stores this norm around one, Megatron stores it like all others around zero.
 inline constexpr Row kGdnOutNorm = {
     "self_attention.out_norm.weight", "zero_centered_norm", {{{"linear_attn.norm.weight", "gdn_value_dim"}}}};

@@ -20,8 +20,14 @@ namespace mckpt::impl {
 namespace {
 
 constexpr Row kMamba[] = {
-    {"mixer.conv1d_weight", "mamba_conv", {{{"mixer.conv1d.weight", "mamba_conv 1 mamba_kernel"}}}},
-    {"mixer.conv1d_bias", "mamba_conv", {{{"mixer.conv1d.bias", "mamba_conv"}}}},
+    {.megatron = "mixer.conv1d_weight",
+     .rule = "mamba_conv",
+     .sources = {{{"mixer.conv1d.weight", "mamba_conv 1 mamba_kernel"}}},
+     .gathered_with = kOwnLayer},
+    {.megatron = "mixer.conv1d_bias",
+     .rule = "mamba_conv",
+     .sources = {{{"mixer.conv1d.bias", "mamba_conv"}}},
+     .gathered_with = kOwnLayer},
     {"mixer.dt_bias", "column", {{{"mixer.dt_bias", "mamba_heads"}}}},
     {"mixer.A_log", "column", {{{"mixer.A_log", "mamba_heads"}}}},
     {"mixer.D", "column", {{{"mixer.D", "mamba_heads"}}}},

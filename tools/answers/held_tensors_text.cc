@@ -3,7 +3,11 @@
 //
 //   name                    dtype     shape    bytes  held
 //   model.module....weight  bfloat16  [64, 16]   640  [20, 16] at [12, 0]       "all", a box, or "nothing"
+//
+// If context parallelism gives the rank a part of some tensor, the rows with which it computes are shown too.
 #include "tools/answers/held_tensors_text.h"
+
+#include <algorithm>
 
 #include "convert/jobs/held_tensors.h"
 #include "core/base/text.h"
@@ -26,6 +30,14 @@ std::string box_text(const HeldTensor& h) {
   return cat(dims_to_string(h.sizes), " at ", dims_to_string(h.offsets));
 }
 
+// "[0, 4) [8, 10)", or "all".
+std::string rows_text(const HeldTensor& h) {
+  if (h.cp_rows.empty()) return "all";
+  std::string text;
+  for (const RowRange& r : h.cp_rows) text += cat(text.empty() ? "[" : " [", r.begin, ", ", r.end, ")");
+  return text;
+}
+
 }  // namespace
 
 void write_held(JsonWriter& json, const HeldTensor& h, i64 rank, const std::string* sha256) {
@@ -41,6 +53,14 @@ void write_held(JsonWriter& json, const HeldTensor& h, i64 rank, const std::stri
     json.field("bytes", h.local_bytes()).end_object();
   }
   json.end_array();
+  if (!h.cp_rows.empty()) {
+    json.key("cp_rows").begin_array();
+    for (const RowRange& r : h.cp_rows) {
+      const i64 rows[] = {r.begin, r.end};
+      json.value(std::span<const i64>(rows));
+    }
+    json.end_array();
+  }
   if (sha256) json.field("sha256", *sha256);
   json.end_object();
 }
@@ -52,6 +72,8 @@ void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}};
   if (!digests.empty()) columns.push_back({"sha256", kLeft});
   if (boxes) columns.push_back({"held", kLeft});
+  bool slices = std::ranges::any_of(held, [](const HeldTensor& h) { return !h.cp_rows.empty(); });
+  if (slices) columns.push_back({"cp rows", kLeft});
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < held.size(); i++) {
     const HeldTensor& h = held[i];
@@ -59,6 +81,7 @@ void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
                                       with_commas(h.local_bytes())};
     if (!digests.empty()) cells.push_back(digests[i]);
     if (boxes) cells.push_back(box_text(h));
+    if (slices) cells.push_back(rows_text(h));
     table.row(std::move(cells));
   }
   table.write(out);

@@ -83,6 +83,7 @@ void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const 
         .field("bytes", p.bytes)
         .end_object();
   json.end_array();
+  json.field("cp_slices", r.cp_slices);
   json.field("weights_bytes", r.weights_bytes).field("gathered_bytes", r.gathered_bytes);
   json.field("peak_rss", peak_rss);
   write_groups(json, model);
@@ -118,6 +119,9 @@ void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const 
     out.line(
         cat(p.name, std::string(9 - std::string_view(p.name).size(), ' '), numbers, human_bytes(p.bytes)));
   }
+  if (r.cp_slices > 0)
+    out.line(cat("slices   ", counted(r.cp_slices, "context-parallel slice"),
+                 " of all ranks compared with the source"));
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
                human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(peak_rss), " a rank"));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));

@@ -31,6 +31,7 @@ struct HfToFsdpFlags {
   FsdpFlags fsdp;
   SpellingFlags spelling;
   ValueFlags values{"none"};
+  std::string pattern;
 
   void parse(CommandLine& line);
   HfToFsdpOptions planning() const;
@@ -45,6 +46,7 @@ void HfToFsdpFlags::parse(CommandLine& line) {
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);
+  line.option("--hybrid-pattern PATTERN", pattern, kPatternHelp);
   values.declare(line);
   options.declare_casts(line);
   line.description(
@@ -71,6 +73,7 @@ HfToFsdpOptions HfToFsdpFlags::planning() const {
           .frozen = fsdp.frozen(),
           .spelling = spelling.spelling(),
           .values = values.options(),
+          .hybrid_pattern = pattern,
           .iteration = options.iteration,
           .threads = options.threads,
           .rank = this_job().rank()};

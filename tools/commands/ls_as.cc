@@ -13,6 +13,7 @@
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "core/base/notes.h"
+#include "core/hybrid/pattern.h"
 #include "hf/model.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
@@ -76,6 +77,7 @@ void LsAs::declare(CommandLine& line) {
   grid_.declare(line);
   fsdp_.declare(line);
   spelling_.declare(line);
+  line.option("--hybrid-pattern PATTERN", pattern_, kPatternHelp);
   values_.declare(line);
 }
 
@@ -106,17 +108,20 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   print_notes(flags, notes_of(model));
 
   const ValueOptions values = values_.options();
+  std::optional<LayerPattern> pattern;
+  if (pattern_) pattern = parse_pattern(*pattern_, Dialect::kGrouped);
   RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), nullptr, spelling_.spelling()};
+                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, spelling_.spelling()};
   refuse_without_effect(setup.spelling, map, setup);
   std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
   fsdp_.frozen().apply(parameters);
   StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
   bool fsdp = as_ == "fsdp";
+  const HolderRank holder{map.model(), grid, cell};
   std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), cell,
+      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, fsdp_.setup(grid)), holder,
                            types)
-           : held_at_run_time(parameters, types);
+           : held_at_run_time(parameters, holder, types);
   refuse_unmatched(map, setup);
   choose(choice, held);
 

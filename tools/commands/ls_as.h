@@ -10,6 +10,8 @@
 //   model.module.decoder.layers.0.self_attention.linear_qkv.weight  ...  [64, 16]    640  [20, 16] at [44, 0]
 #pragma once
 
+#include <optional>
+
 #include "core/base/error_code.h"
 #include "core/base/int.h"
 #include "tools/options/hf_model_flags.h"
@@ -41,6 +43,7 @@ class LsAs {
   GridFlags grid_;
   FsdpFlags fsdp_;
   SpellingFlags spelling_;
+  std::optional<std::string> pattern_;
   ValueFlags values_{"auto"};
   HfModelFlags model_;
 };

@@ -53,7 +53,8 @@ HfModel open_source(const RoundtripOptions& options, const GlobalFlags& flags) {
   HfModel source = open_hf_model(options.source, options.model_flags.options());
   if (!source.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options.source);
-  if (std::string text = options.grid_flags.note(); !text.empty()) note(flags, text);
+  i64 ranks = this_job().comm().size();
+  if (std::string text = options.grid_flags.note_of(ranks); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(source));
   if (this_job().comm().rank() == 0) {
     require_listed_files(options.source, source.opening);
@@ -85,7 +86,8 @@ Exit roundtrip_command(CommandLine& line) {
 
   std::unique_ptr<Device> device = make_device(options.device);
   KeptMemory gathered(device->weights());
-  LiveModel model(*source.map, options.setup(*source.map), this_job().comm(), *device, gathered);
+  LiveModel model(*source.map, options.setup(*source.map, this_job().comm().size()), this_job().comm(),
+                  *device, gathered);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
   RoundTripResult result = claiming_errors(
       this_job().comm(), [&] { return go_through(options, source, model, gathered, flags); });

@@ -55,7 +55,7 @@ DType parameter_type(std::string_view name, std::string_view option) {
   return type;
 }
 
-void GridFlags::declare(CommandLine& line) {
+void GridFlags::declare(CommandLine& line, const std::string& dp) {
   line.heading("Grid");
   line.option("--tp|--tensor-model-parallel-size", sizes_.tp, "tensor-parallel size");
   line.option("--cp|--context-parallel-size", sizes_.cp, "context-parallel size");
@@ -64,16 +64,26 @@ void GridFlags::declare(CommandLine& line) {
               "expert-tensor-parallel size, 1 by default (not tp)");
   line.option("--pp|--pipeline-model-parallel-size", sizes_.pp, "pipeline stages");
   line.option("--dp|--data-parallel-size", dp_,
-              "data-parallel size, without cp and including hsdp; by default the smallest that works");
+              cat("data-parallel size, without cp and including hsdp; by default ", dp));
   line.option("--hsdp|--num-distributed-optimizer-instances", sizes_.hsdp, "number of HSDP instances");
   line.option("--hsdp-outer HOW", outer_, "how HSDP instances are related: replicate or shard")
       .choices({"replicate", "shard"});
 }
 
-Grid GridFlags::grid() const {
+Grid GridFlags::sizes() const {
   Grid g = sizes_;
   g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
-  return complete_grid(g, dp_);
+  return g;
+}
+
+Grid GridFlags::grid() const { return complete_grid(sizes(), dp_); }
+
+Grid GridFlags::grid_of(i64 ranks) const { return grid_of_ranks(sizes(), dp_, ranks); }
+
+// One rank alone needs no note.
+std::string GridFlags::note_of(i64 ranks) const {
+  if (dp_ || ranks == 1) return "";
+  return cat("dp=", grid_of(ranks).dp, " chosen, from the ", counted(ranks, "rank"), " of the job");
 }
 
 // Only if the size was chosen here; the world is the number of ranks of the training run, not of this
@@ -88,8 +98,10 @@ void FsdpFlags::declare(CommandLine& line) {
   line.heading("Megatron-FSDP");
   line.option("--strategy|--data-parallel-sharding-strategy NAME", strategy_,
               "what is sharded: no_shard, optim, optim_grads or optim_grads_params");
-  line.option("--fsdp-unit CLASS", units_,
-              "layer classes that are FSDP units: TransformerLayer, MambaLayer, or none; both by default");
+  line.option(
+      "--fsdp-unit CLASS", units_,
+      "module classes that are FSDP units: TransformerLayer, MambaLayer (these two by default), "
+      "HybridStack (the groups of a pattern, or the whole stack of a pattern without groups), or none");
   line.option("--fsdp-units-for WHICH", units_for_,
               "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)")
       .choices({"full", "sharded"});
@@ -112,9 +124,11 @@ FsdpSetup FsdpFlags::setup(const Grid& grid) const {
       s.transformer_units = true;
     else if (name == "MambaLayer")
       s.mamba_units = true;
+    else if (name == "HybridStack")
+      s.hybrid_stack_units = true;
     else if (name != "none")
-      throw Error(Code::kUsage, "there is no such class of layers")
-          .expected("TransformerLayer, MambaLayer or none")
+      throw Error(Code::kUsage, "there is no such class of modules")
+          .expected("TransformerLayer, MambaLayer, HybridStack or none")
           .found(cat("--fsdp-unit ", escaped(name)));
   }
   return s;

@@ -24,18 +24,30 @@ DType parameter_type(std::string_view name, std::string_view option);
 // --tp, --cp, --ep, --etp, --pp, --dp, --hsdp, --hsdp-outer.
 class GridFlags {
  public:
-  void declare(CommandLine& line);
+  // `dp`: the data-parallel size without --dp, for the help.
+  void declare(CommandLine& line, const std::string& dp = "the smallest that works");
   // The checked grid, with at most as many ranks as mckpt plans for. Without --dp it is the smallest data-parallel size
   // that works, and note() says so.
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
+  // The same for a command whose ranks are those of the training run: without --dp, the data-parallel size follows
+  // from the number of ranks.
+  Grid grid_of(i64 ranks) const;
+  std::string note_of(i64 ranks) const;
 
  private:
+  Grid sizes() const;
+
   Grid sizes_;
   std::optional<i64> dp_;
   std::string outer_ = "replicate";
 };
+
+// Of --hybrid-pattern.
+inline constexpr const char* kPatternHelp =
+    "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow "
+    "it";
 
 // --strategy, --fsdp-unit, --fsdp-units-for, --freeze, --bucket-size.
 class FsdpFlags {

@@ -44,10 +44,11 @@ void RoundtripOptions::parse(CommandLine& line) {
   line.threads(threads, "threads of each rank; by default the ranks share the processors");
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
       .choices({"load", "unshard", "check"});
-  line.option("--repeat N", repeat, "repeat loading and unsharding N times and report each");
+  line.option("--repeat N", repeat,
+              "repeat loading and unsharding, and saving with --checkpoint, N times and report each");
   ranks.declare(line);
   model_flags.declare(line);
-  grid_flags.declare(line);
+  grid_flags.declare(line, "that of the job's ranks");
   fsdp_flags.declare(line);
   spelling_flags.declare(line);
   line.heading("Values");
@@ -57,9 +58,13 @@ void RoundtripOptions::parse(CommandLine& line) {
       "Loads the model into a live sharded model, as Megatron-FSDP holds it on this grid; compares every "
       "rank's weights with the files; unshards every module once and compares its values; exports the main "
       "weights and compares every bit with the source.");
+  line.description(
+      "The ranks of the job are those of the training run: without --dp, their number divided by tp*cp*pp is "
+      "the "
+      "data-parallel size.");
   line.description("Exit status 1: something differs.");
   line.example("mckpt roundtrip Qwen3-0.6B");
-  line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4 --dp 4");
+  line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4");
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
   line.parse();
   ranks.check();
@@ -99,10 +104,10 @@ void RoundtripOptions::settle(Comm& world) {
 }
 
 // The sizes, types and packing of the live model. It points to `pattern`.
-LiveSetup RoundtripOptions::setup(const ModelMap& map) const {
+LiveSetup RoundtripOptions::setup(const ModelMap& map, i64 world) const {
   LiveSetup s;
   const ValueOptions how = values.options();
-  s.grid = grid_flags.grid();
+  s.grid = grid_flags.grid_of(world);
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};
   refuse_without_effect(s.run.spelling, map, s.run);

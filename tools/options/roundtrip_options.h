@@ -40,8 +40,8 @@ struct RoundtripOptions {
   void refuse_early() const;
   // What depends on how many ranks share a host. Collective. Throws kUsage.
   void settle(Comm& world);
-  // pre: this outlives the setup.
-  LiveSetup setup(const ModelMap& map) const;
+  // The setup for a job of so many ranks. pre: this outlives the setup.
+  LiveSetup setup(const ModelMap& map, i64 world) const;
   RoundTripOptions round_trip() const;
 };
 

@@ -24,6 +24,8 @@ struct Grid {
 struct Fsdp {
   std::string strategy = "optim_grads_params";        // or no_shard, optim, optim_grads
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are FSDP units
+  // Stacks of a hybrid model are units and own their layers: its groups, or without groups the whole stack.
+  bool hybrid_stack_units = false;
   std::string units_for = "full";  // strategies with units: full (only optim_grads_params), sharded
   std::optional<std::int64_t> bucket_size{};  // items at which buckets outside units are cut; 0: never
   std::vector<std::string> freeze{};          // globs of parameters that are not trained; "none": all are
@@ -46,6 +48,7 @@ struct ToFsdp {
   Values values{};
   // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms".
   std::vector<std::string> spelling{};
+  std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: target/release
 };
 

@@ -2,13 +2,17 @@
 // gathers the items of a tensor piece by piece, so that the memory does not depend on the size of a tensor.
 #include "convert/jobs/held_tensors.h"
 
+#include <algorithm>
+
 #include "convert/jobs/holding_reader.h"
 #include "convert/keys/fsdp_run.h"
+#include "core/fsdp/grid.h"
 #include "io/file/parallel.h"
 #include "io/file/sha256.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/model/cp_rows.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -21,22 +25,45 @@ HeldTensor whole(const ModelParameter& p, DType dtype) {
   return {p.name, &p, shape, std::vector<i64>(sizes.size(), 0), sizes, {0, shape.items()}, dtype};
 }
 
+std::vector<RowRange> cp_slice_on(const HolderRank& rank, const ModelParameter& p) {
+  if (rank.grid.cp == 1) return {};
+  return cp_slice_of(p, rank.model, rank.grid, rank.cell.cp);
+}
+
+// The rows of a piece among those of its parameter, in the global tensor of the piece.
+std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelParameter& p,
+                                    const Piece& piece) {
+  i64 global = (p.holding->partition_dim == 0 ? p.part.index * piece.rows : 0) - piece.first_row;
+  std::vector<RowRange> out;
+  for (const RowRange& r : rows) {
+    i64 begin = std::max(r.begin, piece.first_row), end = std::min(r.end, piece.first_row + piece.rows);
+    if (begin < end) out.push_back({begin + global, end + global});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters,
-                                         const StoredTypes& types) {
+                                         const HolderRank& rank, const StoredTypes& types) {
   std::vector<HeldTensor> out;
-  for (const ModelParameter& p : parameters) out.push_back(whole(p, types.of(p, p.name)));
+  for (const ModelParameter& p : parameters) {
+    out.push_back(whole(p, types.of(p, p.name)));
+    out.back().cp_rows = cp_slice_on(rank, p);
+  }
   return out;
 }
 
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
-                                      const Cell& cell, const StoredTypes& types) {
+                                      const HolderRank& rank, const StoredTypes& types) {
   std::vector<HeldTensor> out;
-  for (FsdpTensor& t : layout.tensors(cell)) {
+  for (const FsdpLayout::StoredKey& key : layout.keys(rank.cell.ep)) {
+    FsdpTensor t = layout.share(key, rank.cell);
     const ModelParameter& p = parameters[t.parameter];
+    t.key = layout.name(key);
     DType dtype = types.of(p, t.key);
     out.push_back({std::move(t.key), &p, t.global, std::move(t.offsets), std::move(t.sizes), t.items, dtype});
+    out.back().cp_rows = rows_of_piece(cp_slice_on(rank, p), p, key.piece);
   }
   return out;
 }

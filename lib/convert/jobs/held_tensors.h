@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/hybrid/cp_slice.h"
 #include "core/items/dtype.h"
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
@@ -22,6 +23,8 @@ namespace mckpt::impl {
 class FsdpLayout;
 class Store;
 struct Cell;
+struct Grid;
+struct ModelConfig;
 struct ModelParameter;
 struct StoredTypes;
 
@@ -34,18 +37,28 @@ struct HeldTensor {
   std::vector<i64> offsets, sizes;  // the rank's box in it
   ItemRange items;                  // in the parameter's local order
   DType dtype = DType::kBF16;
+  // The rows of the tensor with which the rank computes, if context parallelism gives it a part of those that its
+  // tensor-parallel rank has; else nothing.
+  std::vector<RowRange> cp_rows = {};
 
   i64 local_bytes() const { return dtype_bytes(dtype, items.items()); }
 };
 
+// What is asked about: a rank of a training run of the model.
+struct HolderRank {
+  const ModelConfig& model;
+  const Grid& grid;
+  const Cell& cell;
+};
+
 // One tensor for each parameter, whole, under the name at run time. pre, for both functions: the parameters
-// outlive the result.
+// outlive the result. Both throw kBadSlice.
 std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& parameters,
-                                         const StoredTypes& types);
-// The tensors that Megatron-FSDP saves on the rank of `cell`, under their keys on disk. A parameter of which
+                                         const HolderRank& rank, const StoredTypes& types);
+// The tensors that Megatron-FSDP saves on the rank, under their keys on disk. A parameter of which
 // the rank holds nothing is listed with an empty range.
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
-                                      const Cell& cell, const StoredTypes& types);
+                                      const HolderRank& rank, const StoredTypes& types);
 
 // The SHA-256 of the bytes of each tensor, in the type in which it is held. pre: the tensors of the store are
 // those of the model's source table, in that order. Reads the store's files with `threads` threads.

@@ -53,6 +53,14 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
   return migrate_layers(store, kDialect, from, *to, {.weights_only = weights_only});
 }
 
+std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, const ModelMap& map) {
+  std::optional<LayerPattern> pattern = pattern_of_run(store);
+  if (!pattern || !pattern->has_groups() || !is_hybrid(map.model())) return nullptr;
+  if (has_form(store, *pattern, LayerForm::kFlat) || !has_form(store, *pattern, LayerForm::kMember))
+    return nullptr;
+  return std::make_shared<const LayerPattern>(std::move(*pattern));
+}
+
 std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration) {
   auto out = std::make_unique<PieceStore>(std::move(store));
   for (const MovedTensor& t : migration.tensors) {

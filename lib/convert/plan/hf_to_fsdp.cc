@@ -21,6 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/pattern.h"
 #include "hf/assets.h"
 #include "hf/model.h"
 #include "io/copy/read_sums.h"
@@ -49,11 +50,11 @@ HfModel open_with_weights(const HfToFsdpOptions& options) {
                 : "download the model with its weights");
 }
 
-FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map) {
+FsdpRun run_of(const HfToFsdpOptions& options, const ModelMap& map, const LayerPattern* groups) {
   FsdpRun run;
   run.grid = options.grid;
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model()), nullptr, options.spelling};
+             options.values.params_dtype.of(map.model()), groups, options.spelling};
   refuse_without_effect(options.spelling, map, run.run);
   run.fsdp = options.fsdp;
   run.main_dtype = options.values.dtype;
@@ -67,7 +68,8 @@ std::string identity_of(const HfToFsdpOptions& options, const HfModel& model, co
   PlanIdentity text("hf-to-fsdp", MCKPT_VERSION);
   set_run(text, options.grid, options.fsdp, options.frozen);
   set_values(text, options.values);
-  text.set("iteration", options.iteration.value_or(0));
+  text.set("iteration", options.iteration.value_or(0)).set("spelling", to_string(options.spelling));
+  text.set("hybrid_pattern", options.hybrid_pattern);
   text.set("expert_layout", expert_layout_name(options.model.expert_layout));
   text.add(kSourceFiles, source_identity(*model.store)).add(kBesideFiles, beside.identity());
   return text.add(kMapping, mapping_identity(model)).add(kResult, metadata).text();
@@ -80,7 +82,10 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   auto& model = c.parts.make<HfModel>(open_with_weights(options));
   c.notes.append(notes_of(model));
   if (options.rank == 0) refuse_unlike_copies(model, options.threads);
-  auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map));
+  const LayerPattern* groups = nullptr;
+  if (!options.hybrid_pattern.empty())
+    groups = &c.parts.make<LayerPattern>(parse_pattern(options.hybrid_pattern, Dialect::kGrouped));
+  auto& run = c.parts.make<FsdpRun>(run_of(options, *model.map, groups));
   auto& keys = c.parts.make<KeyTable>(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   auto& plan =
       c.parts.make<FsdpPlan>(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });

@@ -27,6 +27,7 @@ struct HfToFsdpOptions {
   FrozenNames frozen{};
   Spelling spelling{};  // the names of parameters that have more than one
   ValueOptions values{};
+  std::string hybrid_pattern{};    // of a hybrid run with its layers in groups: "[*-]M"; "": no groups
   std::optional<i64> iteration{};  // none: DST/release
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
@@ -35,7 +36,7 @@ struct HfToFsdpOptions {
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
 // open_hf_model(), KeyTable, FsdpPlan and import_job() throw; kNotFound for a model without weights;
 // kUnaccounted if a tensor that should repeat another one has values of its own; kUsage for a spelling without
-// effect.
+// effect; kBadPattern for a pattern that is not valid, or not that of the model.
 Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options);
 
 }  // namespace mckpt::impl

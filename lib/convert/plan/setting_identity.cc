@@ -22,7 +22,8 @@ std::string params_text(const ParamsDtype& type) {
 }
 
 std::string units_text(const FsdpSetup& fsdp) {
-  return cat(fsdp.transformer_units ? "TransformerLayer" : "", " ", fsdp.mamba_units ? "MambaLayer" : "");
+  return cat(fsdp.transformer_units ? "TransformerLayer" : "", " ", fsdp.mamba_units ? "MambaLayer" : "", " ",
+             fsdp.hybrid_stack_units ? "HybridStack" : "");
 }
 
 }  // namespace

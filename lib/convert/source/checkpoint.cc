@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/pattern.h"
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/dialect.h"
@@ -123,7 +124,10 @@ CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {
   refuse_other_formats(*store);
   HfModel model = model_of(*store, options);
-  bool of_another_form = options.keep_layers && !model.plain &&
+  std::shared_ptr<const LayerPattern> members;
+  if (options.keep_layers && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)
+    members = pattern_of_members(*store, *model.map);
+  bool of_another_form = options.keep_layers && !model.plain && !members &&
                          dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
                          layers_as_in_model(*store, *model.map, options.weights_only());
   if (of_another_form) {
@@ -131,12 +135,17 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
     unknown.any_model = true, unknown.assets.reset();
     model = model_of(*store, unknown);
   }
-  return {std::move(store), std::move(model), options};
+  RunSetup setup{0, std::nullopt, members.get()};
+  return {std::move(store), std::move(model), options, setup, std::move(members)};
 }
 
 CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
-                                 const CheckpointOptions& options, RunSetup setup)
-    : store_(std::move(store)), model_(std::make_unique<HfModel>(std::move(model))), setup_(setup) {
+                                 const CheckpointOptions& options, RunSetup setup,
+                                 std::shared_ptr<const LayerPattern> members)
+    : store_(std::move(store)),
+      model_(std::make_unique<HfModel>(std::move(model))),
+      members_(std::move(members)),
+      setup_(setup) {
   refuse_other_formats(*store_);
   oddities_ =
       refuse_damage(*store_, options.parts, options.accept, options.records_apart ? is_of_records : nullptr);

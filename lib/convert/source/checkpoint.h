@@ -35,9 +35,10 @@ struct HfModel;
 class CheckpointModel {
  public:
   // What open_checkpoint() does, for a model that is known. The rows of the vocabulary and the spelling of
-  // names are those of the store, whatever `setup` says.
+  // names are those of the store, whatever `setup` says. `members`: the pattern by whose groups and members the
+  // layers are named, where the caller does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
-                  RunSetup setup = {0, std::nullopt});
+                  RunSetup setup = {0, std::nullopt}, std::shared_ptr<const LayerPattern> members = nullptr);
 
   CheckpointModel(CheckpointModel&&) noexcept;
   ~CheckpointModel();
@@ -79,6 +80,7 @@ class CheckpointModel {
   std::vector<Finding> oddities_;
   RunFacts run_;
   std::unique_ptr<HfModel> model_;
+  std::shared_ptr<const LayerPattern> members_;  // setup_ may point to it
   RunSetup setup_;
   Spelling spelling_on_disk_;
   NameMap<std::string, i64> tensors_;  // of the model section, by key

@@ -22,4 +22,15 @@ Grid complete_grid(Grid sizes, std::optional<i64> dp) {
   return sizes;
 }
 
+Grid grid_of_ranks(Grid sizes, std::optional<i64> dp, i64 ranks) {
+  sizes.dp = 1;
+  i64 others = complete_grid({.tp = sizes.tp, .cp = sizes.cp, .pp = sizes.pp}, 1).world();
+  if (!dp && ranks % others != 0)
+    throw Error(Code::kBadGrid, "the ranks of the job do not divide by tp*cp*pp")
+        .expected(cat("a multiple of ", others, " (tp=", sizes.tp, " cp=", sizes.cp, " pp=", sizes.pp, ")"))
+        .found(ranks)
+        .help("start another number of ranks, or choose other sizes");
+  return complete_grid(sizes, dp ? *dp : ranks / others);
+}
+
 }  // namespace mckpt::impl

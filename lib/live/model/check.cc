@@ -13,6 +13,7 @@
 #include "live/device/device_bytes.h"
 #include "live/model/group.h"
 #include "live/model/model.h"
+#include "mappings/model/cp_rows.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
@@ -46,7 +47,6 @@ void LiveCheck::add(i32 parameter, ItemRange items, DType via, DType type, std::
     pieces_.push_back({parameter, piece, via, type,
                        bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size))});
   }
-  parameters_++;
   bytes_ += std::ssize(bytes);
 }
 
@@ -92,27 +92,58 @@ void LiveCheck::compare(const char* what) {
 void LiveCheck::check_stored() {
   for (i32 i = 0; i < static_cast<i32>(as_stored_.size()); i++) {
     const ModelParameter& p = as_stored_[i];
+    std::optional<Tensor> shard;
     if (p.buffer()) {
       DType type = model_.parameters()[i].dtype;
       add(i, {0, p.shape().items()}, type, type, model_.buffer_bytes(i));
-    } else if (std::optional<Tensor> shard = model_.stored_shard(i)) {
+    } else if (shard = model_.stored_shard(i); shard) {
       const LiveModel::Seat& seat = model_.seat(i);
       DType type = seat.group->stored_type();
       add(i, seat.group->stored_items_of(seat.member), type, type, shard->facts().bytes);
     }
+    parameters_ += p.buffer() || shard;
   }
   compare("stored weights");
 }
 
 // The expected values are those of the source, passed through the type of the stored weights.
+void LiveCheck::add_live(i32 parameter) {
+  const LiveGroup& group = *model_.seat(parameter).group;
+  add(parameter, {0, as_stored_[parameter].shape().items()}, group.stored_type(), group.how().compute,
+      model_.tensor(parameter).facts().bytes);
+  parameters_++;
+}
+
+// The rows of a slice follow each other in it, and are compared with those of the source one range at a time.
+void LiveCheck::add_slice(i32 parameter) {
+  const LiveSetup& setup = model_.setup();
+  std::vector<RowRange> rows =
+      cp_slice_of(as_stored_[parameter], model_.map().model(), setup.grid, model_.cell().cp);
+  if (rows.empty()) return;
+  const LiveGroup& group = *model_.seat(parameter).group;
+  slices_.push_back(model_.cp_slice(parameter));
+  std::span<const u8> rest = slices_.back().facts().bytes;
+  i64 row_items = as_stored_[parameter].shape().row_items();
+  for (const RowRange& r : rows) {
+    auto bytes = static_cast<std::size_t>(dtype_bytes(group.how().compute, (r.end - r.begin) * row_items));
+    add(parameter, {r.begin * row_items, r.end * row_items}, group.stored_type(), group.how().compute,
+        rest.first(bytes));
+    rest = rest.subspan(bytes);
+  }
+  if (!rest.empty()) throw Error(Code::kInternal, "a slice has other rows than the rank uses");
+  cp_slices_++;
+}
+
 void LiveCheck::check_live(i32 module) {
+  std::vector<i32> parameters = model_.extra_parameters(module);
   for (const std::unique_ptr<LiveGroup>& group : model_.groups_of(module))
-    for (i64 member : group->bucket().members) {
-      i32 i = static_cast<i32>(member);
-      add(i, {0, as_stored_[i].shape().items()}, group->stored_type(), group->how().compute,
-          model_.tensor(i).facts().bytes);
-    }
+    for (i64 member : group->bucket().members) parameters.push_back(static_cast<i32>(member));
+  for (i32 p : parameters) add_live(p);
   compare("live values");
+  if (model_.setup().grid.cp == 1) return;
+  for (i32 p : parameters) add_slice(p);
+  compare("the context-parallel slice");
+  slices_.clear();
 }
 
 }  // namespace mckpt::impl

@@ -11,6 +11,7 @@
 #include "core/items/dtype.h"
 #include "core/items/item_run.h"
 #include "io/store/store_files.h"
+#include "live/device/tensor.h"
 
 namespace mckpt::impl {
 
@@ -31,7 +32,7 @@ struct LiveCheckOptions {
 class LiveCheck {
  public:
   struct Difference {
-    std::string parameter, what;  // what: "stored weights" or "live values"
+    std::string parameter, what;  // what: "stored weights", "live values" or "the context-parallel slice"
     i64 item = 0;                 // the first that differs, in the parameter's local order
   };
 
@@ -41,10 +42,12 @@ class LiveCheck {
 
   // Compares the stored weights that this rank has, and the buffers.
   void check_stored();
-  // Compares the live values of the parameters of a sharded module. pre: the module is unsharded.
+  // Compares the live values of the parameters of a sharded module, and of those that it gathers too. pre: the
+  // module is unsharded. Then, with context-parallel ranks, the slices that this rank takes from these values.
   void check_live(i32 module);
 
   i64 parameters() const { return parameters_; }  // compared so far
+  i64 cp_slices() const { return cp_slices_; }    // context-parallel slices compared so far
   i64 bytes() const { return bytes_; }
   const std::vector<Difference>& differences() const { return differences_; }
 
@@ -58,6 +61,8 @@ class LiveCheck {
   };
   struct Worker;
   void add(i32 parameter, ItemRange items, DType via, DType type, std::span<const u8> bytes);
+  void add_live(i32 parameter);
+  void add_slice(i32 parameter);
   void compare(const char* what);  // compares everything that was added, with all workers
   i64 first_wrong_byte(const Piece& piece, Worker& worker) const;
 
@@ -67,7 +72,8 @@ class LiveCheck {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Piece> pieces_;
   std::vector<ModelParameter> as_stored_;  // with the types of the source
-  i64 parameters_ = 0, bytes_ = 0;
+  std::vector<Tensor> slices_;             // of the pieces that are to be compared
+  i64 parameters_ = 0, bytes_ = 0, cp_slices_ = 0;
   std::vector<Difference> differences_;
 };
 

@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/hybrid/cp_slice.h"
-#include "live/device/cp_rows.h"
 #include "live/device/device.h"
 #include "live/model/group.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/model/cp_rows.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "runtime/comm/comm.h"
@@ -67,7 +66,8 @@ LiveModel::LiveModel(const ModelMap& map, LiveSetup setup, Comm& world, Device& 
       cell_(cell_in(setup_, world)),
       links_(device, world),
       parameters_(parameters_of(map, setup_, cell_)),
-      tree_(parameters_) {
+      tree_(parameters_),
+      reads_(parameters_, tree_) {
   const Grid& g = setup_.grid;
   dense_.comm = sharing(world, cell_.tp, g.tp, dense_place(g, cell_));
   expert_.comm = sharing(world, cell_.ep * g.etp + cell_.etp, g.ep * g.etp, expert_place(g, cell_));
@@ -143,17 +143,25 @@ void LiveModel::fully_shard(i32 module) {
     sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
 }
 
+// True if a module around this one is a stack that is a unit: it owns all that is inside it.
+bool LiveModel::owned_by_stack(i32 module) const {
+  if (!setup_.fsdp.hybrid_stack_units) return false;
+  for (i32 m = tree_[module].parent; m >= 0; m = tree_[m].parent)
+    if (tree_[m].stack) return true;
+  return false;
+}
+
 // Strategies that shard no parameters need no units, unless the engine makes units for all sharded
 // strategies.
 void LiveModel::wrap() {
   const FsdpSetup& fsdp = setup_.fsdp;
+  refuse_without_stacks(parameters_, fsdp);
   bool units = fsdp.strategy == Strategy::kOptimGradsParams ||
                (fsdp.unit_scope == UnitScope::kAllSharded && fsdp.strategy != Strategy::kNoShard);
   for (i32 m = 0; units && m < tree_.size(); m++) {
-    UnitClass unit = tree_[m].unit;
-    if ((unit == UnitClass::kTransformerLayer && fsdp.transformer_units) ||
-        (unit == UnitClass::kMambaLayer && fsdp.mamba_units))
-      fully_shard(m);
+    bool is_stack = fsdp.hybrid_stack_units && tree_[m].stack;
+    if ((!is_stack && !is_unit(tree_[m].unit, fsdp)) || owned_by_stack(m)) continue;
+    fully_shard(m);
   }
   fully_shard(0);
 }
@@ -249,19 +257,35 @@ i64 LiveModel::weight_bytes() const {
 }
 
 // The groups that unsharding a module needs: those of its own parameters and of modules inside it that are
-// not sharded on their own; and of sharded modules inside it those whose parameters the module's layer reads
-// directly.
+// not sharded on their own; and those of parameters that it, or a module around it, reads directly.
 std::vector<LiveGroup*> LiveModel::groups_for(i32 module) const {
   std::vector<LiveGroup*> out;
   for (i32 p : tree_.parameters_below(module)) {
     const Seat& s = seat(p);
     if (!s.group || std::ranges::find(out, s.group) != out.end()) continue;
     bool inside = s.module > module && tree_.contains(module, s.module);
-    // A fused path reads the parameters of its own layer, of which `module` is one.
-    i32 layer = tree_.layer_around(tree_.home_of(p));
-    bool read_here = read_by_layer(parameters_[p]) && layer >= 0 && tree_.contains(layer, module);
-    if (!inside || read_here) out.push_back(s.group);
+    if (!inside || reads_.around(module, p)) out.push_back(s.group);
   }
+  for (i32 p : extra_parameters(module))
+    if (LiveGroup* group = seat(p).group; std::ranges::find(out, group) == out.end()) out.push_back(group);
+  return out;
+}
+
+i32 LiveModel::sharded_with(i32 module) const {
+  while (module >= 0 && !std::ranges::binary_search(sharded_, module)) module = tree_[module].parent;
+  return module;
+}
+
+// A module reads for the modules around it, up to the one that it is sharded with.
+std::vector<i32> LiveModel::extra_parameters(i32 module) const {
+  std::vector<i32> out;
+  for (const DirectReads::Read& read : reads_.elsewhere()) {
+    bool reads = tree_.contains(module, read.module) && sharded_with(read.module) <= module;
+    const Seat& s = seat(read.parameter);
+    if (reads && s.group && s.module != module) out.push_back(read.parameter);
+  }
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -25,6 +25,7 @@
 #include "live/device/device_links.h"
 #include "live/device/memory.h"
 #include "live/device/tensor.h"
+#include "live/model/direct_reads.h"
 #include "live/model/module_tree.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter_marks.h"
@@ -78,9 +79,10 @@ class LiveModel {
   // groups. A second call packs them anew and frees weights that were loaded. Throws kBadLayout if one of
   // these modules is unsharded, or if a module around this one was sharded before it.
   void fully_shard(i32 module);
-  // Shards every layer that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
+  // Shards every layer and stack that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
   void wrap();
   const std::vector<i32>& sharded_modules() const { return sharded_; }  // in the order of their numbers
+  i32 sharded_with(i32 module) const;  // the innermost sharded module around it, or itself; -1: none
   const std::vector<std::unique_ptr<LiveGroup>>& groups_of(i32 sharded_module) const;
   std::vector<LiveGroup*> groups() const;
 
@@ -109,11 +111,13 @@ class LiveModel {
   // a load has failed.
   void wait_for_writes() const;
 
-  // Collective. Gives the parameters of the module their values. Parameters of modules inside it that are
-  // sharded on their own get values only if a fused path of the layer reads them directly. Groups that two
-  // modules share stay unsharded until both are resharded. Throws kBadLayout unless loaded. If unshard() or
+  // Collective. Gives the parameters of the module their values. Parameters of modules that are sharded on their
+  // own get values only if a module reads them directly (live/model/direct_reads.h). Groups that two modules
+  // share stay unsharded until both are resharded. Throws kBadLayout unless loaded. If unshard() or
   // prefetch() throws, the module is sharded.
   void unshard(i32 module);
+  // The parameters of modules elsewhere that unsharding this one gathers too.
+  std::vector<i32> extra_parameters(i32 module) const;
   // Collective. Starts what unshard() does and does not wait for other ranks; unshard() waits.
   void prefetch(i32 module);
   void reshard(i32 module);  // the module is sharded afterwards, also if it throws
@@ -124,6 +128,7 @@ class LiveModel {
   Tensor cp_slice(i32 parameter) const;
 
  private:
+  bool owned_by_stack(i32 module) const;
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
   void check_memory_room() const;
@@ -152,6 +157,7 @@ class LiveModel {
   std::vector<Seat> seats_;
   std::vector<Block> buffers_;  // by parameter; empty for those that are not buffers
   ModuleTree tree_;
+  DirectReads reads_;
   std::vector<i32> sharded_;
   std::vector<std::vector<std::unique_ptr<LiveGroup>>> groups_;  // by module
   std::vector<std::vector<LiveGroup*>> held_;                    // by module: the groups that it keeps unsharded

@@ -22,7 +22,8 @@ struct LiveModule {
   std::string name;  // "decoder.layers.0"
   i32 parent = -1;
   std::vector<i32> parameters;  // its own, including those that it shares with a module before it
-  UnitClass unit{};             // kNone
+  UnitClass unit{};             // the class of a layer; kNone
+  bool stack = false;           // a HybridStack that can be a unit
 };
 
 // The tree. Built once, extended by tie(); const functions are thread-safe.
@@ -37,10 +38,12 @@ class ModuleTree {
   i32 size() const { return static_cast<i32>(modules_.size()); }
   const LiveModule& operator[](i32 module) const { return modules_[module]; }
   i32 find(const std::string& name) const;  // throws kNoSuchTensor
+  i32 known(std::string_view name) const;   // -1: there is no such module
   i32 home_of(i32 parameter) const { return homes_[parameter]; }
   bool contains(i32 outer, i32 inner) const;  // true also if the two are the same
-  i32 layer_around(i32 module) const;         // the innermost unit that contains the module; -1: none
 
+  // The layers inside the module, which is not one itself.
+  std::vector<i32> layers_inside(i32 module) const;
   // The parameters of the module and of all modules inside it, each once, in order of registration.
   std::vector<i32> parameters_below(i32 module) const;
 

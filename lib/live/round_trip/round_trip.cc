@@ -17,6 +17,7 @@
 #include "hf/model.h"
 #include "io/copy/counts.h"
 #include "io/file/open_options.h"
+#include "io/file/source_stamps.h"
 #include "io/store/store.h"
 #include "live/device/device.h"
 #include "live/device/kept_memory.h"
@@ -71,7 +72,8 @@ class RoundTrip {
     check_all();
     check_unchanged(source_.opening);
     if (options_.until == Until::kCheck) return;
-    if (options_.checkpoint) through_checkpoint(*options_.checkpoint);
+    for (i64 time = 0; options_.checkpoint && time < options_.repeat; time++)
+      through_checkpoint(*options_.checkpoint, time > 0);
     export_and_compare();
   }
 
@@ -80,6 +82,8 @@ class RoundTrip {
     i64 most[] = {model_.weight_bytes(), gathered.most_held_bytes()};
     ranks_.all_reduce(most, Reduce::kMax);
     result_.weights_bytes = most[0], result_.gathered_bytes = most[1];
+    ranks_.all_reduce({&cp_slices_, 1}, Reduce::kSum);
+    result_.cp_slices = cp_slices_;
     result_.compared = options_.until == Until::kCompare;
     return std::move(result_);
   }
@@ -110,13 +114,13 @@ class RoundTrip {
       phase("load", [&] { return load_from_model(model_, keys_, *source_.store, loading()).bytes_read; });
   }
 
-  // Unshards every module once and calls `visit` with it. With `ahead`, the gather of the next module runs
-  // meanwhile.
-  void each_module(bool ahead, const std::function<void(i32)>& visit) {
+  // Unshards every module once and calls `visit` with it, while the gather of the next module runs: what is
+  // visited must be right although the next module's buffer is being filled.
+  void each_module(const std::function<void(i32)>& visit) {
     const std::vector<i32>& modules = model_.sharded_modules();
     for (std::size_t i = 0; i < modules.size(); i++) {
       model_.unshard(modules[i]);
-      if (ahead && i + 1 < modules.size()) model_.prefetch(modules[i + 1]);
+      if (i + 1 < modules.size()) model_.prefetch(modules[i + 1]);
       visit(modules[i]);
       model_.reshard(modules[i]);
       ranks_.activity().made_progress();
@@ -128,7 +132,7 @@ class RoundTrip {
     for (i64 time = 0; time < options_.repeat; time++)
       phase("unshard", [&] {
         i64 before = model_.received_bytes(), reported = before;
-        each_module(!model_.device().is_host(), [&](i32) {
+        each_module([&](i32) {
           observer_.done(model_.received_bytes() - reported);
           reported = model_.received_bytes();
         });
@@ -136,27 +140,43 @@ class RoundTrip {
       });
   }
 
+  // The layers of a stack compute one after the other: each is unsharded and resharded as if it were alone, and the
+  // stack must keep the values of all of them.
+  void compute_layers(i32 module) {
+    for (i32 layer : model_.modules().layers_inside(module)) {
+      if (model_.sharded_with(layer) != module) continue;
+      model_.unshard(layer);
+      model_.reshard(layer);
+    }
+  }
+
   void check_all() {
     phase("check", [&] {
       LiveCheck check(model_, *source_.store, checking());
       check.check_stored();
-      each_module(false, [&](i32 module) { check.check_live(module); });
+      each_module([&](i32 module) {
+        compute_layers(module);
+        check.check_live(module);
+      });
       note_differences(check);
+      cp_slices_ += check.cp_slices();
       return check.bytes();
     });
   }
 
   // Saves the model, frees its memory, and loads it from the checkpoint, so that the export that follows
   // shows what the checkpoint contains.
-  void through_checkpoint(const std::string& folder) {
+  void through_checkpoint(const std::string& folder, bool again) {
     phase("save", [&] {
-      i64 bytes =
-          save_to_folder(model_, keys_, source_, folder, {options_.threads, options_.durable}, within_);
+      LiveFolderOptions how{options_.threads, options_.durable, again};
+      i64 bytes = save_to_folder(model_, keys_, source_, folder, how, within_);
       return ranks_.rank() == 0 ? bytes : 0;
     });
     model_.drop();
     phase("reload", [&] {
-      CheckpointModel saved(open_store(folder, source_.opening), open_hf_model(source_.path, options_.model),
+      OpenOptions opening = source_.opening;
+      opening.stamps = std::make_shared<SourceStamps>();  // a repeated save replaces these files
+      CheckpointModel saved(open_store(folder, opening), open_hf_model(source_.path, options_.model),
                             {.model = options_.model}, {0, std::nullopt, model_.setup().run.groups});
       result_.oddities = saved.oddities();
       return load_from_checkpoint(model_, keys_, saved.store(), saved.keys(), saved.chunks(), loading())
@@ -175,7 +195,7 @@ class RoundTrip {
     std::string folder = options_.output ? *options_.output : cat(scratch->path(), "/model");
     claiming_errors(ranks_, [&] {  // the folder goes when it is left with an error
       phase("export", [&] {
-        LiveFolderOptions how{options_.threads, options_.output && options_.durable};
+        LiveFolderOptions how{options_.threads, options_.output && options_.durable, false};
         i64 bytes = export_to_folder(model_, keys_, source_, folder, how, within_);
         return ranks_.rank() == 0 ? bytes : 0;
       });
@@ -217,6 +237,7 @@ class RoundTrip {
   WithinPhase within_;
   KeyTable keys_;
   std::vector<std::string> differences_;  // that this rank found
+  i64 cp_slices_ = 0;                     // that this rank compared
   RoundTripResult result_;
 };
 

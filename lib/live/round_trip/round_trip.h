@@ -31,7 +31,7 @@ struct RoundTripOptions {
   enum class Until { kLoad, kUnshard, kCheck, kCompare };
 
   int threads = 1;  // of each rank
-  i64 repeat = 1;   // how many times the model is loaded and unsharded, for timing
+  i64 repeat = 1;   // how many times the model is loaded and unsharded, and saved and reloaded
   Until until = Until::kCompare;
   std::optional<std::string> output;      // where the exported folder is kept; none: in a folder that is removed
   std::optional<std::string> checkpoint;  // where the model is saved; none: it is not
@@ -50,6 +50,7 @@ struct RoundTripPhase {
 struct RoundTripResult {
   bool compared = false;  // what came back too, not only what was loaded
   std::vector<RoundTripPhase> phases;
+  i64 cp_slices = 0;  // context-parallel slices of all ranks that were compared with the source
   i64 weights_bytes = 0, gathered_bytes = 0;  // of the rank with most
   i64 difference_count = 0;
   std::vector<std::string> differences;  // the first of them

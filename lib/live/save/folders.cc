@@ -50,7 +50,10 @@ class SummingSink final : public CopySink {
 };
 
 RunOptions run_options(const LiveFolderOptions& options) {
-  return {.threads = options.threads, .durable = options.durable, .can_overwrite = false};
+  return {.threads = options.threads,
+          .durable = options.durable,
+          .overwrite = options.replace,
+          .can_overwrite = false};
 }
 
 constexpr i64 kMostShardBytes = 5'000'000'000;  // of the tensors in one file of an export

@@ -22,7 +22,8 @@ struct HfModel;
 // Plain values, equal on all ranks.
 struct LiveFolderOptions {
   int threads = 1;
-  bool durable = true;  // false: no fsync
+  bool durable = true;   // false: no fsync
+  bool replace = false;  // an earlier result of the same kind is replaced, once the new one is complete
 };
 
 // How these folders are staged, for callers that check beforehand whether a folder can be made.

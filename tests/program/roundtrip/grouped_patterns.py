@@ -3,12 +3,13 @@ is read again by commands that know nothing of the round trip.
 """
 import json
 import os
+import re
 import subprocess
 import tempfile
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.models import GOLDEN, Models
-from mckpt_tests.setting import GOLDEN_MODEL, MCKPT, MPIRUN
+from mckpt_tests.models import Models, hybrid_with_mtp
+from mckpt_tests.setting import MCKPT, MPIRUN
 
 models = Models()
 
@@ -24,35 +25,23 @@ def done(what, *args, ranks=1, status=0):
     return run
 
 
-def model_with_mtp(folder):
-    """nemotron_h_moe with an MTP depth of an attention and an MLP, whose tensors are drawn like all others."""
-    recipe = os.path.join(GOLDEN, "models", "nemotron_h_moe")
-    with open(os.path.join(recipe, "config.json")) as f:
-        config = json.load(f)
-    kinds = config["layers_block_type"]
-    config |= {"num_nextn_predict_layers": 1, "mtp_layers_block_type": ["attention", "moe"]}
-    with open(os.path.join(recipe, "tensors.txt")) as f:
-        lines = f.read().splitlines()
-    hidden, more = config["hidden_size"], []
-    for to, kind in enumerate(config["mtp_layers_block_type"]):
-        front = f"backbone.layers.{kinds.index(kind)}."
-        more += [line.replace(front, f"mtp.layers.{to}.") for line in lines if line.startswith(front)]
-    norm = next(line for line in lines if line.startswith("backbone.norm_f.weight")).split(" ", 1)[1]
-    more += [f"mtp.layers.0.{name}.weight {norm}" for name in ("enorm", "hnorm")]
-    more += [f"mtp.layers.1.final_layernorm.weight {norm}", f"mtp.layers.0.eh_proj.weight BF16 {hidden}x{2 * hidden} perm mtp.eh_proj 0"]
-    os.mkdir(folder)
-    with open(os.path.join(folder, "config.json"), "w") as f:
-        json.dump(config, f)
-    with open(os.path.join(folder, "tensors.txt"), "w") as f:
-        f.write("\n".join(lines + more) + "\n")
-    subprocess.run([GOLDEN_MODEL, os.path.join(folder, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
-    return folder
+def check_answer(pattern, told, flags):
+    """Everything as often as was asked for; with groups as units, a sharded module for each group."""
+    times, names = (flags[flags.index("--repeat") + 1] if "--repeat" in flags else 1), [p["name"] for p in told["phases"]]
+    want = ["load"] * times + ["unshard"] * times + ["check"] + ["save", "reload"] * times + ["export", "compare"]
+    expect(names == want, f"{pattern}: phases {names}")
+    if "HybridStack" not in flags:
+        return
+    items = re.findall(r"\[.*?\]|.", pattern.split("/")[0])
+    groups = [f"decoder.layers.{i}" for i, item in enumerate(items) if item[0] == "["]
+    expect(sorted({g["module"] for g in told["groups"]}) == [*groups, "model"], f"{pattern}: sharded {told['groups']}")
 
 
 def check(model, pattern, *flags, ranks=1):
     with tempfile.TemporaryDirectory(prefix="mckpt_grouped_") as scratch:
         saved, back, flat = (os.path.join(scratch, name) for name in ("saved", "back", "flat"))
-        done(pattern, "roundtrip", model, "--hybrid-pattern", pattern, "--checkpoint", saved, "--no-sync", *flags, ranks=ranks)
+        run = done(pattern, "roundtrip", model, "--hybrid-pattern", pattern, "--checkpoint", saved, "--no-sync", "--json", *flags, ranks=ranks)
+        check_answer(pattern, json.loads(run.stdout), flags)
         done(f"{pattern}: verify", "verify", saved)
         told = json.loads(done(f"{pattern}: inspect", "inspect", saved, "--args", "--json").stdout)
         args = json.dumps(told)
@@ -62,13 +51,16 @@ def check(model, pattern, *flags, ranks=1):
         done(f"{pattern}: ungroup", "convert", "ungroup", saved, flat, "--no-sync")
 
 
+PATTERNS = ("[M-]M[*-]", "M[-M][*-]", "[M-][M*-]", "[M-]M*-", "M-M[*-]", "M-[M*-]", "[M-M*-]")
 hybrid = models.path("nemotron_h")
-for pattern in ("[M-]M[*-]", "M[-M][*-]", "[M-][M*-]", "[M-]M*-", "M-M[*-]", "M-[M*-]", "[M-M*-]"):
+for pattern in PATTERNS:
     check(hybrid, pattern)
-check(hybrid, "[M-]M[*-]", "--dp", 2, ranks=2)
 with tempfile.TemporaryDirectory(prefix="mckpt_mtp_") as scratch:
-    mtp = model_with_mtp(os.path.join(scratch, "mtp"))
+    mtp = hybrid_with_mtp(os.path.join(scratch, "mtp"))
     check(mtp, "[ME][*M]E/*E")
+    # Groups as units over two ranks: each is gathered while the one before computes, saved and loaded twice.
+    for model, pattern in [(hybrid, p) for p in PATTERNS] + [(mtp, p) for p in ("[ME][*M]E/*E", "[ME][*ME]/*E")]:
+        check(model, pattern, "--fsdp-unit", "HybridStack", "--repeat", 2, ranks=2)
     run = done("no MTP part", "roundtrip", mtp, "--hybrid-pattern", "[ME][*M]E", status=2)
     expect("ME*ME/*E, with brackets" in run.stderr, f"what is missing is named: {run.stderr}")
-finish(30)
+finish(140)

@@ -64,10 +64,10 @@ def check_folders(folder):
         f"phases: {told['phases']}",
     )
     expect(sum(g["expert"] for g in told["groups"]) == 3, "groups of experts")
-    # As many blocks as one module needs, each as large as the largest at most.
+    # As many blocks as a module and the next one need, each as large as the largest at most.
     modules = [g["module"] for g in told["groups"]]
-    most = max(modules.count(m) for m in modules) * max(2 * g["bucket_items"] for g in told["groups"])
-    expect(told["gathered_bytes"] <= most + 4096 * 4, f"unsharding took {told['gathered_bytes']}, the blocks of one module {most}")
+    most = 2 * max(modules.count(m) for m in modules) * max(2 * g["bucket_items"] for g in told["groups"])
+    expect(told["gathered_bytes"] <= most + 4096 * 4, f"unsharding took {told['gathered_bytes']}, the blocks of two modules {most}")
     ends(
         mckpt(
             "convert",
@@ -102,6 +102,40 @@ def check_instances(folder):
     expect(not [n for n in os.listdir(tempfile.gettempdir()) if n.startswith("mckpt_roundtrip_")], "the temporary folder is left")
 
 
+def check_dp():
+    """Without --dp it follows from the number of ranks, and is told."""
+    source = models.path("qwen3_moe")
+    for ranks, grid, dp, chosen in (
+        (8, ["--tp", 2], 4, True),
+        (4, ["--tp", 2, "--cp", 2], 1, True),
+        (4, ["--ep", 2], 4, True),
+        (2, ["--dp", 2], 2, False),
+        (1, [], 1, False),
+    ):
+        run = ends(mckpt("roundtrip", source, *grid, "--vocab-size", "auto", "--until", "check", "--json", ranks=ranks), 0, f"{ranks} {grid}")
+        expect(answer(run)["grid"].endswith(f" dp={dp}"), f"{ranks} ranks {grid}: {run.stdout[:200]}")
+        note = f"dp={dp} chosen, from the {ranks} ranks of the job"
+        expect((run.stderr.count(note) == 1) == chosen, f"{ranks} ranks {grid}: {run.stderr}")
+        expect("smallest" not in run.stderr, f"{ranks} ranks {grid}: {run.stderr}")
+    run = ends(mckpt("roundtrip", source, "--tp", 2, ranks=3), 2, "three ranks", "MC0201", "a multiple of 2 (tp=2 cp=1 pp=1)", "found    3")
+    expect(run.stderr.count("error[") == 1, f"one rank reports: {run.stderr}")
+
+
+def check_slices():
+    """The context-parallel slices of the mixers' weights are compared with the source, on every rank."""
+    for model, ranks, grid, slices in (
+        ("nemotron_h", 2, ["--cp", 2], 2 * 2 * 5),  # two Mamba layers of five sliced tensors, on each rank
+        ("qwen3_next", 4, ["--tp", 2, "--cp", 2], 4 * 2 * 3),
+        ("nemotron_h_moe", 4, ["--cp", 4], 4 * 2 * 5),
+        ("nemotron_h", 2, [], 0),
+        ("qwen3_dense", 2, ["--cp", 2], 0),
+    ):
+        run = ends(mckpt("roundtrip", models.path(model), *grid, "--vocab-size", "auto", "--json", ranks=ranks), 0, f"{model} {grid}")
+        expect(answer(run).get("cp_slices") == slices, f"{model} {grid}: {answer(run).get('cp_slices')} slices, not {slices}")
+    run = ends(mckpt("roundtrip", models.path("nemotron_h"), "--cp", 2, "--until", "check", ranks=2), 0, "text")
+    expect("20 context-parallel slices of all ranks compared with the source" in run.stdout, run.stdout)
+
+
 def check_differences():
     """Weights of the source that the parameters cannot hold do not come back, and that is said."""
     run = ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm"), "--main-dtype", "none", "--json"), 1, "rounded values")
@@ -120,6 +154,15 @@ def check_refusals():
         2,
         "too few ranks",
         "MC0201",
+        "the ranks of the job do not divide by tp*cp*pp",
+        "a multiple of 2",
+        "found    1",
+    )
+    ends(
+        mckpt("roundtrip", models.path("qwen3_moe"), "--tp", 2, "--dp", 2, "--vocab-size", "auto", ranks=2),
+        2,
+        "another number of ranks than the grid has",
+        "MC0201",
         "the number of ranks of the job is not that of the grid",
     )
     ends(mckpt("roundtrip", models.path("qwen3_moe"), "--strategy", "no_shard", "--checkpoint", "nowhere"), 2, "no_shard", "MC0203")
@@ -130,6 +173,8 @@ with tempfile.TemporaryDirectory(prefix="mckpt_live_") as scratch:
     os.chdir(scratch)
     check_folders(scratch)
     check_instances(scratch)
+    check_dp()
+    check_slices()
     check_differences()
     check_refusals()
     os.chdir("/")

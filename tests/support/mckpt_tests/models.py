@@ -47,6 +47,31 @@ class Models:
         return {name: (shape, data) for name, (_, shape, data) in safetensors(self.path(model)).items()}
 
 
+def hybrid_with_mtp(folder):
+    """nemotron_h_moe with an MTP depth of an attention and an MLP, whose tensors are drawn like all others."""
+    recipe = os.path.join(GOLDEN, "models", "nemotron_h_moe")
+    with open(os.path.join(recipe, "config.json")) as f:
+        config = json.load(f)
+    kinds = config["layers_block_type"]
+    config |= {"num_nextn_predict_layers": 1, "mtp_layers_block_type": ["attention", "moe"]}
+    with open(os.path.join(recipe, "tensors.txt")) as f:
+        lines = f.read().splitlines()
+    hidden, more = config["hidden_size"], []
+    for to, kind in enumerate(config["mtp_layers_block_type"]):
+        front = f"backbone.layers.{kinds.index(kind)}."
+        more += [line.replace(front, f"mtp.layers.{to}.") for line in lines if line.startswith(front)]
+    norm = next(line for line in lines if line.startswith("backbone.norm_f.weight")).split(" ", 1)[1]
+    more += [f"mtp.layers.0.{name}.weight {norm}" for name in ("enorm", "hnorm")]
+    more += [f"mtp.layers.1.final_layernorm.weight {norm}", f"mtp.layers.0.eh_proj.weight BF16 {hidden}x{2 * hidden} perm mtp.eh_proj 0"]
+    os.mkdir(folder)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    with open(os.path.join(folder, "tensors.txt"), "w") as f:
+        f.write("\n".join(lines + more) + "\n")
+    subprocess.run([GOLDEN_MODEL, os.path.join(folder, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
+    return folder
+
+
 def example():
     """The map file that docs/adding_a_model.md shows."""
     with open(os.path.join(SOURCE, "docs", "adding_a_model.md")) as f:

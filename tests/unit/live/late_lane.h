@@ -50,13 +50,14 @@ class LateLane final : public Lane {
     if (++asked_ > 3) work_off(given_);
     return work_.empty();
   }
-
- private:
+  // Gives the lane any other work.
   void later(std::function<void()> work) {
     work_.push_back(std::move(work));
     given_++;
     asked_ = 0;
   }
+
+ private:
   // As far as what was given when `upto` had been.
   void work_off(i64 upto) {
     for (; given_ - std::ssize(work_) < upto; work_.pop_front()) work_.front()();

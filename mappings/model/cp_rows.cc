@@ -1,21 +1,22 @@
-// Chooses the slicing by the parameter's name: Mamba mixers and gated delta nets are sliced by heads, and
+// Chooses the slicing by the parameter's rule or name: Mamba mixers and gated delta nets are sliced by heads, and
 // their convolutions by heads in each section; everything else is whole. The slices are computed by
 // core/hybrid/cp_slice.h.
-#include "live/device/cp_rows.h"
+#include "mappings/model/cp_rows.h"
 
 #include "core/fsdp/grid.h"
-#include "core/hybrid/cp_slice.h"
 #include "mappings/config.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Rows of a parameter of a Mamba mixer; `leaf` is its name in the mixer, `all` the number of its rows.
-std::vector<RowRange> mamba_rows(std::string_view leaf, const MambaConfig& m, i64 tp, const CpRank& cp,
-                                 i64 all) {
+constexpr std::string_view kMixer = "mixer.";
+
+// Rows of a parameter of a Mamba mixer, of `all` rows.
+std::vector<RowRange> mamba_rows(const Row& row, const MambaConfig& m, i64 tp, const CpRank& cp, i64 all) {
+  std::string_view leaf = row.megatron.substr(kMixer.size());
   MambaSizes sizes{m.inner() / tp, m.heads / tp, m.groups / tp, m.state};
-  if (leaf == "conv1d_weight" || leaf == "conv1d_bias") return mamba_cp_slice(sizes, cp).conv;
+  if (row.rule == "mamba_conv") return mamba_cp_slice(sizes, cp).conv;
   if (leaf == "dt_bias" || leaf == "A_log" || leaf == "D") return {mamba_cp_slice(sizes, cp).heads};
   return {{0, all}};
 }
@@ -38,10 +39,17 @@ std::vector<RowRange> cp_rows(const ModelParameter& p, const ModelConfig& model,
   std::string_view row = p.row->megatron;
   i64 all = p.shape().rank() > 0 ? p.shape()[0] : 1;
   CpRank cp{grid.cp, cp_rank};
-  if (row.starts_with("mixer.")) return mamba_rows(row.substr(6), model.mamba, grid.tp, cp, all);
+  if (row.starts_with(kMixer)) return mamba_rows(*p.row, model.mamba, grid.tp, cp, all);
   if (row.starts_with("self_attention.") && model.gdn.key_heads > 0)
     return gdn_rows(row, model.gdn, grid.tp, cp, all);
   return {{0, all}};
+}
+
+std::vector<RowRange> cp_slice_of(const ModelParameter& p, const ModelConfig& model, const Grid& grid,
+                                  i64 cp_rank) {
+  std::vector<RowRange> rows = cp_rows(p, model, grid, cp_rank);
+  if (p.shape().rank() == 0 || rows == std::vector<RowRange>{{0, p.shape()[0]}}) rows.clear();
+  return rows;
 }
 
 }  // namespace mckpt::impl
