@@ -71,7 +71,7 @@ void GridFlags::declare(CommandLine& line) {
 
 Grid GridFlags::grid() const {
   Grid g = sizes_;
-  g.outer = outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate;
+  g.outer = outer();
   return complete_grid(g, dp_);
 }
 

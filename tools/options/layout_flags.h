@@ -29,6 +29,9 @@ class GridFlags {
   Grid grid() const;
   // "dp=2 chosen, the smallest that works; the world has 4 ranks", or "".
   std::string note() const;
+  // What was given, for commands whose ranks are no grid.
+  i64 hsdp() const { return sizes_.hsdp; }
+  HsdpOuter outer() const { return outer_ == "shard" ? HsdpOuter::kShard : HsdpOuter::kReplicate; }
 
  private:
   Grid sizes_;
