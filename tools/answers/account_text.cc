@@ -117,13 +117,12 @@ std::string line_of(const Fold& fold) {
   std::string text =
       cat(made_name(row.made), std::string(8 - made_name(row.made).size(), ' '), fold.target.text());
   if (fold.count > 1) text += cat("  (", with_commas(fold.count), ")");
-  text += "  ";
-  if (!row.rule.empty()) text += cat(row.rule, " ");
   std::string sources, change;
   for (const FoldedName& s : fold.sources) sources += cat(sources.empty() ? "of " : " + ", s.text());
   for (const TensorUse& use : row.from)
     if (use.source >= 0 && change.empty()) change = change_text(use);
-  text += sources.empty() ? "of nothing" : sources;
+  bool same_name = fold.sources.size() == 1 && fold.sources[0].text() == fold.target.text();
+  if (!same_name) text += cat("  ", row.rule, row.rule.empty() ? "" : " ", sources);
   if (!change.empty()) text += cat("; ", change);
   if (row.zeros > 0)
     text += cat("; padded with ", counted(row.zeros, "zero"), fold.count > 1 ? " and so on" : "");
