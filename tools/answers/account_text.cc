@@ -5,86 +5,15 @@
 //           model.layers.{0-1}.self_attn.q_proj.weight + model.layers.{0-1}.self_attn.k_proj.weight + ...
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 #include "tools/answers/account_rows.h"
+#include "tools/render/folded_name.h"
 #include "tools/render/output.h"
 
 namespace mckpt::impl {
 namespace {
-
-constexpr char kNumber = '\x01';  // in no name that a model has
-
-bool is_digit(char c) { return '0' <= c && c <= '9'; }
-
-// Names that differ in numbers alone, as one: "layers.{0-3, 7}.weight".
-class FoldedName {
- public:
-  // The name with kNumber for each number: equal for names that can be folded.
-  static std::string form(std::string_view name) {
-    std::string out;
-    for (std::size_t i = 0; i < name.size(); i++)
-      if (!is_digit(name[i]))
-        out += name[i];
-      else if (i == 0 || !is_digit(name[i - 1]))
-        out += kNumber;
-    return out;
-  }
-  // pre: all names have one form.
-  void add(std::string_view name) {
-    if (form_.empty()) form_ = form(name);
-    std::size_t place = 0;
-    for (std::size_t i = 0, end; i < name.size(); i = end) {
-      for (end = i; end < name.size() && is_digit(name[end]);) end++;
-      if (end == i) {
-        end++;
-        continue;
-      }
-      if (place == numbers_.size()) numbers_.emplace_back();
-      numbers_[place++].insert(std::string(name.substr(i, end - i)));
-    }
-  }
-  std::string text() const {
-    std::string out;
-    std::size_t place = 0;
-    for (char c : form_)
-      if (c == kNumber && place < numbers_.size())
-        out += numbers(numbers_[place++]);
-      else
-        out += c;
-    return escaped(out, 4096);
-  }
-
- private:
-  // Natural order: shorter numbers first.
-  struct Less {
-    bool operator()(const std::string& a, const std::string& b) const {
-      return a.size() != b.size() ? a.size() < b.size() : a < b;
-    }
-  };
-  using Numbers = std::set<std::string, Less>;
-
-  static bool follows(const std::string& a, const std::string& b) {
-    constexpr std::size_t kMostDigits = 17;
-    return b.size() <= kMostDigits && std::stoll(a) + 1 == std::stoll(b);
-  }
-  static std::string numbers(const Numbers& all) {
-    if (all.size() == 1) return *all.begin();
-    std::string out;
-    for (auto at = all.begin(); at != all.end();) {
-      auto last = at, next = std::next(at);
-      while (next != all.end() && follows(*last, *next)) last = next++;
-      out += cat(out.empty() ? "" : ", ", *at, last == at ? "" : cat("-", *last));
-      at = next;
-    }
-    return cat("{", out, "}");
-  }
-
-  std::string form_;
-  std::vector<Numbers> numbers_;  // by place in the name
-};
 
 // Rows that are one line.
 struct Fold {

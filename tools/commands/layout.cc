@@ -10,7 +10,7 @@
 //   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
 //    r0               r1               r2               r3
 //
-//   $ mckpt layout Qwen3-30B-A3B --ep 8 --dp 16      a line for each group; layout_model.h
+//   $ mckpt layout Qwen3-30B-A3B --ep 4 --dp 16      a line for each group; layout_model.h
 //
 // Exit status 1: a shard would cut a row in two; the answer then names a number of ranks that does not.
 #include "core/base/error.h"
@@ -83,9 +83,9 @@ Exit layout_command(CommandLine& line) {
       "why, and what every rank has of each. With GLOB or --group, in detail. With shapes, one buffer of "
       "parameters of these shapes. Exit status 1: a shard would cut a row in two, on which Megatron-FSDP v1 "
       "fails.");
-  line.example("mckpt layout Qwen3-30B-A3B --ep 8 --dp 16");
-  line.example("mckpt layout Qwen3-30B-A3B --ep 8 --dp 16 '*.router.weight'");
-  line.example("mckpt layout Qwen3-30B-A3B --ep 8 --dp 16 --group 1");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 '*.router.weight'");
+  line.example("mckpt layout Qwen3-30B-A3B --ep 4 --dp 16 --group 1");
   line.example("mckpt layout 10x4 10 --world 4");
   line.example("mckpt layout 4096x4096 4096 6144x4096 4096 28672x4096 4096x14336 --world 16");
   line.example("mckpt layout 2x6 4x5 --world 2 --engine v2 --json");
